@@ -1,0 +1,184 @@
+"""Shards: blocks of coded rows, sorted, with the groups that a pass over them needs.
+
+A shard is the unit of summation: sums over shards are added in a fixed order, so results
+do not depend on who computes which.  Within a shard rows are sorted by their codes, the
+columns with the fewest grid values first, which makes a shard blind to the order of its rows
+and keeps rows with common codes, and so the table rows they read, close together.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import grids as kernels
+
+#: rows in a shard; measured in docs/decisions/0003-shards.md
+SHARD_ROWS = 1 << 20
+#: rows that one task sums; groups larger than this are split
+TASK_ROWS = 1 << 13
+#: up to this many rows, rows with equal codes are merged
+MERGE_ROWS = 100_000
+
+
+@dataclass
+class Groups:
+    """Rows of a shard sorted by the code of one column.
+
+    Attributes
+    ----------
+    order : (n_rows,) int32 array
+        Row numbers, sorted.
+    tasks : list of (n, 3) int arrays
+        Segments (start, stop, slot) of `order`, dealt into tasks of similar size. Slots
+        below `n_codes` are grid values; later ones are further pieces of large groups.
+    owners : int array
+        Grid value of each slot from `n_codes` on.
+    """
+
+    order: NDArray[np.int32]
+    tasks: list[NDArray[np.int64]]
+    owners: NDArray[np.int64]
+    n_codes: int
+
+
+@dataclass
+class Shard:
+    """A block of coded rows.
+
+    Attributes
+    ----------
+    codes : (n_rows, n_columns) unsigned array
+    target : (n_rows, n_outputs) array
+        Targets, scaled as the fit sees them.
+    weight : (n_rows,) array or None
+        Row weights; None means 1.
+    n_codes : sequence of int
+        Grid size of each column.
+    """
+
+    codes: NDArray[np.unsignedinteger]
+    target: NDArray[np.floating]
+    weight: NDArray[np.floating] | None
+    n_codes: tuple[int, ...]
+    _groups: dict[int | None, Groups] = field(default_factory=dict, repr=False)
+    _scaled: tuple[NDArray[np.floating], NDArray[np.floating]] | None = field(
+        default=None, repr=False
+    )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def column_order(self) -> NDArray[np.int64]:
+        """Columns, those with the fewest grid values first."""
+        return np.argsort(self.n_codes, kind="stable")
+
+    @property
+    def scaled(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+        """Square roots of the weights (empty for weights of 1), and targets times them."""
+        if self.weight is None:
+            return np.empty(0), self.target
+        if self._scaled is None:
+            root = np.sqrt(self.weight)
+            self._scaled = (root, root[:, None] * self.target)
+        return self._scaled
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """Ranges of rows for tasks that do not depend on each other."""
+        return list(blocks(len(self)))
+
+    def groups(self, column: int | None) -> Groups:
+        """Rows grouped by the code of a column, or all in one group for None."""
+        if column not in self._groups:
+            self._groups[column] = self._group(column)
+        return self._groups[column]
+
+    def _group(self, column: int | None) -> Groups:
+        rows = np.arange(len(self), dtype=np.int32)
+        if column is None:
+            return _segment(rows, np.array([0, len(self)]))
+        codes = np.ascontiguousarray(self.codes[:, column])
+        return _segment(*kernels.sort_by_code(codes, self.n_codes[column], rows))
+
+
+def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
+    n_codes = len(starts) - 1
+    sizes = np.diff(starts)
+    pieces = np.maximum(1, -(-sizes // TASK_ROWS))  # of each group
+    owner = np.repeat(np.arange(n_codes), pieces)
+    piece = np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    begin = starts[owner] + sizes[owner] * piece // pieces[owner]
+    end = starts[owner] + sizes[owner] * (piece + 1) // pieces[owner]
+    slot = owner.copy()
+    later = piece > 0
+    slot[later] = n_codes + np.arange(later.sum())
+    segments = np.column_stack([begin, end, slot]).astype(np.int64)
+    cuts = np.flatnonzero(np.diff(begin // TASK_ROWS)) + 1
+    return Groups(order, np.split(segments, cuts), owner[later], n_codes)
+
+
+def build(
+    codes: NDArray[np.unsignedinteger],
+    target: NDArray[np.floating],
+    weight: NDArray[np.floating] | None,
+    n_codes: tuple[int, ...],
+) -> list[Shard]:
+    """Sort rows into shards."""
+    count = max(1, -(-len(codes) // SHARD_ROWS))
+    bounds = [len(codes) * i // count for i in range(count + 1)]
+    return [_sorted(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
+            for a, b in zip(bounds[:-1], bounds[1:], strict=True)]  # fmt: skip
+
+
+def _sorted(codes, target, weight, n_codes) -> Shard:
+    order = np.arange(len(codes), dtype=np.int32)
+    for column in np.argsort(n_codes, kind="stable")[::-1]:
+        keys = np.ascontiguousarray(codes[:, column])
+        order, _ = kernels.sort_by_code(keys, n_codes[column], order)
+    weight = None if weight is None else weight[order]
+    return Shard(codes[order], target[order], weight, n_codes)
+
+
+def merge(
+    codes: NDArray[np.unsignedinteger],
+    target: NDArray[np.floating],
+    weight: NDArray[np.floating] | None,
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.floating], NDArray[np.floating], NDArray]:
+    """Merge rows with equal codes, in an order that does not depend on the given one.
+
+    Rows equal in codes and target are counted first, so that a repeated row and an
+    integer weight give the same bits.
+
+    Returns
+    -------
+    codes, target, weight : arrays
+        One row a distinct row of codes: the weighted mean target and the total weight.
+    scatter : (n_outputs,) array
+        Weighted sum of squares of the targets around those means.
+    """
+    weight = np.ones(len(codes)) if weight is None else weight
+    order = np.lexsort((*target.T[::-1], *codes.T[::-1]))
+    codes, target, weight = codes[order], target[order], weight[order]
+    new_row = _changes(codes)
+    starts = np.flatnonzero(new_row | _changes(target))
+    weight = np.add.reduceat(weight, starts)
+    codes, target, new_row = codes[starts], target[starts], new_row[starts]
+    starts = np.flatnonzero(new_row)
+    total = np.add.reduceat(weight, starts)
+    mean = np.add.reduceat(weight[:, None] * target, starts) / total[:, None]
+    deviation = target - np.repeat(mean, np.diff(np.append(starts, len(target))), axis=0)
+    scatter = np.sum(weight[:, None] * deviation**2, axis=0)
+    return codes[starts], mean, total, scatter
+
+
+def _changes(rows: NDArray[np.generic]) -> NDArray[np.bool_]:
+    return np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
+
+
+def blocks(n_rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
+    """Ranges of rows of about equal size, none larger than `size`."""
+    count = max(1, -(-n_rows // size))
+    for i in range(count):
+        yield n_rows * i // count, n_rows * (i + 1) // count

@@ -1,0 +1,55 @@
+"""What an engine is, and the order in which every engine adds.
+
+An engine maps a pure function over shards and adds the results.  It knows no mathematics.
+It offers
+
+    run(function, tasks) -> list        tasks that share this process's memory
+    sum(function, shards, *arguments)   a sum over shards, added by `add_in_order`
+    close()
+
+A function given to `sum` is called as function(shard, *arguments, run=run) and returns
+arrays, or a tuple of them, that can be added.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+
+class Engine(Protocol):
+    """Anything that maps over shards and adds in order."""
+
+    def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
+        """Apply a function to every task; results in the order of the tasks."""
+
+    def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
+        """Sum of function(shard, *arguments, run=…) over shards."""
+
+    def close(self) -> None:
+        """Let go of threads or connections."""
+
+
+def add(a: Any, b: Any) -> Any:
+    """Sum of two results, into the memory of the first where it can."""
+    if isinstance(a, tuple):
+        return tuple(add(x, y) for x, y in zip(a, b, strict=True))
+    a += b
+    return a
+
+
+def add_in_order(results: Iterable[Any]) -> Any:
+    """Sum results as a balanced binary tree over their positions, as they arrive.
+
+    The tree is that of a binary counter: partial sums of equal size are joined at once, so
+    no more than log₂ of their number are held, and the order depends on nothing else.
+    """
+    partial: list[tuple[int, Any]] = []
+    for result in results:
+        size = 1
+        while partial and partial[-1][0] == size:
+            result = add(partial.pop()[1], result)
+            size *= 2
+        partial.append((size, result))
+    total = partial.pop()[1]
+    while partial:
+        total = add(partial.pop()[1], total)
+    return total

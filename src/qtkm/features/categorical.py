@@ -1,0 +1,41 @@
+"""One-hot features of a categorical column: its table is its core."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from .feature_map import Array, FeatureMap
+
+
+class Categorical(FeatureMap):
+    """One level with one entry a category.
+
+    Parameters
+    ----------
+    n_categories : int or "auto"
+        Number of categories, a missing value counting as one; "auto" takes those of the data.
+
+    Notes
+    -----
+    A row selects one row of the core, so the local system of the core falls apart into
+    one small system a category.
+    """
+
+    is_categorical: ClassVar[bool] = True
+
+    def __init__(self, n_categories="auto"):
+        self.n_categories = n_categories
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        return (int(self.n_categories),)
+
+    def factors(self, values: Array) -> Array:
+        codes = np.asarray(values, dtype=np.int64)
+        return (codes[:, None] == np.arange(self.n_categories)).astype(np.float64)
+
+    def constant(self) -> list[Array]:
+        return [np.ones(self.radices[0])]
+
+    def bin_error(self, width: float) -> float:
+        return 0.0

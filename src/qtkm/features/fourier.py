@@ -1,0 +1,74 @@
+"""Complex exponentials of frequencies -⌊M/2⌋ … ⌈M/2⌉-1, quantized or not."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from ..kernels import factors as kernels
+from . import radices
+from .feature_map import Array, FeatureMap, differences_of_digits, sums_of_digits
+
+
+class Fourier(FeatureMap):
+    """Fourier features of one column.
+
+    Parameters
+    ----------
+    n_basis : int or "auto"
+        Number M of frequencies.
+    period : float or "auto"
+        Period L in units of the box: a column scaled to [0, 1] repeats after L >= 1.
+    quantization : int, "prime", sequence of int or None
+        How M splits into levels, see `qtkm.features.radices.split`.
+
+    Notes
+    -----
+    Entry q of level k is exp(2πi·x·q·B_k/L) with B_k = Q_1⋯Q_{k-1}; the phase
+    exp(-2πi·x·⌊M/2⌋/L), once a column, centres the frequencies [1]_.
+
+    References
+    ----------
+    .. [1] Wesel, Batselier, "Quantized Fourier and Polynomial Features for more Expressive
+       Tensor Network Models", AISTATS 2024, Definition 3.2 and Corollary 3.6.
+    """
+
+    is_complex: ClassVar[bool] = True
+
+    def __init__(self, n_basis="auto", period="auto", quantization=2):
+        self.n_basis = n_basis
+        self.period = period
+        self.quantization = quantization
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        return radices.split(self.n_basis, self.quantization)
+
+    def factors(self, values: Array) -> Array:
+        angle = np.asarray(values, dtype=np.float64) / float(self.period)
+        return kernels.exponentials(angle, np.asarray(self.radices, dtype=np.int64))
+
+    def phase(self, values: Array) -> Array:
+        angle = np.asarray(values, dtype=np.float64) / float(self.period)
+        return kernels.turns(angle, self.n_basis // 2)
+
+    def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
+        rule = differences_of_digits if conjugate else sums_of_digits
+        return rule(self.radices[level])
+
+    def constant(self) -> list[Array]:
+        zero_frequency, levels = self.n_basis // 2, []
+        for radix in self.radices:
+            zero_frequency, digit = divmod(zero_frequency, radix)
+            levels.append(np.eye(radix)[digit])
+        return levels
+
+    def bin_error(self, width: float) -> float:
+        return np.pi * self.n_basis * width / (2 * float(self.period))
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        if not np.isfinite(self.period) or self.period < 1:
+            raise ValueError(
+                f"period={self.period} of {name} is shorter than the input range 1.0 of the unit "
+                "box, so the features repeat inside the data; use period >= 1."
+            )

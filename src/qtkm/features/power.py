@@ -1,0 +1,47 @@
+"""Pure powers 1, x, …, x^(M-1), quantized or not."""
+
+import numpy as np
+
+from ..kernels import factors as kernels
+from . import radices
+from .feature_map import Array, FeatureMap, sums_of_digits
+
+
+class Power(FeatureMap):
+    """Polynomial features of one column.
+
+    Parameters
+    ----------
+    n_basis : int or "auto"
+        Number M of powers; the degree is M - 1.
+    quantization : int, "prime", sequence of int or None
+        How M splits into levels, see `qtkm.features.radices.split`.
+
+    Notes
+    -----
+    Entry q of level k is x^(q·B_k) with B_k = Q_1⋯Q_{k-1}: the Vandermonde vector
+    of x is the Kronecker product of the levels' [1]_.
+
+    References
+    ----------
+    .. [1] Wesel, Batselier, "Quantized Fourier and Polynomial Features for more Expressive
+       Tensor Network Models", AISTATS 2024, Theorem 3.4.
+    """
+
+    def __init__(self, n_basis="auto", quantization=2):
+        self.n_basis = n_basis
+        self.quantization = quantization
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        return radices.split(self.n_basis, self.quantization)
+
+    def factors(self, values: Array) -> Array:
+        values = np.asarray(values, dtype=np.float64)
+        return kernels.powers(values, np.asarray(self.radices, dtype=np.int64))
+
+    def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
+        return sums_of_digits(self.radices[level])
+
+    def bin_error(self, width: float) -> float:
+        return (self.n_basis - 1) * width / 2

@@ -1,0 +1,289 @@
+"""Compiled loops over the grid of one column: its levels' responses and local systems.
+
+Layout as in `kernels.cpd`: planes [Re | Im], packed upper triangles.  Factors keep the
+type of their feature map: real numbers, or complex ones.
+"""
+
+import numpy as np
+from numpy import uint64 as index
+
+from ._jit import jit
+from .blas import rank_k
+
+
+@jit
+def _respond(out, i, factors, u, first, core, core_first, radix, rank):
+    """Row i of `out` = Σ_q factors[u, first + q]·core[core_first + q]."""
+    i, u, half = index(i), index(u), index(rank)
+    is_complex = core.shape[1] == 2 * rank
+    for r in range(index(out.shape[1])):
+        out[i, r] = 0
+    for q in range(index(radix)):
+        factor = factors[u, index(first) + q]
+        x, y = factor.real, factor.imag
+        w = index(core_first) + q
+        if is_complex:
+            for r in range(half):
+                c, d = core[w, r], core[w, half + r]
+                out[i, r] += x * c - y * d
+                out[i, half + r] += x * d + y * c
+        else:
+            for r in range(half):
+                out[i, r] += x * core[w, r]
+
+
+@jit
+def _multiply(out, i, a, j, rank, is_complex):
+    """Row i of `out` *= row j of `a`."""
+    i, j, half = index(i), index(j), index(rank)
+    if is_complex:
+        for r in range(half):
+            x, y = out[i, r], out[i, half + r]
+            u, v = a[j, r], a[j, half + r]
+            out[i, r] = x * u - y * v
+            out[i, half + r] = x * v + y * u
+    else:
+        for r in range(half):
+            out[i, r] *= a[j, r]
+
+
+@jit
+def _set_phase(out, i, phase, u, rank):
+    """Row i of `out` = the phase of grid value u in every component (1 if there is none)."""
+    for r in range(rank):
+        out[i, r] = 1.0 if phase.size == 0 else phase[u].real
+        if out.shape[1] == 2 * rank:
+            out[i, rank + r] = 0.0 if phase.size == 0 else phase[u].imag
+
+
+@jit
+def responses(factors, first, core, rank):
+    """Responses of one level at all grid values, as planes (n_grid, planes·rank).
+
+    `first` is where the level's entries begin among the column's.
+    """
+    out = np.empty((factors.shape[0], core.shape[1]), dtype=np.float64)
+    for u in range(factors.shape[0]):
+        _respond(out, u, factors, u, first, core, 0, core.shape[0], rank)
+    return out
+
+
+@jit
+def multiply(a, b, rank):
+    """Return the product a∘b of planes, entry by entry."""
+    out = a.copy()
+    for u in range(a.shape[0]):
+        _multiply(out, u, b, u, rank, a.shape[1] == 2 * rank)
+    return out
+
+
+@jit
+def phases(phase, n_grid, rank, width):
+    """Planes that hold a column's phase in every component."""
+    out = np.empty((n_grid, width), dtype=np.float64)
+    for u in range(n_grid):
+        _set_phase(out, u, phase, u, rank)
+    return out
+
+
+@jit
+def tables(start, stop, factors, phase, radices, core, rank, out):
+    """Rows start … stop-1 of a column's table: phase times the product of its levels.
+
+    `core` stacks the planes of the column's cores, one row a factor entry.
+    """
+    is_complex = core.shape[1] == 2 * rank
+    product = np.empty((2, core.shape[1]), dtype=np.float64)
+    for u in range(start, stop):
+        _set_phase(product, 0, phase, u, rank)
+        first = 0
+        for radix in radices:
+            _respond(product, 1, factors, u, first, core, first, radix, rank)
+            _multiply(product, 0, product, 1, rank, is_complex)
+            first += radix
+        for r in range(core.shape[1]):
+            out[u, r] = product[0, r]
+
+
+@jit
+def multiply_tables(factors, phase, radices, core, rank, product):
+    """Multiply row n of `product` by the column's table at the n-th value."""
+    is_complex = core.shape[1] == 2 * rank
+    table = np.empty((2, core.shape[1]), dtype=np.float64)
+    for n in range(factors.shape[0]):
+        if phase.size:
+            _set_phase(table, 1, phase, n, rank)
+            _multiply(product, n, table, 1, rank, is_complex)
+        first = 0
+        for radix in radices:
+            _respond(table, 1, factors, n, first, core, first, radix, rank)
+            _multiply(product, n, table, 1, rank, is_complex)
+            first += radix
+
+
+@jit
+def gram(start, stop, packed, shift, other, factors, first, pairs, conjugate, rank, out):
+    """Sums over grid values of (products of two factor entries) × C[u], packed.
+
+    C[u] = (ŌOᵀ)∘S[u] with O the column's table without the level and S[u] packed from
+    `shift` on; where `conjugate` is False, (OOᵀ)∘S[u] and plain products.  `out` has shape
+    (n_pairs, planes², n_packed): Re·Re, Re·Im, Im·Re and Im·Im of product and C.
+    """
+    is_complex = other.shape[1] == 2 * rank
+    size, half = index(rank), index(rank * (rank + 1) // 2)
+    c = np.empty(packed.shape[1], dtype=np.float64)
+    shift = index(shift)
+    for v in range(start, stop):
+        u = index(v)
+        _weigh(c, packed, u, shift, other, size, half, is_complex, conjugate)
+        for j in range(index(pairs.shape[0])):
+            p = factors[u, index(first + pairs[j, 0])]
+            q = factors[u, index(first + pairs[j, 1])]
+            real = p.real * q.real
+            imaginary = p.real * q.imag
+            if conjugate:
+                real += p.imag * q.imag
+                imaginary -= p.imag * q.real
+            else:
+                real -= p.imag * q.imag
+                imaginary += p.imag * q.real
+            _accumulate(out, j, index(0), real, c, half, is_complex)
+            if is_complex and imaginary != 0.0:
+                _accumulate(out, j, index(2), imaginary, c, half, is_complex)
+
+
+@jit
+def _weigh(c, packed, u, shift, other, size, half, is_complex, conjugate):
+    p = index(0)
+    for r in range(size):
+        x = other[u, r]
+        if not is_complex:
+            for s in range(size - r):
+                c[p + s] = x * other[u, r + s] * packed[u, p + s]
+        else:
+            y = -other[u, size + r] if conjugate else other[u, size + r]
+            for s in range(size - r):
+                a, b = other[u, r + s], other[u, size + r + s]
+                real, imaginary = x * a - y * b, x * b + y * a
+                g, h = packed[u, shift + p + s], packed[u, shift + half + p + s]
+                c[p + s] = real * g - imaginary * h
+                c[half + p + s] = real * h + imaginary * g
+        p += size - r
+
+
+@jit
+def _accumulate(out, j, plane, factor, c, half, is_complex):
+    for p in range(half):
+        out[j, plane, p] += factor * c[p]
+    if is_complex:
+        for p in range(half):
+            out[j, plane + index(1), p] += factor * c[half + p]
+
+
+@jit
+def right_side(sums, other, factors, first, radix, rank):
+    """Σ_u factor_q(u)·O[u]∘sums[u], as planes (radix, planes·rank)."""
+    width = other.shape[1]
+    out = np.zeros((radix, width), dtype=np.float64)
+    product = np.empty((1, width), dtype=np.float64)
+    half = index(rank)
+    for u in range(index(other.shape[0])):
+        for r in range(index(width)):
+            product[index(0), r] = other[u, r]
+        _multiply(product, 0, sums, u, rank, width == 2 * rank)
+        for q in range(index(radix)):
+            factor = factors[u, index(first) + q]
+            x, y = factor.real, factor.imag
+            if width == 2 * rank:
+                for r in range(half):
+                    c, d = product[index(0), r], product[index(0), half + r]
+                    out[q, r] += x * c - y * d
+                    out[q, half + r] += x * d + y * c
+            else:
+                for r in range(half):
+                    out[q, r] += x * product[index(0), r]
+    return out
+
+
+@jit
+def design(start, stop, environment, codes, other, factors, first, radix, rank, out):
+    """Design rows of a level: planes of factor_q(u)·O[u]∘g for data rows start … stop-1.
+
+    `out` has one row a data row, [Re | Im] of (q, r) with r running fastest.
+    """
+    is_complex = other.shape[1] == 2 * rank
+    half, full = index(rank), index(rank * radix)
+    z = np.empty((1, other.shape[1]), dtype=np.float64)
+    for n in range(start, stop):
+        u, i = index(codes[n]), index(n - start)
+        for r in range(index(other.shape[1])):
+            z[index(0), r] = other[u, r]
+        _multiply(z, 0, environment, n, rank, is_complex)
+        for q in range(index(radix)):
+            factor = factors[u, index(first) + q]
+            x, y = factor.real, factor.imag
+            at = q * half
+            if is_complex:
+                for r in range(half):
+                    c, d = z[index(0), r], z[index(0), half + r]
+                    out[i, at + r] = x * c - y * d
+                    out[i, full + at + r] = x * d + y * c
+            else:
+                for r in range(half):
+                    out[i, at + r] = x * z[index(0), r]
+
+
+@jit
+def row_system(
+    start, stop, environment, codes, target, other, factors, first, radix, rank, total, rhs
+):
+    """Gram (upper triangle) and right-hand side of a level from data rows start … stop-1."""
+    width = total.shape[0]
+    block = max(16, min(256, 16384 // width))
+    rows = np.empty((block, width), dtype=environment.dtype)
+    narrow = np.empty((width, width), dtype=environment.dtype)
+    total[:] = 0
+    rhs[:] = 0
+    for begin in range(start, stop, block):
+        end = min(begin + block, stop)
+        design(begin, end, environment, codes, other, factors, first, radix, rank, rows)
+        rank_k(rows, end - begin, total, narrow)
+        for n in range(index(begin), index(end)):
+            for k in range(index(target.shape[1])):
+                t = target[n, k]
+                for r in range(index(width)):
+                    rhs[k, r] += t * rows[n - index(begin), r]
+
+
+@jit
+def unpack(sums, pairs_of, rank, conjugate):
+    """Local matrix (Q·R, Q·R) from the sums of `gram`; `pairs_of[q, q']` names the product.
+
+    With `conjugate` the matrix is Hermitian, else symmetric.
+    """
+    radix = pairs_of.shape[0]
+    out = np.zeros((radix * rank, radix * rank), dtype=np.complex128)
+    for q in range(radix):
+        for p in range(q, radix):
+            j = pairs_of[q, p]
+            k = 0
+            for r in range(rank):
+                for s in range(r, rank):
+                    upper, lower = _entries(sums, j, k, conjugate)
+                    out[q * rank + r, p * rank + s] = upper
+                    out[q * rank + s, p * rank + r] = lower
+                    out[p * rank + s, q * rank + r] = upper.conjugate() if conjugate else upper
+                    out[p * rank + r, q * rank + s] = lower.conjugate() if conjugate else lower
+                    k += 1
+    return out
+
+
+@jit
+def _entries(sums, j, k, conjugate):
+    """Entries (r, s) and (s, r), r <= s, of the block of product j."""
+    if sums.shape[1] == 1:
+        value = complex(sums[j, 0, k], 0.0)
+        return value, value
+    a, b, c, d = sums[j, 0, k], sums[j, 1, k], sums[j, 2, k], sums[j, 3, k]
+    upper = complex(a - d, b + c)
+    return upper, complex(a + d, c - b) if conjugate else upper

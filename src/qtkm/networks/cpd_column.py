@@ -1,0 +1,312 @@
+"""Local problems of a CPD: the cores of one column, or the output core, all else fixed.
+
+A problem is made from one pass over the data and then serves every level of its column:
+
+    problem.system(level)        the level's local system
+    problem.accept(level, core)  put in a new core; later systems follow from it
+    problem.finish()             hand cores and table back to the iterate
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import levels as kernels
+from .local import LocalSystem, real_system, split_norm
+from .planes import from_planes, to_planes, unpack_triangle, weigh_triangle
+
+
+class Problem:
+    """What all local problems share: the normal equations and the gauge.
+
+    Parameters
+    ----------
+    iterate : Iterate
+    block : int
+        The column, or the number of columns for the output core.
+    setting : object
+        With `alpha`, `total_weight`, `constant` (weighted mean square of the targets) and
+        `real_part` (whether the loss sees Re f alone).
+    """
+
+    def __init__(self, iterate: Any, block: int, setting: Any):
+        self.iterate, self.block, self.setting = iterate, block, setting
+        self.rank = iterate.rank
+        self.outside = iterate.outer_gram(block)
+        self.cores: list[NDArray] = []
+        self.scale = np.ones(self.rank)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of cores of the block."""
+        return len(self.cores)
+
+    def normalize(self, level: int, core: NDArray) -> None:
+        """Put in a core with columns of unit norm; the next core takes their norms."""
+        norm = np.sqrt(np.einsum("qr,qr->r", core, core.conj()).real)
+        norm[norm == 0] = 1
+        self.cores[level] = core / norm
+        if level + 1 < self.n_levels:
+            self.cores[level + 1] = self.cores[level + 1] * norm
+        else:
+            self.scale = norm
+
+    def norm_gram(self, level: int) -> NDArray:
+        """Γ: product of the Gram matrices of all cores but one."""
+        gram = self.outside
+        for k, core in enumerate(self.cores):
+            if k != level:
+                gram = gram * (core.conj().T @ core)
+        return gram
+
+    def equations(self, hermitian, symmetric, products, level, rows=None) -> LocalSystem:
+        """Local system from Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z·y of its parts."""
+        setting, shape = self.setting, self.cores[level].shape
+        alpha = setting.alpha * self.norm_gram(level)
+        copies = hermitian.shape[-1] // self.rank
+        split = setting.real_part and self.iterate.is_complex
+        if split:
+            matrix = real_system(hermitian, symmetric) / setting.total_weight
+            rhs = np.hstack([products.real, -products.imag]) / setting.total_weight
+            penalty = split_norm(np.kron(np.eye(copies), alpha))
+        else:
+            matrix = hermitian / setting.total_weight
+            rhs = products.conj() / setting.total_weight
+            penalty = np.kron(np.eye(copies), alpha) if copies > 1 else alpha
+        if setting.alpha > 0:
+            matrix = matrix + penalty
+        return LocalSystem(matrix, rhs, setting.constant, shape, split, setting.alpha > 0, rows)
+
+
+class StatisticsProblem(Problem):
+    """Cores of a column from its statistics S[u], b[u]: no row is touched again."""
+
+    def __init__(self, iterate: Any, block: int, sums: Any, setting: Any):
+        super().__init__(iterate, block, setting)
+        self.column = iterate.columns[block]
+        self.packed, rhs = sums
+        self.sums = rhs[:, 0]
+        _mix(self.packed, iterate)
+        self.cores = list(iterate.cores[block])
+        self.prefix, self.suffix = _products(self.column, self.cores, iterate)
+
+    def system(self, level: int) -> LocalSystem:
+        """Local system of a level."""
+        column, rank = self.column, self.rank
+        other = kernels.multiply(self.prefix, self.suffix[level], rank)
+        first, radix = column.slices[level].start, column.radices[level]
+        hermitian = self._gram(level, other, conjugate=True)
+        symmetric = None
+        if self.setting.real_part and self.iterate.is_complex:
+            symmetric = self._gram(level, other, conjugate=False)[None]
+        planes = kernels.right_side(self.sums, other, column.factors, first, radix, rank)
+        products = from_planes(planes, rank).reshape(1, -1)
+        return self.equations(hermitian[None], symmetric, products, level)
+
+    def _gram(self, level: int, other: NDArray, conjugate: bool) -> NDArray:
+        pairs, index = self.column.products(level, conjugate)
+        half = self.rank * (self.rank + 1) // 2
+        first = self.column.slices[level].start
+        planes = 4 if self.iterate.is_complex else 1
+        shift = 0 if conjugate else 2 * half
+
+        def partial(bounds):
+            out = np.zeros((len(pairs), planes, half))
+            kernels.gram(
+                *bounds, self.packed, shift, other, self.column.factors, first, pairs,
+                conjugate, self.rank, out,
+            )  # fmt: skip
+            return out
+
+        parts = self.iterate.run(partial, self.column.blocks())
+        matrix = kernels.unpack(sum(parts[1:], start=parts[0]), index, self.rank, conjugate)
+        return matrix if self.iterate.is_complex else matrix.real
+
+    def accept(self, level: int, core: NDArray) -> None:
+        """Put in a new core of a level."""
+        self.normalize(level, core)
+        self.prefix = _advance(self.prefix, self.column, level, self.cores[level], self.iterate)
+
+    def restart(self) -> None:
+        """Begin another sweep over the levels."""
+        self.cores[0] = self.cores[0] * self.scale
+        self.scale = np.ones(self.rank)
+        self.prefix, self.suffix = _products(self.column, self.cores, self.iterate)
+
+    def finish(self) -> None:
+        """Hand the cores back."""
+        self.iterate.place(self.block, self.cores, self.prefix, self.scale)
+
+
+class RowsProblem(Problem):
+    """Cores of a column from the environments of the rows themselves.
+
+    Right where there are about as many grid values as rows, so that statistics would
+    save nothing; and exact at α = 0, where the rows allow a QR factorization.
+    """
+
+    #: least squares by QR up to this many entries of the design matrix
+    qr_entries = 4_000_000
+
+    def __init__(self, iterate: Any, block: int, shards: Any, setting: Any):
+        super().__init__(iterate, block, setting)
+        self.column = iterate.columns[block]
+        self.shards = [
+            (np.ascontiguousarray(s.codes[:, block]), iterate.environments(s, block), s)
+            for s in shards
+        ]
+        self.cores = list(iterate.cores[block])
+        self.prefix, self.suffix = _products(self.column, self.cores, iterate)
+
+    def system(self, level: int) -> LocalSystem:
+        """Local system of a level."""
+        other = kernels.multiply(self.prefix, self.suffix[level], self.rank)
+        first, radix = self.column.slices[level].start, self.column.radices[level]
+        size = radix * self.rank
+        gram, rhs = self._sum(other, first, radix)
+        hermitian, symmetric = _from_gram(gram, size)
+        products = self._mix(hermitian, symmetric, from_planes(rhs, size))
+        rows = self._rows(other, first, radix)
+        return self.equations(hermitian[None], symmetric[None], products[None], level, rows)
+
+    def _sum(self, other: NDArray, first: int, radix: int) -> tuple[NDArray, NDArray]:
+        width = radix * self.iterate.width
+        parts = []
+        for codes, environment, shard in self.shards:
+            target = shard.scaled[1]
+
+            def task(bounds, codes=codes, environment=environment, target=target):
+                gram, rhs = np.empty((width, width)), np.empty((target.shape[1], width))
+                kernels.row_system(
+                    *bounds, environment, codes, target, other, self.column.factors, first,
+                    radix, self.rank, gram, rhs,
+                )  # fmt: skip
+                return gram, rhs
+
+            parts.extend(self.iterate.run(task, shard.blocks()))
+        return sum(p[0] for p in parts), sum(p[1] for p in parts)
+
+    def _mix(self, hermitian: NDArray, symmetric: NDArray, products: NDArray) -> NDArray:
+        """Several outputs: weigh the matrices by the output core's Gram, mix the right sides."""
+        core = self.iterate.output_core
+        if core is None:
+            return products[0]
+        copies = hermitian.shape[0] // self.rank
+        hermitian *= np.tile(core.conj().T @ core, (copies, copies))
+        symmetric *= np.tile(core.T @ core, (copies, copies))
+        return (np.tile(core, copies) * products).sum(axis=0)
+
+    def _rows(self, other: NDArray, first: int, radix: int) -> tuple[NDArray, NDArray] | None:
+        size, n_rows = radix * self.rank, sum(len(s) for _, _, s in self.shards)
+        split = self.setting.real_part and self.iterate.is_complex
+        if self.setting.alpha > 0 or split or self.iterate.output_core is not None:
+            return None
+        if n_rows * size > self.qr_entries:
+            return None
+        designs, targets = [], []
+        for codes, environment, shard in self.shards:
+            out = np.empty((len(shard), radix * self.iterate.width))
+            kernels.design(
+                0, len(shard), environment, codes, other, self.column.factors, first, radix,
+                self.rank, out,
+            )  # fmt: skip
+            designs.append(from_planes(out, size))
+            targets.append(shard.scaled[1][:, 0])
+        return np.concatenate(designs), np.concatenate(targets)
+
+    accept = StatisticsProblem.accept
+    restart = StatisticsProblem.restart
+    finish = StatisticsProblem.finish
+
+
+class CategoricalProblem(Problem):
+    """Core of a categorical column: one small system a category."""
+
+    def __init__(self, iterate: Any, block: int, sums: Any, setting: Any):
+        super().__init__(iterate, block, setting)
+        self.packed, rhs = sums
+        self.products = from_planes(rhs[:, 0], self.rank)
+        _mix(self.packed, iterate)
+        self.cores = list(iterate.cores[block])
+
+    def system(self, level: int) -> LocalSystem:
+        """Local system of the core."""
+        return self.equations(*_unpack_both(self.packed, self.rank), self.products, level)
+
+    def accept(self, level: int, core: NDArray) -> None:
+        """Put in a new core."""
+        self.normalize(level, core)
+
+    def finish(self) -> None:
+        """Hand the core back."""
+        self.iterate.place(self.block, self.cores, None, self.scale)
+
+
+class OutputProblem(Problem):
+    """The output core: one regression of all outputs on the R terms."""
+
+    def __init__(self, iterate: Any, sums: Any, setting: Any):
+        super().__init__(iterate, len(iterate.columns), setting)
+        self.packed, rhs = sums
+        self.products = from_planes(rhs[0], self.rank)  # (n_outputs, R)
+        self.cores = [iterate.output_core]
+
+    def system(self, level: int) -> LocalSystem:
+        """Local system of the core: the same matrix for every output."""
+        n_outputs = len(self.products)
+        hermitian, symmetric = _unpack_both(self.packed, self.rank)
+        hermitian = np.repeat(hermitian, n_outputs, axis=0)
+        symmetric = None if symmetric is None else np.repeat(symmetric, n_outputs, axis=0)
+        return self.equations(hermitian, symmetric, self.products, level)
+
+    accept = CategoricalProblem.accept
+    finish = CategoricalProblem.finish
+
+
+def _mix(packed: NDArray, iterate: Any) -> None:
+    """Weigh packed statistics by the Gram of the output core, where there is one."""
+    core = iterate.output_core
+    if core is None:
+        return
+    half = iterate.rank * (iterate.rank + 1) // 2
+    planes = 2 if iterate.is_complex else 1
+    weigh_triangle(packed[:, : planes * half], core.conj().T @ core)
+    if packed.shape[1] > planes * half:
+        weigh_triangle(packed[:, planes * half :], core.T @ core)
+
+
+def _unpack_both(packed: NDArray, rank: int) -> tuple[NDArray, NDArray | None]:
+    half = rank * (rank + 1) // 2
+    if packed.shape[1] == 4 * half:
+        symmetric = unpack_triangle(packed[:, 2 * half :], rank, hermitian=False)
+        return unpack_triangle(packed[:, : 2 * half], rank), symmetric
+    return unpack_triangle(packed, rank), None
+
+
+def _from_gram(gram: NDArray, size: int) -> tuple[NDArray, NDArray]:
+    """Σ z̄zᵀ and Σ zzᵀ from the upper triangle of [Re | Im]ᵀ[Re | Im]."""
+    full = np.triu(gram) + np.triu(gram, 1).T
+    if len(full) == size:
+        return full, full
+    rr, ri, ii = full[:size, :size], full[:size, size:], full[size:, size:]
+    return rr + ii + 1j * (ri - ri.T), rr - ii + 1j * (ri + ri.T)
+
+
+def _products(column: Any, cores: list[NDArray], iterate: Any) -> tuple[NDArray, list[NDArray]]:
+    """Phase of the column, and for every level the product of the later levels' responses."""
+    rank, width = iterate.rank, iterate.width
+    suffix = [np.empty(0)] * len(cores)
+    running = kernels.phases(np.empty(0), len(column), rank, width)
+    for level in reversed(range(len(cores))):
+        suffix[level] = running
+        if level:
+            running = _advance(running, column, level, cores[level], iterate)
+    return kernels.phases(column.phase, len(column), rank, width), suffix
+
+
+def _advance(product: NDArray, column: Any, level: int, core: NDArray, iterate: Any) -> NDArray:
+    planes = to_planes(core, iterate.width)
+    first = column.slices[level].start
+    response = kernels.responses(column.factors, first, planes, iterate.rank)
+    return kernels.multiply(product, response, iterate.rank)

@@ -1,0 +1,42 @@
+"""Planes: complex matrices as real ones, [Re | Im], and packed Hermitian triangles."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def to_planes(matrix: NDArray, width: int) -> NDArray[np.float64]:
+    """[Re | Im] of an (n, R) matrix, or the matrix itself where the model is real."""
+    if width == matrix.shape[1]:
+        return np.ascontiguousarray(matrix.real, dtype=np.float64)
+    return np.hstack([matrix.real, matrix.imag])
+
+
+def from_planes(planes: NDArray, rank: int) -> NDArray:
+    """Undo `to_planes` along the last axis."""
+    if planes.shape[-1] == rank:
+        return planes
+    return planes[..., :rank] + 1j * planes[..., rank:]
+
+
+def unpack_triangle(packed: NDArray, rank: int, hermitian: bool = True) -> NDArray:
+    """Full (n, R, R) matrices of packed upper triangles, real parts then imaginary parts."""
+    half = rank * (rank + 1) // 2
+    values = packed if packed.shape[1] == half else packed[:, :half] + 1j * packed[:, half:]
+    rows, columns = np.triu_indices(rank)
+    full = np.empty((len(packed), rank, rank), dtype=values.dtype)
+    full[:, columns, rows] = values.conj() if hermitian else values
+    full[:, rows, columns] = values
+    return full
+
+
+def weigh_triangle(packed: NDArray, matrix: NDArray) -> None:
+    """Multiply packed upper triangles entry by entry by those of an (R, R) matrix, in place."""
+    rows, columns = np.triu_indices(len(matrix))
+    weight = matrix[rows, columns]
+    if packed.shape[1] == len(weight):
+        packed *= weight.real
+        return
+    half = len(weight)
+    real, imaginary = packed[:, :half].copy(), packed[:, half:]
+    packed[:, :half] = real * weight.real - imaginary * weight.imag
+    packed[:, half:] = real * weight.imag + imaginary * weight.real

@@ -1,0 +1,83 @@
+"""A column of the fit: its feature map at its grid values."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Box, Grid, blocks
+from ..features import FeatureMap
+
+#: factors are kept between passes up to this many entries, else computed anew each time
+KEPT_ENTRIES = 20_000_000
+#: grid values of one task in a loop over the grid
+GRID_BLOCK = 256
+
+
+class Column:
+    """One input dimension: what it is called, its box, its feature map and its grid.
+
+    Parameters
+    ----------
+    name : str
+    feature_map : FeatureMap
+    box : Box or None
+        None for categories.
+    grid : Grid or int
+        Grid values, or the number of categories.
+    """
+
+    def __init__(self, name: str, feature_map: FeatureMap, box: Box | None, grid: Grid | int):
+        self.name, self.feature_map, self.box, self.grid = name, feature_map, box, grid
+        self.is_categorical = feature_map.is_categorical
+        self.radices = feature_map.radices
+        self.slices = feature_map.slices
+
+    def __len__(self) -> int:
+        return self.grid if isinstance(self.grid, int) else len(self.grid)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Grid values in the unit box."""
+        if self.box is None or isinstance(self.grid, int):
+            return np.arange(len(self), dtype=np.float64)
+        return self.box.to_unit(self.grid.values)
+
+    @property
+    def factors(self) -> NDArray:
+        """Factor entries of all levels at the grid values."""
+        if len(self) * sum(self.radices) > KEPT_ENTRIES:
+            return self.feature_map.factors(self.values)
+        return self._factors
+
+    @cached_property
+    def _factors(self) -> NDArray:
+        return self.feature_map.factors(self.values)
+
+    @cached_property
+    def phase(self) -> NDArray:
+        """Phase at the grid values; empty where the map has none."""
+        phase = self.feature_map.phase(self.values)
+        return np.empty(0) if phase is None else phase
+
+    def products(self, level: int, conjugate: bool) -> tuple[NDArray, NDArray]:
+        """Distinct products of two factor entries, see `FeatureMap.products`."""
+        key = (level, conjugate)
+        if key not in self._products:
+            self._products[key] = self.feature_map.products(level, conjugate)
+        return self._products[key]
+
+    @cached_property
+    def _products(self) -> dict:
+        return {}
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """Ranges of grid values for tasks that do not depend on each other."""
+        return list(blocks(len(self), GRID_BLOCK))
+
+    @property
+    def bin_error(self) -> float:
+        """Worst relative error of the features by binning; 0 where the grid is exact."""
+        if isinstance(self.grid, int) or not self.grid.is_binned:
+            return 0.0
+        return float(self.feature_map.bin_error(1 / len(self)))

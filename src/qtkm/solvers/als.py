@@ -1,0 +1,55 @@
+"""Alternating linear scheme: one core at a time, each to its exact minimum."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+
+class ALS(BaseEstimator):
+    """Alternating linear scheme.
+
+    An epoch visits the columns in order and a column's levels from the lowest digit up; each
+    core becomes the minimiser of the objective with all others fixed, so the objective never
+    rises.  One pass over the rows serves all levels of a column.
+
+    Parameters
+    ----------
+    inner_sweeps : int
+        Sweeps over a column's levels in one pass over the rows.
+    """
+
+    def __init__(self, inner_sweeps=1):
+        self.inner_sweeps = inner_sweeps
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+        if not isinstance(self.inner_sweeps, int) or self.inner_sweeps < 1:
+            raise ValueError(f"inner_sweeps={self.inner_sweeps!r} must be a whole number >= 1.")
+
+    def start(self, objective: Any, cores: Any) -> Any:
+        """State before the first epoch: the iterate, and how each column meets the rows."""
+        return objective.at(cores), objective.paths(cores)
+
+    def step(
+        self, objective: Any, state: Any, report: Callable[[Any, list[float]], None]
+    ) -> Any:
+        """One epoch; `report(cores, objectives)` after every block of cores."""
+        iterate, paths = state
+        for block in objective.blocks:
+            path = paths[block] if block < len(paths) else "statistics"
+            values = self._update(objective.problem(iterate, block, path))
+            report(iterate.snapshot(), values)
+        return state
+
+    def _update(self, problem: Any) -> list[float]:
+        values = []
+        for sweep in range(self.inner_sweeps if problem.n_levels > 1 else 1):
+            if sweep:
+                problem.restart()
+            for level in range(problem.n_levels):
+                core, value = problem.system(level).minimize(problem.cores[level])
+                problem.accept(level, core)
+                values.append(value)
+        problem.finish()
+        return values

