@@ -41,9 +41,9 @@ class Box:
                 )
         return values
 
-    def to_unit(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+    def to_unit(self, raw: NDArray[np.floating]) -> NDArray[np.float64]:
         """Map raw values to the unit box; a column of one value goes to 0."""
-        values = np.asarray(values, dtype=np.float64)
+        values = np.asarray(raw, dtype=np.float64)
         if self.low == self.high:
             return np.zeros_like(values)
         if self.low == 0.0 and self.high == 1.0:

@@ -52,8 +52,8 @@ def encode(
     """
     column = np.ascontiguousarray(column, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
     if max_bins is None:
-        values, codes = np.unique(column, return_inverse=True)
-        return Grid(values, False), codes.astype(code_type(len(values)))
+        values, inverse = np.unique(column, return_inverse=True)
+        return Grid(values, False), inverse.astype(code_type(len(values)))
     found = _few_distinct(column, max_bins)
     if found is not None:
         return found

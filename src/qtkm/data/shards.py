@@ -8,6 +8,7 @@ and keeps rows with common codes, and so the table rows they read, close togethe
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,10 +130,15 @@ def build(
     count = max(1, -(-len(codes) // SHARD_ROWS))
     bounds = [len(codes) * i // count for i in range(count + 1)]
     return [_sorted(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
-            for a, b in zip(bounds[:-1], bounds[1:], strict=True)]  # fmt: skip
+            for a, b in pairwise(bounds)]  # fmt: skip
 
 
-def _sorted(codes, target, weight, n_codes) -> Shard:
+def _sorted(
+    codes: NDArray[np.unsignedinteger],
+    target: NDArray[np.floating],
+    weight: NDArray[np.floating] | None,
+    n_codes: tuple[int, ...],
+) -> Shard:
     order = np.arange(len(codes), dtype=np.int32)
     for column in np.argsort(n_codes, kind="stable")[::-1]:
         keys = np.ascontiguousarray(codes[:, column])

@@ -5,7 +5,8 @@ It knows nothing of networks, losses or data.  The column's basis is the Kroneck
 product of its factors, times a common `phase` where the map has one.
 """
 
-from typing import ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from . import radices
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
 
 class FeatureMap(BaseEstimator):
@@ -43,7 +44,7 @@ class FeatureMap(BaseEstimator):
     def slices(self) -> tuple[slice, ...]:
         """Where each level stands among the factor entries."""
         stops = np.cumsum((0, *self.radices))
-        return tuple(slice(int(a), int(b)) for a, b in zip(stops[:-1], stops[1:], strict=True))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(stops))
 
     def factors(self, values: Array) -> Array:
         """Factor entries of all levels, shape (n, sum(radices))."""

@@ -27,34 +27,35 @@ _dsyrk = _external("dsyrk", types.float64)
 _ssyrk = _external("ssyrk", types.float32)
 
 
-def rank_k(rows, count, total, narrow):
-    """Upper triangle of `total` += rowsᵀrows over the first `count` rows.
+def rank_k(rows, count, total, narrow, fresh):
+    """Upper triangle of `total` (+)= rowsᵀrows over the first `count` rows.
 
-    `total` is double; single-precision rows are multiplied into `narrow`, of their own
+    The product is added, or where `fresh` takes the place of what was there.  `total` is double; single-precision rows are multiplied into `narrow`, of their own
     type, and added from there.  BLAS reads column by column, so its lower triangle is ours
     above the diagonal.
     """
-    product = np.triu(rows[:count].T @ rows[:count])
-    total += product
+    total *= not fresh
+    total += np.triu(rows[:count].T @ rows[:count])
 
 
 @overload(rank_k)
-def _rank_k(rows, count, total, narrow):
+def _rank_k(rows, count, total, narrow, fresh):
     if rows.dtype == types.float64:
         return _rank_k_double
     return _rank_k_single
 
 
-def _rank_k_double(rows, count, total, narrow):
+def _rank_k_double(rows, count, total, narrow, fresh):
     letters = np.array([76, 78], dtype=np.uint8)  # "L", "N"
     size = np.array([rows.shape[1], count], dtype=np.int32)
-    factor = np.ones(1, dtype=np.float64)
+    one = np.ones(1, dtype=np.float64)
+    keep = np.zeros(1, dtype=np.float64) if fresh else one
     n, k = size[0:].ctypes, size[1:].ctypes
     uplo, trans = letters[0:].ctypes, letters[1:].ctypes
-    _dsyrk(uplo, trans, n, k, factor.ctypes, rows.ctypes, n, factor.ctypes, total.ctypes, n)
+    _dsyrk(uplo, trans, n, k, one.ctypes, rows.ctypes, n, keep.ctypes, total.ctypes, n)
 
 
-def _rank_k_single(rows, count, total, narrow):
+def _rank_k_single(rows, count, total, narrow, fresh):
     letters = np.array([76, 78], dtype=np.uint8)
     size = np.array([rows.shape[1], count], dtype=np.int32)
     one = np.ones(1, dtype=np.float32)
@@ -64,4 +65,4 @@ def _rank_k_single(rows, count, total, narrow):
     _ssyrk(uplo, trans, n, k, one.ctypes, rows.ctypes, n, zero.ctypes, narrow.ctypes, n)
     for r in range(rows.shape[1]):
         for s in range(r, rows.shape[1]):
-            total[r, s] += narrow[r, s]
+            total[r, s] = narrow[r, s] if fresh else total[r, s] + narrow[r, s]

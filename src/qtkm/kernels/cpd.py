@@ -16,58 +16,92 @@ SMALL_GROUP = 6
 
 
 @jit
-def _environment(out, i, scale, codes, row, columns, table, offsets, rank, is_complex):
-    """Row i of `out` = scale times the product of the table rows of `columns` at a data row."""
-    i, row, half = index(i), index(row), index(rank)
-    width = index(out.shape[1])
-    if columns.size == 0:
-        for r in range(width):
-            out[i, r] = scale if r < half else 0.0
-        return
-    column = index(columns[index(0)])
-    k = index(offsets[column]) + index(codes[row, column])
-    for r in range(width):
-        out[i, r] = scale * table[k, r]
-    for j in range(index(1), index(columns.size)):
+def _gather(places, codes, row, i, columns, offsets):
+    """Row i of `places` = rows of the stacked tables that a data row reads."""
+    row, i = index(row), index(i)
+    for j in range(index(columns.size)):
         column = index(columns[j])
-        k = index(offsets[column]) + index(codes[row, column])
-        if is_complex:
+        places[i, j] = index(offsets[column]) + index(codes[row, column])
+
+
+@jit
+def _environment(out, i, scale, places, table, rank, is_complex):
+    """Row i of `out` = scale times the product of the table rows at `places[i]`.
+
+    Two tables at a time, which halves the traffic to and from `out`.
+    """
+    i, half, width = index(i), index(rank), index(out.shape[1])
+    count = index(places.shape[1])
+    for r in range(width):
+        out[i, r] = scale if r < half else 0.0
+    if count > index(0):
+        k = places[i, index(0)]
+        for r in range(width):
+            out[i, r] = scale * table[k, r]
+    j = index(1)
+    while j < count:
+        k = places[i, j]
+        if not is_complex:
+            for r in range(half):
+                out[i, r] *= table[k, r]
+            j += index(1)
+        elif j + index(1) < count:
+            m = places[i, j + index(1)]
+            for r in range(half):
+                x, y = out[i, r], out[i, half + r]
+                u, v = table[k, r], table[k, half + r]
+                s, t = table[m, r], table[m, half + r]
+                a, b = x * u - y * v, x * v + y * u
+                out[i, r] = a * s - b * t
+                out[i, half + r] = a * t + b * s
+            j += index(2)
+        else:
             for r in range(half):
                 x, y = out[i, r], out[i, half + r]
                 u, v = table[k, r], table[k, half + r]
                 out[i, r] = x * u - y * v
                 out[i, half + r] = x * v + y * u
-        else:
-            for r in range(half):
-                out[i, r] *= table[k, r]
+            j += index(1)
 
 
 @jit
-def _add_target(rhs, g, i, row, target, mixing, rank, is_complex):
-    """Add row i of g times the data row's target to the right-hand side.
+def _add_targets(rhs, rows, count, target, mixing, rank, is_complex):
+    """Add the first `count` rows times their targets to the right-hand side.
 
     Without `mixing` each output has a right-hand side of its own; with it (the output
     core's planes, one row an output) they are mixed into one.
     """
-    i, row, half, first = index(i), index(row), index(rank), index(0)
-    if mixing.shape[0] == 0:
-        for k in range(index(target.shape[1])):
-            t = target[row, k]
-            for r in range(index(rhs.shape[1])):
-                rhs[k, r] += t * g[i, r]
+    if mixing.shape[0]:
+        for i in range(count):
+            _add_mixed(rhs, rows, i, target, mixing, rank, is_complex)
         return
+    for k in range(index(target.shape[1])):
+        last = index(count - count % 4)
+        for i in range(index(0), last, index(4)):  # four rows for each visit of rhs
+            j, m, n = i + index(1), i + index(2), i + index(3)
+            a, b, c, d = target[i, k], target[j, k], target[m, k], target[n, k]
+            for r in range(index(rhs.shape[1])):
+                rhs[k, r] += a * rows[i, r] + b * rows[j, r] + c * rows[m, r] + d * rows[n, r]
+        for i in range(last, index(count)):
+            for r in range(index(rhs.shape[1])):
+                rhs[k, r] += target[i, k] * rows[i, r]
+
+
+@jit
+def _add_mixed(rhs, rows, i, target, mixing, rank, is_complex):
+    i, half, first = index(i), index(rank), index(0)
     for r in range(half):
         u = 0.0
         v = 0.0
         for k in range(index(target.shape[1])):
-            u += target[row, k] * mixing[k, r]
+            u += target[i, k] * mixing[k, r]
             if is_complex:
-                v += target[row, k] * mixing[k, half + r]
+                v += target[i, k] * mixing[k, half + r]
         if is_complex:
-            rhs[first, r] += g[i, r] * u - g[i, half + r] * v
-            rhs[first, half + r] += g[i, r] * v + g[i, half + r] * u
+            rhs[first, r] += rows[i, r] * u - rows[i, half + r] * v
+            rhs[first, half + r] += rows[i, r] * v + rows[i, half + r] * u
         else:
-            rhs[first, r] += g[i, r] * u
+            rhs[first, r] += rows[i, r] * u
 
 
 @jit
@@ -151,31 +185,36 @@ def statistics(
     is_complex = width == 2 * rank
     block = max(32, min(256, 16384 // width))
     rows = np.empty((block, width), dtype=table.dtype)
+    places = np.empty((block, columns.size), dtype=np.uint64)
+    scales = np.ones(block)
+    wanted = np.empty((block, target.shape[1]))
     scratch = np.empty((width, width), dtype=np.float64)
     narrow = np.empty((width, width), dtype=table.dtype)
     totals = np.empty(rhs.shape[1:], dtype=np.float64)
-    for i in range(segments.shape[0]):
-        start, stop, slot = segments[i, 0], segments[i, 1], segments[i, 2]
+    for segment in range(segments.shape[0]):
+        start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         small = stop - start < SMALL_GROUP
         totals[:] = 0
-        scratch[:] = 0
         if small:
             gram[slot] = 0
-        filled = 0
-        for position in range(start, stop):
-            row = order[index(position)]
-            scale = 1.0 if weight.size == 0 else weight[index(row)]
-            _environment(
-                rows, filled, scale, codes, row, columns, table, offsets, rank, is_complex
-            )
-            _add_target(totals, rows, filled, row, target, mixing, rank, is_complex)
+        for begin in range(start, stop, block):
+            count = min(block, stop - begin)
+            # gathered first: loads that do not wait for each other
+            for i in range(count):
+                row = order[index(begin + i)]
+                _gather(places, codes, row, i, columns, offsets)
+                for k in range(index(target.shape[1])):
+                    wanted[index(i), k] = target[index(row), k]
+                if weight.size:
+                    scales[index(i)] = weight[index(row)]
+            for i in range(count):
+                _environment(rows, i, scales[index(i)], places, table, rank, is_complex)
+            _add_targets(totals, rows, count, wanted, mixing, rank, is_complex)
             if small:
-                _add_outer(gram, slot, rows, filled, rank, is_complex)
-                continue
-            filled += 1
-            if filled == block or position == stop - 1:
-                rank_k(rows, filled, scratch, narrow)
-                filled = 0
+                for i in range(count):
+                    _add_outer(gram, slot, rows, i, rank, is_complex)
+            else:
+                rank_k(rows, count, scratch, narrow, begin == start)
         if not small:
             _pack_gram(gram, slot, scratch, rank, is_complex)
         rhs[slot] = totals
@@ -184,21 +223,29 @@ def statistics(
 @jit
 def environments(start, stop, codes, columns, table, offsets, weight, rank, out):
     """Scaled environments of rows start … stop-1 outside of a column, as planes."""
-    is_complex = table.shape[1] == 2 * rank
+    places = np.empty((stop - start, columns.size), dtype=np.uint64)
+    scales = np.ones(stop - start)
     for row in range(start, stop):
-        scale = 1.0 if weight.size == 0 else weight[row]
-        _environment(out, row, scale, codes, row, columns, table, offsets, rank, is_complex)
+        _gather(places, codes, row, row - start, columns, offsets)
+        if weight.size:
+            scales[row - start] = weight[row]
+    part = out[start:stop]
+    for i in range(stop - start):
+        _environment(part, i, scales[i], places, table, rank, table.shape[1] == 2 * rank)
 
 
 @jit
 def responses(start, stop, codes, columns, table, offsets, rank, mixing, out):
     """Responses of rows start … stop-1: out (n_rows, n_outputs, planes)."""
     width = table.shape[1]
-    is_complex = width == 2 * rank
-    g = np.empty((1, width), dtype=table.dtype)
-    for row in range(start, stop):
-        _environment(g, 0, 1.0, codes, row, columns, table, offsets, rank, is_complex)
-        _respond(out[row], g[0], mixing, rank, is_complex)
+    block = 256
+    rows = np.empty((block, width), dtype=table.dtype)
+    for begin in range(start, stop, block):
+        end = min(begin + block, stop)
+        part = codes[begin:end]
+        environments(0, end - begin, part, columns, table, offsets, np.empty(0), rank, rows)
+        for row in range(begin, end):
+            _respond(out[row], rows[row - begin], mixing, rank, width == 2 * rank)
 
 
 @jit

@@ -57,14 +57,17 @@ def _set_phase(out, i, phase, u, rank):
 
 
 @jit
-def responses(factors, first, core, rank):
-    """Responses of one level at all grid values, as planes (n_grid, planes·rank).
+def advance(product, factors, first, core, rank):
+    """Return planes `product` times the response of a level at all grid values.
 
-    `first` is where the level's entries begin among the column's.
+    `core` holds the level's planes, `first` is where its entries begin among the column's.
     """
-    out = np.empty((factors.shape[0], core.shape[1]), dtype=np.float64)
+    is_complex = core.shape[1] == 2 * rank
+    out = product.copy()
+    response = np.empty((1, core.shape[1]), dtype=np.float64)
     for u in range(factors.shape[0]):
-        _respond(out, u, factors, u, first, core, 0, core.shape[0], rank)
+        _respond(response, 0, factors, u, first, core, 0, core.shape[0], rank)
+        _multiply(out, u, response, 0, rank, is_complex)
     return out
 
 
@@ -242,12 +245,11 @@ def row_system(
     block = max(16, min(256, 16384 // width))
     rows = np.empty((block, width), dtype=environment.dtype)
     narrow = np.empty((width, width), dtype=environment.dtype)
-    total[:] = 0
     rhs[:] = 0
     for begin in range(start, stop, block):
         end = min(begin + block, stop)
         design(begin, end, environment, codes, other, factors, first, radix, rank, rows)
-        rank_k(rows, end - begin, total, narrow)
+        rank_k(rows, end - begin, total, narrow, begin == start)
         for n in range(index(begin), index(end)):
             for k in range(index(target.shape[1])):
                 t = target[n, k]

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
@@ -22,7 +21,7 @@ class Squared(BaseEstimator):
     def __init__(self, residual="auto"):
         self.residual = residual
 
-    def value(self, response: NDArray[np.generic], target: NDArray[np.floating]) -> NDArray:
+    def value(self, response: NDArray, target: NDArray) -> NDArray:
         """Loss of every row and output."""
         difference = response - target
         if self.residual == "real":

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import levels as kernels
+from ..kernels import local
 from .local import LocalSystem, real_system, split_norm
 from .planes import from_planes, to_planes, unpack_triangle, weigh_triangle
 
@@ -44,7 +45,7 @@ class Problem:
 
     def normalize(self, level: int, core: NDArray) -> None:
         """Put in a core with columns of unit norm; the next core takes their norms."""
-        norm = np.sqrt(np.einsum("qr,qr->r", core, core.conj()).real)
+        norm = np.sqrt((core.real**2 + core.imag**2).sum(axis=0))
         norm[norm == 0] = 1
         self.cores[level] = core / norm
         if level + 1 < self.n_levels:
@@ -61,21 +62,24 @@ class Problem:
         return gram
 
     def equations(self, hermitian, symmetric, products, level, rows=None) -> LocalSystem:
-        """Local system from Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z·y of its parts."""
+        """Local system from Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z·y of its parts.
+
+        The matrices may be written over.
+        """
         setting, shape = self.setting, self.cores[level].shape
-        alpha = setting.alpha * self.norm_gram(level)
-        copies = hermitian.shape[-1] // self.rank
         split = setting.real_part and self.iterate.is_complex
+        gram = self.norm_gram(level)
         if split:
-            matrix = real_system(hermitian, symmetric) / setting.total_weight
-            rhs = np.hstack([products.real, -products.imag]) / setting.total_weight
-            penalty = split_norm(np.kron(np.eye(copies), alpha))
+            matrix = real_system(hermitian, symmetric)
+            rhs = np.hstack([products.real, -products.imag])
+            copies = hermitian.shape[-1] // self.rank
+            gram = split_norm(np.kron(np.eye(copies), gram))
         else:
-            matrix = hermitian / setting.total_weight
-            rhs = products.conj() / setting.total_weight
-            penalty = np.kron(np.eye(copies), alpha) if copies > 1 else alpha
+            matrix, rhs = hermitian, products.conj()
+        matrix /= setting.total_weight
+        rhs = rhs / setting.total_weight
         if setting.alpha > 0:
-            matrix = matrix + penalty
+            local.add_norm(matrix, gram, setting.alpha)
         return LocalSystem(matrix, rhs, setting.constant, shape, split, setting.alpha > 0, rows)
 
 
@@ -165,10 +169,11 @@ class RowsProblem(Problem):
         first, radix = self.column.slices[level].start, self.column.radices[level]
         size = radix * self.rank
         gram, rhs = self._sum(other, first, radix)
-        hermitian, symmetric = _from_gram(gram, size)
+        hermitian, symmetric = _from_gram(gram, size, self.setting.real_part)
         products = self._mix(hermitian, symmetric, from_planes(rhs, size))
         rows = self._rows(other, first, radix)
-        return self.equations(hermitian[None], symmetric[None], products[None], level, rows)
+        symmetric = None if symmetric is None else symmetric[None]
+        return self.equations(hermitian[None], symmetric, products[None], level, rows)
 
     def _sum(self, other: NDArray, first: int, radix: int) -> tuple[NDArray, NDArray]:
         width = radix * self.iterate.width
@@ -177,7 +182,7 @@ class RowsProblem(Problem):
             target = shard.scaled[1]
 
             def task(bounds, codes=codes, environment=environment, target=target):
-                gram, rhs = np.empty((width, width)), np.empty((target.shape[1], width))
+                gram, rhs = np.zeros((width, width)), np.empty((target.shape[1], width))
                 kernels.row_system(
                     *bounds, environment, codes, target, other, self.column.factors, first,
                     radix, self.rank, gram, rhs,
@@ -185,16 +190,17 @@ class RowsProblem(Problem):
                 return gram, rhs
 
             parts.extend(self.iterate.run(task, shard.blocks()))
-        return sum(p[0] for p in parts), sum(p[1] for p in parts)
+        return sum((p[0] for p in parts[1:]), parts[0][0]), sum((p[1] for p in parts[1:]), parts[0][1])
 
-    def _mix(self, hermitian: NDArray, symmetric: NDArray, products: NDArray) -> NDArray:
+    def _mix(self, hermitian: NDArray, symmetric: NDArray | None, products: NDArray) -> NDArray:
         """Several outputs: weigh the matrices by the output core's Gram, mix the right sides."""
         core = self.iterate.output_core
         if core is None:
             return products[0]
         copies = hermitian.shape[0] // self.rank
         hermitian *= np.tile(core.conj().T @ core, (copies, copies))
-        symmetric *= np.tile(core.T @ core, (copies, copies))
+        if symmetric is not None:
+            symmetric *= np.tile(core.T @ core, (copies, copies))
         return (np.tile(core, copies) * products).sum(axis=0)
 
     def _rows(self, other: NDArray, first: int, radix: int) -> tuple[NDArray, NDArray] | None:
@@ -284,13 +290,16 @@ def _unpack_both(packed: NDArray, rank: int) -> tuple[NDArray, NDArray | None]:
     return unpack_triangle(packed, rank), None
 
 
-def _from_gram(gram: NDArray, size: int) -> tuple[NDArray, NDArray]:
-    """Σ z̄zᵀ and Σ zzᵀ from the upper triangle of [Re | Im]ᵀ[Re | Im]."""
-    full = np.triu(gram) + np.triu(gram, 1).T
-    if len(full) == size:
-        return full, full
-    rr, ri, ii = full[:size, :size], full[:size, size:], full[size:, size:]
-    return rr + ii + 1j * (ri - ri.T), rr - ii + 1j * (ri + ri.T)
+def _from_gram(gram: NDArray, size: int, both: bool) -> tuple[NDArray, NDArray | None]:
+    """Σ z̄zᵀ and, if wanted, Σ zzᵀ from the upper triangle of [Re | Im]ᵀ[Re | Im]."""
+    is_complex = len(gram) > size
+    hermitian = np.empty((size, size), dtype=np.complex128 if is_complex else np.float64)
+    local.hermitian(gram, hermitian)
+    if not both or not is_complex:
+        return hermitian, None
+    rr, ri, ii = gram[:size, :size], gram[:size, size:], gram[size:, size:]
+    difference = np.triu(rr - ii)
+    return hermitian, difference + np.triu(difference, 1).T + 1j * (ri + ri.T)
 
 
 def _products(column: Any, cores: list[NDArray], iterate: Any) -> tuple[NDArray, list[NDArray]]:
@@ -306,7 +315,7 @@ def _products(column: Any, cores: list[NDArray], iterate: Any) -> tuple[NDArray,
 
 
 def _advance(product: NDArray, column: Any, level: int, core: NDArray, iterate: Any) -> NDArray:
+    """Product of planes times the response of a level."""
     planes = to_planes(core, iterate.width)
     first = column.slices[level].start
-    response = kernels.responses(column.factors, first, planes, iterate.rank)
-    return kernels.multiply(product, response, iterate.rank)
+    return kernels.advance(product, column.factors, first, planes, iterate.rank)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack, lstsq
+from scipy.linalg import lstsq
+
+from ..kernels import local as kernels
 
 #: eigenvalues of the scaled matrix below this fraction of the largest are left out
 CUT_OFF = 1e-13
@@ -60,8 +62,7 @@ class LocalSystem:
 
     def value(self, vector: NDArray) -> float:
         """Objective at a vector of unknowns."""
-        image = (self.matrix @ vector[:, :, None])[:, :, 0]
-        return self.constant + float(np.vdot(vector, image - 2 * self.rhs).real)
+        return self.constant + kernels.quadratic(self.matrix, self.rhs, vector)
 
     def minimize(self, block: NDArray) -> tuple[NDArray, float]:
         """Best block and its value; the given block where rounding makes nothing better."""
@@ -85,16 +86,10 @@ class LocalSystem:
         yield self._truncated
 
     def _cholesky(self) -> NDArray | None:
-        factorize = lapack.zposv if np.iscomplexobj(self.matrix) else lapack.dposv
-        scale = _inverse_root_diagonal(self.matrix)
-        result = np.empty_like(self.rhs)
-        for part, (matrix, rhs) in enumerate(zip(self.matrix, self.rhs, strict=True)):
-            s = scale[part]
-            _, x, info = factorize(s[:, None] * matrix * s, s * rhs, lower=0)
-            if info != 0:
-                return None
-            result[part] = s * x
-        return result
+        try:
+            return kernels.cholesky_solve(self.matrix, self.rhs)
+        except np.linalg.LinAlgError:
+            return None
 
     def _truncated(self) -> NDArray | None:
         """Least-norm solution of the scaled system without its smallest eigenvalues."""

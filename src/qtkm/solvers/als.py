@@ -31,9 +31,7 @@ class ALS(BaseEstimator):
         """State before the first epoch: the iterate, and how each column meets the rows."""
         return objective.at(cores), objective.paths(cores)
 
-    def step(
-        self, objective: Any, state: Any, report: Callable[[Any, list[float]], None]
-    ) -> Any:
+    def step(self, objective: Any, state: Any, report: Callable[[Any, list[float]], None]) -> Any:
         """One epoch; `report(cores, objectives)` after every block of cores."""
         iterate, paths = state
         for block in objective.blocks:
