@@ -27,26 +27,34 @@ class Box:
     extrapolation: str
     name: str
 
-    def contain(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
+    def contain(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
         """Raw values with the rule for those outside applied."""
+        values = np.asarray(raw, dtype=np.float64)
         if self.extrapolation == "clip":
             return np.clip(values, self.low, self.high)
-        if self.extrapolation == "error" and len(values):
-            worst = values[np.argmax(np.maximum(values - self.high, self.low - values))]
-            if not self.low <= worst <= self.high:
-                raise ValueError(
-                    f"{self.name} has the value {worst:g}, outside of its range "
-                    f"[{self.low:g}, {self.high:g}]; use extrapolation='clip' to take the nearest "
-                    "end instead, or widen the range with `bounds`."
-                )
+        if self.extrapolation == "error":
+            self._refuse(values[(values < self.low) | (values > self.high)])
         return values
 
-    def to_unit(self, raw: NDArray[np.floating]) -> NDArray[np.float64]:
+    def _refuse(self, outside: NDArray[np.float64]) -> None:
+        if len(outside) == 0:
+            return
+        # halves: differences may overflow
+        distance = np.maximum(outside / 2 - self.high / 2, self.low / 2 - outside / 2)
+        raise ValueError(
+            f"{self.name} has the value {outside[np.argmax(distance)]:g}, outside of its range "
+            f"[{self.low:g}, {self.high:g}]; use extrapolation='clip' to take the nearest end "
+            "instead, or widen the range with `bounds`."
+        )
+
+    def to_unit(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
         """Map raw values to the unit box; a column of one value goes to 0."""
         values = np.asarray(raw, dtype=np.float64)
         if self.low == self.high:
             return np.zeros_like(values)
         if self.low == 0.0 and self.high == 1.0:
             return values
-        # halves first: high - low may overflow
-        return (values / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        # the difference of two large numbers may overflow, half of a tiny one vanishes
+        half = 0.5 if max(-self.low, self.high) > 1e300 else 1.0
+        with np.errstate(over="ignore"):  # of values far outside, where the basis continues
+            return (values * half - self.low * half) / (self.high * half - self.low * half)

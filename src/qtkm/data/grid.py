@@ -28,7 +28,7 @@ class Grid:
 
 
 def encode(
-    column: NDArray[np.floating], low: float, high: float, max_bins: int | None
+    raw: NDArray[np.generic], low: float, high: float, max_bins: int | None
 ) -> tuple[Grid, NDArray[np.unsignedinteger]]:
     """Grid of a column and the code of every row.
 
@@ -38,8 +38,8 @@ def encode(
 
     Parameters
     ----------
-    column : (n_rows,) array
-        Finite raw values.
+    raw : (n_rows,) array
+        Finite values.
     low, high : float
         Range of the values.
     max_bins : int or None
@@ -50,7 +50,9 @@ def encode(
     grid : Grid
     codes : (n_rows,) unsigned array of the smallest type that fits
     """
-    column = np.ascontiguousarray(column, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+    column: NDArray[np.float64] = np.add(
+        raw, 0.0, dtype=np.float64
+    )  # contiguous, and -0.0 becomes 0.0
     if max_bins is None:
         values, inverse = np.unique(column, return_inverse=True)
         return Grid(values, False), inverse.astype(code_type(len(values)))
@@ -58,14 +60,21 @@ def encode(
     if found is not None:
         return found
     codes = np.empty(len(column), dtype=code_type(max_bins))
-    kernels.bin_codes(column, low, _width(low, high), max_bins, codes)
+    kernels.bin_codes(*_near_one(column, low, high), max_bins, codes)
     centres = (np.arange(max_bins) + 0.5) / max_bins
     return Grid(low * (1 - centres) + high * centres, True), codes
 
 
-def _width(low: float, high: float) -> float:
-    # twice the difference of halves: the same number, unless high - low overflows
-    return min(2 * (high / 2 - low / 2), np.finfo(np.float64).max)
+def _near_one(
+    column: NDArray[np.float64], low: float, high: float
+) -> tuple[NDArray[np.float64], float, float]:
+    """Column, low end and width of its range, by a power of two away from over- and underflow."""
+    largest = max(-low, high)
+    if not 1e-280 < largest < 1e280:
+        exponent = -int(np.frexp(largest)[1])
+        column = np.ldexp(column, exponent)
+        low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
+    return column, low, high - low
 
 
 def _few_distinct(column, limit):

@@ -165,7 +165,7 @@ def merge(
         Weighted sum of squares of the targets around those means.
     """
     weight = np.ones(len(codes)) if weight is None else weight
-    order = np.lexsort((*target.T[::-1], *codes.T[::-1]))
+    order = np.lexsort((weight, *target.T[::-1], *codes.T[::-1]))
     codes, target, weight = codes[order], target[order], weight[order]
     new_row = _changes(codes)
     starts = np.flatnonzero(new_row | _changes(target))

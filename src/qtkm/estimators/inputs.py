@@ -1,16 +1,15 @@
 """From what a user passes as X to one array a column: numbers, or category codes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.preprocessing import OrdinalEncoder
-from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-_UNKNOWN, _MISSING = -1, -2
-_HINT = (
+from .categories import Categories, factorize
+
+_DECLARE = (
     "declare it with categorical_features (a mask, indices, names or 'from_dtype'), or encode it "
     "as numbers"
 )
@@ -19,166 +18,232 @@ _HINT = (
 class Inputs:
     """The columns of X as the fit saw them.
 
+    Parameters
+    ----------
+    columns : list
+        Columns of the training X, see `read_columns`.
+    names : sequence of str or None
+        Their names, where they have some.
+    categorical_features : mask, indices, names, "from_dtype" or None
+
     Attributes
     ----------
     names : list of str
-        Feature names, or "column 0", "column 1", …
+        Feature names, or "x0", "x1", … where there are none.
+    labels : list of str
+        What the columns are called in messages.
     is_categorical : list of bool
-    encoders : dict of int to OrdinalEncoder
-        For every categorical column.
+    categories : dict of int to Categories
+        Of every categorical column, once `learn` has seen it.
     """
 
-    def __init__(self, estimator: Any, X: Any, categorical_features: Any):
-        validate_data(estimator, X, skip_check_array=True, reset=True)
-        self.names = _names(estimator, X)
-        mask = _categorical_mask(X, categorical_features, self.names)
-        self.is_categorical = list(mask)
-        self.encoders: dict[int, OrdinalEncoder] = {}
-        self.missing: dict[int, int] = {}
+    def __init__(self, columns: Sequence[Any], names: Any, categorical_features: Any):
+        named = names is not None
+        self.names = list(names) if named else [f"x{d}" for d in range(len(columns))]
+        self.labels = [
+            f"column {name!r}" if named else f"column {d}" for d, name in enumerate(self.names)
+        ]
+        self.is_categorical = _categorical_mask(columns, categorical_features, names).tolist()
+        self.categories: dict[int, Categories] = {}
 
-    @property
-    def any_categorical(self) -> bool:
-        """Whether some column is categorical."""
-        return any(self.is_categorical)
-
-    def fit_columns(self, estimator: Any, X: Any, keep: NDArray | None) -> list[NDArray]:
-        """Columns of the training X (its rows `keep`), learning the categories."""
-        columns = self._raw(estimator, X)
-        if keep is not None:
-            columns = [column[keep] for column in columns]
-        return [self._learn(d, c) if self.is_categorical[d] else c for d, c in enumerate(columns)]
-
-    def columns(self, estimator: Any, X: Any) -> list[NDArray]:
-        """Columns of a new X; categories unknown to the fit get the code -1."""
-        validate_data(estimator, X, skip_check_array=True, reset=False)
-        columns = self._raw(estimator, X)
-        return [self._code(d, c) if self.is_categorical[d] else c for d, c in enumerate(columns)]
-
-    def n_categories(self, d: int) -> int:
-        """Number of categories of a column, missing values counting as one."""
-        return len(self.encoders[d].categories_[0])
-
-    def _raw(self, estimator: Any, X: Any) -> list[NDArray]:
-        if not self.any_categorical:
-            _refuse_text(X, self.names)
-            X = check_array(
-                X, dtype=[np.float64, np.float32], estimator=estimator, input_name="X"
-            )
-            return [X[:, d] for d in range(X.shape[1])]
-        if not hasattr(X, "columns"):
-            X = check_array(X, dtype=None, ensure_all_finite=False, estimator=estimator)
+    def learn(self, columns: Sequence[Any], finite: bool, weight: NDArray | None) -> list[NDArray]:
+        """Numbers and codes of the rows of positive weight; learns the categories."""
+        keep = None if weight is None or weight.all() else weight > 0
         return [
-            _column(X, d) if self.is_categorical[d] else _numbers(_column(X, d), self.names[d])
-            for d in range(len(self.names))
+            self._learn(d, *column) if self.is_categorical[d] else column
+            for d, column in enumerate(self._look(columns, finite, keep))
         ]
 
-    def _learn(self, d: int, values: NDArray) -> NDArray:
-        encoder = OrdinalEncoder(
-            handle_unknown="use_encoded_value",
-            unknown_value=_UNKNOWN,
-            encoded_missing_value=_MISSING,
+    def codes(self, columns: Sequence[Any], finite: bool) -> list[NDArray]:
+        """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
+        return [
+            self._code(d, *column) if self.is_categorical[d] else column
+            for d, column in enumerate(self._look(columns, finite, None))
+        ]
+
+    def _look(self, columns: Sequence[Any], finite: bool, keep: NDArray | None) -> Iterator[Any]:
+        """Yield the numbers of a column, or its distinct values and which each row holds."""
+        for d, (column, label) in enumerate(zip(columns, self.labels, strict=True)):
+            if self.is_categorical[d]:
+                distinct, inverse = factorize(column, label)
+                yield distinct, inverse if keep is None else inverse[keep]
+                continue
+            values = numbers(column, label)
+            if not finite:
+                refuse_not_finite(values, label)
+            yield values if keep is None else values[keep]
+
+    def _learn(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
+        present = Categories(distinct[i] for i in np.unique(inverse))
+        known = self.categories.setdefault(d, present)
+        new = [value for value in present if value not in known.codes]
+        if new:
+            raise ValueError(
+                f"warm_start=True cannot go on: {self.labels[d]} has categories that the first "
+                f"fit has not seen ({_shorten(new)}); use warm_start=False to start anew."
+            )
+        return self._code(d, distinct, inverse)
+
+    def _code(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
+        return self.categories[d].code(distinct)[inverse]
+
+
+def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
+    """Columns of X, not looked into: views of an array, or Series of a frame.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array or frame of shape (n_rows, n_columns)
+    reset : bool
+        Whether the estimator learns number and names of the columns from X, or compares.
+
+    Returns
+    -------
+    columns : list of arrays or Series
+    finite : bool
+        True if it is known already that all are finite numbers.
+    """
+    if _is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        _refuse_empty(X.shape, type(estimator).__name__)
+        if hasattr(X, "iloc"):
+            return [X.iloc[:, d] for d in range(X.shape[1])], False
+        return [X[name] for name in X.columns], False
+    if hasattr(X, "collect_schema") and hasattr(X, "collect"):
+        raise ValueError(f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect().")
+    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
+        _refuse_complex("X", X.dtype)
+    X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
+    return [X[:, d] for d in range(X.shape[1])], _is_finite_throughout(X)
+
+
+def _refuse_empty(shape: tuple[int, int], who: str) -> None:
+    for size, what in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found a frame with 0 {what}(s) (shape={shape}) while a minimum of 1 is required "
+                f"by {who}."
+            )
+
+
+def _is_frame(X: Any) -> bool:
+    return (hasattr(X, "iloc") or hasattr(X, "get_columns")) and hasattr(X, "columns")
+
+
+def numbers(column: Any, label: str) -> NDArray:
+    """Numbers of a column, of the type they have where that is a numeric one."""
+    values = _to_numpy(column)
+    kind = values.dtype.kind
+    if kind in "biu" or values.dtype in (np.float64, np.float32):
+        return values
+    if kind == "c":
+        _refuse_complex(label, values.dtype)
+    if kind in "mM":
+        raise ValueError(
+            f"{label} holds times ({values.dtype}), not numbers; give what may matter of them as "
+            "numbers, such as the hour or the days since a date."
         )
-        self.encoders[d] = encoder.fit(_objects(values))
-        return self._code(d, values)
-
-    def _code(self, d: int, values: NDArray) -> NDArray:
-        encoder = self.encoders[d]
-        codes = encoder.transform(_objects(values))[:, 0].astype(np.int64)
-        known = encoder.categories_[0]
-        # a missing value sorts last, and is unknown where the fit saw none
-        last = known[-1]
-        has_missing = last is None or (isinstance(last, float) and np.isnan(last))
-        codes[codes == _MISSING] = len(known) - 1 if has_missing else _UNKNOWN
-        return codes
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        text = next((v for v in values.tolist() if isinstance(v, str | bytes)), None)
+        what = f"values such as {text!r}" if text is not None else f"{values.dtype} values"
+        message = f"{label} holds {what}, not numbers ({error}); {_DECLARE}."
+        raise type(error)(message) from None
 
 
-def _names(estimator: Any, X: Any) -> list[str]:
-    if hasattr(estimator, "feature_names_in_"):
-        return [str(name) for name in estimator.feature_names_in_]
-    return [f"column {d}" for d in range(estimator.n_features_in_)]
+def _to_numpy(column: Any) -> NDArray:
+    if not hasattr(column, "to_numpy"):
+        return column
+    dtype = column.dtype
+    if hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf":  # pandas' nullable
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return column.to_numpy()
 
 
-def _column(X: Any, d: int) -> NDArray:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, d].to_numpy()
-    if hasattr(X, "columns"):
-        return X[X.columns[d]].to_numpy()
-    return X[:, d]
+def _is_finite_throughout(X: NDArray) -> bool:
+    """Whether one sum shows at once that an array of floats has no NaN and no infinity."""
+    if X.dtype.kind != "f":
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(X.sum()))
 
 
-def _objects(values: NDArray) -> NDArray:
-    """One column of Python objects, with None and NaN both as NaN."""
-    objects = np.array(values, dtype=object).reshape(-1, 1)
-    missing = np.array([v is None or v != v for v in objects[:, 0]], dtype=bool)
-    objects[missing] = np.nan
-    return objects
-
-
-def _numbers(values: NDArray, name: str) -> NDArray:
-    if not _is_numeric(values.dtype):
-        try:
-            values = values.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} holds {values.dtype}, not numbers; {_HINT}.") from None
-    values = check_array(values.reshape(-1, 1), dtype=[np.float64, np.float32], input_name=name)
-    return values[:, 0]
-
-
-def _is_numeric(dtype: Any) -> bool:
-    return np.issubdtype(dtype, np.number) or np.issubdtype(dtype, np.bool_)
-
-
-def _refuse_text(X: Any, names: list[str]) -> None:
-    """Say which column holds text before a conversion fails without saying it."""
-    if not hasattr(X, "columns"):
+def refuse_not_finite(values: NDArray, label: str) -> None:
+    """Raise a ValueError where a numeric column has NaN or infinite values."""
+    if values.dtype.kind != "f" or np.isfinite(values).all():
         return
-    for d, name in enumerate(names):
-        values = _column(X, d)
-        if not _is_numeric(values.dtype):
-            _numbers(values, name)
+    n_missing = int(np.isnan(values).sum())
+    if n_missing:
+        raise ValueError(
+            f"Input X contains NaN: {n_missing} of the {len(values)} values of {label}. Impute "
+            "them (sklearn.impute) or leave out their rows; only columns declared with "
+            "categorical_features may have missing values."
+        )
+    raise ValueError(
+        f"Input X contains infinity: {int(np.isinf(values).sum())} of the {len(values)} values of "
+        f"{label}. Numeric columns must be finite; clip these values or leave out their rows."
+    )
 
 
-def _categorical_mask(X: Any, given: Any, names: list[str]) -> NDArray[np.bool_]:
-    n_columns = len(names)
+def _refuse_complex(label: str, dtype: Any) -> None:
+    raise ValueError(
+        f"Complex data not supported: {label} holds {dtype}; give real and imaginary parts as "
+        "columns of their own."
+    )
+
+
+def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray[np.bool_]:
+    n_columns = len(columns)
     mask = np.zeros(n_columns, dtype=bool)
     if given is None:
         return mask
-    if isinstance(given, str):
-        if given != "from_dtype":
+    if isinstance(given, str) and given == "from_dtype":
+        return np.array([_has_category_type(column) for column in columns])
+    if isinstance(given, str) or not hasattr(given, "__len__") or np.ndim(given) != 1:
+        raise ValueError(
+            f"categorical_features={given!r} must be a mask, a list of indices or names, "
+            "'from_dtype' or None."
+        )
+    entries = [e.item() if isinstance(e, np.generic) else e for e in given]
+    if entries and all(isinstance(entry, bool) for entry in entries):
+        if len(entries) != n_columns:
             raise ValueError(
-                f"categorical_features={given!r} must be a mask, indices, names, 'from_dtype' "
-                "or None."
-            )
-        return np.array([_has_category_type(X, d) for d in range(n_columns)])
-    chosen = np.asarray(given)
-    if chosen.size == 0:
-        return mask
-    if chosen.dtype.kind == "b":
-        if chosen.shape != (n_columns,):
-            raise ValueError(
-                f"categorical_features is a mask of shape {chosen.shape}, but X has {n_columns} "
+                f"categorical_features is a mask of {len(entries)} entries, but X has {n_columns} "
                 "columns."
             )
-        return chosen
-    mask[[_position(entry, names) for entry in chosen.ravel().tolist()]] = True
+        return np.array(entries)
+    mask[[_position(entry, n_columns, names) for entry in entries]] = True
     return mask
 
 
-def _position(entry: Any, names: Sequence[str]) -> int:
+def _position(entry: Any, n_columns: int, names: Any) -> int:
     if isinstance(entry, str):
+        if names is None:
+            raise ValueError(
+                f"categorical_features names {entry!r}, but the columns of X have no names; give "
+                "indices or a mask, or pass X as a frame."
+            )
         if entry not in names:
-            raise ValueError(f"categorical_features names {entry!r}, which is not a column of X.")
+            raise ValueError(
+                f"categorical_features names {entry!r}, which is not a column of X; these are "
+                f"{_shorten(list(names))}."
+            )
         return list(names).index(entry)
-    if not isinstance(entry, int) or not -len(names) <= entry < len(names):
+    if not isinstance(entry, int) or isinstance(entry, bool) or not 0 <= entry < n_columns:
         raise ValueError(
-            f"categorical_features has the entry {entry!r}; give indices below {len(names)}, the "
-            "number of columns, or names."
+            f"categorical_features has the entry {entry!r}; give indices from 0 to "
+            f"{n_columns - 1}, names, or a mask."
         )
     return entry
 
 
-def _has_category_type(X: Any, d: int) -> bool:
-    if not hasattr(X, "columns"):
-        return False
-    dtype = X.dtypes.iloc[d] if hasattr(X, "iloc") else X.dtypes[d]
-    return str(dtype).lower().startswith(("category", "categorical", "enum"))
+def _has_category_type(column: Any) -> bool:
+    name = str(getattr(column, "dtype", "")).lower()
+    return hasattr(column, "to_numpy") and name.startswith(("categor", "enum"))
+
+
+def _shorten(values: Sequence[Any], most: int = 10) -> str:
+    text = ", ".join(repr(value) for value in values[:most])
+    return text if len(values) <= most else f"{text}, … ({len(values)} in all)"

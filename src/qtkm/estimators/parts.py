@@ -1,7 +1,8 @@
 """Parameters of an estimator to parts: feature maps, network, loss and solver.
 
-A part can be given by its name, with the estimator's own parameters as shorthands, or as an
-object whose parameters come first; a shorthand that says otherwise is an error.
+A part is given by its name, with the estimator's own parameters as shorthands for the
+part's, or as an object.  An object's own parameters come first; what it leaves at "auto" is
+taken from the shorthands, and a shorthand that says otherwise is an error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .. import features
-from . import defaults
+from .. import features, losses, networks, solvers
+from . import cores, defaults
+from .checks import RESIDUALS, check_option
 
 _UNSET = "auto"
 
@@ -31,81 +33,134 @@ def resolve(
     shorthands : dict of name to (value, default)
         The estimator's own parameters that speak of this part.
     """
-    if isinstance(given, str):
-        if given not in registry:
-            known = ", ".join(repr(name) for name in registry)
-            raise ValueError(f"{kind}={given!r} is not known; use one of {known}, or an object.")
+    if isinstance(given, str) and given in registry:
         part = registry[given]()
     elif isinstance(given, tuple(registry.values())):
         part = clone(given)
     else:
-        names = ", ".join(cls.__name__ for cls in registry.values())
-        raise TypeError(f"{kind}={given!r} must be a name or an object of {names}.")
-    parameters = part.get_params()
+        names = ", ".join(repr(name) for name in registry)
+        classes = ", ".join(f"{cls.__name__}()" for cls in registry.values())
+        raise ValueError(
+            f"{kind}={given!r} is not known; use a name ({names}) or an object such as {classes}."
+        )
     for name, (value, default) in shorthands.items():
-        if name in parameters:
-            _fill(kind, part, name, parameters[name], value, default, isinstance(given, str))
+        if not hasattr(part, name):
+            continue
+        own = getattr(part, name)
+        if isinstance(given, str) or _same(own, _UNSET):
+            setattr(part, name, value)
+        elif not _same(value, default) and not _same(own, value):
+            raise ValueError(
+                f"{name}={value!r} contradicts {kind}={given!r}, whose {name} is {own!r}; give it "
+                "in one place only."
+            )
     return part
 
 
-def _fill(kind, part, name, own, value, default, by_name) -> None:
-    if by_name or _same(own, _UNSET):
-        part.set_params(**{name: value})
-    elif not _same(value, default) and not _same(own, value):
-        raise ValueError(
-            f"{name}={value!r} contradicts {kind}={part!r}, whose {name} is {own!r}; give it in "
-            "one place only."
-        )
-
-
 def _same(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and np.array_equal(a, b) if _is_list(a) or _is_list(b) else a == b
+    if _is_list(a) or _is_list(b):
+        return _is_list(a) and _is_list(b) and list(a) == list(b)
+    return type(a) is type(b) and a == b if isinstance(a, str) or isinstance(b, str) else a == b
 
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
 
-def feature_maps(
-    estimator: Any, names: Sequence[str], is_categorical: Sequence[bool]
+def make_network(estimator: Any, shape: tuple[int, int], known_rank: int | None) -> Any:
+    """Network of an estimator; `known_rank` is that of an earlier fit."""
+    network = resolve(
+        "network", estimator.network, networks.REGISTRY, {"rank": (estimator.rank, _UNSET)}
+    )
+    if _same(network.rank, _UNSET):
+        given = None if isinstance(estimator.init, str) else cores.rank_of(estimator.init)
+        rank = known_rank or given or defaults.rank(*shape)
+        network.set_params(rank=rank)
+    network.check()
+    return network
+
+
+def make_loss(estimator: Any) -> Any:
+    """Loss of an estimator."""
+    loss = resolve(
+        "loss", estimator.loss, losses.REGISTRY, {"residual": (estimator.residual, RESIDUALS[0])}
+    )
+    check_option("residual", loss.residual, RESIDUALS)
+    return loss
+
+
+def make_solver(estimator: Any) -> Any:
+    """Solver of an estimator."""
+    solver = resolve("solver", estimator.solver, solvers.REGISTRY, {})
+    solver.check()
+    return solver
+
+
+def make_maps(
+    estimator: Any,
+    labels: Sequence[str],
+    n_categories: Mapping[int, int],
+    shape: tuple[int, int],
+    known: Sequence[features.FeatureMap] | None,
 ) -> list[features.FeatureMap]:
-    """Feature map of every column, "auto" not yet filled in for categories."""
-    n_columns = len(names)
-    basis = _per_column("basis", estimator.basis, n_columns)
-    n_basis = _per_column("n_basis", estimator.n_basis, n_columns)
-    period = _per_column("period", estimator.period, n_columns)
-    maps = []
-    for d in range(n_columns):
-        if is_categorical[d]:
-            maps.append(features.Categorical())
+    """Feature map of every column, with all parameters filled in.
+
+    Parameters
+    ----------
+    estimator : estimator
+    labels : sequence of str
+        What the columns are called in messages.
+    n_categories : mapping
+        From the categorical columns to the numbers of their categories.
+    shape : (n_rows, n_columns)
+    known : sequence of FeatureMap or None
+        Maps of an earlier fit, from which "auto" parameters are taken.
+    """
+    n_columns = len(labels)
+    given = {
+        name: _per_column(name, getattr(estimator, name), n_columns)
+        for name in ("basis", "n_basis", "period")
+    }
+    maps: list[features.FeatureMap] = []
+    for d, label in enumerate(labels):
+        if d in n_categories:
+            maps.append(features.Categorical(n_categories[d]))
             continue
         shorthands = {
-            "n_basis": (n_basis[d], _UNSET),
-            "period": (period[d], _UNSET),
+            "n_basis": (given["n_basis"][d], _UNSET),
+            "period": (given["period"][d], _UNSET),
             "quantization": (estimator.quantization, 2),
         }
-        maps.append(resolve("basis", basis[d], features.REGISTRY, shorthands))
+        feature_map = resolve("basis", given["basis"][d], features.REGISTRY, shorthands)
+        _finish(feature_map, label, shape, None if known is None else known[d])
+        maps.append(feature_map)
     return maps
 
 
 def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
     if not _is_list(value):
         return [value] * n_columns
-    if len(value) != n_columns:
+    if np.ndim(value) == 0 or len(value) != n_columns:
         raise ValueError(
-            f"{name} has {len(value)} entries, one a column, but X has {n_columns} columns."
+            f"{name} has {np.size(value)} entries, but X has {n_columns} columns; give one entry a "
+            "column, or one value for all."
         )
     return [v.item() if isinstance(v, np.generic) else v for v in value]
 
 
-def finish_map(feature_map: Any, name: str, n_rows: int, n_columns: int) -> None:
-    """Fill in "auto" parameters of a numeric column's map and check them."""
-    parameters = feature_map.get_params()
-    if _same(parameters.get("n_basis"), _UNSET):
-        feature_map.set_params(n_basis=defaults.n_basis(n_rows, n_columns))
-    if _same(parameters.get("period"), _UNSET):
-        feature_map.set_params(period=defaults.period(n_rows, n_columns))
-    period = feature_map.get_params().get("period", 1.0)
-    if not isinstance(period, Real):
-        raise ValueError(f"period={period!r} of {name} must be a number >= 1 or 'auto'.")
-    feature_map.check(name)
+def _finish(
+    feature_map: Any, label: str, shape: tuple[int, int], known: features.FeatureMap | None
+) -> None:
+    """Fill in the "auto" parameters of a numeric column's map, and check all."""
+    if feature_map.is_categorical:
+        raise ValueError(
+            f"{label} has the basis {feature_map!r}; declare the column with categorical_features "
+            "instead."
+        )
+    for name, default in (("n_basis", defaults.n_basis), ("period", defaults.period)):
+        if _same(getattr(feature_map, name, None), _UNSET):
+            setattr(feature_map, name, getattr(known, name, default(*shape)))
+    period = getattr(feature_map, "period", 1.0)
+    if not isinstance(period, Real) or isinstance(period, bool):
+        raise ValueError(f"period={period!r} of {label} must be a number >= 1, or 'auto'.")
+    feature_map.check(label)

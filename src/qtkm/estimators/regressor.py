@@ -2,19 +2,184 @@
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_array
 
 from .model import Model
+from .targets import check_target, check_weight
 
 
 class QTKMRegressor(RegressorMixin, Model):
-    """Regression with a (quantized) tensor-network kernel machine.
+    """Regression with a quantized tensor-network kernel machine.
 
-    f(x) = ⟨φ(x), w⟩ with φ a tensor product of Fourier or polynomial features of the columns
-    and w a tensor network, fitted by minimising mean |f - y|² + alpha·‖w‖².
+    The response f(x) = ⟨φ(x), w⟩ is linear in exponentially many features φ(x), the products
+    of Fourier or polynomial features of the columns.  Their weights w are never formed: they
+    are a tensor network of small cores, one for each digit of each column, fitted one after
+    the other by least squares.
+
+    Parameters
+    ----------
+    basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
+        Basis of the numeric columns; a sequence has one entry a column. The parameters of an
+        object come first; those it leaves at "auto" are `n_basis` and `period` below, and a
+        value below that says otherwise is an error.
+    n_basis : int, "auto" or a sequence of these, default="auto"
+        Number M of basis functions of a column; a sequence has one entry a column. Any
+        number will do, but those with many small divisors have the most digits. "auto"
+        grows slowly with the number of rows, see `qtkm.estimators.defaults`.
+    period : float, "auto" or a sequence of these, default="auto"
+        Period L ≥ 1 of the Fourier basis where the box of a column has length 1; longer is
+        smoother. A sequence has one entry a column. Not used by the power basis.
+    quantization : int, "prime", sequence of int or None, default=2
+        How M splits into digits: by an integer base while it divides and then into primes, all
+        into primes, or into given radices, lowest digit first, whose product is M. None is
+        the model that is not quantized, with one core a column.
+    network : {"cpd"} or CPD, default="cpd"
+        Tensor network of the weights: a canonical polyadic decomposition.
+    rank : int or "auto", default="auto"
+        Rank R of the network. An epoch takes time quadratic in it. "auto" grows with the
+        number of rows; with cores given as `init` it is theirs.
+    alpha : float or "auto", default="auto"
+        Penalty on the squared norm of the weights, relative to the mean loss of scaled
+        targets. "auto" falls with the number of rows.
+    loss : {"squared"} or Squared, default="squared"
+        Loss of a row.
+    residual : {"complex", "real"}, default="complex"
+        Squared loss of the complex response, |f - y|², as in [1]_, or of its real part
+        alone, (Re f - y)². The same for the power basis, whose response is real.
+    solver : {"als"} or ALS, default="als"
+        Alternating least squares.
+    max_iter : int, default=50
+        Largest number of epochs, that is of updates of every core.
+    tol : float, default=1e-4
+        Stop when an epoch lowers the objective by no more than this fraction of it; 0 never
+        does.
+    init : {"smooth", "random"} or list of cores, default="smooth"
+        Where to start: near a constant function, at Gaussian cores with columns of norm 1 as
+        in [1]_, or at given cores in the layout of `cores_`.
+    max_bins : int, "auto" or None, default="auto"
+        Numeric columns with more distinct values than this are binned for the fit, to this
+        many values at equal distances. None keeps all values exactly, at a price in time and
+        memory. "auto" bins so finely that no basis function changes by more than 1 % by it,
+        and not below 1024. Predictions are not binned.
+    categorical_features : sequence of bool, int or str, "from_dtype" or None, default=None
+        Columns that hold categories: a mask, indices, names, or those of a frame that have
+        the type category, Categorical or Enum. Missing values are a category of their own. A
+        category that no training row has, a missing value included, is neutral: it
+        contributes the mean of the core's rows over the training rows. `basis`, `n_basis`,
+        `period` and `bounds` have no meaning for these columns.
+    bounds : (low, high), a sequence of such pairs or None, default=None
+        Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
+        takes the least and the greatest value in the training rows.
+    extrapolation : {"clip", "continue", "error"}, default="clip"
+        What becomes of values outside of the range: the nearest end is taken, the basis goes
+        on outside of the box, or a ValueError is raised. It holds for training rows as well,
+        if there are `bounds`.
+    normalize_y : bool, default=True
+        Scale y to mean 0 and variance 1 for the fit, each output by itself. `alpha`, `init`
+        and `cores_` refer to the scaled targets.
+    early_stopping : "auto" or bool, default="auto"
+        Set some training rows aside, stop when the score on them has not risen for ten
+        epochs, and keep the cores of the best. "auto" does so above 10,000 rows.
+    validation_fraction : float, default=0.1
+        Fraction of rows to set aside for early stopping.
+    warm_start : bool, default=False
+        Whether a further `fit` goes on from `cores_`. It keeps the ranges of the columns,
+        their categories, the scale of y, and what "auto" stood for.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the passes over the rows; sums and solutions are always double.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of the choice of validation rows.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib, except that None means all cores. Results do not
+        depend on it. Use 1 inside of a search that runs in parallel itself.
+    verbose : int, default=0
+        1 shows a progress bar.
+    callbacks : callable, sequence of callables or None, default=None
+        Called after every column's update and after every epoch with a
+        `qtkm.solvers.Progress`; one that returns True ends the fit after the epoch.
+
+    Attributes
+    ----------
+    cores_ : list
+        One list of cores a column, lowest digit first; a core has the shape (Q, rank), that of
+        a categorical column (number of categories, rank). With several outputs one more core
+        of shape (n_outputs, rank) is the last entry. Complex if any basis is.
+    n_iter_ : int
+        Number of epochs.
+    history_ : dict of lists
+        ``objective_updates``, the objective after every core update; ``objective`` and
+        ``seconds`` since the start, after every epoch; ``validation_score``, R² on the
+        validation rows after every epoch, empty without early stopping.
+    status_ : {"converged", "stopped early", "max_iter", "interrupted"}
+        Why the fit ended.
+    message_ : str
+        The same in a sentence, with what to try.
+    n_parameters_ : int
+        Number P of weights in all cores, as [1]_ counts: a complex number is one.
+    n_real_parameters_ : int
+        Number of real degrees of freedom: twice that for complex cores.
+    vc_bound_ : float
+        Upper bound 2·P·log₂(12·number of cores) on the VC dimension.
+    alpha_ : float
+        The penalty that was used.
+    rank_ : int
+        The rank that was used.
+    columns_ : list of dict
+        What was made of each column: ``name``; ``basis``, the feature map with all its
+        parameters; ``bounds`` (None for categories) and ``categories`` (None for numbers, None
+        among them for missing values); ``n_grid``, the number of distinct or binned values;
+        ``binned``; ``bin_error``, by how much binning may change a basis function at worst;
+        ``path``, whether the cores are updated from column "statistics" or from the "rows".
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns; only if X is a frame whose names are all text.
+
+    Notes
+    -----
+    The fit minimises the mean over the rows, by their weights ω, plus a penalty,
+
+        (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·‖w‖²,
+
+        f(x) = Σ_r Π_d c_d(x_d) Π_k Σ_q s_dk(x_d)_q W_dk[q, r],
+
+    where s_dk is the factor of digit k of column d and c_d a phase of the Fourier basis: the
+    features of a column are the Kronecker product of its factors [1]_.  Each core update
+    is an exact minimum, so the objective never rises; the problem is not convex, and
+    different `random_state` lead to different models.  A prediction is Re f.
+
+    Rows of weight zero are as if they were not there, and up to 100,000 rows equal ones are
+    merged, so that a weight of 2 is the same as a row that stands there twice, to the last bit.
+
+    Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `status_` is
+    then "interrupted", and `warm_start=True` goes on from there.
+
+    References
+    ----------
+    .. [1] F. Wesel, K. Batselier, "Quantized Fourier and Polynomial Features for more
+       Expressive Tensor Network Models", AISTATS 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm import Fourier, QTKMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 3))
+    >>> y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+    >>> model = QTKMRegressor(rank=4, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    >>> [core.shape for core in model.cores_[0]]
+    [(2, 4), (2, 4), (2, 4), (2, 4)]
+
+    A search reaches inside of objects:
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> grid = {"basis__n_basis": [4, 12], "basis__period": [2.0]}
+    >>> search = GridSearchCV(QTKMRegressor(Fourier(), random_state=0), grid, cv=3).fit(X, y)
+    >>> search.best_params_
+    {'basis__n_basis': 12, 'basis__period': 2.0}
     """
 
     def __init__(
@@ -88,25 +253,11 @@ class QTKMRegressor(RegressorMixin, Model):
         -------
         self
         """
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        target = check_array(
-            y, dtype=np.float64, ensure_2d=False, input_name="y", estimator=self, copy=False
-        )
-        if target.ndim > 2:
-            raise ValueError(f"y has {target.ndim} dimensions; give (n_rows,) or (n_rows, k).")
-        check_consistent_length(X, target, sample_weight)
-        weight = None
+        target, weight = check_target(self, y), None
         if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, target, dtype=np.float64, ensure_non_negative=True
-            )
-            if not weight.any():
-                raise ValueError("sample_weight is zero for every row; nothing is left to fit.")
-        self._y_ndim = target.ndim
+            weight = check_weight(sample_weight, len(target))
         self._fit(X, target.reshape(len(target), -1), weight)
+        self._y_ndim = target.ndim
         return self
 
     def predict(self, X: Any) -> NDArray:

@@ -5,6 +5,7 @@ It knows nothing of networks, losses or data.  The column's basis is the Kroneck
 product of its factors, times a common `phase` where the map has one.
 """
 
+import math
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -12,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from . import radices
-
 Array = NDArray[Any]
+
+#: beyond this, digits of a value's phase are lost to rounding
+MOST_FEATURES = 2**40
 
 
 class FeatureMap(BaseEstimator):
@@ -38,7 +40,7 @@ class FeatureMap(BaseEstimator):
     @property
     def n_features(self) -> int:
         """Number M of basis functions."""
-        return int(np.prod(self.radices))
+        return math.prod(self.radices)
 
     @property
     def slices(self) -> tuple[slice, ...]:
@@ -97,7 +99,11 @@ class FeatureMap(BaseEstimator):
 
     def check(self, name: str) -> None:
         """Raise a ValueError for parameters that make no sense; `name` is the column's."""
-        radices.weights(self.radices)
+        if self.n_features > MOST_FEATURES:
+            raise ValueError(
+                f"n_basis={self.n_features} of {name} is more than double precision can tell "
+                "apart; use at most 2**40."
+            )
 
 
 def sums_of_digits(radix: int) -> tuple[Array, Array]:

@@ -67,7 +67,9 @@ class Fourier(FeatureMap):
 
     def check(self, name: str) -> None:
         super().check(name)
-        if not np.isfinite(self.period) or self.period < 1:
+        if not np.isfinite(self.period):
+            raise ValueError(f"period={self.period} of {name} must be a finite number >= 1.")
+        if self.period < 1:
             raise ValueError(
                 f"period={self.period} of {name} is shorter than the input range 1.0 of the unit "
                 "box, so the features repeat inside the data; use period >= 1."

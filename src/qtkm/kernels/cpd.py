@@ -9,10 +9,7 @@ import numpy as np
 from numpy import uint64 as index  # an index that cannot be negative: lets loops vectorise
 
 from ._jit import jit
-from .blas import rank_k
-
-#: groups with fewer rows than this are summed by a hand loop instead of BLAS
-SMALL_GROUP = 6
+from .grams import LANE, add_block, block_rows, padded, project, transpose
 
 
 @jit
@@ -25,28 +22,28 @@ def _gather(places, codes, row, i, columns, offsets):
 
 
 @jit
-def _environment(out, i, scale, places, table, rank, is_complex):
-    """Row i of `out` = scale times the product of the table rows at `places[i]`.
+def _environment(out, i, scales, n, places, table, rank, is_complex):
+    """Row i of `out` = scales[n] times the product of the table rows at `places[n]`.
 
     Two tables at a time, which halves the traffic to and from `out`.
     """
-    i, half, width = index(i), index(rank), index(out.shape[1])
-    count = index(places.shape[1])
+    i, n, half, width = index(i), index(n), index(rank), index(out.shape[1])
+    count, scale = index(places.shape[1]), scales[n]
     for r in range(width):
         out[i, r] = scale if r < half else 0.0
     if count > index(0):
-        k = places[i, index(0)]
+        k = places[n, index(0)]
         for r in range(width):
             out[i, r] = scale * table[k, r]
     j = index(1)
     while j < count:
-        k = places[i, j]
+        k = places[n, j]
         if not is_complex:
             for r in range(half):
                 out[i, r] *= table[k, r]
             j += index(1)
         elif j + index(1) < count:
-            m = places[i, j + index(1)]
+            m = places[n, j + index(1)]
             for r in range(half):
                 x, y = out[i, r], out[i, half + r]
                 u, v = table[k, r], table[k, half + r]
@@ -65,92 +62,27 @@ def _environment(out, i, scale, places, table, rank, is_complex):
 
 
 @jit
-def _add_targets(rhs, rows, count, target, mixing, rank, is_complex):
-    """Add the first `count` rows times their targets to the right-hand side.
-
-    Without `mixing` each output has a right-hand side of its own; with it (the output
-    core's planes, one row an output) they are mixed into one.
-    """
-    if mixing.shape[0]:
-        for i in range(count):
-            _add_mixed(rhs, rows, i, target, mixing, rank, is_complex)
-        return
-    for k in range(index(target.shape[1])):
-        last = index(count - count % 4)
-        for i in range(index(0), last, index(4)):  # four rows for each visit of rhs
-            j, m, n = i + index(1), i + index(2), i + index(3)
-            a, b, c, d = target[i, k], target[j, k], target[m, k], target[n, k]
-            for r in range(index(rhs.shape[1])):
-                rhs[k, r] += a * rows[i, r] + b * rows[j, r] + c * rows[m, r] + d * rows[n, r]
-        for i in range(last, index(count)):
-            for r in range(index(rhs.shape[1])):
-                rhs[k, r] += target[i, k] * rows[i, r]
+def _mix_targets(target, row, mixing, rank, out):
+    """Row of Σ_k y_k·V_kr, as planes."""
+    row = index(row)
+    for r in range(index(mixing.shape[1])):
+        total = 0.0
+        for k in range(index(mixing.shape[0])):
+            total += target[row, k] * mixing[k, r]
+        out[index(0), r] = total
 
 
 @jit
-def _add_mixed(rhs, rows, i, target, mixing, rank, is_complex):
-    i, half, first = index(i), index(rank), index(0)
-    for r in range(half):
-        u = 0.0
-        v = 0.0
-        for k in range(index(target.shape[1])):
-            u += target[i, k] * mixing[k, r]
-            if is_complex:
-                v += target[i, k] * mixing[k, half + r]
+def _add_mixed(rhs, slot, rows, i, mixed, rank, is_complex):
+    """Add row i of `rows` times mixed targets, entry by entry, to a right-hand side."""
+    for r in range(rank):
         if is_complex:
-            rhs[first, r] += rows[i, r] * u - rows[i, half + r] * v
-            rhs[first, half + r] += rows[i, r] * v + rows[i, half + r] * u
+            x, y = rows[i, r], rows[i, rank + r]
+            u, v = mixed[0, r], mixed[0, rank + r]
+            rhs[slot, 0, r] += x * u - y * v
+            rhs[slot, 0, rank + r] += x * v + y * u
         else:
-            rhs[first, r] += rows[i, r] * u
-
-
-@jit
-def _pack_gram(out, slot, gram, rank, is_complex):
-    """Pack [Re | Im]ᵀ[Re | Im] as the upper triangles of ḡgᵀ and, if `out` has room, ggᵀ."""
-    slot, size = index(slot), index(rank)
-    half = size * (size + index(1)) // index(2)
-    both = out.shape[1] == 4 * half
-    p = index(0)
-    for r in range(size):
-        for s in range(r, size):
-            if is_complex:
-                rr, ii = gram[r, s], gram[size + r, size + s]
-                ri, ir = gram[r, size + s], gram[s, size + r]
-                out[slot, p] = rr + ii
-                out[slot, half + p] = ri - ir
-                if both:
-                    out[slot, half + half + p] = rr - ii
-                    out[slot, half + half + half + p] = ri + ir
-            else:
-                out[slot, p] = gram[r, s]
-            p += index(1)
-
-
-@jit
-def _add_outer(out, slot, g, i, rank, is_complex):
-    """Add ḡgᵀ (and ggᵀ, if `out` has room) of row i of g to a packed Gram."""
-    slot, i, size = index(slot), index(i), index(rank)
-    half = size * (size + index(1)) // index(2)
-    both = out.shape[1] == 4 * half
-    two, three = half + half, half + half + half
-    p = index(0)
-    for r in range(size):
-        x = g[i, r]
-        if is_complex:
-            y = g[i, size + r]
-            for s in range(size - r):
-                u, v = g[i, r + s], g[i, size + r + s]
-                out[slot, p + s] += x * u + y * v
-                out[slot, half + p + s] += x * v - y * u
-            if both:
-                for s in range(size - r):
-                    u, v = g[i, r + s], g[i, size + r + s]
-                    out[slot, two + p + s] += x * u - y * v
-                    out[slot, three + p + s] += x * v + y * u
-        else:
-            for s in range(size - r):
-                out[slot, p + s] += x * g[i, r + s]
-        p += size - r
+            rhs[slot, 0, r] += rows[i, r] * mixed[0, r]
 
 
 @jit
@@ -183,20 +115,19 @@ def statistics(
     """
     width = table.shape[1]
     is_complex = width == 2 * rank
-    block = max(32, min(256, 16384 // width))
-    rows = np.empty((block, width), dtype=table.dtype)
+    n_lines = padded(rank, is_complex)
+    block = block_rows(n_lines)
+    lines = np.zeros((n_lines, block), dtype=table.dtype)
+    tile = np.empty((LANE, width), dtype=table.dtype)
     places = np.empty((block, columns.size), dtype=np.uint64)
     scales = np.ones(block)
-    wanted = np.empty((block, target.shape[1]))
-    scratch = np.empty((width, width), dtype=np.float64)
-    narrow = np.empty((width, width), dtype=table.dtype)
-    totals = np.empty(rhs.shape[1:], dtype=np.float64)
+    wanted = np.empty((target.shape[1], block))
+    mixed = np.empty((1, width))
+    scratch = np.empty((n_lines, n_lines))
     for segment in range(segments.shape[0]):
         start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
-        small = stop - start < SMALL_GROUP
-        totals[:] = 0
-        if small:
-            gram[slot] = 0
+        gram[slot] = 0
+        rhs[slot] = 0
         for begin in range(start, stop, block):
             count = min(block, stop - begin)
             # gathered first: loads that do not wait for each other
@@ -204,20 +135,21 @@ def statistics(
                 row = order[index(begin + i)]
                 _gather(places, codes, row, i, columns, offsets)
                 for k in range(index(target.shape[1])):
-                    wanted[index(i), k] = target[index(row), k]
+                    wanted[k, index(i)] = target[index(row), k]
                 if weight.size:
                     scales[index(i)] = weight[index(row)]
-            for i in range(count):
-                _environment(rows, i, scales[index(i)], places, table, rank, is_complex)
-            _add_targets(totals, rows, count, wanted, mixing, rank, is_complex)
-            if small:
-                for i in range(count):
-                    _add_outer(gram, slot, rows, i, rank, is_complex)
-            else:
-                rank_k(rows, count, scratch, narrow, begin == start)
-        if not small:
-            _pack_gram(gram, slot, scratch, rank, is_complex)
-        rhs[slot] = totals
+            for first in range(0, count, LANE):
+                full = min(LANE, count - first)
+                for i in range(full):
+                    _environment(tile, i, scales, first + i, places, table, rank, is_complex)
+                    if mixing.shape[0]:
+                        row = order[index(begin + first + i)]
+                        _mix_targets(target, row, mixing, rank, mixed)
+                        _add_mixed(rhs, slot, tile, i, mixed, rank, is_complex)
+                transpose(tile, full, lines, first, rank, is_complex)
+            add_block(lines, count, rank, is_complex, scratch, gram, slot)
+            if mixing.shape[0] == 0:
+                project(lines, count, wanted, rank, is_complex, rhs[slot])
 
 
 @jit
@@ -231,7 +163,7 @@ def environments(start, stop, codes, columns, table, offsets, weight, rank, out)
             scales[row - start] = weight[row]
     part = out[start:stop]
     for i in range(stop - start):
-        _environment(part, i, scales[i], places, table, rank, table.shape[1] == 2 * rank)
+        _environment(part, i, scales, i, places, table, rank, table.shape[1] == 2 * rank)
 
 
 @jit

@@ -8,7 +8,6 @@ import numpy as np
 from numpy import uint64 as index
 
 from ._jit import jit
-from .blas import rank_k
 
 
 @jit
@@ -206,55 +205,6 @@ def right_side(sums, other, factors, first, radix, rank):
                 for r in range(half):
                     out[q, r] += x * product[index(0), r]
     return out
-
-
-@jit
-def design(start, stop, environment, codes, other, factors, first, radix, rank, out):
-    """Design rows of a level: planes of factor_q(u)·O[u]∘g for data rows start … stop-1.
-
-    `out` has one row a data row, [Re | Im] of (q, r) with r running fastest.
-    """
-    is_complex = other.shape[1] == 2 * rank
-    half, full = index(rank), index(rank * radix)
-    z = np.empty((1, other.shape[1]), dtype=np.float64)
-    for n in range(start, stop):
-        u, i = index(codes[n]), index(n - start)
-        for r in range(index(other.shape[1])):
-            z[index(0), r] = other[u, r]
-        _multiply(z, 0, environment, n, rank, is_complex)
-        for q in range(index(radix)):
-            factor = factors[u, index(first) + q]
-            x, y = factor.real, factor.imag
-            at = q * half
-            if is_complex:
-                for r in range(half):
-                    c, d = z[index(0), r], z[index(0), half + r]
-                    out[i, at + r] = x * c - y * d
-                    out[i, full + at + r] = x * d + y * c
-            else:
-                for r in range(half):
-                    out[i, at + r] = x * z[index(0), r]
-
-
-@jit
-def row_system(
-    start, stop, environment, codes, target, other, factors, first, radix, rank, total, rhs
-):
-    """Gram (upper triangle) and right-hand side of a level from data rows start … stop-1."""
-    width = total.shape[0]
-    block = max(16, min(256, 16384 // width))
-    rows = np.empty((block, width), dtype=environment.dtype)
-    narrow = np.empty((width, width), dtype=environment.dtype)
-    rhs[:] = 0
-    for begin in range(start, stop, block):
-        end = min(begin + block, stop)
-        design(begin, end, environment, codes, other, factors, first, radix, rank, rows)
-        rank_k(rows, end - begin, total, narrow, begin == start)
-        for n in range(index(begin), index(end)):
-            for k in range(index(target.shape[1])):
-                t = target[n, k]
-                for r in range(index(width)):
-                    rhs[k, r] += t * rows[n - index(begin), r]
 
 
 @jit

@@ -63,18 +63,19 @@ def cholesky_solve(matrix, rhs):
 
 
 @jit
-def hermitian(gram, out):
-    """Write Σ z̄zᵀ from the upper triangle of [Re | Im]ᵀ[Re | Im] (or of a real Gram)."""
-    size = out.shape[0]
-    planes = out.view(np.float64).reshape(size, -1)
-    step = planes.shape[1] // size
-    for i in range(size):
-        for j in range(i, size):
-            planes[i, step * j] = gram[i, j]
-            planes[j, step * i] = gram[i, j]
-            if step == 2:
-                planes[i, step * j] += gram[size + i, size + j]
-                planes[j, step * i] = planes[i, step * j]
-                imaginary = gram[i, size + j] - gram[j, size + i]
-                planes[i, 2 * j + 1] = imaginary
-                planes[j, 2 * i + 1] = -imaginary
+def unpack_triangle(packed, size, scale, out):
+    """Write the Hermitian matrices of packed upper triangles, divided by `scale`."""
+    half = size * (size + 1) // 2
+    planes = out.view(np.float64).reshape(out.shape[0], size, -1)
+    step = planes.shape[2] // size
+    for part in range(out.shape[0]):
+        p = 0
+        for i in range(size):
+            for j in range(i, size):
+                planes[part, i, step * j] = packed[part, p] / scale
+                planes[part, j, step * i] = planes[part, i, step * j]
+                if step == 2:
+                    imaginary = packed[part, half + p] / scale
+                    planes[part, i, 2 * j + 1] = imaginary
+                    planes[part, j, 2 * i + 1] = -imaginary
+                p += 1

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 
 from ..kernels import cpd as kernels
 from ..kernels import levels as level_kernels
+from .chain import Chain, ChainProblem
 from .cpd_column import CategoricalProblem, OutputProblem, RowsProblem, StatisticsProblem
 from .planes import from_planes, to_planes
 
@@ -132,10 +133,10 @@ class Iterate:
         self.run = run
         sizes = [len(column) for column in columns]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.table = np.empty((self.offsets[-1], self.width), dtype=dtype)
-        self.grams = [self._column_gram(d) for d in range(len(columns))]
-        for d in range(len(columns)):
-            self.refresh(d)
+        self._grams: list[NDArray | None] = [None] * len(columns)
+        self._table = np.empty((self.offsets[-1], self.width), dtype=dtype)
+        self._stale = set(range(len(columns)))
+        self._chain: Chain | None = None
 
     @property
     def output_core(self) -> NDArray | None:
@@ -149,28 +150,35 @@ class Iterate:
         return np.empty((0, self.width)) if core is None else to_planes(core, self.width)
 
     def snapshot(self) -> Cores:
-        """Copy the cores as they stand."""
-        return [[w.copy() for w in c] if isinstance(c, list) else c.copy() for c in self.cores]
+        """Return the cores as they stand; updates put in new arrays and leave these alone."""
+        return [list(c) if isinstance(c, list) else c for c in self.cores]
 
-    def refresh(self, d: int) -> None:
-        """Compute the table of a column from its cores."""
-        column = self.columns[d]
-        table = self.table[self.offsets[d] : self.offsets[d + 1]]
-        fill_table(table, column, self.cores[d], self.rank, self.run)
+    @property
+    def table(self) -> NDArray:
+        """Tables of all columns, one below the other."""
+        for d in sorted(self._stale):
+            part = self._table[self.offsets[d] : self.offsets[d + 1]]
+            fill_table(part, self.columns[d], self.cores[d], self.rank, self.run)
+        self._stale.clear()
+        return self._table
 
-    def _column_gram(self, d: int) -> NDArray:
-        gram = np.ones((self.rank, self.rank), dtype=self.cores[d][0].dtype)
-        for core in self.cores[d]:
-            gram = gram * (core.conj().T @ core)
+    def column_gram(self, d: int) -> NDArray:
+        """Product of the Gram matrices of a column's cores."""
+        gram = self._grams[d]
+        if gram is None:
+            gram = np.ones((self.rank, self.rank), dtype=self.cores[d][0].dtype)
+            for core in self.cores[d]:
+                gram = gram * (core.conj().T @ core)
+            self._grams[d] = gram
         return gram
 
     def outer_gram(self, block: int) -> NDArray:
         """Product of the Gram matrices of all blocks but one (column d, or the output core)."""
-        grams = [g for d, g in enumerate(self.grams) if d != block]
+        grams = [self.column_gram(d) for d in range(len(self.columns)) if d != block]
         core = self.output_core
         if core is not None and block != len(self.columns):
             grams.append(core.conj().T @ core)
-        result = np.ones((self.rank, self.rank), dtype=self.grams[0].dtype)
+        result = np.ones((self.rank, self.rank), dtype=self.cores[0][0].dtype)
         for gram in grams:
             result = result * gram
         return result
@@ -232,17 +240,37 @@ class Iterate:
         """Local problem of a column from the rows themselves."""
         return RowsProblem(self, block, shards, setting)
 
+    def chain_problem(self, block: int, shards: Sequence[Any], setting: Any) -> Any:
+        """Local problem of a column within a chain of all sites, if columns come in order."""
+        if self._chain is None:
+            self._chain = Chain(self, shards[0])
+        if block == 0:
+            self._chain.start()
+        if self._chain.next_block != block:
+            return None
+        return ChainProblem(self._chain, block, setting)
+
+    def put(self, flat: list[NDArray]) -> None:
+        """Put in all cores of the columns, given as one list."""
+        position = 0
+        for d, levels in enumerate(self.cores[: len(self.columns)]):
+            self.cores[d] = flat[position : position + len(levels)]
+            position += len(levels)
+        self._grams = [None] * len(self.columns)
+        self._stale = set(range(len(self.columns)))
+
     def place(self, block: int, cores: list[NDArray], table: NDArray | None, scale: NDArray) -> None:
         """Put updated cores of a block in place; `scale` goes to the next block."""
         if block == len(self.columns):
             self.cores[block] = cores[0] * scale
             return
         self.cores[block] = cores
-        self.grams[block] = self._column_gram(block)
+        self._grams[block] = None
         if table is None:
-            self.refresh(block)
+            self._stale.add(block)
         else:
-            self.table[self.offsets[block] : self.offsets[block + 1]] = table
+            self._table[self.offsets[block] : self.offsets[block + 1]] = table
+            self._stale.discard(block)
         self._rescale(block, block + 1 if block + 1 < len(self.cores) else block, scale)
 
     def _rescale(self, last: int, block: int, scale: NDArray) -> None:
@@ -251,10 +279,14 @@ class Iterate:
             self.cores[block] = self.cores[block] * scale
             return
         level = -1 if block == last else 0
+        self.cores[block] = list(self.cores[block])
         self.cores[block][level] = self.cores[block][level] * scale
-        self.grams[block] = self.grams[block] * np.outer(scale, scale)
-        planes = np.concatenate([scale] * (self.width // self.rank))
-        self.table[self.offsets[block] : self.offsets[block + 1]] *= planes.astype(self.table.dtype)
+        self._grams[block] = None
+        if block not in self._stale:
+            planes = np.concatenate([scale] * (self.width // self.rank))
+            self._table[self.offsets[block] : self.offsets[block + 1]] *= planes.astype(
+                self._table.dtype
+            )
 
 
 class _StatisticsPass:

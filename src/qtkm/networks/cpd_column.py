@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ..kernels import levels as kernels
 from ..kernels import local
+from ..kernels import rows as row_kernels
 from .local import LocalSystem, real_system, split_norm
-from .planes import from_planes, to_planes, unpack_triangle, weigh_triangle
+from .planes import from_planes, to_planes, weigh_triangle
 
 
 class Problem:
@@ -52,6 +53,20 @@ class Problem:
             self.cores[level + 1] = self.cores[level + 1] * norm
         else:
             self.scale = norm
+
+    def sweep(self) -> list[float]:
+        """Update all levels once; returns the objective after each."""
+        values = []
+        for level in range(self.n_levels):
+            core, value = self.system(level).minimize(self.cores[level])
+            self.accept(level, core)
+            values.append(value)
+        return values
+
+    def restart(self) -> None:
+        """Begin another sweep over the levels."""
+        self.cores[0] = self.cores[0] * self.scale
+        self.scale = np.ones(self.rank)
 
     def norm_gram(self, level: int) -> NDArray:
         """Γ: product of the Gram matrices of all cores but one."""
@@ -134,8 +149,7 @@ class StatisticsProblem(Problem):
 
     def restart(self) -> None:
         """Begin another sweep over the levels."""
-        self.cores[0] = self.cores[0] * self.scale
-        self.scale = np.ones(self.rank)
+        super().restart()
         self.prefix, self.suffix = _products(self.column, self.cores, self.iterate)
 
     def finish(self) -> None:
@@ -156,74 +170,126 @@ class RowsProblem(Problem):
     def __init__(self, iterate: Any, block: int, shards: Any, setting: Any):
         super().__init__(iterate, block, setting)
         self.column = iterate.columns[block]
-        self.shards = [
-            (np.ascontiguousarray(s.codes[:, block]), iterate.environments(s, block), s)
-            for s in shards
-        ]
         self.cores = list(iterate.cores[block])
-        self.prefix, self.suffix = _products(self.column, self.cores, iterate)
+        self.radices = np.asarray(self.column.radices, dtype=np.int64)
+        self.rows = [_ShardRows(iterate, block, shard) for shard in shards]
 
     def system(self, level: int) -> LocalSystem:
         """Local system of a level."""
-        other = kernels.multiply(self.prefix, self.suffix[level], self.rank)
-        first, radix = self.column.slices[level].start, self.column.radices[level]
-        size = radix * self.rank
-        gram, rhs = self._sum(other, first, radix)
-        hermitian, symmetric = _from_gram(gram, size, self.setting.real_part)
+        size = self.radices[level] * self.rank
+        packed, rhs = self._sum(level, size)
+        hermitian, symmetric = _unpack_both(packed, size, self.iterate.is_complex)
         products = self._mix(hermitian, symmetric, from_planes(rhs, size))
-        rows = self._rows(other, first, radix)
-        symmetric = None if symmetric is None else symmetric[None]
-        return self.equations(hermitian[None], symmetric, products[None], level, rows)
+        rows = self._least_squares_rows(level, size)
+        return self.equations(hermitian, symmetric, products[None], level, rows)
 
-    def _sum(self, other: NDArray, first: int, radix: int) -> tuple[NDArray, NDArray]:
-        width = radix * self.iterate.width
+    def _sum(self, level: int, size: int) -> tuple[NDArray, NDArray]:
+        is_complex = self.iterate.is_complex
+        planes = (4 if self.setting.real_part else 2) if is_complex else 1
+        cores = np.concatenate(self.cores)
         parts = []
-        for codes, environment, shard in self.shards:
-            target = shard.scaled[1]
+        for rows in self.rows:
 
-            def task(bounds, codes=codes, environment=environment, target=target):
-                gram, rhs = np.zeros((width, width)), np.empty((target.shape[1], width))
-                kernels.row_system(
-                    *bounds, environment, codes, target, other, self.column.factors, first,
-                    radix, self.rank, gram, rhs,
+            def task(bounds, rows=rows):
+                packed = np.empty((1, planes * size * (size + 1) // 2))
+                rhs = np.empty((len(rows.target), size * (2 if is_complex else 1)))
+                row_kernels.level_sums(
+                    *bounds, rows.environment, rows.prefix, rows.factors, self.radices, level,
+                    cores, rows.target, self.rank, is_complex, packed, rhs,
                 )  # fmt: skip
-                return gram, rhs
+                return packed, rhs
 
-            parts.extend(self.iterate.run(task, shard.blocks()))
-        return sum((p[0] for p in parts[1:]), parts[0][0]), sum((p[1] for p in parts[1:]), parts[0][1])
+            parts.extend(self.iterate.run(task, rows.blocks))
+        packed, rhs = parts[0]
+        for more_packed, more_rhs in parts[1:]:
+            packed += more_packed
+            rhs += more_rhs
+        return packed, rhs
 
     def _mix(self, hermitian: NDArray, symmetric: NDArray | None, products: NDArray) -> NDArray:
         """Several outputs: weigh the matrices by the output core's Gram, mix the right sides."""
         core = self.iterate.output_core
         if core is None:
             return products[0]
-        copies = hermitian.shape[0] // self.rank
+        copies = hermitian.shape[1] // self.rank
         hermitian *= np.tile(core.conj().T @ core, (copies, copies))
         if symmetric is not None:
             symmetric *= np.tile(core.T @ core, (copies, copies))
         return (np.tile(core, copies) * products).sum(axis=0)
 
-    def _rows(self, other: NDArray, first: int, radix: int) -> tuple[NDArray, NDArray] | None:
-        size, n_rows = radix * self.rank, sum(len(s) for _, _, s in self.shards)
+    def _least_squares_rows(self, level: int, size: int) -> tuple[NDArray, NDArray] | None:
+        n_rows = sum(rows.target.shape[1] for rows in self.rows)
         split = self.setting.real_part and self.iterate.is_complex
         if self.setting.alpha > 0 or split or self.iterate.output_core is not None:
             return None
         if n_rows * size > self.qr_entries:
             return None
-        designs, targets = [], []
-        for codes, environment, shard in self.shards:
-            out = np.empty((len(shard), radix * self.iterate.width))
-            kernels.design(
-                0, len(shard), environment, codes, other, self.column.factors, first, radix,
-                self.rank, out,
-            )  # fmt: skip
-            designs.append(from_planes(out, size))
-            targets.append(shard.scaled[1][:, 0])
-        return np.concatenate(designs), np.concatenate(targets)
+        cores = np.concatenate(self.cores)
+        designs = [
+            row_kernels.design_matrix(
+                rows.environment, rows.prefix, rows.factors, self.radices, level, cores,
+                self.rank, self.iterate.is_complex,
+            )
+            for rows in self.rows
+        ]  # fmt: skip
+        design = np.concatenate(designs, axis=1).T
+        half = design.shape[1] // 2
+        if self.iterate.is_complex:
+            design = design[:, :size] + 1j * design[:, half : half + size]
+        return design[:, :size], np.concatenate([rows.target[0] for rows in self.rows])
 
-    accept = StatisticsProblem.accept
-    restart = StatisticsProblem.restart
-    finish = StatisticsProblem.finish
+    def accept(self, level: int, core: NDArray) -> None:
+        """Put in a new core of a level."""
+        self.normalize(level, core)
+        cores = np.concatenate(self.cores)
+        first, radix = self.column.slices[level].start, self.column.radices[level]
+        for rows in self.rows:
+            rows.advance(first, radix, cores, self.rank, self.iterate)
+
+    def restart(self) -> None:
+        """Begin another sweep over the levels."""
+        super().restart()
+        for rows in self.rows:
+            rows.start(self.iterate)
+
+    def finish(self) -> None:
+        """Hand the cores back."""
+        self.iterate.place(self.block, self.cores, None, self.scale)
+
+
+class _ShardRows:
+    """Rows of a shard as a column's local problem needs them, as lines."""
+
+    def __init__(self, iterate: Any, block: int, shard: Any):
+        column = iterate.columns[block]
+        rank, is_complex = iterate.rank, iterate.is_complex
+        codes = shard.codes[:, block]
+        environment = iterate.environments(shard, block)
+        self.environment = row_kernels.to_lines(environment, rank, is_complex)
+        factors = column.factors.T[:, codes]
+        self.factors = np.ascontiguousarray(np.stack([factors.real, factors.imag]))
+        self.target = np.ascontiguousarray(shard.scaled[1].T)
+        self.blocks = shard.blocks()
+        self.phase = column.phase[codes] if len(column.phase) else column.phase
+        self.start(iterate)
+
+    def start(self, iterate: Any) -> None:
+        """Begin with the phase alone."""
+        n_rows, width = self.target.shape[1], iterate.width
+        phases = kernels.phases(self.phase, n_rows, iterate.rank, width)
+        self.prefix = row_kernels.to_lines(phases, iterate.rank, iterate.is_complex)
+
+    def advance(self, first: int, radix: int, cores: NDArray, rank: int, iterate: Any) -> None:
+        """Multiply the running product by the response of a level."""
+
+        def task(bounds):
+            begin, end = bounds
+            row_kernels.multiply_level(
+                self.prefix, begin, end - begin, self.factors, begin, first, radix, cores, rank,
+                iterate.is_complex,
+            )  # fmt: skip
+
+        iterate.run(task, self.blocks)
 
 
 class CategoricalProblem(Problem):
@@ -238,7 +304,8 @@ class CategoricalProblem(Problem):
 
     def system(self, level: int) -> LocalSystem:
         """Local system of the core."""
-        return self.equations(*_unpack_both(self.packed, self.rank), self.products, level)
+        matrices = _unpack_both(self.packed, self.rank, self.iterate.is_complex)
+        return self.equations(*matrices, self.products, level)
 
     def accept(self, level: int, core: NDArray) -> None:
         """Put in a new core."""
@@ -261,7 +328,7 @@ class OutputProblem(Problem):
     def system(self, level: int) -> LocalSystem:
         """Local system of the core: the same matrix for every output."""
         n_outputs = len(self.products)
-        hermitian, symmetric = _unpack_both(self.packed, self.rank)
+        hermitian, symmetric = _unpack_both(self.packed, self.rank, self.iterate.is_complex)
         hermitian = np.repeat(hermitian, n_outputs, axis=0)
         symmetric = None if symmetric is None else np.repeat(symmetric, n_outputs, axis=0)
         return self.equations(hermitian, symmetric, self.products, level)
@@ -282,24 +349,22 @@ def _mix(packed: NDArray, iterate: Any) -> None:
         weigh_triangle(packed[:, planes * half :], core.T @ core)
 
 
-def _unpack_both(packed: NDArray, rank: int) -> tuple[NDArray, NDArray | None]:
-    half = rank * (rank + 1) // 2
-    if packed.shape[1] == 4 * half:
-        symmetric = unpack_triangle(packed[:, 2 * half :], rank, hermitian=False)
-        return unpack_triangle(packed[:, : 2 * half], rank), symmetric
-    return unpack_triangle(packed, rank), None
-
-
-def _from_gram(gram: NDArray, size: int, both: bool) -> tuple[NDArray, NDArray | None]:
-    """Σ z̄zᵀ and, if wanted, Σ zzᵀ from the upper triangle of [Re | Im]ᵀ[Re | Im]."""
-    is_complex = len(gram) > size
-    hermitian = np.empty((size, size), dtype=np.complex128 if is_complex else np.float64)
-    local.hermitian(gram, hermitian)
-    if not both or not is_complex:
+def _unpack_both(
+    packed: NDArray, size: int, is_complex: bool
+) -> tuple[NDArray, NDArray | None]:
+    """Matrices Σ z̄zᵀ and, where they are there, Σ zzᵀ of packed triangles."""
+    half = size * (size + 1) // 2
+    kind = np.complex128 if is_complex else np.float64
+    hermitian = np.empty((len(packed), size, size), dtype=kind)
+    local.unpack_triangle(packed, size, 1.0, hermitian)
+    if packed.shape[1] < 4 * half:
         return hermitian, None
-    rr, ri, ii = gram[:size, :size], gram[:size, size:], gram[size:, size:]
-    difference = np.triu(rr - ii)
-    return hermitian, difference + np.triu(difference, 1).T + 1j * (ri + ri.T)
+    rows, columns = np.triu_indices(size)
+    symmetric = np.empty_like(hermitian)
+    values = packed[:, 2 * half : 3 * half] + 1j * packed[:, 3 * half :]
+    symmetric[:, rows, columns] = values
+    symmetric[:, columns, rows] = values
+    return hermitian, symmetric
 
 
 def _products(column: Any, cores: list[NDArray], iterate: Any) -> tuple[NDArray, list[NDArray]]:

@@ -18,17 +18,6 @@ def from_planes(planes: NDArray, rank: int) -> NDArray:
     return planes[..., :rank] + 1j * planes[..., rank:]
 
 
-def unpack_triangle(packed: NDArray, rank: int, hermitian: bool = True) -> NDArray:
-    """Full (n, R, R) matrices of packed upper triangles, real parts then imaginary parts."""
-    half = rank * (rank + 1) // 2
-    values = packed if packed.shape[1] == half else packed[:, :half] + 1j * packed[:, half:]
-    rows, columns = np.triu_indices(rank)
-    full = np.empty((len(packed), rank, rank), dtype=values.dtype)
-    full[:, columns, rows] = values.conj() if hermitian else values
-    full[:, rows, columns] = values
-    return full
-
-
 def weigh_triangle(packed: NDArray, matrix: NDArray) -> None:
     """Multiply packed upper triangles entry by entry by those of an (R, R) matrix, in place."""
     rows, columns = np.triu_indices(len(matrix))

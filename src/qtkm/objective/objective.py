@@ -20,7 +20,7 @@ from ..engines import Engine
 from ..losses import Squared
 from ..networks import CPD, Cores
 from .column import Column
-from .paths import choose_path
+from .paths import choose_paths
 
 
 @dataclass
@@ -39,8 +39,8 @@ class Objective:
         Weighted sum of squares that merging rows took out of the targets.
     dtype : dtype
         Type of tables and environments; sums and solves are double.
-    path : {"auto", "statistics", "rows"}
-        How local problems meet the rows, see `choose_path`.
+    path : {"auto", "statistics", "rows", "chain"}
+        How local problems meet the rows, see `objective.paths`.
     """
 
     columns: Sequence[Column]
@@ -77,17 +77,27 @@ class Objective:
     def paths(self, cores: Cores) -> list[str]:
         """How each column's local problem meets the rows."""
         first = cores[0][0]
-        shape = (self.n_rows, first.shape[1], np.iscomplexobj(first), self.alpha)
-        return [
-            self.path
-            if self.path != "auto" and not column.is_categorical
-            else choose_path(column, *shape)
-            for column in self.columns
-        ]
+        is_complex = np.iscomplexobj(first)
+        if self.path != "auto":
+            return ["statistics" if c.is_categorical else self.path for c in self.columns]
+        chain = (
+            len(self.shards) == 1
+            and self.n_outputs == 1
+            and self.alpha > 0
+            and np.dtype(self.dtype) == np.float64
+            and not (self.real_part and is_complex)
+        )
+        return choose_paths(
+            self.columns, self.n_rows, first.shape[1], is_complex, self.alpha, chain
+        )
 
     def problem(self, iterate: Any, block: int, path: str = "statistics") -> Any:
         """Local problem of a block of weights."""
-        if path == "rows":
+        if path == "chain":
+            problem = iterate.chain_problem(block, self.shards, self)
+            if problem is not None:
+                return problem
+        if path in ("rows", "chain"):
             return iterate.row_problem(block, self.shards, self)
         both = self.real_part and iterate.is_complex
         sums = self.engine.sum(iterate.statistics(block, both), self.shards)

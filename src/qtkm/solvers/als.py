@@ -41,13 +41,9 @@ class ALS(BaseEstimator):
         return state
 
     def _update(self, problem: Any) -> list[float]:
-        values = []
-        for sweep in range(self.inner_sweeps if problem.n_levels > 1 else 1):
-            if sweep:
-                problem.restart()
-            for level in range(problem.n_levels):
-                core, value = problem.system(level).minimize(problem.cores[level])
-                problem.accept(level, core)
-                values.append(value)
+        values = problem.sweep()
+        for _ in range(self.inner_sweeps - 1 if problem.n_levels > 1 else 0):
+            problem.restart()
+            values += problem.sweep()
         problem.finish()
         return values

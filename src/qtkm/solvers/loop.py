@@ -73,10 +73,11 @@ class _Run:
         self._call("block", self.n_iter + 1)
 
     def record_epoch(self, seconds: float, state: Any) -> None:
+        # the score first: an interruption leaves the lists of the history equally long
+        score = None if self.score is None else self.score(state)
         self.history.objective.append(self.history.objective_updates[-1])
         self.history.seconds.append(seconds)
-        if self.score is not None:
-            score = self.score(state)
+        if score is not None:
             self.history.validation_score.append(score)
             if score > self.best_score:
                 self.best, self.best_score, self.best_epoch = self.latest, score, self.n_iter

@@ -1,0 +1,133 @@
+"""Checks of the parameters of an estimator: their types and ranges.
+
+A parameter that cannot be used is a ValueError that says what was given, what was expected
+and, where it is not plain, what to try.  What a part must hold (`n_basis`, `period`, …) is
+checked by the part itself, once it is known which columns there are.
+"""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..data import EXTRAPOLATIONS
+
+RESIDUALS = ("complex", "real")
+DTYPES = ("float64", "float32")
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise a ValueError for the first parameter of an estimator that makes no sense."""
+    check_number("max_iter", estimator.max_iter, Integral, 1)
+    check_number("tol", estimator.tol, Real, 0)
+    check_number("verbose", estimator.verbose, Integral, 0, flag=True)
+    _check_number_or("auto", "alpha", estimator.alpha, Real, 0)
+    _check_number_or("auto", "rank", estimator.rank, Integral, 1)
+    if estimator.max_bins is not None:
+        _check_number_or("auto", "max_bins", estimator.max_bins, Integral, 2, "'auto' or None")
+    check_option("residual", estimator.residual, RESIDUALS)
+    check_option("extrapolation", estimator.extrapolation, EXTRAPOLATIONS)
+    _check_flag("normalize_y", estimator.normalize_y)
+    _check_flag("warm_start", estimator.warm_start)
+    if not _is_flag(estimator.early_stopping):
+        check_option("early_stopping", estimator.early_stopping, ("auto", True, False))
+    _check_fraction("validation_fraction", estimator.validation_fraction)
+    _check_n_jobs(estimator.n_jobs)
+    _check_callbacks(estimator.callbacks)
+    float_type(estimator.dtype)
+
+
+def check_number(name: str, value: Any, kind: type, least: float, flag: bool = False) -> None:
+    """A finite number of a kind (Integral or Real), not below `least`."""
+    if _is_number(value, kind, flag) and np.isfinite(value) and value >= least:
+        return
+    raise ValueError(f"{name}={value!r} must be {_describe(kind)} >= {least:g}.")
+
+
+def _check_number_or(
+    word: str, name: str, value: Any, kind: type, least: float, others: str = ""
+) -> None:
+    if isinstance(value, str) and value == word:
+        return
+    try:
+        check_number(name, value, kind, least)
+    except ValueError:
+        others = others or repr(word)
+        raise ValueError(
+            f"{name}={value!r} must be {_describe(kind)} >= {least:g}, or {others}."
+        ) from None
+
+
+def check_option(name: str, value: Any, options: Sequence[Any]) -> None:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in options:
+        known = ", ".join(repr(option) for option in options)
+        raise ValueError(f"{name}={value!r} is not known; use one of {known}.")
+
+
+def float_type(value: Any) -> np.dtype:
+    """Type of the tables that `dtype` names."""
+    try:
+        name = None if value is None else np.dtype(value).name
+    except TypeError:
+        name = None
+    if name not in DTYPES:
+        raise ValueError(f"dtype={value!r} is not known; use one of 'float64', 'float32'.")
+    return np.dtype(name)
+
+
+def _check_flag(name: str, value: Any) -> None:
+    if not _is_flag(value):
+        raise ValueError(f"{name}={value!r} must be True or False.")
+
+
+def _check_fraction(name: str, value: Any) -> None:
+    if not _is_number(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, such as 0.1.")
+
+
+def _check_n_jobs(value: Any) -> None:
+    if value is not None and (not _is_number(value, Integral) or value == 0):
+        raise ValueError(
+            f"n_jobs={value!r} must be a whole number other than 0, or None for all cores."
+        )
+
+
+def _check_callbacks(value: Any) -> None:
+    for callback in as_callbacks(value):
+        if not callable(callback):
+            raise ValueError(
+                f"callbacks has the entry {callback!r}; give functions that take a Progress."
+            )
+
+
+def as_callbacks(value: Any) -> Sequence[Any]:
+    """List what `callbacks` holds: nothing, one function or several."""
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def as_random_state(value: Any) -> np.random.RandomState:
+    """Random numbers that `random_state` stands for."""
+    try:
+        return check_random_state(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={value!r} must be None, a whole number from 0 to 2**32 - 1, or a "
+            "numpy.random.RandomState."
+        ) from None
+
+
+def _is_number(value: Any, kind: type, flag: bool = False) -> bool:
+    return isinstance(value, kind) and (flag or not isinstance(value, bool))
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _describe(kind: type) -> str:
+    return "a whole number" if kind is Integral else "a finite number"

@@ -1,0 +1,99 @@
+"""Where a fit starts: drawn cores, or cores that a user or an earlier fit gives."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..networks import flatten
+from ..objective import Objective
+
+INITS = ("smooth", "random")
+
+
+def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
+    """Cores of a named kind of start."""
+    constants = [column.feature_map.constant() for column in objective.columns]
+    is_complex = _is_complex(objective)
+    return objective.network.start(constants, objective.n_outputs, is_complex, kind, rng)
+
+
+def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list[Any]:
+    """Copies of given cores, if they have the layout, shapes and type of the fit.
+
+    Parameters
+    ----------
+    objective : Objective
+    given : list
+        In the layout of `cores_`.
+    labels : sequence of str
+        What the columns are called in messages.
+    """
+    radices = [column.radices for column in objective.columns]
+    shapes = objective.network.shapes(radices, objective.n_outputs)
+    labels = [*labels, "the outputs"][: len(shapes)]
+    if not _has_length(given, len(shapes)):
+        raise ValueError(
+            f"The cores must be a list of {len(shapes)} entries, one for each of "
+            f"{', '.join(labels)}; given was {_describe(given)}."
+        )
+    is_complex = _is_complex(objective)
+    cores: list[Any] = []
+    for entry, shape, label in zip(given, shapes, labels, strict=True):
+        if isinstance(shape, tuple):
+            cores.append(_check_core(entry, shape, is_complex, f"The core of {label}"))
+            continue
+        if not _has_length(entry, len(shape)):
+            raise ValueError(
+                f"The cores of {label} must be a list of {len(shape)}, one a level; given was "
+                f"{_describe(entry)}."
+            )
+        cores.append([
+            _check_core(core, s, is_complex, f"The core of {label}, level {k}")
+            for k, (core, s) in enumerate(zip(entry, shape, strict=True))
+        ])  # fmt: skip
+    return cores
+
+
+def rank_of(given: Any) -> int | None:
+    """Rank of given cores, or None where it cannot be seen."""
+    try:
+        return int(np.shape(given[0][0])[1])
+    except (IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
+def is_zero(cores: list[Any]) -> bool:
+    """Whether the response is zero everywhere: no update would ever change these cores."""
+    return any(not core.any() for core in flatten(cores))
+
+
+def _is_complex(objective: Objective) -> bool:
+    return any(column.feature_map.is_complex for column in objective.columns)
+
+
+def _check_core(core: Any, shape: tuple[int, ...], is_complex: bool, what: str) -> NDArray:
+    try:
+        core = np.array(core, dtype=np.complex128)
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be an array of numbers; given was {core!r}.") from None
+    if core.shape != shape:
+        raise ValueError(f"{what} has the shape {core.shape} where {shape} belongs.")
+    if not np.isfinite(core).all():
+        raise ValueError(f"{what} has entries that are not finite.")
+    if is_complex:
+        return core
+    if core.imag.any():
+        raise ValueError(f"{what} is complex, but all features are real; give its real part.")
+    return np.ascontiguousarray(core.real)
+
+
+def _has_length(value: Any, length: int) -> bool:
+    return isinstance(value, list | tuple | np.ndarray) and len(value) == length
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)

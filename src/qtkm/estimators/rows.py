@@ -1,0 +1,142 @@
+"""Coded rows with their targets and weights, on their way into shards.
+
+    y → training and validation rows → equal rows merged → scaled → shards
+
+Targets that are very large or very small are brought near 1 by a power of two, which rounds
+nothing, before anything is squared.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import data
+from .targets import SAFE, TargetScale, as_given, standardize
+
+#: fewest rows at which early_stopping="auto" sets validation rows aside
+EARLY_STOPPING_ROWS = 10_000
+
+
+class Rows:
+    """Coded rows with targets and weights.
+
+    Parameters
+    ----------
+    codes : (n_rows, n_columns) unsigned array
+    target : (n_rows, n_outputs) array
+    weight : (n_rows,) array or None
+        Positive weights; None for weights of 1.
+    n_codes : tuple of int
+        Grid size of every column.
+    """
+
+    def __init__(
+        self, codes: NDArray, target: NDArray, weight: NDArray | None, n_codes: tuple[int, ...]
+    ):
+        self.codes, self.target, self.weight, self.n_codes = codes, target, weight, n_codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: NDArray) -> "Rows":
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.codes[rows], self.target[rows], weight, self.n_codes)
+
+    def prepare(self, normalize: bool, known: TargetScale | None) -> tuple[TargetScale, float]:
+        """Merge equal rows where they are not too many, and scale the targets; in place.
+
+        Parameters
+        ----------
+        normalize : bool
+            Whether to scale to mean 0 and variance 1, or to leave the targets as they are.
+        known : TargetScale or None
+            The scale of an earlier fit, to be kept.
+
+        Returns
+        -------
+        scale : TargetScale
+        scatter : float
+            Weighted sum of squares that merging took out of the scaled targets.
+        """
+        exponent = self._move_near_one()
+        scatter = np.zeros(self.target.shape[1])
+        if len(self) <= data.MERGE_ROWS:
+            merged = data.merge(self.codes, self.target, self.weight)
+            self.codes, self.target, self.weight, scatter = merged
+        if known is not None:
+            here = known.times_power_of_two(-exponent)
+        elif normalize:
+            here = standardize(self.target, self.weight, scatter)
+        else:
+            here = as_given(len(scatter)).times_power_of_two(-exponent)
+        self._apply(here)
+        root = np.where(here.is_constant, 0, np.sqrt(scatter)) / here.scale
+        return known or here.times_power_of_two(exponent), float(np.sum(root**2))
+
+    def apply(self, scale: TargetScale) -> "Rows":
+        """Scale the targets; in place."""
+        self._apply(scale.times_power_of_two(-self._move_near_one()))
+        return self
+
+    def _move_near_one(self) -> NDArray[np.int64]:
+        """Take a power of two out of targets that are too large or too small to be squared."""
+        largest = _largest(self.target)
+        safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
+        exponent = np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900))
+        if exponent.any():
+            self.target = np.ldexp(self.target, -exponent)
+        return exponent
+
+    def _apply(self, scale: TargetScale) -> None:
+        self.target = scale.apply(self.target)
+        largest = _largest(self.target).max()
+        if not largest < SAFE:
+            raise ValueError(
+                f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
+                "too large; use normalize_y=True with warm_start=False, or other units for y."
+            )
+
+    def shards(self) -> list[data.Shard]:
+        """Sort the rows into shards."""
+        return data.build(self.codes, self.target, self.weight, self.n_codes)
+
+    def count(self, d: int) -> NDArray[np.float64]:
+        """Weight of the rows of each code of a column."""
+        counts = np.bincount(self.codes[:, d], self.weight, minlength=self.n_codes[d])
+        return counts.astype(np.float64)
+
+
+def _largest(values: NDArray) -> NDArray:
+    return np.maximum(values.max(axis=0), -values.min(axis=0))
+
+
+def split(
+    n_rows: int, early_stopping: Any, fraction: float, rng: np.random.RandomState
+) -> tuple[NDArray, NDArray] | None:
+    """Training and validation rows, or None where all rows train."""
+    wanted = early_stopping
+    if isinstance(wanted, str):
+        wanted = n_rows > EARLY_STOPPING_ROWS
+    if not wanted:
+        return None
+    n_validation = int(np.ceil(fraction * n_rows))
+    if n_validation >= n_rows:
+        raise ValueError(
+            f"early_stopping=True with validation_fraction={fraction:g} leaves none of the "
+            f"{n_rows} rows to train on; use more rows, a smaller validation_fraction or "
+            "early_stopping=False."
+        )
+    order = rng.permutation(n_rows)
+    return np.sort(order[n_validation:]), np.sort(order[:n_validation])
+
+
+def spread(shards: Sequence[data.Shard]) -> float:
+    """Weighted mean square of the targets around their mean; 1 where they have no spread."""
+    target = np.concatenate([shard.target for shard in shards])
+    weight = np.concatenate([np.ones(len(s)) if s.weight is None else s.weight for s in shards])
+    deviation = target - np.average(target, axis=0, weights=weight)
+    variance = float(np.average((deviation**2).sum(axis=1), weights=weight))
+    return variance if variance > 0 else 1.0

@@ -1,0 +1,173 @@
+"""Compiled loops of a column's local problems from the rows themselves.
+
+Everything is kept column by column (see `kernels.grams`): environments and the running
+product of the levels already visited as lines (n_lines, n_rows), factor entries as planes
+(n_entries, n_rows).  Cores of a column are stacked, one row a factor entry.
+"""
+
+import numpy as np
+from numpy import uint64 as index
+
+from ._jit import jit
+from .grams import LANE, add_block, block_rows, padded, project
+
+
+@jit
+def to_lines(rows, rank, is_complex):
+    """Rows of planes as padded lines."""
+    lines = np.zeros((padded(rank, is_complex), rows.shape[0]), dtype=rows.dtype)
+    half = lines.shape[0] // 2
+    for r in range(rank):
+        lines[r] = rows[:, r]
+        if is_complex:
+            lines[half + r] = rows[:, rank + r]
+    return lines
+
+
+@jit
+def _multiply_line(lines, r, begin, count, real, imaginary, is_complex):
+    """Multiply component r of lines, from `begin` on, by given values."""
+    r, begin, half = index(r), index(begin), index(lines.shape[0] // 2)
+    if not is_complex:
+        for n in range(index(count)):
+            lines[r, begin + n] *= real[n]
+        return
+    for n in range(index(count)):
+        x, y = lines[r, begin + n], lines[half + r, begin + n]
+        lines[r, begin + n] = x * real[n] - y * imaginary[n]
+        lines[half + r, begin + n] = x * imaginary[n] + y * real[n]
+
+
+@jit
+def multiply_level(lines, begin, count, factors, start, first, radix, cores, rank, is_complex):
+    """Multiply lines (from `begin` on) by the response of a level at rows from `start` on."""
+    real, imaginary = np.empty(count), np.empty(count)
+    start = index(start)
+    for r in range(rank):
+        real[:] = 0
+        imaginary[:] = 0
+        for q in range(first, first + radix):
+            c, d, entry = cores[q, r].real, cores[q, r].imag, index(q)
+            if is_complex:
+                for n in range(index(count)):
+                    x, y = factors[index(0), entry, start + n], factors[index(1), entry, start + n]
+                    real[n] += x * c - y * d
+                    imaginary[n] += x * d + y * c
+            else:
+                for n in range(index(count)):
+                    real[n] += c * factors[index(0), entry, start + n]
+        _multiply_line(lines, r, begin, count, real, imaginary, is_complex)
+
+
+@jit
+def fill_design(design, z, count, factors, start, first, radix, rank, is_complex):
+    """Lines of factor_q∘z for every entry q of a level, zeros up to a whole lane."""
+    half, half_z, start = index(design.shape[0] // 2), index(z.shape[0] // 2), index(start)
+    re, im = index(0), index(1)
+    for q in range(radix):
+        entry = index(first + q)
+        for r in range(index(rank)):
+            line = index(q * rank) + r
+            if is_complex:
+                for n in range(index(count)):
+                    x, y = factors[re, entry, start + n], factors[im, entry, start + n]
+                    u, v = z[r, n], z[half_z + r, n]
+                    design[line, n] = x * u - y * v
+                    design[half + line, n] = x * v + y * u
+            else:
+                for n in range(index(count)):
+                    design[line, n] = factors[re, entry, start + n] * z[r, n]
+    for line in range(index(design.shape[0])):
+        for n in range(index(count), index(count + (-count) % LANE)):
+            design[line, n] = 0
+
+
+@jit
+def _fill_z(z, begin, count, environment, prefix, factors, radices, level, cores, rank, is_complex):
+    """Lines of environment times the column's table without a level, of `count` rows."""
+    for line in range(z.shape[0]):
+        z[line, :count] = environment[line, begin : begin + count]
+    half = prefix.shape[0] // 2
+    for r in range(rank):
+        real = prefix[r, begin : begin + count]
+        imaginary = prefix[half + r if is_complex else r, begin : begin + count]
+        _multiply_line(z, r, 0, count, real, imaginary, is_complex)
+    first = radices[: level + 1].sum()
+    for later in range(level + 1, radices.size):
+        radix = radices[later]
+        multiply_level(z, 0, count, factors, begin, first, radix, cores, rank, is_complex)
+        first += radix
+
+
+@jit
+def level_sums(
+    start, stop, environment, prefix, factors, radices, level, cores, target, rank, is_complex,
+    packed, rhs,
+):  # fmt: skip
+    """Packed Gram and right-hand sides of a level from rows start … stop-1.
+
+    Parameters
+    ----------
+    environment, prefix : lines
+        Scaled environments; phase times the product of the levels before.
+    factors : (2, n_entries, n_rows) array
+    radices : int array
+    level : int
+    cores : (n_entries, rank) array
+    target : (n_outputs, n_rows) array
+        Scaled targets.
+    packed : (1, …) array, written
+    rhs : (n_outputs, planes·radix·rank) array, written
+    """
+    radix = radices[level]
+    first, size = radices[:level].sum(), radix * rank
+    n_lines = padded(size, is_complex)
+    block = block_rows(n_lines)
+    design = np.zeros((n_lines, block), dtype=environment.dtype)
+    z = np.empty((environment.shape[0], block), dtype=environment.dtype)
+    scratch = np.empty((n_lines, n_lines))
+    packed[:] = 0
+    rhs[:] = 0
+    for begin in range(start, stop, block):
+        count = min(block, stop - begin)
+        _fill_z(z, begin, count, environment, prefix, factors, radices, level, cores, rank,
+                is_complex)  # fmt: skip
+        fill_design(design, z, count, factors, begin, first, radix, rank, is_complex)
+        add_block(design, count, size, is_complex, scratch, packed, 0)
+        project(design, count, target[:, begin:], size, is_complex, rhs)
+
+
+@jit
+def design_matrix(environment, prefix, factors, radices, level, cores, rank, is_complex):
+    """Lines of all design rows of a level."""
+    radix, n_rows = radices[level], environment.shape[1]
+    first = radices[:level].sum()
+    z = np.empty_like(environment)
+    _fill_z(z, 0, n_rows, environment, prefix, factors, radices, level, cores, rank, is_complex)
+    design = np.zeros((padded(radix * rank, is_complex), n_rows + LANE))
+    fill_design(design, z, n_rows, factors, 0, first, radix, rank, is_complex)
+    return design[:, :n_rows]
+
+
+@jit
+def conjugate_planes(planes, total_weight, out):
+    """Conjugate of planes over the total weight."""
+    size = out.shape[1]
+    numbers = out.view(np.float64).reshape(size, -1)
+    for i in range(size):
+        numbers[i, 0] = planes[0, i] / total_weight
+        if numbers.shape[1] == 2:
+            numbers[i, 1] = -planes[0, size + i] / total_weight
+
+
+@jit
+def normalize_into(solution, core):
+    """Write a solution into a core, its columns scaled to unit norm; returns the norms."""
+    norm = np.zeros(core.shape[1])
+    for r in range(core.shape[1]):
+        for q in range(core.shape[0]):
+            norm[r] += solution[q, r].real ** 2 + solution[q, r].imag ** 2
+        norm[r] = np.sqrt(norm[r]) if norm[r] > 0 else 1.0
+        for q in range(core.shape[0]):
+            core[q, r] = solution[q, r] / norm[r]
+    return norm
