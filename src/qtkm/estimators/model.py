@@ -26,7 +26,7 @@ from .rows import Rows, split, spread
 from .targets import TargetScale, drop_weightless
 
 #: rows that are evaluated at a time when predicting
-PREDICT_ROWS = 2048
+PREDICT_ROWS = 1024
 
 
 @dataclass

@@ -38,7 +38,7 @@ def check_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 
 
 def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np.float64]:
-    if np.iscomplexobj(values):
+    if getattr(getattr(values, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} holds complex numbers; {hint}.")
     try:
         array = check_array(

@@ -56,6 +56,15 @@ class FeatureMap(BaseEstimator):
         """Return the common phase of the column's basis, shape (n,), or None where it has none."""
         return None
 
+    def lines(self, values: Array) -> tuple[Array, Array | None]:
+        """Factor entries as real planes (2, sum(radices), n), and the phase.
+
+        The same numbers as `factors` and `phase`, laid out for evaluation.
+        """
+        factors = self.factors(values).T
+        planes = np.ascontiguousarray(np.stack([factors.real, factors.imag]))
+        return planes, self.phase(values)
+
     def features(self, values: Array) -> Array:
         """All M basis functions, shape (n, M), the lowest digit running fastest."""
         factors = self.factors(values)

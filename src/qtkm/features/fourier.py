@@ -18,7 +18,7 @@ class Fourier(FeatureMap):
         Number M of frequencies.
     period : float or "auto"
         Period L in units of the box: a column scaled to [0, 1] repeats after L >= 1.
-    quantization : int, "prime", sequence of int or None
+    quantization : int, "prime", sequence of int, None or "auto"
         How M splits into levels, see `qtkm.features.radices.split`.
 
     Notes
@@ -34,7 +34,7 @@ class Fourier(FeatureMap):
 
     is_complex: ClassVar[bool] = True
 
-    def __init__(self, n_basis="auto", period="auto", quantization=2):
+    def __init__(self, n_basis="auto", period="auto", quantization="auto"):
         self.n_basis = n_basis
         self.period = period
         self.quantization = quantization
@@ -44,12 +44,21 @@ class Fourier(FeatureMap):
         return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
-        angle = np.asarray(values, dtype=np.float64) / float(self.period)
-        return kernels.exponentials(angle, np.asarray(self.radices, dtype=np.int64))
+        planes = self._planes(values)
+        return np.ascontiguousarray((planes[0] + 1j * planes[1]).T)
 
     def phase(self, values: Array) -> Array:
-        angle = np.asarray(values, dtype=np.float64) / float(self.period)
-        return kernels.turns(angle, self.n_basis // 2)
+        return kernels.turns(self._angle(values), self.n_basis // 2)
+
+    def lines(self, values: Array) -> tuple[Array, Array | None]:
+        return self._planes(values), self.phase(values)
+
+    def _planes(self, values: Array) -> Array:
+        radices = np.asarray(self.radices, dtype=np.int64)
+        return kernels.exponential_lines(self._angle(values), radices)
+
+    def _angle(self, values: Array) -> Array:
+        return np.asarray(values, dtype=np.float64) / float(self.period)
 
     def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
         rule = differences_of_digits if conjugate else sums_of_digits

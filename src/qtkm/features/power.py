@@ -14,7 +14,7 @@ class Power(FeatureMap):
     ----------
     n_basis : int or "auto"
         Number M of powers; the degree is M - 1.
-    quantization : int, "prime", sequence of int or None
+    quantization : int, "prime", sequence of int, None or "auto"
         How M splits into levels, see `qtkm.features.radices.split`.
 
     Notes
@@ -28,7 +28,7 @@ class Power(FeatureMap):
        Tensor Network Models", AISTATS 2024, Theorem 3.4.
     """
 
-    def __init__(self, n_basis="auto", quantization=2):
+    def __init__(self, n_basis="auto", quantization="auto"):
         self.n_basis = n_basis
         self.quantization = quantization
 

@@ -13,10 +13,11 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     ----------
     n_basis : int
         Number M of basis functions of the column.
-    quantization : int, "prime", sequence of int or None
+    quantization : int, "prime", sequence of int, None or "auto"
         An integer Q divides M by Q while it divides, and splits what is left into
         ascending primes; "prime" splits M into ascending primes; a sequence is taken as
-        it is; None keeps one level of radix M (the non-quantized model).
+        it is; None keeps one level of radix M (the non-quantized model). "auto" stands
+        for 2.
 
     Returns
     -------
@@ -29,6 +30,8 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     if quantization is None:
         return (n_basis,)
     if isinstance(quantization, str):
+        if quantization == "auto":
+            return _powers(n_basis, 2) or (1,)
         if quantization != "prime":
             raise ValueError(
                 f"quantization={quantization!r} is not known; use an integer such as 2, "

@@ -108,22 +108,6 @@ def tables(start, stop, factors, phase, radices, core, rank, out):
 
 
 @jit
-def multiply_tables(factors, phase, radices, core, rank, product):
-    """Multiply row n of `product` by the column's table at the n-th value."""
-    is_complex = core.shape[1] == 2 * rank
-    table = np.empty((2, core.shape[1]), dtype=np.float64)
-    for n in range(factors.shape[0]):
-        if phase.size:
-            _set_phase(table, 1, phase, n, rank)
-            _multiply(product, n, table, 1, rank, is_complex)
-        first = 0
-        for radix in radices:
-            _respond(table, 1, factors, n, first, core, first, radix, rank)
-            _multiply(product, n, table, 1, rank, is_complex)
-            first += radix
-
-
-@jit
 def gram(start, stop, packed, shift, other, factors, first, pairs, conjugate, rank, out):
     """Sums over grid values of (products of two factor entries) × C[u], packed.
 

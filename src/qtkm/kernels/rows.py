@@ -39,14 +39,29 @@ def _multiply_line(lines, r, begin, count, real, imaginary, is_complex):
 
 
 @jit
+def _is_one(factors, entry, start, count):
+    """Whether a factor entry is 1 in all of the rows."""
+    for n in range(index(start), index(start + count)):
+        if factors[index(0), entry, n] != 1.0 or factors[index(1), entry, n] != 0.0:
+            return False
+    return True
+
+
+@jit
 def multiply_level(lines, begin, count, factors, start, first, radix, cores, rank, is_complex):
     """Multiply lines (from `begin` on) by the response of a level at rows from `start` on."""
+    one = _is_one(factors, index(first), start, count)
+    if one and radix == 2 and is_complex:
+        for r in range(rank):
+            _multiply_pair(lines, r, begin, count, factors, start, first + 1,
+                           cores[first, r], cores[first + 1, r])  # fmt: skip
+        return
     real, imaginary = np.empty(count), np.empty(count)
     start = index(start)
     for r in range(rank):
-        real[:] = 0
-        imaginary[:] = 0
-        for q in range(first, first + radix):
+        real[:] = cores[first, r].real if one else 0.0
+        imaginary[:] = cores[first, r].imag if one else 0.0
+        for q in range(first + 1 if one else first, first + radix):
             c, d, entry = cores[q, r].real, cores[q, r].imag, index(q)
             if is_complex:
                 for n in range(index(count)):
@@ -60,11 +75,35 @@ def multiply_level(lines, begin, count, factors, start, first, radix, cores, ran
 
 
 @jit
+def _multiply_pair(lines, r, begin, count, factors, start, entry, constant, slope):
+    """Multiply component r by constant + slope·factor: the response of two entries, 1 and s."""
+    r, begin, half = index(r), index(begin), index(lines.shape[0] // 2)
+    start, entry = index(start), index(entry)
+    a, b, c, d = constant.real, constant.imag, slope.real, slope.imag
+    for n in range(index(count)):
+        x, y = factors[index(0), entry, start + n], factors[index(1), entry, start + n]
+        real, imaginary = a + x * c - y * d, b + x * d + y * c
+        u, v = lines[r, begin + n], lines[half + r, begin + n]
+        lines[r, begin + n] = u * real - v * imaginary
+        lines[half + r, begin + n] = u * imaginary + v * real
+
+
+@jit
 def fill_design(design, z, count, factors, start, first, radix, rank, is_complex):
     """Lines of factor_q∘z for every entry q of a level, zeros up to a whole lane."""
-    half, half_z, start = index(design.shape[0] // 2), index(z.shape[0] // 2), index(start)
+    half, half_z = index(design.shape[0] // 2), index(z.shape[0] // 2)
     re, im = index(0), index(1)
-    for q in range(radix):
+    begin = 0
+    if _is_one(factors, index(first), start, count):
+        begin = 1
+        for r in range(index(rank)):
+            for n in range(index(count)):
+                design[r, n] = z[r, n]
+            if is_complex:
+                for n in range(index(count)):
+                    design[half + r, n] = z[half_z + r, n]
+    start = index(start)
+    for q in range(begin, radix):
         entry = index(first + q)
         for r in range(index(rank)):
             line = index(q * rank) + r
@@ -171,3 +210,52 @@ def normalize_into(solution, core):
         for q in range(core.shape[0]):
             core[q, r] = solution[q, r] / norm[r]
     return norm
+
+
+@jit
+def multiply_column(lines, factors, radices, cores, rank, is_complex):
+    """Multiply lines by a column's table without its phase: the responses of all levels."""
+    first = 0
+    for radix in radices:
+        multiply_level(
+            lines, 0, lines.shape[1], factors, 0, first, radix, cores, rank, is_complex
+        )
+        first += radix
+
+
+@jit
+def multiply_rows(lines, cores, codes, rank, is_complex):
+    """Multiply lines by the rows of a core that codes select."""
+    real, imaginary = np.empty(codes.size), np.empty(codes.size)
+    for r in range(rank):
+        for n in range(codes.size):
+            real[n] = cores[codes[n], r].real
+            imaginary[n] = cores[codes[n], r].imag
+        _multiply_line(lines, r, 0, codes.size, real, imaginary, is_complex)
+
+
+@jit
+def start_lines(phase, rank, is_complex):
+    """Lines that hold a complex phase in every component."""
+    lines = np.zeros((padded(rank, is_complex), phase.size))
+    half = lines.shape[0] // 2
+    for r in range(rank):
+        for n in range(phase.size):
+            lines[r, n] = phase[n].real
+            if is_complex:
+                lines[half + r, n] = phase[n].imag
+    return lines
+
+
+@jit
+def sum_lines(lines, rank, is_complex):
+    """Sum of the components, for every row; complex numbers in either case."""
+    real, imaginary = np.zeros(lines.shape[1]), np.zeros(lines.shape[1])
+    half = index(lines.shape[0] // 2)
+    for r in range(index(rank)):
+        for n in range(index(lines.shape[1])):
+            real[n] += lines[r, n]
+        if is_complex:
+            for n in range(index(lines.shape[1])):
+                imaginary[n] += lines[half + r, n]
+    return real + 1j * imaginary

@@ -6,10 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import levels as kernels
-from .planes import from_planes, to_planes
-
-_NOTHING = np.empty(0)
+from ..kernels import rows as kernels
 
 
 class Evaluator:
@@ -27,10 +24,11 @@ class Evaluator:
         n_columns = len(neutral)
         self.rank = cores[0][0].shape[1]
         self.is_complex = np.iscomplexobj(cores[0][0])
-        self.width = self.rank * (2 if self.is_complex else 1)
         self.output_core = cores[n_columns] if len(cores) > n_columns else None
-        self.neutral = neutral
-        self.stacked = [to_planes(np.concatenate(levels), self.width) for levels in cores[:n_columns]]
+        self.stacked = [
+            np.concatenate(levels if row is None else [*levels, row[None]])
+            for levels, row in zip(cores[:n_columns], neutral, strict=True)
+        ]
         self.radices = [np.array([len(core) for core in levels]) for levels in cores[:n_columns]]
 
     def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
@@ -38,23 +36,33 @@ class Evaluator:
 
         Values are numbers in the unit box, or category codes with -1 for an unknown one.
         """
-        product = kernels.phases(_NOTHING, len(values[0]), self.rank, self.width)
-        for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):
+        phase = np.ones(len(values[0]), dtype=np.complex128)
+        planes: list[NDArray | None] = []
+        for feature_map, column in zip(maps, values, strict=True):
             if feature_map.is_categorical:
-                product = kernels.multiply(product, self._rows(d, column), self.rank)
+                planes.append(None)
                 continue
-            phase = feature_map.phase(column)
-            kernels.multiply_tables(
-                feature_map.factors(column), _NOTHING if phase is None else phase,
-                self.radices[d], self.stacked[d], self.rank, product,
-            )  # fmt: skip
-        terms = from_planes(product, self.rank)
-        if self.output_core is None:
-            return terms.sum(axis=1, keepdims=True)
-        return terms @ self.output_core.T
+            factors, turn = feature_map.lines(column)
+            planes.append(factors)
+            phase = phase if turn is None else phase * turn
+        lines = kernels.start_lines(phase, self.rank, self.is_complex)
+        for d, factors in enumerate(planes):
+            if factors is None:
+                kernels.multiply_rows(
+                    lines, self.stacked[d], values[d] % len(self.stacked[d]), self.rank,
+                    self.is_complex,
+                )  # fmt: skip
+            else:
+                kernels.multiply_column(
+                    lines, factors, self.radices[d], self.stacked[d], self.rank, self.is_complex
+                )
+        return self._mix(lines)
 
-    def _rows(self, d: int, codes: NDArray) -> NDArray:
-        neutral = self.neutral[d]
-        assert neutral is not None
-        table = np.vstack([self.stacked[d], to_planes(neutral[None], self.width)])
-        return table[codes]
+    def _mix(self, lines: NDArray) -> NDArray:
+        if self.output_core is None:
+            return kernels.sum_lines(lines, self.rank, self.is_complex)[:, None]
+        half = len(lines) // 2
+        terms = lines[: self.rank]
+        if self.is_complex:
+            terms = terms + 1j * lines[half : half + self.rank]
+        return terms.T @ self.output_core.T
