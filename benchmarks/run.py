@@ -17,6 +17,7 @@ from time import perf_counter
 from benchmarks import (
     compilation,
     flights_epoch,
+    gram_kernels,
     large_epoch,
     prediction,
     report,
@@ -32,6 +33,7 @@ BENCHMARKS = {
     "prediction": prediction.run,
     "scaling": scaling.run,
     "compilation": compilation.run,
+    "gram_kernels": gram_kernels.run,
 }
 RESULTS = Path(__file__).parent / "results"
 

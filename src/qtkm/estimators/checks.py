@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from ..data import EXTRAPOLATIONS
 
+INITS = ("smooth", "random")
 RESIDUALS = ("complex", "real")
 DTYPES = ("float64", "float32")
 
@@ -27,6 +28,8 @@ def check_parameters(estimator: Any) -> None:
     _check_number_or("auto", "rank", estimator.rank, Integral, 1)
     if estimator.max_bins is not None:
         _check_number_or("auto", "max_bins", estimator.max_bins, Integral, 2, "'auto' or None")
+    if isinstance(estimator.init, str):
+        check_option("init", estimator.init, INITS, "or cores in the layout of cores_")
     check_option("residual", estimator.residual, RESIDUALS)
     check_option("extrapolation", estimator.extrapolation, EXTRAPOLATIONS)
     _check_flag("normalize_y", estimator.normalize_y)
@@ -60,10 +63,11 @@ def _check_number_or(
         ) from None
 
 
-def check_option(name: str, value: Any, options: Sequence[Any]) -> None:
-    """One of a few words."""
+def check_option(name: str, value: Any, options: Sequence[Any], others: str = "") -> None:
+    """One of a few words; `others` says what else there is."""
     if not isinstance(value, str) or value not in options:
         known = ", ".join(repr(option) for option in options)
+        known = f"{known}, {others}" if others else known
         raise ValueError(f"{name}={value!r} is not known; use one of {known}.")
 
 

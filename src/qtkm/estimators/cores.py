@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from ..networks import flatten
 from ..objective import Objective
 
-INITS = ("smooth", "random")
-
 
 def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
     """Cores of a named kind of start."""

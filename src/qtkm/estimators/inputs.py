@@ -135,13 +135,13 @@ def numbers(column: Any, label: str) -> NDArray:
     """Numbers of a column, of the type they have where that is a numeric one."""
     values = _to_numpy(column)
     kind = values.dtype.kind
-    if kind in "biu" or values.dtype in (np.float64, np.float32):
+    if kind in "biu" or (kind == "f" and values.dtype.itemsize <= 8):
         return values
     if kind == "c":
         _refuse_complex(label, values.dtype)
-    if kind in "mM":
+    if kind in "mM" or getattr(column.dtype, "kind", "O") in "mM":
         raise ValueError(
-            f"{label} holds times ({values.dtype}), not numbers; give what may matter of them as "
+            f"{label} holds times ({column.dtype}), not numbers; give what may matter of them as "
             "numbers, such as the hour or the days since a date."
         )
     try:

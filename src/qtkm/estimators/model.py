@@ -4,7 +4,6 @@ import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,55 +16,17 @@ from threadpoolctl import ThreadpoolController
 from .. import data, networks, solvers
 from ..engines import Engine, Threads
 from ..objective import Objective
-from . import cores, defaults, parts
-from .categories import UNKNOWN
-from .checks import as_callbacks, as_random_state, check_option, check_parameters, float_type
+from . import defaults, parts
+from .checks import as_callbacks, as_random_state, check_parameters, float_type
+from .cores import check_given, draw, is_zero
 from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
+from .reading import Reading
 from .rows import Rows, split, spread
-from .targets import TargetScale, drop_weightless
+from .targets import drop_weightless
 
 #: rows that are evaluated at a time when predicting
 PREDICT_ROWS = 1024
-
-
-@dataclass
-class Reading:
-    """How a fitted model reads X and y: all of it that is not in the cores.
-
-    Attributes
-    ----------
-    inputs : Inputs
-        Names and categories of the columns.
-    maps : list of FeatureMap
-    boxes : list of Box or None
-        None for categorical columns.
-    scale : TargetScale
-    counts : dict of int to array
-        Training weight of each category, for the categorical columns.
-    neutral : list of (R,) arrays or None
-        For the categorical columns, what a category contributes that no training row had.
-    """
-
-    inputs: Inputs
-    maps: list[Any]
-    boxes: list[data.Box | None]
-    scale: TargetScale
-    counts: dict[int, NDArray]
-    neutral: list[NDArray | None] = field(default_factory=list)
-
-    def values(self, arrays: Sequence[NDArray], part: slice) -> list[NDArray]:
-        """Values in the unit box, or category codes, of some rows."""
-        result = []
-        for d, (array, box) in enumerate(zip(arrays, self.boxes, strict=True)):
-            if box is not None:
-                result.append(box.to_unit(box.contain(array[part])))
-                continue
-            codes = array[part].copy()
-            # the last entry serves the code UNKNOWN itself
-            codes[np.append(self.counts[d] == 0, True)[codes]] = UNKNOWN
-            result.append(codes)
-        return result
 
 
 class Model(BaseEstimator):
@@ -74,36 +35,33 @@ class Model(BaseEstimator):
     def _fit(self, X: Any, target: NDArray, weight: NDArray | None) -> None:
         """Fit to targets (n_rows, n_outputs) with weights, or None for weights of 1."""
         check_parameters(self)
-        rng = as_random_state(self.random_state)
+        solver, rng = parts.make_solver(self), as_random_state(self.random_state)
         known = self._reading if self.warm_start and hasattr(self, "_reading") else None
-        inputs, arrays = self._read(X, weight, len(target), known)
+        inputs, arrays = self._read(X, target, weight, known)
         target, weight = drop_weightless(target, weight)
         with _threads(self.n_jobs) as engine:
             objective, validation, reading = self._prepare(
                 inputs, arrays, target, weight, known, engine, rng
             )
-            result = self._solve(objective, validation, reading, known, rng)
+            cores = self._start(objective, inputs.labels, known, rng)
+            result = self._solve(solver, objective, validation, cores)
         self._store(result, objective, reading)
         if result.status == "interrupted":
             warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
 
     def _read(
-        self, X: Any, weight: NDArray | None, n_rows: int, known: Reading | None
+        self, X: Any, target: NDArray, weight: NDArray | None, known: Reading | None
     ) -> tuple[Inputs, list[NDArray]]:
         """Columns of the training X; a fit that goes on keeps the categories it knows."""
         columns, finite = read_columns(self, X, reset=known is None)
-        if len(columns[0]) != n_rows:
+        if len(columns[0]) != len(target):
             raise ValueError(
-                f"X and y have inconsistent numbers of rows: {len(columns[0])} and {n_rows}."
+                f"X and y have inconsistent numbers of rows: {len(columns[0])} and {len(target)}."
             )
         names = getattr(self, "feature_names_in_", None)
         inputs = Inputs(columns, names, self.categorical_features)
         if known is not None:
-            if inputs.is_categorical != known.inputs.is_categorical:
-                raise ValueError(
-                    "warm_start=True cannot go on: categorical_features names other columns than "
-                    "in the first fit; use warm_start=False to start anew."
-                )
+            known.check_same(inputs, target.shape[1])
             inputs.categories = dict(known.inputs.categories)
         return inputs, inputs.learn(columns, finite, weight)
 
@@ -131,7 +89,7 @@ class Model(BaseEstimator):
         halves = split(len(target), self.early_stopping, self.validation_fraction, rng)
         if halves is not None:
             train, validation = train.take(halves[0]), train.take(halves[1])
-        scale, scatter = train.prepare(self.normalize_y, known.scale if known else None)
+        scale, scatter = train.prepare(self.normalize_y, known.known_scale if known else None)
         reading = Reading(inputs, maps, boxes, scale, {d: train.count(d) for d in sizes})
         objective = Objective(
             columns, train.shards(), network, loss, engine, alpha, scatter, float_type(self.dtype)
@@ -141,11 +99,10 @@ class Model(BaseEstimator):
     def _boxes(
         self, inputs: Inputs, arrays: list[NDArray], known: Reading | None, engine: Engine
     ) -> list[data.Box | None]:
-        bounds = self.bounds
         if known is not None:
-            bounds = [(0, 1) if box is None else (box.low, box.high) for box in known.boxes]
+            return known.boxes_with(self.extrapolation)
         return make_boxes(
-            arrays, inputs.is_categorical, inputs.labels, bounds, self.extrapolation, engine
+            arrays, inputs.is_categorical, inputs.labels, self.bounds, self.extrapolation, engine
         )
 
     def _alpha(self, shape: tuple[int, int], known: Reading | None) -> float:
@@ -155,13 +112,11 @@ class Model(BaseEstimator):
 
     def _solve(
         self,
+        solver: Any,
         objective: Objective,
         validation: list[data.Shard] | None,
-        reading: Reading,
-        known: Reading | None,
-        rng: np.random.RandomState,
+        cores: list[Any],
     ) -> solvers.Result:
-        solver = parts.make_solver(self)
         score = None
         if validation is not None:
             variance = spread(validation)
@@ -169,15 +124,9 @@ class Model(BaseEstimator):
             def score(state: Any) -> float:
                 return 1 - objective.mean_square(state[0], validation) / variance
 
-        return solvers.solve(
-            solver,
-            objective,
-            self._start(objective, reading.inputs.labels, known, rng),
-            solvers.Stopping(self.max_iter, self.tol),
-            score,
-            as_callbacks(self.callbacks),
-            self.verbose,
-        )
+        stopping = solvers.Stopping(self.max_iter, self.tol)
+        callbacks = as_callbacks(self.callbacks)
+        return solvers.solve(solver, objective, cores, stopping, score, callbacks, self.verbose)
 
     def _start(
         self,
@@ -187,18 +136,17 @@ class Model(BaseEstimator):
         rng: np.random.RandomState,
     ) -> list[Any]:
         """Cores to start from: those of the last fit, given ones, or drawn ones."""
-        if known is not None and not cores.is_zero(self.cores_):
+        if known is not None and not is_zero(self.cores_):
             try:
-                return cores.check_given(objective, self.cores_, labels)
+                return check_given(objective, self.cores_, labels)
             except ValueError as error:
                 raise ValueError(
                     f"warm_start=True cannot go on from the fitted cores. {error} Use "
                     "warm_start=False to start anew."
                 ) from None
         if isinstance(self.init, str):
-            check_option("init", self.init, cores.INITS)
-            return cores.draw(objective, self.init, rng)
-        return cores.check_given(objective, self.init, labels)
+            return draw(objective, self.init, rng)
+        return check_given(objective, self.init, labels)
 
     def _store(self, result: solvers.Result, objective: Objective, reading: Reading) -> None:
         network, flat = objective.network, networks.flatten(result.cores)
@@ -215,12 +163,7 @@ class Model(BaseEstimator):
             _describe(d, column, paths[d], reading.inputs)
             for d, column in enumerate(objective.columns)
         ]
-        reading.neutral = [
-            reading.counts[d] @ result.cores[d][0] / reading.counts[d].sum()
-            if d in reading.counts
-            else None
-            for d in range(len(objective.columns))
-        ]
+        reading.set_neutral(result.cores)
         self._reading = reading
 
     def _responses(self, X: Any) -> NDArray:
@@ -261,7 +204,7 @@ def _describe(d: int, column: Any, path: str, inputs: Inputs) -> dict[str, Any]:
         "bounds": None if box is None else (box.low, box.high),
         "categories": None if categories is None else list(categories),
         "n_grid": len(column),
-        "binned": column.bin_error > 0,
+        "binned": getattr(column.grid, "is_binned", False),
         "bin_error": column.bin_error,
         "path": path,
     }

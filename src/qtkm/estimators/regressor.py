@@ -130,7 +130,8 @@ class QTKMRegressor(RegressorMixin, Model):
         parameters; ``bounds`` (None for categories) and ``categories`` (None for numbers, None
         among them for missing values); ``n_grid``, the number of distinct or binned values;
         ``binned``; ``bin_error``, by how much binning may change a basis function at worst;
-        ``path``, whether the cores are updated from column "statistics" or from the "rows".
+        ``path``, whether the updates go by column "statistics", by the "rows", or by the
+        "chain" of all digits that serves few rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -279,5 +280,5 @@ class QTKMRegressor(RegressorMixin, Model):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         tags.input_tags.categorical = self.categorical_features is not None
-        tags.input_tags.allow_nan = self.categorical_features is not None
+        tags.input_tags.string = self.categorical_features is not None
         return tags

@@ -1,0 +1,1 @@
+"""The few compiled loops on which everything else stands."""

@@ -16,6 +16,9 @@ from .grams import add_block, block_rows, padded, project
 from .local import add_norm, cholesky_solve, quadratic, unpack_triangle
 from .rows import conjugate_planes, fill_design, multiply_level, normalize_into
 
+#: a rise of the objective, relative to its value at zero weights, that rounding may cause
+ROUNDING = 1e-10
+
 
 @jit
 def later_products(factors, radices, cores, rank, is_complex, later):
@@ -108,8 +111,7 @@ def sweep(
 
     `moving`, `gram` (the product of the earlier sites' Gram matrices) and `cores` (stacked, one
     row a factor entry) are written over.  Returns the objective after each update; raises
-    numpy.linalg.LinAlgError where a local system is not positive definite or its solution is
-    no better than the core before.
+    numpy.linalg.LinAlgError where a local system is not safely positive definite.
     """
     rank, n_rows = cores.shape[1], moving.shape[1]
     values = np.empty(end - begin)
@@ -130,7 +132,10 @@ def sweep(
         values[site - begin] = constant + quadratic(matrix, right, solution)
         before = constant + quadratic(matrix, right, core.copy().reshape(1, size))
         if not values[site - begin] <= before:
-            raise np.linalg.LinAlgError("no better")
+            if not values[site - begin] <= before + ROUNDING * constant:
+                raise np.linalg.LinAlgError("a local system is too ill-conditioned")
+            solution = core.copy().reshape(1, size)  # at the minimum already
+            values[site - begin] = before
         norm = normalize_into(solution.reshape(radix, rank), core)
         multiply_level(moving, 0, n_rows, factors, 0, first, radix, cores, rank, is_complex)
         gram *= core_gram(core)

@@ -10,7 +10,6 @@ Components of a complex block are [Re | Im], each half padded to an even number,
 `padded`; lines of padding are zero.
 """
 
-import numpy as np
 from numpy import uint64 as index
 
 from ._jit import jit

@@ -9,10 +9,23 @@ _EMPTY = -1
 
 
 @jit
-def _slot(keys, used, bits, mask):
-    """Position of a value in an open-addressing hash table, or of the hole where it goes."""
-    mixed = bits * index(0x9E3779B97F4A7C15)
-    position = (mixed ^ (mixed >> index(29))) & mask
+def _shift(size):
+    """Shift that leaves as many top bits as a table of `size` (a power of two) has positions."""
+    shift = index(64)
+    while size > 1:
+        shift -= index(1)
+        size //= 2
+    return shift
+
+
+@jit
+def _slot(keys, used, bits, shift):
+    """Position of a value in an open-addressing hash table, or of the hole where it goes.
+
+    From the top bits of the product: doubles that are whole numbers have no low ones.
+    """
+    mask = index(keys.size - 1)
+    position = (bits * index(0x9E3779B97F4A7C15)) >> shift
     while used[position] != _EMPTY and keys[position] != bits:
         position = (position + index(1)) & mask
     return position
@@ -24,10 +37,10 @@ def distinct(bits, limit, keys, used):
 
     Returns the count, or limit + 1 as soon as there are more.
     """
-    mask = index(keys.size - 1)
+    shift = _shift(keys.size)
     count = 0
     for n in range(bits.size):
-        position = _slot(keys, used, bits[n], mask)
+        position = _slot(keys, used, bits[n], shift)
         if used[position] == _EMPTY:
             if count == limit:
                 return limit + 1
@@ -40,9 +53,9 @@ def distinct(bits, limit, keys, used):
 @jit
 def look_up(bits, keys, used, out):
     """Codes of values that the hash table holds: `used` names the code of each."""
-    mask = index(keys.size - 1)
+    shift = _shift(keys.size)
     for n in range(bits.size):
-        out[n] = used[_slot(keys, used, bits[n], mask)]
+        out[n] = used[_slot(keys, used, bits[n], shift)]
 
 
 @jit
@@ -63,8 +76,8 @@ def sort_by_code(codes, n_codes, previous):
     starts = np.zeros(n_codes + 1, dtype=np.int64)
     for n in range(codes.size):
         starts[index(codes[n]) + index(1)] += 1
-    for code in range(n_codes):
-        starts[code + 1] += starts[code]
+    for n in range(n_codes):
+        starts[n + 1] += starts[n]
     place = starts[:-1].copy()
     order = np.empty_like(previous)
     for n in range(previous.size):

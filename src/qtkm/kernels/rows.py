@@ -116,9 +116,9 @@ def fill_design(design, z, count, factors, start, first, radix, rank, is_complex
             else:
                 for n in range(index(count)):
                     design[line, n] = factors[re, entry, start + n] * z[r, n]
-    for line in range(index(design.shape[0])):
+    for padded_line in range(index(design.shape[0])):
         for n in range(index(count), index(count + (-count) % LANE)):
-            design[line, n] = 0
+            design[padded_line, n] = 0
 
 
 @jit
@@ -217,9 +217,7 @@ def multiply_column(lines, factors, radices, cores, rank, is_complex):
     """Multiply lines by a column's table without its phase: the responses of all levels."""
     first = 0
     for radix in radices:
-        multiply_level(
-            lines, 0, lines.shape[1], factors, 0, first, radix, cores, rank, is_complex
-        )
+        multiply_level(lines, 0, lines.shape[1], factors, 0, first, radix, cores, rank, is_complex)
         first += radix
 
 

@@ -14,6 +14,7 @@ from ..kernels import chain as kernels
 from ..kernels import rows as row_kernels
 from ..kernels.levels import phases
 
+
 class Chain:
     """Partial products of an epoch that visits the columns in order."""
 
@@ -49,6 +50,10 @@ class Chain:
         self.moving = self.phase.copy()
         self.next_block = 0
 
+    def leave(self) -> None:
+        """Give up the rest of the epoch: cores were changed by someone else."""
+        self.next_block = -1
+
 
 class ChainProblem:
     """Local problem of a column within a chain.
@@ -64,6 +69,8 @@ class ChainProblem:
 
     def sweep(self) -> list[float]:
         """Update all levels once; returns the objective after each."""
+        if self.general is not None:
+            return self.general.sweep()
         chain, setting = self.chain, self.setting
         cores, moving, gram = chain.cores.copy(), chain.moving.copy(), chain.gram.copy()
         try:
@@ -73,11 +80,23 @@ class ChainProblem:
                 setting.total_weight, setting.constant, chain.iterate.is_complex,
             )  # fmt: skip
         except np.linalg.LinAlgError:
-            chain.next_block = -1
-            self.general = chain.iterate.row_problem(self.block, [chain.shard], setting)
-            return self.general.sweep()
+            return self._leave().sweep()
         chain.cores, chain.moving, chain.gram = cores, moving, gram
         return values.tolist()
+
+    def _leave(self) -> Any:
+        """Go on with the general problem."""
+        self.chain.leave()
+        self.general = self.chain.iterate.row_problem(self.block, [self.chain.shard], self.setting)
+        return self.general
+
+    def restart(self) -> None:
+        """Begin another sweep over the levels."""
+        if self.general is not None:
+            self.general.restart()
+            return
+        self.finish()
+        self._leave()
 
     def finish(self) -> None:
         """Hand the cores back."""

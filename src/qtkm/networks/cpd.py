@@ -9,6 +9,7 @@ of a column is the product of the other columns' tables.
 """
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,8 @@ class CPD(BaseEstimator):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        if not isinstance(self.rank, int | np.integer) or self.rank < 1:
+        whole = isinstance(self.rank, Integral) and not isinstance(self.rank, bool)
+        if not whole or self.rank < 1:
             raise ValueError(f"rank={self.rank!r} must be a whole number >= 1.")
 
     def start(
@@ -259,8 +261,12 @@ class Iterate:
         self._grams = [None] * len(self.columns)
         self._stale = set(range(len(self.columns)))
 
-    def place(self, block: int, cores: list[NDArray], table: NDArray | None, scale: NDArray) -> None:
+    def place(
+        self, block: int, cores: list[NDArray], table: NDArray | None, scale: NDArray
+    ) -> None:
         """Put updated cores of a block in place; `scale` goes to the next block."""
+        if self._chain is not None:
+            self._chain.leave()
         if block == len(self.columns):
             self.cores[block] = cores[0] * scale
             return

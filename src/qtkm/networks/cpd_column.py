@@ -54,6 +54,14 @@ class Problem:
         else:
             self.scale = norm
 
+    def system(self, level: int) -> LocalSystem:
+        """Local system of a level."""
+        raise NotImplementedError
+
+    def accept(self, level: int, core: NDArray) -> None:
+        """Put in a new core of a level."""
+        raise NotImplementedError
+
     def sweep(self) -> list[float]:
         """Update all levels once; returns the objective after each."""
         values = []
@@ -76,7 +84,14 @@ class Problem:
                 gram = gram * (core.conj().T @ core)
         return gram
 
-    def equations(self, hermitian, symmetric, products, level, rows=None) -> LocalSystem:
+    def equations(
+        self,
+        hermitian: NDArray,
+        symmetric: NDArray | None,
+        products: NDArray,
+        level: int,
+        rows: tuple[NDArray, NDArray, float] | None = None,
+    ) -> LocalSystem:
         """Local system from Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z·y of its parts.
 
         The matrices may be written over.
@@ -84,7 +99,7 @@ class Problem:
         setting, shape = self.setting, self.cores[level].shape
         split = setting.real_part and self.iterate.is_complex
         gram = self.norm_gram(level)
-        if split:
+        if split and symmetric is not None:
             matrix = real_system(hermitian, symmetric)
             rhs = np.hstack([products.real, -products.imag])
             copies = hermitian.shape[-1] // self.rank
@@ -217,7 +232,7 @@ class RowsProblem(Problem):
             symmetric *= np.tile(core.T @ core, (copies, copies))
         return (np.tile(core, copies) * products).sum(axis=0)
 
-    def _least_squares_rows(self, level: int, size: int) -> tuple[NDArray, NDArray] | None:
+    def _least_squares_rows(self, level: int, size: int) -> tuple[NDArray, NDArray, float] | None:
         n_rows = sum(rows.target.shape[1] for rows in self.rows)
         split = self.setting.real_part and self.iterate.is_complex
         if self.setting.alpha > 0 or split or self.iterate.output_core is not None:
@@ -236,7 +251,8 @@ class RowsProblem(Problem):
         half = design.shape[1] // 2
         if self.iterate.is_complex:
             design = design[:, :size] + 1j * design[:, half : half + size]
-        return design[:, :size], np.concatenate([rows.target[0] for rows in self.rows])
+        target = np.concatenate([rows.target[0] for rows in self.rows])
+        return np.ascontiguousarray(design[:, :size]), target, self.setting.total_weight
 
     def accept(self, level: int, core: NDArray) -> None:
         """Put in a new core of a level."""
@@ -349,9 +365,7 @@ def _mix(packed: NDArray, iterate: Any) -> None:
         weigh_triangle(packed[:, planes * half :], core.T @ core)
 
 
-def _unpack_both(
-    packed: NDArray, size: int, is_complex: bool
-) -> tuple[NDArray, NDArray | None]:
+def _unpack_both(packed: NDArray, size: int, is_complex: bool) -> tuple[NDArray, NDArray | None]:
     """Matrices Σ z̄zᵀ and, where they are there, Σ zzᵀ of packed triangles."""
     half = size * (size + 1) // 2
     kind = np.complex128 if is_complex else np.float64

@@ -35,7 +35,7 @@ class LocalSystem:
         Whether the unknowns are [Re w | Im w] of a complex block.
     is_regularized : bool
         Whether a positive multiple of the weights' norm is part of the matrix.
-    rows : (design, target) or None
+    rows : (design, target, total_weight) or None
         Design matrix and target of the least-squares problem behind the system, where
         rows are few and nothing regularizes it.
     """
@@ -46,7 +46,7 @@ class LocalSystem:
     shape: tuple[int, ...]
     is_split: bool
     is_regularized: bool
-    rows: tuple[NDArray, NDArray] | None = None
+    rows: tuple[NDArray, NDArray, float] | None = None
 
     def pack(self, block: NDArray) -> NDArray:
         """Vector of unknowns of a block."""
@@ -62,6 +62,11 @@ class LocalSystem:
 
     def value(self, vector: NDArray) -> float:
         """Objective at a vector of unknowns."""
+        if self.rows is not None:  # without the cancellation of huge weights
+            design, target, weight = self.rows
+            residual = design @ vector[0] - target
+            explained = np.vdot(target, target) - np.vdot(residual, residual).real
+            return self.constant - float(explained) / weight
         return self.constant + kernels.quadratic(self.matrix, self.rhs, vector)
 
     def minimize(self, block: NDArray) -> tuple[NDArray, float]:
@@ -107,7 +112,8 @@ class LocalSystem:
 
     def _least_squares(self) -> NDArray | None:
         """Rank-revealing QR of the rows: no squared condition number."""
-        design, target = self.rows
+        assert self.rows is not None
+        design, target, _ = self.rows
         size = np.linalg.norm(design, axis=0)
         scale = 1 / np.where(size > 0, size, 1)
         solution = lstsq(design * scale, target, cond=1e-12, lapack_driver="gelsy")[0]

@@ -1,6 +1,7 @@
 """Alternating linear scheme: one core at a time, each to its exact minimum."""
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -24,7 +25,8 @@ class ALS(BaseEstimator):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        if not isinstance(self.inner_sweeps, int) or self.inner_sweeps < 1:
+        whole = isinstance(self.inner_sweeps, Integral) and not isinstance(self.inner_sweeps, bool)
+        if not whole or self.inner_sweeps < 1:
             raise ValueError(f"inner_sweeps={self.inner_sweeps!r} must be a whole number >= 1.")
 
     def start(self, objective: Any, cores: Any) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from tqdm.auto import tqdm
 
 from .result import History, Result
@@ -85,7 +86,8 @@ class _Run:
 
     def _call(self, event: str, epoch: int) -> None:
         for callback in self.callbacks:
-            if callback(Progress(event, epoch, self.latest, self.history)) is True:
+            answer = callback(Progress(event, epoch, self.latest, self.history))
+            if isinstance(answer, bool | np.bool_) and answer:
                 self.stop_requested = True
 
     def converged(self) -> bool:

@@ -1,0 +1,1 @@
+"""Tests: folders mirror the source; `dense` and `problems` are what they share."""

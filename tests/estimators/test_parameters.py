@@ -1,0 +1,162 @@
+"""A parameter that makes no sense is refused, in words that say what to do instead."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from qtkm import ALS, CPD, Categorical, Fourier, Power, QTKMRegressor, Squared
+
+CASES = [
+    # parameter, what is given, what the message says
+    ("basis", "wavelet", r"basis='wavelet' is not known; use a name \('fourier', 'power'"),
+    ("basis", Fourier, r"basis=<class .*Fourier'> is not known; .* object such as Fourier\(\)"),
+    ("basis", 3, "basis=3 is not known"),
+    ("basis", None, "basis=None is not known"),
+    ("basis", ["fourier", "power"], "basis has 2 entries, but X has 3 columns; give one"),
+    ("basis", "categorical", "column 0 has the basis Categorical.*with categorical_features"),
+    ("basis", Categorical(2), "column 0 has the basis Categorical.*with categorical_features"),
+    ("basis", Fourier(n_basis=0), "n_basis=0 must be a whole number >= 1"),
+    ("basis", Fourier(period=0.1), "period=0.1 of column 0 is shorter.*use period >= 1"),
+    ("basis", Power(n_basis="many"), "n_basis='many' must be a whole number >= 1"),
+    ("n_basis", 0, "n_basis=0 must be a whole number >= 1"),
+    ("n_basis", 2.5, "n_basis=2.5 must be a whole number >= 1"),
+    ("n_basis", True, "n_basis=True must be a whole number >= 1"),
+    ("n_basis", None, "n_basis=None must be a whole number >= 1"),
+    ("n_basis", [8, 8], "n_basis has 2 entries, but X has 3 columns"),
+    ("n_basis", 2**41, r"n_basis=2199023255552 of column 0 .* use at most 2\*\*40"),
+    ("period", 0.99, "period=0.99 of column 0 is shorter than the input range 1.0.*>= 1"),
+    ("period", np.inf, "period=inf of column 0 must be a finite number >= 1"),
+    ("period", np.nan, "period=nan of column 0 must be a finite number >= 1"),
+    ("period", "long", "period='long' of column 0 must be a number >= 1, or 'auto'"),
+    ("period", None, "period=None of column 0 must be a number >= 1, or 'auto'"),
+    ("period", [2, 2], "period has 2 entries, but X has 3 columns"),
+    ("period", [2, 2, 0.5], "period=0.5 of column 2 is shorter"),
+    ("quantization", 1, "quantization=1 must be >= 2; use None for no quantization"),
+    ("quantization", "binary", "quantization='binary' is not known; use an integer such as 2"),
+    ("quantization", [2, 3], "product is n_basis=8, and theirs is 6"),
+    ("quantization", 2.5, "quantization=2.5 is not understood"),
+    ("network", "mps", r"network='mps' is not known; use a name \('cpd'\)"),
+    ("network", CPD(rank=0), "rank=0 must be a whole number >= 1"),
+    ("rank", 0, "rank=0 must be a whole number >= 1, or 'auto'"),
+    ("rank", 2.0, "rank=2.0 must be a whole number >= 1, or 'auto'"),
+    ("rank", True, "rank=True must be a whole number >= 1, or 'auto'"),
+    ("rank", None, "rank=None must be a whole number"),
+    ("rank", [3, 3], r"rank=\[3, 3\] must be a whole number"),
+    ("alpha", -1e-9, "alpha=-1e-09 must be a finite number >= 0, or 'auto'"),
+    ("alpha", np.inf, "alpha=inf must be a finite number >= 0, or 'auto'"),
+    ("alpha", np.nan, "alpha=nan must be a finite number >= 0, or 'auto'"),
+    ("alpha", "small", "alpha='small' must be a finite number >= 0, or 'auto'"),
+    ("alpha", None, "alpha=None must be a finite number"),
+    ("alpha", np.ones(2), r"alpha=array\(\[1., 1.\]\) must be a finite number"),
+    ("loss", "hinge", r"loss='hinge' is not known; use a name \('squared'\)"),
+    ("loss", Squared("imaginary"), "residual='imaginary' is not known; use one of 'complex'"),
+    ("residual", "imaginary", "residual='imaginary' is not known; use one of 'complex', 'real'"),
+    ("residual", None, "residual=None is not known; use one of 'complex', 'real'"),
+    ("solver", "sgd", r"solver='sgd' is not known; use a name \('als'\)"),
+    ("solver", ALS(inner_sweeps=0), "inner_sweeps=0 must be a whole number >= 1"),
+    ("max_iter", 0, "max_iter=0 must be a whole number >= 1"),
+    ("max_iter", 1.5, "max_iter=1.5 must be a whole number >= 1"),
+    ("max_iter", None, "max_iter=None must be a whole number >= 1"),
+    ("tol", -1, "tol=-1 must be a finite number >= 0"),
+    ("tol", "low", "tol='low' must be a finite number >= 0"),
+    ("init", "zeros", "init='zeros' is not known; use one of 'smooth', 'random'"),
+    ("init", None, "cores must be a list of 3 entries, one for each of column 0, .* was None"),
+    ("init", [[]], "cores must be a list of 3 entries.* given was a list of 1"),
+    ("max_bins", 1, "max_bins=1 must be a whole number >= 2, or 'auto' or None"),
+    ("max_bins", 255.5, "max_bins=255.5 must be a whole number >= 2, or 'auto' or None"),
+    ("max_bins", "none", "max_bins='none' must be a whole number >= 2, or 'auto' or None"),
+    ("categorical_features", "x", "categorical_features='x' must be a mask, a list of indices"),
+    ("categorical_features", 1, "categorical_features=1 must be a mask, a list of indices"),
+    ("categorical_features", [3], "has the entry 3; give indices from 0 to 2"),
+    ("categorical_features", [-1], "has the entry -1; give indices from 0 to 2"),
+    ("categorical_features", [0.0], "has the entry 0.0; give indices from 0 to 2"),
+    ("categorical_features", [True, False], "mask of 2 entries, but X has 3 columns"),
+    ("categorical_features", ["a"], "names 'a', but the columns of X have no names; give ind"),
+    ("bounds", (0, 1, 2), r"bounds=\(0, 1, 2\) have the shape \(3,\); give \(low, high\)"),
+    ("bounds", 1.0, r"bounds=1.0 have the shape \(\); give \(low, high\)"),
+    ("bounds", "unit", r"bounds='unit' are not numbers; give \(low, high\)"),
+    ("bounds", (1, 0), r"bounds of column 0 are \(1, 0\), not low < high"),
+    ("bounds", [(0, 1), (0, 1), (2, 2)], r"bounds of column 2 are \(2, 2\), not low < high"),
+    ("bounds", (0, np.inf), r"bounds=\(0, inf\) must be finite"),
+    ("extrapolation", "wrap", "extrapolation='wrap' is not known; use one of 'clip', 'continue'"),
+    ("extrapolation", None, "extrapolation=None is not known"),
+    ("normalize_y", "yes", "normalize_y='yes' must be True or False"),
+    ("normalize_y", None, "normalize_y=None must be True or False"),
+    ("early_stopping", "never", "early_stopping='never' is not known; use one of 'auto', True"),
+    ("early_stopping", None, "early_stopping=None is not known; use one of 'auto', True, False"),
+    ("early_stopping", 0.1, "early_stopping=0.1 is not known"),
+    ("validation_fraction", 0, "validation_fraction=0 must be a number between 0 and 1"),
+    ("validation_fraction", 1.0, "validation_fraction=1.0 must be a number between 0 and 1"),
+    ("validation_fraction", np.nan, "validation_fraction=nan must be a number between 0 and 1"),
+    ("validation_fraction", "half", "validation_fraction='half' must be a number between 0 and"),
+    ("warm_start", "yes", "warm_start='yes' must be True or False"),
+    ("dtype", "float16", "dtype='float16' is not known; use one of 'float64', 'float32'"),
+    ("dtype", int, "dtype=<class 'int'> is not known"),
+    ("dtype", None, "dtype=None is not known"),
+    ("dtype", "quick", "dtype='quick' is not known"),
+    ("random_state", "seed", "random_state='seed' must be None, a whole number"),
+    ("random_state", -1, "random_state=-1 must be None, a whole number"),
+    ("n_jobs", 0, "n_jobs=0 must be a whole number other than 0, or None for all cores"),
+    ("n_jobs", 1.5, "n_jobs=1.5 must be a whole number other than 0"),
+    ("n_jobs", "all", "n_jobs='all' must be a whole number other than 0"),
+    ("verbose", -1, "verbose=-1 must be a whole number >= 0"),
+    ("verbose", "loud", "verbose='loud' must be a whole number >= 0"),
+    ("callbacks", "print", "callbacks has the entry 'print'; give functions that take a Progress"),
+    ("callbacks", [print, 3], "callbacks has the entry 3; give functions that take a Progress"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), CASES)
+def test_values_that_make_no_sense_are_refused(make, X, y, name, value, message):
+    shorthands = {"basis": ["n_basis", "period"], "network": ["rank"]}.get(name, [])
+    left_open = dict.fromkeys(shorthands, "auto") if not isinstance(value, str) else {}
+    with pytest.raises(ValueError, match=message):
+        make(**{name: value}, **left_open).fit(X, y)
+
+
+def test_every_parameter_is_among_these_cases():
+    parameters = set(inspect.signature(QTKMRegressor.__init__).parameters) - {"self"}
+    assert {name for name, _, _ in CASES} == parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_basis", np.int64(4)),
+        ("n_basis", np.array([4, 5, 6])),
+        ("n_basis", (4, "auto", 6)),
+        ("period", np.float32(2)),
+        ("period", [1, 2.5, "auto"]),
+        ("quantization", (2, 4)),
+        ("quantization", np.array([4, 2])),
+        ("rank", np.int32(2)),
+        ("alpha", np.float64(0.1)),
+        ("alpha", 0),
+        ("max_iter", np.int64(2)),
+        ("tol", 0),
+        ("max_bins", np.int64(50)),
+        ("categorical_features", []),
+        ("categorical_features", np.zeros(3, dtype=bool)),
+        ("bounds", np.array([[-1, 2]] * 3)),
+        ("normalize_y", np.bool_(True)),
+        ("early_stopping", True),
+        ("early_stopping", np.bool_(False)),
+        ("dtype", np.float32),
+        ("dtype", np.dtype("float64")),
+        ("random_state", np.random.RandomState(0)),
+        ("n_jobs", np.int64(1)),
+        ("n_jobs", -2),
+        ("callbacks", []),
+        ("solver", ALS(2)),
+    ],
+)
+def test_values_of_any_reasonable_type_are_taken(make, X, y, name, value):
+    assert make(**{name: value}).fit(X, y).score(X, y) > 0.3
+
+
+def test_a_failed_fit_leaves_the_fitted_model_as_it_was(model, X, y):
+    before = model.fit(X, y).predict(X)
+    with pytest.raises(ValueError, match="alpha=-1"):
+        model.set_params(alpha=-1).fit(X, -y)
+    np.testing.assert_array_equal(model.predict(X), before)

@@ -1,0 +1,100 @@
+"""scikit-learn's own checks of an estimator, and what the rest of scikit-learn does with it."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import BaggingRegressor
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from qtkm import ALS, CPD, Fourier, Power, QTKMRegressor, Squared
+
+ESTIMATORS = [
+    QTKMRegressor(),
+    QTKMRegressor(Power(), max_iter=10, residual="real", quantization=None),
+    QTKMRegressor(
+        Fourier(n_basis=6), network=CPD(3), loss=Squared("real"), solver=ALS(), max_bins=None
+    ),
+    QTKMRegressor(max_iter=10, dtype="float32", init="random", extrapolation="continue"),
+    QTKMRegressor(max_iter=10, categorical_features="from_dtype", early_stopping=False, verbose=0),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_has_the_parameters_and_none_of_the_fit(model, X, y):
+    model.set_params(basis=Fourier(period=3.0), period="auto")
+    copy = clone(model.fit(X, y))
+    assert repr(copy) == repr(model)
+    assert copy.basis is not model.basis
+    assert not hasattr(copy, "cores_")
+
+
+def test_fitting_leaves_the_parameters_alone(make, X, y):
+    parts = {"basis": Fourier(), "network": CPD(), "loss": Squared(), "solver": ALS()}
+    model = make(**parts)
+    before = repr(model.get_params())
+    model.fit(X, y)
+    assert repr(model.get_params()) == before
+    assert all(getattr(model, name) is part for name, part in parts.items())
+
+
+def test_a_search_reaches_inside_of_objects(make, X, y):
+    parts = {"basis": Fourier(), "network": CPD(), "solver": ALS(), "loss": Squared()}
+    model = make(**parts, n_basis="auto", rank="auto")
+    grid = {
+        "basis__n_basis": [1, 8],
+        "network__rank": [1, 3],
+        "solver__inner_sweeps": [2],
+        "loss__residual": ["real"],
+    }
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert search.best_params_["basis__n_basis"] == 8
+    assert search.best_estimator_.rank_ == search.best_params_["network__rank"]
+    assert search.best_score_ > 0.8
+
+
+def test_a_search_runs_in_parallel(make, X, y):
+    search = GridSearchCV(make(n_jobs=1), {"rank": [1, 3]}, cv=2, n_jobs=2).fit(X, y)
+    assert search.best_params_ == {"rank": 3}
+
+
+def test_pipelines_and_meta_estimators(make, X, y):
+    pipeline = make_pipeline(StandardScaler(), make()).fit(X, y)
+    assert pipeline.score(X, y) > 0.95
+    assert cross_val_score(pipeline, X, y, cv=3).min() > 0.8
+    assert BaggingRegressor(make(), n_estimators=2, random_state=0).fit(X, y).score(X, y) > 0.9
+    both = MultiOutputRegressor(make()).fit(X, np.column_stack([y, -y]))
+    np.testing.assert_array_equal(both.predict(X)[:, 0], make().fit(X, y).predict(X))
+    importance = permutation_importance(make().fit(X, y), X, y, n_repeats=2, random_state=0)
+    assert (importance.importances_mean > 0.1).all()
+
+
+def test_sample_weights_pass_through_a_pipeline(make, X, y):
+    weight = np.arange(len(y)) % 3
+    pipeline = make_pipeline(StandardScaler(), make()).fit(
+        X, y, qtkmregressor__sample_weight=weight
+    )
+    assert pipeline.score(X[weight > 0], y[weight > 0]) > 0.95
+
+
+def test_a_transformer_for_some_of_the_columns(make, X, y):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=np.where(X[:, 0] > 0, "u", "v"))
+    transformer = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["kind"]), remainder="passthrough"
+    ).set_output(transform="pandas")
+    pipeline = make_pipeline(transformer, make()).fit(frame, y)
+    assert list(pipeline[-1].feature_names_in_[:2]) == [
+        "onehotencoder__kind_u",
+        "onehotencoder__kind_v",
+    ]
+    assert pipeline.score(frame, y) > 0.95

@@ -1,0 +1,156 @@
+"""What every registered feature map must do."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from qtkm.features import REGISTRY
+from tests.problems import NUMERIC, make_map
+
+SIZES = [1, 2, 7, 8, 24, 60]
+EXPLICIT = {1: [1], 2: [2], 7: [7], 8: [4, 2], 24: [3, 2, 4], 60: [5, 1, 12]}
+INSIDE = np.linspace(0, 1, 41)
+
+
+def quantizations(n_basis):
+    return [2, 3, "prime", EXPLICIT[n_basis], None]
+
+
+CASES = [
+    pytest.param(make_map(name, n_basis, quantization), id=f"{name}-{n_basis}-{quantization}")
+    for name in REGISTRY
+    for n_basis in SIZES
+    for quantization in (quantizations(n_basis) if name in NUMERIC else [None])
+]
+
+
+def values_of(feature_map):
+    """Values a map may meet: category codes, or numbers inside of the unit box and around it."""
+    if feature_map.is_categorical:
+        return np.arange(feature_map.n_features)
+    return np.concatenate([INSIDE, [-0.25, 1.1]])
+
+
+def combine(vectors):
+    """Kronecker product of one vector a level, the lowest digit running fastest."""
+    result = np.ones(1)
+    for vector in vectors:
+        result = np.kron(vector, result)
+    return result
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_radices_multiply_to_the_number_of_features(feature_map):
+    values = values_of(feature_map)
+    n_features = feature_map.n_features
+    assert np.prod(feature_map.radices) == n_features
+    assert feature_map.features(values).shape == (len(values), n_features)
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_features_are_the_kronecker_product_of_the_factors_times_the_phase(feature_map):
+    values = values_of(feature_map)
+    factors = feature_map.factors(values)
+    assert factors.shape == (len(values), sum(feature_map.radices))
+    phase = feature_map.phase(values)
+    features = feature_map.features(values)
+    for n in range(len(values)):
+        expected = combine([factors[n, level] for level in feature_map.slices])
+        if phase is not None:
+            expected = expected * phase[n]
+        np.testing.assert_allclose(features[n], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_lines_hold_the_same_factors_and_phase_as_real_numbers(feature_map):
+    values = values_of(feature_map)
+    lines, phase = feature_map.lines(values)
+    factors = feature_map.factors(values)
+    # a map without imaginary parts may leave their plane out
+    np.testing.assert_allclose(lines[0], factors.real.T, rtol=0, atol=1e-13)
+    if feature_map.is_complex:
+        np.testing.assert_allclose(lines[1], factors.imag.T, rtol=0, atol=1e-13)
+    expected = feature_map.phase(values)
+    assert (phase is None) == (expected is None)
+    if phase is not None:
+        np.testing.assert_allclose(phase, expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize("n_basis", SIZES)
+def test_quantization_does_not_change_the_basis(name, n_basis):
+    values = np.concatenate([INSIDE, [-0.25, 1.1]])
+    plain = make_map(name, n_basis, None).features(values)
+    for quantization in quantizations(n_basis):
+        quantized = make_map(name, n_basis, quantization).features(values)
+        # powers beyond the box grow, so errors are relative to the largest
+        tolerance = 1e-12 * np.abs(plain).max()
+        np.testing.assert_allclose(quantized, plain, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("conjugate", [True, False])
+@pytest.mark.parametrize("feature_map", CASES)
+def test_products_name_the_product_of_every_pair_of_entries(feature_map, conjugate):
+    factors = feature_map.factors(values_of(feature_map))
+    for k, level in enumerate(feature_map.slices):
+        entries = factors[:, level]
+        left = entries.conj() if conjugate else entries
+        pairs, index = feature_map.products(k, conjugate)
+        named = left[:, pairs[:, 0]] * entries[:, pairs[:, 1]]
+        radix = feature_map.radices[k]
+        q, p = np.triu_indices(radix)
+        np.testing.assert_allclose(named[:, index[q, p]], left[:, q] * entries[:, p], atol=1e-12)
+        assert (index[np.tril_indices(radix, -1)] == -1).all()
+        assert set(index[q, p]) == set(range(len(pairs)))
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_constant_is_the_constant_function(feature_map):
+    constant = combine(feature_map.constant())
+    response = feature_map.features(values_of(feature_map)) @ constant
+    np.testing.assert_allclose(response, 1, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [0.2, 0.01, 1e-4])
+@pytest.mark.parametrize("feature_map", CASES)
+def test_bin_error_bounds_the_error_of_values_moved_by_half_a_width(feature_map, width):
+    if feature_map.is_categorical:
+        assert feature_map.bin_error(width) == 0  # a category never moves
+        return
+    moved = np.clip(INSIDE[:, None] + np.linspace(-width / 2, width / 2, 9), 0, 1)
+    true = feature_map.features(np.repeat(INSIDE, 9))
+    error = np.abs(feature_map.features(moved.ravel()) - true).max()
+    assert error <= feature_map.bin_error(width) + 1e-12
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_bin_error_is_no_more_than_twice_the_worst_error(name):
+    feature_map, width = make_map(name, 24), 1e-4
+    ends = np.array([1 - width / 2, 1.0])
+    error = np.abs(np.diff(feature_map.features(ends), axis=0)).max()
+    assert feature_map.bin_error(width) <= 2 * error
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_values_in_single_precision_give_the_factors_of_the_same_values(feature_map):
+    values = values_of(feature_map).astype(np.float32)
+    single, double = feature_map.factors(values), feature_map.factors(values.astype(float))
+    np.testing.assert_array_equal(single, double)
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_a_clone_is_the_same_map(feature_map):
+    values = values_of(feature_map)
+    np.testing.assert_array_equal(clone(feature_map).features(values), feature_map.features(values))
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_sensible_parameters_pass_the_check(feature_map):
+    feature_map.check("column 0")
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize("n_basis", [0, -2, 2.5, True, "many"])
+def test_a_size_that_makes_no_sense_is_refused_by_its_value(name, n_basis):
+    with pytest.raises(ValueError, match=f"n_basis={n_basis!r}"):
+        make_map(name, n_basis).check("column 0")

