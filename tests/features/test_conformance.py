@@ -154,3 +154,10 @@ def test_sensible_parameters_pass_the_check(feature_map):
 def test_a_size_that_makes_no_sense_is_refused_by_its_value(name, n_basis):
     with pytest.raises(ValueError, match=f"n_basis={n_basis!r}"):
         make_map(name, n_basis).check("column 0")
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_more_basis_functions_than_double_precision_can_tell_apart_are_refused(name):
+    make_map(name, 2**40).check("height")
+    with pytest.raises(ValueError, match=rf"n_basis={2**41} of height .* at most 2\*\*40"):
+        make_map(name, 2**41).check("height")

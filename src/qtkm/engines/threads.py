@@ -1,5 +1,6 @@
 """Threads of one process: shards one after the other, the tasks of a shard side by side."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,19 +10,26 @@ from joblib import effective_n_jobs
 from .engine import add_in_order
 
 
+def _all_cores() -> int:
+    cores = effective_n_jobs(-1)
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+
+
 class Threads:
     """Run on threads of this process.
 
     Parameters
     ----------
     n_jobs : int or None
-        Number of threads as in joblib, except that None means all cores: compiled loops
-        share memory, so there is nothing to copy and little to lose.
+        Number of threads as in joblib, except that None means all cores, or OMP_NUM_THREADS of
+        them where that is set (as it is in joblib's worker processes): compiled loops share
+        memory, so there is nothing to copy and little to lose.
     """
 
     def __init__(self, n_jobs: int | None = None):
         self.n_jobs = n_jobs
-        self.n_threads = effective_n_jobs(-1 if n_jobs is None else n_jobs)
+        self.n_threads = _all_cores() if n_jobs is None else effective_n_jobs(n_jobs)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
 
     def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:

@@ -122,7 +122,7 @@ class Model(BaseEstimator):
             variance = spread(validation)
 
             def score(state: Any) -> float:
-                return 1 - objective.mean_square(state[0], validation) / variance
+                return 1 - objective.mean_square(state.iterate, validation) / variance
 
         stopping = solvers.Stopping(self.max_iter, self.tol)
         callbacks = as_callbacks(self.callbacks)

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..kernels import chain as kernels
 from ..kernels import rows as row_kernels
-from ..kernels.levels import phases
 
 
 class Chain:
@@ -20,7 +19,6 @@ class Chain:
 
     def __init__(self, iterate: Any, shard: Any):
         self.iterate, self.shard = iterate, shard
-        rank, width = iterate.rank, iterate.width
         columns = iterate.columns
         codes = shard.codes
         self.radices = np.concatenate([column.radices for column in columns]).astype(np.int64)
@@ -33,8 +31,7 @@ class Chain:
         for d, column in enumerate(columns):
             if len(column.phase):
                 phase = phase * column.phase[codes[:, d]]
-        planes = phases(phase, len(shard), rank, width)
-        self.phase = row_kernels.to_lines(planes, rank, iterate.is_complex)
+        self.phase = row_kernels.start_lines(phase, iterate.rank, iterate.is_complex)
         self.later = np.empty((len(self.radices), *self.phase.shape))
         self.next_block = -1
 

@@ -19,7 +19,8 @@ from sklearn.base import BaseEstimator
 from ..kernels import cpd as kernels
 from ..kernels import levels as level_kernels
 from .chain import Chain, ChainProblem
-from .cpd_column import CategoricalProblem, OutputProblem, RowsProblem, StatisticsProblem
+from .cpd_column import CategoricalProblem, OutputProblem, StatisticsProblem
+from .cpd_rows import RowsProblem
 from .planes import from_planes, to_planes
 
 Cores = list[Any]

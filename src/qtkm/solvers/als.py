@@ -1,10 +1,19 @@
 """Alternating linear scheme: one core at a time, each to its exact minimum."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from sklearn.base import BaseEstimator
+
+
+@dataclass
+class State:
+    """Where the scheme stands: the iterate, and how each column's problem meets the rows."""
+
+    iterate: Any
+    paths: list[str]
 
 
 class ALS(BaseEstimator):
@@ -31,15 +40,14 @@ class ALS(BaseEstimator):
 
     def start(self, objective: Any, cores: Any) -> Any:
         """State before the first epoch: the iterate, and how each column meets the rows."""
-        return objective.at(cores), objective.paths(cores)
+        return State(objective.at(cores), objective.paths(cores))
 
     def step(self, objective: Any, state: Any, report: Callable[[Any, list[float]], None]) -> Any:
         """One epoch; `report(cores, objectives)` after every block of cores."""
-        iterate, paths = state
         for block in objective.blocks:
-            path = paths[block] if block < len(paths) else "statistics"
-            values = self._update(objective.problem(iterate, block, path))
-            report(iterate.snapshot(), values)
+            path = state.paths[block] if block < len(state.paths) else "statistics"
+            values = self._update(objective.problem(state.iterate, block, path))
+            report(state.iterate.snapshot(), values)
         return state
 
     def _update(self, problem: Any) -> list[float]:
