@@ -24,7 +24,7 @@ CASES = [
     ("n_basis", True, "n_basis=True must be a whole number >= 1"),
     ("n_basis", None, "n_basis=None must be a whole number >= 1"),
     ("n_basis", [8, 8], "n_basis has 2 entries, but X has 3 columns"),
-    ("n_basis", 2**41, r"n_basis=2199023255552 of column 0 .* use at most 2\*\*40"),
+    ("n_basis", 2**41, r"column 0: n_basis=2199023255552 is too many.* use at most 2\*\*40"),
     ("period", 0.99, "period=0.99 of column 0 is shorter than the input range 1.0.*>= 1"),
     ("period", np.inf, "period=inf of column 0 must be a finite number >= 1"),
     ("period", np.nan, "period=nan of column 0 must be a finite number >= 1"),

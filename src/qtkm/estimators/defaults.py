@@ -1,23 +1,34 @@
-"""What "auto" stands for; the evidence is in docs/decisions/0004-defaults.md."""
+"""What "auto" stands for; the evidence is in docs/decisions/0004-defaults.md.
 
-import numpy as np
+The norm of the weights does not tell a smooth function from a rough one, so what keeps a model
+from fitting noise is above all its band (M/L frequencies a unit), then its rank.  Both grow with
+the number of rows for each column.
+"""
 
 
 def n_basis(n_rows: int, n_columns: int) -> int:
     """Basis functions a column."""
-    return 16 if n_rows < 20_000 else 32
+    rows = n_rows / n_columns
+    if rows < 25:
+        return 4
+    if rows < 150:
+        return 16
+    return 32 if rows < 5000 else 64
 
 
 def period(n_rows: int, n_columns: int) -> float:
     """Period in units of the box."""
-    return 4.0
+    rows = n_rows / n_columns
+    if rows < 25:
+        return 10.0
+    return 4.0 if rows < 5000 else 8.0
 
 
 def rank(n_rows: int, n_columns: int) -> int:
     """Rank of a CPD."""
-    return int(np.clip(np.sqrt(n_rows) / 4, 4, 20))
+    return min(40, max(2, round(1.5 * (n_rows / (8 * n_columns)) ** 0.4)))
 
 
 def alpha(n_rows: int, n_columns: int) -> float:
     """Regularization of the weights for standardized targets."""
-    return float(np.clip(1e-3 * 300 / n_rows, 1e-7, 1e-2))
+    return 1.0 / n_rows

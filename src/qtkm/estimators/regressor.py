@@ -49,9 +49,9 @@ class QTKMRegressor(RegressorMixin, Model):
         alone, (Re f - y)². The same for the power basis, whose response is real.
     solver : {"als"} or ALS, default="als"
         Alternating least squares.
-    max_iter : int, default=50
+    max_iter : int, default=40
         Largest number of epochs, that is of updates of every core.
-    tol : float, default=1e-4
+    tol : float, default=5e-3
         Stop when an epoch lowers the objective by no more than this fraction of it; 0 never
         does.
     init : {"smooth", "random"} or list of cores, default="smooth"
@@ -196,8 +196,8 @@ class QTKMRegressor(RegressorMixin, Model):
         loss="squared",
         residual="complex",
         solver="als",
-        max_iter=50,
-        tol=1e-4,
+        max_iter=40,
+        tol=5e-3,
         init="smooth",
         max_bins="auto",
         categorical_features=None,

@@ -15,9 +15,6 @@ from sklearn.base import BaseEstimator
 
 Array = NDArray[Any]
 
-#: beyond this, digits of a value's phase are lost to rounding
-MOST_FEATURES = 2**40
-
 
 class FeatureMap(BaseEstimator):
     """Interface of a column's basis; parameters are those of the constructor.
@@ -108,11 +105,10 @@ class FeatureMap(BaseEstimator):
 
     def check(self, name: str) -> None:
         """Raise a ValueError for parameters that make no sense; `name` is the column's."""
-        if self.n_features > MOST_FEATURES:
-            raise ValueError(
-                f"n_basis={self.n_features} of {name} is more than double precision can tell "
-                "apart; use at most 2**40."
-            )
+        try:
+            self.radices  # noqa: B018
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
 
 
 def sums_of_digits(radix: int) -> tuple[Array, Array]:

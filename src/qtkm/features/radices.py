@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from numbers import Integral
 
+#: most basis functions of a column
+MOST_FEATURES = 2**40
+
 Quantization = int | str | Sequence[int] | None
 
 
@@ -27,6 +30,11 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     if not isinstance(n_basis, Integral) or isinstance(n_basis, bool) or n_basis < 1:
         raise ValueError(f"n_basis={n_basis!r} must be a whole number >= 1.")
     n_basis = int(n_basis)
+    if n_basis > MOST_FEATURES:
+        raise ValueError(
+            f"n_basis={n_basis} is too many: in double precision such features cannot be told "
+            "apart; use at most 2**40."
+        )
     if quantization is None:
         return (n_basis,)
     if isinstance(quantization, str):

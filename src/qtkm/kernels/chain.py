@@ -14,7 +14,7 @@ from numpy import uint64 as index
 from ._jit import jit
 from .grams import add_block, block_rows, padded, project
 from .local import add_norm, cholesky_solve, quadratic, unpack_triangle
-from .rows import conjugate_planes, fill_design, multiply_level, normalize_into
+from .rows import ZERO, conjugate_planes, fill_design, multiply_level, normalize_into
 
 #: a rise of the objective, relative to its value at zero weights, that rounding may cause
 ROUNDING = 1e-10
@@ -31,7 +31,16 @@ def later_products(factors, radices, cores, rank, is_complex, later):
         first -= radices[site]
         _copy(later, site - 1, site)
         multiply_level(
-            later[site - 1], 0, n_rows, factors, 0, first, radices[site], cores, rank, is_complex
+            later[site - 1],
+            ZERO,
+            n_rows,
+            factors,
+            ZERO,
+            first,
+            radices[site],
+            cores,
+            rank,
+            is_complex,
         )
 
 
@@ -98,7 +107,7 @@ def _system(site, first, moving, later, factors, radix, target, rank, is_complex
         count = min(block, n_rows - begin)
         _multiply(z, moving, later, site, begin, count, rank, is_complex)
         fill_design(design, z, count, factors, begin, first, radix, rank, is_complex)
-        add_block(design, count, size, is_complex, scratch, packed, 0)
+        add_block(design, count, size, is_complex, scratch, packed, ZERO)
         project(design, count, target[:, begin:], size, is_complex, rhs)
 
 
@@ -137,7 +146,7 @@ def sweep(
             solution = core.copy().reshape(1, size)  # at the minimum already
             values[site - begin] = before
         norm = normalize_into(solution.reshape(radix, rank), core)
-        multiply_level(moving, 0, n_rows, factors, 0, first, radix, cores, rank, is_complex)
+        multiply_level(moving, ZERO, n_rows, factors, ZERO, first, radix, cores, rank, is_complex)
         gram *= core_gram(core)
         first += radix
         _push(cores, first, radix, radices, site, norm)

@@ -11,6 +11,9 @@ from numpy import uint64 as index
 from ._jit import jit
 from .grams import LANE, add_block, block_rows, padded, project
 
+#: a whole number that is not a literal: those would each be compiled for
+ZERO = np.int64(0)
+
 
 @jit
 def to_lines(rows, rank, is_complex):
@@ -130,11 +133,11 @@ def _fill_z(z, begin, count, environment, prefix, factors, radices, level, cores
     for r in range(rank):
         real = prefix[r, begin : begin + count]
         imaginary = prefix[half + r if is_complex else r, begin : begin + count]
-        _multiply_line(z, r, 0, count, real, imaginary, is_complex)
+        _multiply_line(z, r, ZERO, count, real, imaginary, is_complex)
     first = radices[: level + 1].sum()
     for later in range(level + 1, radices.size):
         radix = radices[later]
-        multiply_level(z, 0, count, factors, begin, first, radix, cores, rank, is_complex)
+        multiply_level(z, ZERO, count, factors, begin, first, radix, cores, rank, is_complex)
         first += radix
 
 
@@ -172,7 +175,7 @@ def level_sums(
         _fill_z(z, begin, count, environment, prefix, factors, radices, level, cores, rank,
                 is_complex)  # fmt: skip
         fill_design(design, z, count, factors, begin, first, radix, rank, is_complex)
-        add_block(design, count, size, is_complex, scratch, packed, 0)
+        add_block(design, count, size, is_complex, scratch, packed, ZERO)
         project(design, count, target[:, begin:], size, is_complex, rhs)
 
 
@@ -182,9 +185,9 @@ def design_matrix(environment, prefix, factors, radices, level, cores, rank, is_
     radix, n_rows = radices[level], environment.shape[1]
     first = radices[:level].sum()
     z = np.empty_like(environment)
-    _fill_z(z, 0, n_rows, environment, prefix, factors, radices, level, cores, rank, is_complex)
+    _fill_z(z, ZERO, n_rows, environment, prefix, factors, radices, level, cores, rank, is_complex)
     design = np.zeros((padded(radix * rank, is_complex), n_rows + LANE))
-    fill_design(design, z, n_rows, factors, 0, first, radix, rank, is_complex)
+    fill_design(design, z, n_rows, factors, ZERO, first, radix, rank, is_complex)
     return design[:, :n_rows]
 
 
@@ -217,7 +220,9 @@ def multiply_column(lines, factors, radices, cores, rank, is_complex):
     """Multiply lines by a column's table without its phase: the responses of all levels."""
     first = 0
     for radix in radices:
-        multiply_level(lines, 0, lines.shape[1], factors, 0, first, radix, cores, rank, is_complex)
+        multiply_level(
+            lines, ZERO, lines.shape[1], factors, ZERO, first, radix, cores, rank, is_complex
+        )
         first += radix
 
 
@@ -229,7 +234,7 @@ def multiply_rows(lines, cores, codes, rank, is_complex):
         for n in range(codes.size):
             real[n] = cores[codes[n], r].real
             imaginary[n] = cores[codes[n], r].imag
-        _multiply_line(lines, r, 0, codes.size, real, imaginary, is_complex)
+        _multiply_line(lines, r, ZERO, codes.size, real, imaginary, is_complex)
 
 
 @jit

@@ -6,6 +6,7 @@ and the norm is penalised; anything else, and any local system that is not safel
 definite, is left to the general local problems.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,14 @@ class Chain:
         self.gram = np.ones((iterate.rank, iterate.rank), dtype=self.cores.dtype)
         self.moving = self.phase.copy()
         self.next_block = 0
+
+    def cores_of(self, block: int) -> list[np.ndarray]:
+        """Copies of a column's cores."""
+        begin, end = self.sites[block : block + 2]
+        starts = np.concatenate([[0], np.cumsum(self.radices[begin:end])])
+        first = self.radices[:begin].sum()
+        column = self.cores[first : first + starts[-1]].copy()
+        return [column[a:b] for a, b in itertools.pairwise(starts)]
 
     def leave(self) -> None:
         """Give up the rest of the epoch: cores were changed by someone else."""
@@ -101,5 +110,7 @@ class ChainProblem:
         if self.general is not None:
             self.general.finish()
             return
-        chain.iterate.put(np.split(chain.cores, np.cumsum(chain.radices)[:-1]))
+        # the scale of the last core has gone to the next column
+        for block in range(self.block, min(self.block + 2, len(chain.iterate.columns))):
+            chain.iterate.put(block, chain.cores_of(block))
         chain.next_block = self.block + 1

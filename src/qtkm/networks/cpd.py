@@ -153,8 +153,8 @@ class Iterate:
         return np.empty((0, self.width)) if core is None else to_planes(core, self.width)
 
     def snapshot(self) -> Cores:
-        """Return the cores as they stand; updates put in new arrays and leave these alone."""
-        return [list(c) if isinstance(c, list) else c for c in self.cores]
+        """Return the cores as they stand; updates put in new lists and leave these alone."""
+        return list(self.cores)
 
     @property
     def table(self) -> NDArray:
@@ -253,14 +253,11 @@ class Iterate:
             return None
         return ChainProblem(self._chain, block, setting)
 
-    def put(self, flat: list[NDArray]) -> None:
-        """Put in all cores of the columns, given as one list."""
-        position = 0
-        for d, levels in enumerate(self.cores[: len(self.columns)]):
-            self.cores[d] = flat[position : position + len(levels)]
-            position += len(levels)
-        self._grams = [None] * len(self.columns)
-        self._stale = set(range(len(self.columns)))
+    def put(self, block: int, cores: list[NDArray]) -> None:
+        """Put in the cores of a column as they are."""
+        self.cores[block] = cores
+        self._grams[block] = None
+        self._stale.add(block)
 
     def place(
         self, block: int, cores: list[NDArray], table: NDArray | None, scale: NDArray

@@ -116,7 +116,7 @@ class LocalSystem:
         design, target, _ = self.rows
         size = np.linalg.norm(design, axis=0)
         scale = 1 / np.where(size > 0, size, 1)
-        solution = lstsq(design * scale, target, cond=1e-12, lapack_driver="gelsy")[0]
+        solution = lstsq(design * scale, target, cond=1e-10, lapack_driver="gelsy")[0]
         return (scale * solution)[None, :]
 
 
