@@ -58,7 +58,7 @@ CASES = [
     ("max_iter", 0, "max_iter=0 must be a whole number >= 1"),
     ("max_iter", 1.5, "max_iter=1.5 must be a whole number >= 1"),
     ("max_iter", None, "max_iter=None must be a whole number >= 1"),
-    ("tol", -1, "tol=-1 must be a finite number >= 0"),
+    ("tol", -1, "tol=-1 must be a finite number >= 0, or 'auto'"),
     ("tol", "low", "tol='low' must be a finite number >= 0"),
     ("init", "zeros", "init='zeros' is not known; use one of 'smooth', 'random'"),
     ("init", None, "cores must be a list of 3 entries, one for each of column 0, .* was None"),

@@ -22,7 +22,7 @@ DTYPES = ("float64", "float32")
 def check_parameters(estimator: Any) -> None:
     """Raise a ValueError for the first parameter of an estimator that makes no sense."""
     check_number("max_iter", estimator.max_iter, Integral, 1)
-    check_number("tol", estimator.tol, Real, 0)
+    _check_number_or("auto", "tol", estimator.tol, Real, 0)
     check_number("verbose", estimator.verbose, Integral, 0, flag=True)
     _check_number_or("auto", "alpha", estimator.alpha, Real, 0)
     _check_number_or("auto", "rank", estimator.rank, Integral, 1)

@@ -32,3 +32,8 @@ def rank(n_rows: int, n_columns: int) -> int:
 def alpha(n_rows: int, n_columns: int) -> float:
     """Regularization of the weights for standardized targets."""
     return 1.0 / n_rows
+
+
+def tol(has_validation: bool) -> float:
+    """Least relative progress of an epoch; noise is fitted slowly, so this too holds it off."""
+    return 1e-3 if has_validation else 5e-3

@@ -124,7 +124,8 @@ class Model(BaseEstimator):
             def score(state: Any) -> float:
                 return 1 - objective.mean_square(state.iterate, validation) / variance
 
-        stopping = solvers.Stopping(self.max_iter, self.tol)
+        tol = defaults.tol(validation is not None) if self.tol == "auto" else self.tol
+        stopping = solvers.Stopping(self.max_iter, tol)
         callbacks = as_callbacks(self.callbacks)
         return solvers.solve(solver, objective, cores, stopping, score, callbacks, self.verbose)
 

@@ -51,9 +51,9 @@ class QTKMRegressor(RegressorMixin, Model):
         Alternating least squares.
     max_iter : int, default=40
         Largest number of epochs, that is of updates of every core.
-    tol : float, default=5e-3
+    tol : float or "auto", default="auto"
         Stop when an epoch lowers the objective by no more than this fraction of it; 0 never
-        does.
+        does. "auto" is larger where no validation rows tell when a fit has gone far enough.
     init : {"smooth", "random"} or list of cores, default="smooth"
         Where to start: near a constant function, at Gaussian cores with columns of norm 1 as
         in [1]_, or at given cores in the layout of `cores_`.
@@ -197,7 +197,7 @@ class QTKMRegressor(RegressorMixin, Model):
         residual="complex",
         solver="als",
         max_iter=40,
-        tol=5e-3,
+        tol="auto",
         init="smooth",
         max_bins="auto",
         categorical_features=None,
