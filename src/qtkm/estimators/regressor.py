@@ -172,7 +172,7 @@ class QTKMRegressor(RegressorMixin, Model):
     >>> model.score(X, y) > 0.99
     True
     >>> [core.shape for core in model.cores_[0]]
-    [(2, 4), (2, 4), (2, 4), (2, 4)]
+    [(2, 4), (2, 4), (2, 4), (2, 4), (2, 4)]
 
     A search reaches inside of objects:
 
