@@ -64,16 +64,14 @@ def test_features_are_the_kronecker_product_of_the_factors_times_the_phase(featu
 @pytest.mark.parametrize("feature_map", CASES)
 def test_lines_hold_the_same_factors_and_phase_as_real_numbers(feature_map):
     values = values_of(feature_map)
-    lines, phase = feature_map.lines(values)
+    planes = np.full((sum(feature_map.radices), 2, len(values)), np.nan)
+    phase = np.full(len(values), 2.0 + 0.0j)
+    feature_map.fill_lines(values, planes, phase)
     factors = feature_map.factors(values)
-    # a map without imaginary parts may leave their plane out
-    np.testing.assert_allclose(lines[0], factors.real.T, rtol=0, atol=1e-13)
-    if feature_map.is_complex:
-        np.testing.assert_allclose(lines[1], factors.imag.T, rtol=0, atol=1e-13)
-    expected = feature_map.phase(values)
-    assert (phase is None) == (expected is None)
-    if phase is not None:
-        np.testing.assert_allclose(phase, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(planes[:, 0], factors.real.T, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(planes[:, 1], factors.imag.T, rtol=0, atol=1e-13)
+    turn = feature_map.phase(values)
+    np.testing.assert_allclose(phase, 2 if turn is None else 2 * turn, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", NUMERIC)

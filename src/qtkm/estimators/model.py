@@ -26,7 +26,7 @@ from .rows import Rows, split, spread
 from .targets import drop_weightless
 
 #: rows that are evaluated at a time when predicting
-PREDICT_ROWS = 1024
+PREDICT_ROWS = 4096
 
 
 class Model(BaseEstimator):

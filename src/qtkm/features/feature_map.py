@@ -53,14 +53,16 @@ class FeatureMap(BaseEstimator):
         """Return the common phase of the column's basis, shape (n,), or None where it has none."""
         return None
 
-    def lines(self, values: Array) -> tuple[Array, Array | None]:
-        """Factor entries as real planes (2, sum(radices), n), and the phase.
+    def fill_lines(self, values: Array, planes: Array, phase: Array) -> None:
+        """Write factor entries as real planes (sum(radices), 2, n); multiply `phase` by the phase.
 
         The same numbers as `factors` and `phase`, laid out for evaluation.
         """
         factors = self.factors(values).T
-        planes = np.ascontiguousarray(np.stack([factors.real, factors.imag]))
-        return planes, self.phase(values)
+        planes[:, 0], planes[:, 1] = factors.real, factors.imag
+        turn = self.phase(values)
+        if turn is not None:
+            phase *= turn
 
     def features(self, values: Array) -> Array:
         """All M basis functions, shape (n, M), the lowest digit running fastest."""

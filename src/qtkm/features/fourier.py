@@ -44,21 +44,31 @@ class Fourier(FeatureMap):
         return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
-        planes = self._planes(values)
-        return np.ascontiguousarray((planes[0] + 1j * planes[1]).T)
+        planes = np.empty((sum(self.radices), 2, len(values)))
+        self._fill(values, planes)
+        return np.ascontiguousarray((planes[:, 0] + 1j * planes[:, 1]).T)
 
     def phase(self, values: Array) -> Array:
-        return kernels.turns(self._angle(values), self.n_basis // 2)
+        phase = np.ones(len(values), dtype=np.complex128)
+        self._turn(values, phase)
+        return phase
 
-    def lines(self, values: Array) -> tuple[Array, Array | None]:
-        return self._planes(values), self.phase(values)
+    def fill_lines(self, values: Array, planes: Array, phase: Array) -> None:
+        self._fill(values, planes)
+        last = self.radices[-1]
+        if last % 2 == 0:  # half of M is an entry of the last level
+            kernels.turn_back(planes, len(planes) - last + last // 2, phase)
+        else:
+            self._turn(values, phase)
 
-    def _planes(self, values: Array) -> Array:
+    def _fill(self, values: Array, planes: Array) -> None:
         radices = np.asarray(self.radices, dtype=np.int64)
-        return kernels.exponential_lines(self._angle(values), radices)
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        kernels.exponential_lines(values, float(self.period), radices, planes)
 
-    def _angle(self, values: Array) -> Array:
-        return np.asarray(values, dtype=np.float64) / float(self.period)
+    def _turn(self, values: Array, phase: Array) -> None:
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        kernels.turn(values, float(self.period), int(self.n_basis) // 2, phase)
 
     def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
         rule = differences_of_digits if conjugate else sums_of_digits

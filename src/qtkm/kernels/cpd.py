@@ -120,8 +120,8 @@ def statistics(
     lines = np.zeros((n_lines, block), dtype=table.dtype)
     tile = np.empty((LANE, width), dtype=table.dtype)
     places = np.empty((block, columns.size), dtype=np.uint64)
-    scales = np.ones(block)
-    wanted = np.empty((target.shape[1], block))
+    scales = np.ones(block, dtype=table.dtype)
+    wanted = np.empty((target.shape[1], block), dtype=table.dtype)
     mixed = np.empty((1, width))
     scratch = np.empty((n_lines, n_lines))
     for segment in range(segments.shape[0]):

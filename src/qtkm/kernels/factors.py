@@ -37,53 +37,61 @@ def _unit_circle(angle, real, imaginary):
 
 
 @jit
-def _multiply_line(planes, to, source, real, imaginary):
-    """Line `to` = line `source` times given complex numbers."""
-    to, source = index(to), index(source)
-    for n in range(index(real.size)):
-        x, y = planes[index(0), source, n], planes[index(1), source, n]
-        planes[index(0), to, n] = x * real[n] - y * imaginary[n]
-        planes[index(1), to, n] = x * imaginary[n] + y * real[n]
-
-
-@jit
 def _raise(planes, first, radix, real, imaginary):
     """Fill a level with the powers 0 … radix-1 of a base, and raise the base to the radix."""
-    planes[0, first] = 1
-    planes[1, first] = 0
+    re, im = index(0), index(1)
+    planes[first, 0] = 1
+    planes[first, 1] = 0
     for q in range(1, radix):
-        _multiply_line(planes, first + q, first + q - 1, real, imaginary)
+        to, source = index(first + q), index(first + q - 1)
+        for n in range(index(real.size)):
+            x, y = planes[source, re, n], planes[source, im, n]
+            planes[to, re, n] = x * real[n] - y * imaginary[n]
+            planes[to, im, n] = x * imaginary[n] + y * real[n]
     last = index(first + radix - 1)
     for n in range(index(real.size)):
-        x, y = planes[index(0), last, n], planes[index(1), last, n]
+        x, y = planes[last, re, n], planes[last, im, n]
         u, v = real[n], imaginary[n]
         real[n], imaginary[n] = x * u - y * v, x * v + y * u
 
 
 @jit
-def exponential_lines(angle, radices):
-    """Entries exp(2πi·angle·q·B_k) of all levels, as real planes (2, sum(radices), n).
+def exponential_lines(values, period, radices, planes):
+    """Write the entries exp(2πi·x·q·B_k/L) of all levels as planes (sum(radices), 2, n).
 
     One sine and cosine a value; the other entries follow by multiplication, since the last
     entry of a level times its first power is the first power of the next.
     """
-    planes = np.empty((2, radices.sum(), angle.size))
-    real, imaginary = np.empty(angle.size), np.empty(angle.size)
+    real, imaginary = np.empty(values.size), np.empty(values.size)
+    angle = np.empty(values.size)
+    for n in range(values.size):
+        angle[n] = values[n] / period
     _unit_circle(angle, real, imaginary)
     first = 0
     for radix in radices:
         _raise(planes, first, radix, real, imaginary)
         first += radix
-    return planes
 
 
 @jit
-def turns(angle, frequency):
-    """Exponentials exp(-2πi·angle·frequency), shape (n,)."""
-    real, imaginary = np.empty(angle.size), np.empty(angle.size)
-    whole = np.floor(angle)
-    _unit_circle(-(angle - whole) * frequency, real, imaginary)
-    return real + 1j * imaginary
+def turn_back(planes, entry, phase):
+    """Multiply phases by the conjugate of a factor entry."""
+    entry = index(entry)
+    for n in range(phase.size):
+        x, y = planes[entry, index(0), index(n)], planes[entry, index(1), index(n)]
+        phase[n] *= complex(x, -y)
+
+
+@jit
+def turn(values, period, frequency, phase):
+    """Multiply phases by exp(-2πi·x·frequency/L)."""
+    real, imaginary, angle = np.empty(values.size), np.empty(values.size), np.empty(values.size)
+    for n in range(values.size):
+        part = values[n] / period
+        angle[n] = -(part - np.floor(part)) * frequency
+    _unit_circle(angle, real, imaginary)
+    for n in range(values.size):
+        phase[n] *= complex(real[n], imaginary[n])
 
 
 @jit

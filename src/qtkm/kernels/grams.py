@@ -157,7 +157,7 @@ def project(lines, count, target, rank, is_complex, out):
     for k in range(target.shape[0]):
         for plane in range(2 if is_complex else 1):
             for r in range(rank):
-                line, total = index(plane * half + r), 0.0
+                line, total = index(plane * half + r), lines.dtype.type(0)
                 for n in range(index(count)):
                     total += target[index(k), n] * lines[line, n]
                 out[k, plane * rank + r] += total

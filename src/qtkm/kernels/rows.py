@@ -2,7 +2,7 @@
 
 Everything is kept column by column (see `kernels.grams`): environments and the running
 product of the levels already visited as lines (n_lines, n_rows), factor entries as planes
-(n_entries, n_rows).  Cores of a column are stacked, one row a factor entry.
+(n_entries, 2, n_rows).  Cores of a column are stacked, one row a factor entry.
 """
 
 import numpy as np
@@ -13,6 +13,8 @@ from .grams import LANE, add_block, block_rows, padded, project
 
 #: a whole number that is not a literal: those would each be compiled for
 ZERO = np.int64(0)
+#: rows whose lines stay in the second-level cache while all sites are visited
+EVALUATED_ROWS = 512
 
 
 @jit
@@ -45,7 +47,7 @@ def _multiply_line(lines, r, begin, count, real, imaginary, is_complex):
 def _is_one(factors, entry, start, count):
     """Whether a factor entry is 1 in all of the rows."""
     for n in range(index(start), index(start + count)):
-        if factors[index(0), entry, n] != 1.0 or factors[index(1), entry, n] != 0.0:
+        if factors[entry, index(0), n] != 1.0 or factors[entry, index(1), n] != 0.0:
             return False
     return True
 
@@ -68,12 +70,12 @@ def multiply_level(lines, begin, count, factors, start, first, radix, cores, ran
             c, d, entry = cores[q, r].real, cores[q, r].imag, index(q)
             if is_complex:
                 for n in range(index(count)):
-                    x, y = factors[index(0), entry, start + n], factors[index(1), entry, start + n]
+                    x, y = factors[entry, index(0), start + n], factors[entry, index(1), start + n]
                     real[n] += x * c - y * d
                     imaginary[n] += x * d + y * c
             else:
                 for n in range(index(count)):
-                    real[n] += c * factors[index(0), entry, start + n]
+                    real[n] += c * factors[entry, index(0), start + n]
         _multiply_line(lines, r, begin, count, real, imaginary, is_complex)
 
 
@@ -84,7 +86,7 @@ def _multiply_pair(lines, r, begin, count, factors, start, entry, constant, slop
     start, entry = index(start), index(entry)
     a, b, c, d = constant.real, constant.imag, slope.real, slope.imag
     for n in range(index(count)):
-        x, y = factors[index(0), entry, start + n], factors[index(1), entry, start + n]
+        x, y = factors[entry, index(0), start + n], factors[entry, index(1), start + n]
         real, imaginary = a + x * c - y * d, b + x * d + y * c
         u, v = lines[r, begin + n], lines[half + r, begin + n]
         lines[r, begin + n] = u * real - v * imaginary
@@ -112,13 +114,13 @@ def fill_design(design, z, count, factors, start, first, radix, rank, is_complex
             line = index(q * rank) + r
             if is_complex:
                 for n in range(index(count)):
-                    x, y = factors[re, entry, start + n], factors[im, entry, start + n]
+                    x, y = factors[entry, re, start + n], factors[entry, im, start + n]
                     u, v = z[r, n], z[half_z + r, n]
                     design[line, n] = x * u - y * v
                     design[half + line, n] = x * v + y * u
             else:
                 for n in range(index(count)):
-                    design[line, n] = factors[re, entry, start + n] * z[r, n]
+                    design[line, n] = factors[entry, re, start + n] * z[r, n]
     for padded_line in range(index(design.shape[0])):
         for n in range(index(count), index(count + (-count) % LANE)):
             design[padded_line, n] = 0
@@ -152,7 +154,7 @@ def level_sums(
     ----------
     environment, prefix : lines
         Scaled environments; phase times the product of the levels before.
-    factors : (2, n_entries, n_rows) array
+    factors : (n_entries, 2, n_rows) array
     radices : int array
     level : int
     cores : (n_entries, rank) array
@@ -216,17 +218,6 @@ def normalize_into(solution, core):
 
 
 @jit
-def multiply_column(lines, factors, radices, cores, rank, is_complex):
-    """Multiply lines by a column's table without its phase: the responses of all levels."""
-    first = 0
-    for radix in radices:
-        multiply_level(
-            lines, ZERO, lines.shape[1], factors, ZERO, first, radix, cores, rank, is_complex
-        )
-        first += radix
-
-
-@jit
 def multiply_rows(lines, cores, codes, rank, is_complex):
     """Multiply lines by the rows of a core that codes select."""
     real, imaginary = np.empty(codes.size), np.empty(codes.size)
@@ -235,6 +226,56 @@ def multiply_rows(lines, cores, codes, rank, is_complex):
             real[n] = cores[codes[n], r].real
             imaginary[n] = cores[codes[n], r].imag
         _multiply_line(lines, r, ZERO, codes.size, real, imaginary, is_complex)
+
+
+@jit
+def _are_pairs(factors, radices, site, first, start, count):
+    """Whether two sites from `site` on have two entries each, the first of them 1."""
+    if site + 1 >= radices.size or radices[site] != 2 or radices[site + 1] != 2:
+        return False
+    one = _is_one(factors, index(first), start, count)
+    return one and _is_one(factors, index(first + 2), start, count)
+
+
+@jit
+def _multiply_two_pairs(lines, r, begin, count, factors, first, cores):
+    """Multiply component r by the responses of two sites of entries 1 and s."""
+    half, n_first, n_second = index(lines.shape[0] // 2), index(first + 1), index(first + 3)
+    r, begin, re, im = index(r), index(begin), index(0), index(1)
+    a, b = cores[index(first), r].real, cores[index(first), r].imag
+    c, d = cores[n_first, r].real, cores[n_first, r].imag
+    e, f = cores[index(first + 2), r].real, cores[index(first + 2), r].imag
+    g, h = cores[n_second, r].real, cores[n_second, r].imag
+    for n in range(begin, begin + index(count)):
+        x, y = factors[n_first, re, n], factors[n_first, im, n]
+        p, q = a + x * c - y * d, b + x * d + y * c
+        x, y = factors[n_second, re, n], factors[n_second, im, n]
+        s, t = e + x * g - y * h, f + x * h + y * g
+        u, v = lines[r, n], lines[half + r, n]
+        u, v = u * p - v * q, u * q + v * p
+        lines[r, n] = u * s - v * t
+        lines[half + r, n] = u * t + v * s
+
+
+@jit
+def evaluate(lines, factors, radices, cores, rank, is_complex):
+    """Multiply lines by the responses of all sites, some rows at a time to stay in cache."""
+    for begin in range(0, lines.shape[1], EVALUATED_ROWS):
+        count = min(EVALUATED_ROWS, lines.shape[1] - begin)
+        first, site = 0, 0
+        while site < radices.size:
+            radix = radices[site]
+            if is_complex and _are_pairs(factors, radices, site, first, begin, count):
+                for r in range(rank):
+                    _multiply_two_pairs(lines, r, begin, count, factors, first, cores)
+                first += 4
+                site += 2
+                continue
+            multiply_level(
+                lines, begin, count, factors, begin, first, radix, cores, rank, is_complex
+            )
+            first += radix
+            site += 1
 
 
 @jit

@@ -25,7 +25,7 @@ class Chain:
         self.radices = np.concatenate([column.radices for column in columns]).astype(np.int64)
         self.sites = np.cumsum([0, *(len(column.radices) for column in columns)])
         factors = np.concatenate([c.factors.T[:, codes[:, d]] for d, c in enumerate(columns)])
-        self.factors = np.ascontiguousarray(np.stack([factors.real, factors.imag]))
+        self.factors = np.ascontiguousarray(np.stack([factors.real, factors.imag], axis=1))
         root, target = shard.scaled
         self.target = np.ascontiguousarray(target.T)
         phase = np.ones(len(shard)) if root.size == 0 else root.copy()

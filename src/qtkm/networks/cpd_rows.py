@@ -122,7 +122,7 @@ class _ShardRows:
         environment = iterate.environments(shard, block)
         self.environment = row_kernels.to_lines(environment, rank, is_complex)
         factors = column.factors.T[:, codes]
-        self.factors = np.ascontiguousarray(np.stack([factors.real, factors.imag]))
+        self.factors = np.ascontiguousarray(np.stack([factors.real, factors.imag], axis=1))
         self.target = np.ascontiguousarray(shard.scaled[1].T)
         self.blocks = shard.blocks()
         self.phase = column.phase[codes] if len(column.phase) else np.ones(len(shard))

@@ -25,37 +25,35 @@ class Evaluator:
         self.rank = cores[0][0].shape[1]
         self.is_complex = np.iscomplexobj(cores[0][0])
         self.output_core = cores[n_columns] if len(cores) > n_columns else None
-        self.stacked = [
-            np.concatenate(levels if row is None else [*levels, row[None]])
+        self.tables = [
+            None if row is None else np.concatenate([*levels, row[None]])
             for levels, row in zip(cores[:n_columns], neutral, strict=True)
         ]
-        self.radices = [np.array([len(core) for core in levels]) for levels in cores[:n_columns]]
+        sites = [core for d, c in enumerate(cores[:n_columns]) if neutral[d] is None for core in c]
+        empty = np.empty((0, self.rank), dtype=cores[0][0].dtype)
+        self.cores = np.concatenate([empty, *sites])
+        self.radices = np.array([len(core) for core in sites], dtype=np.int64)
 
     def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
         """Responses (n, n_outputs) of rows given as one array of values a column.
 
         Values are numbers in the unit box, or category codes with -1 for an unknown one.
         """
-        phase = np.ones(len(values[0]), dtype=np.complex128)
-        planes: list[NDArray | None] = []
+        n_rows, rank = len(values[0]), self.rank
+        phase = np.ones(n_rows, dtype=np.complex128)
+        planes = np.empty((len(self.cores), 2, n_rows))
+        first = 0
         for feature_map, column in zip(maps, values, strict=True):
-            if feature_map.is_categorical:
-                planes.append(None)
-                continue
-            factors, turn = feature_map.lines(column)
-            planes.append(factors)
-            phase = phase if turn is None else phase * turn
-        lines = kernels.start_lines(phase, self.rank, self.is_complex)
-        for d, factors in enumerate(planes):
-            if factors is None:
-                kernels.multiply_rows(
-                    lines, self.stacked[d], values[d] % len(self.stacked[d]), self.rank,
-                    self.is_complex,
-                )  # fmt: skip
-            else:
-                kernels.multiply_column(
-                    lines, factors, self.radices[d], self.stacked[d], self.rank, self.is_complex
-                )
+            if not feature_map.is_categorical:
+                last = first + sum(feature_map.radices)
+                feature_map.fill_lines(column, planes[first:last], phase)
+                first = last
+        lines = kernels.start_lines(phase, rank, self.is_complex)
+        kernels.evaluate(lines, planes, self.radices, self.cores, rank, self.is_complex)
+        for table, codes in zip(self.tables, values, strict=True):
+            if table is not None:
+                rows = codes % len(table)
+                kernels.multiply_rows(lines, table, rows, rank, self.is_complex)
         return self._mix(lines)
 
     def _mix(self, lines: NDArray) -> NDArray:
