@@ -9,7 +9,7 @@ the number of rows for each column.
 def n_basis(n_rows: int, n_columns: int) -> int:
     """Basis functions a column."""
     rows = n_rows / n_columns
-    if rows < 25:
+    if rows < 40:
         return 4
     if rows < 150:
         return 16
@@ -19,7 +19,7 @@ def n_basis(n_rows: int, n_columns: int) -> int:
 def period(n_rows: int, n_columns: int) -> float:
     """Period in units of the box."""
     rows = n_rows / n_columns
-    if rows < 25:
+    if rows < 40:
         return 10.0
     return 4.0 if rows < 5000 else 8.0
 

@@ -29,12 +29,13 @@ def _environment(out, i, scales, n, places, table, rank, is_complex):
     """
     i, n, half, width = index(i), index(n), index(rank), index(out.shape[1])
     count, scale = index(places.shape[1]), scales[n]
-    for r in range(width):
-        out[i, r] = scale if r < half else 0.0
-    if count > index(0):
-        k = places[n, index(0)]
+    if count == index(0):
         for r in range(width):
-            out[i, r] = scale * table[k, r]
+            out[i, r] = scale if r < half else 0.0
+        return
+    k = places[n, index(0)]
+    for r in range(width):
+        out[i, r] = scale * table[k, r]
     j = index(1)
     while j < count:
         k = places[n, j]
