@@ -16,6 +16,8 @@ COLOURS = {
     "QTKM + categories": "#1b4f8a",
     "boosting": "#f2a65a",
     "boosting + categories": "#c8641b",
+    "500 trees": "#e8c39a",
+    "500 trees + categories": "#8f4a16",
 }
 FEWEST_FLIGHTS = 30  # an hour with fewer test flights has no trustworthy mean
 DAY_START = 4  # flights after midnight are late ones of the day before
