@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..kernels import grids as kernels
 
-#: rows in a shard; measured in docs/decisions/0003-shards.md
+#: rows in a shard; measured in docs/decisions/0003-paths.md
 SHARD_ROWS = 1 << 20
 #: rows that one task sums; groups larger than this are split
 TASK_ROWS = 1 << 13

@@ -22,7 +22,7 @@ from .cores import check_given, draw, is_zero
 from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
 from .reading import Reading
-from .rows import Rows, split, spread
+from .rows import Rows, count_distinct, split, spread
 from .targets import drop_weightless
 
 #: rows that are evaluated at a time when predicting
@@ -76,7 +76,7 @@ class Model(BaseEstimator):
         rng: np.random.RandomState,
     ) -> tuple[Objective, list[data.Shard] | None, Reading]:
         """Objective over the training rows, shards of validation rows, and the reading."""
-        shape, labels = (len(target), len(arrays)), inputs.labels
+        shape, labels = (count_distinct(arrays), len(arrays)), inputs.labels
         sizes = {d: len(categories) for d, categories in inputs.categories.items()}
         maps = parts.make_maps(self, labels, sizes, shape, known.maps if known else None)
         boxes = self._boxes(inputs, arrays, known, engine)

@@ -140,3 +140,21 @@ def spread(shards: Sequence[data.Shard]) -> float:
     deviation = target - np.average(target, axis=0, weights=weight)
     variance = float(np.average((deviation**2).sum(axis=1), weights=weight))
     return variance if variance > 0 else 1.0
+
+
+def count_distinct(arrays: Sequence[NDArray]) -> int:
+    """Number of rows that differ, so that repeating rows changes no default.
+
+    Of more rows than are merged, the number itself.  Rows are told apart by a hash: a sum of
+    their bits, each column times an odd number of its own.
+    """
+    n_rows = len(arrays[0])
+    if n_rows > data.MERGE_ROWS:
+        return n_rows
+    mixed = np.zeros(n_rows, dtype=np.uint64)
+    multiplier = np.random.default_rng(0)
+    for array in arrays:
+        bits = (np.asarray(array, dtype=np.float64) + 0.0).view(np.uint64)
+        bits = bits ^ (bits >> np.uint64(29))
+        mixed += bits * np.uint64(2 * int(multiplier.integers(2**62)) + 1)
+    return len(np.unique(mixed))
