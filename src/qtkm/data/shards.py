@@ -2,8 +2,8 @@
 
 A shard is the unit of summation: sums over shards are added in a fixed order, so results
 do not depend on who computes which.  Within a shard rows are sorted by their codes, the
-columns with the fewest grid values first, which makes a shard blind to the order of its rows
-and keeps rows with common codes, and so the table rows they read, close together.
+column with the most grid values first, which makes a shard blind to the order of its rows and
+lets neighbours read neighbouring rows of the largest tables; the small ones stay in cache anyway.
 """
 
 from collections.abc import Iterator
@@ -140,7 +140,7 @@ def _sorted(
     n_codes: tuple[int, ...],
 ) -> Shard:
     order = np.arange(len(codes), dtype=np.int32)
-    for column in np.argsort(n_codes, kind="stable")[::-1]:
+    for column in np.argsort(n_codes, kind="stable"):
         keys = np.ascontiguousarray(codes[:, column])
         order, _ = kernels.sort_by_code(keys, n_codes[column], order)
     weight = None if weight is None else weight[order]
