@@ -19,8 +19,8 @@ def make(columns, n_outputs=1):
     maps = [make_map(*column) for column in columns]
     objective = make_objective(maps, n_outputs=n_outputs, rank=3)
     cores = make_cores(objective)
-    neutral = [cores[d][0].mean(axis=0) if m.is_categorical else None for d, m in enumerate(maps)]
-    return objective, maps, cores, Evaluator(cores, neutral), neutral
+    shares = [np.array([0.5, 0.3, 0.2]) if m.is_categorical else None for m in maps]
+    return objective, maps, cores, Evaluator(cores, shares), shares
 
 
 @pytest.mark.parametrize("columns", MODELS.values(), ids=MODELS)
@@ -49,21 +49,21 @@ def test_off_the_grid_it_agrees_with_the_dense_weights(n_outputs):
     np.testing.assert_allclose(evaluator.responses(maps, values), expected, atol=1e-11)
 
 
-def test_an_unknown_category_contributes_the_neutral_row():
-    _, maps, cores, evaluator, neutral = make(MIXED)
+def test_an_unknown_category_contributes_the_mean_row_of_the_core():
+    _, maps, cores, evaluator, shares = make(MIXED)
     x, z = np.array([0.3, 0.3]), np.array([0.8, 0.8])
     unknown, known = evaluator.responses(maps, [x, np.array([-1, 2]), z])[:, 0]
-    with_neutral = dense.replace(cores, 1, 0, np.vstack([cores[1][0][:2], neutral[1]]))
-    expected = Evaluator(with_neutral, neutral).responses(maps, [x, np.array([2, 2]), z])[0, 0]
+    with_neutral = dense.replace(cores, 1, 0, np.vstack([cores[1][0][:2], shares[1] @ cores[1][0]]))
+    expected = Evaluator(with_neutral, shares).responses(maps, [x, np.array([2, 2]), z])[0, 0]
     assert unknown == pytest.approx(expected, rel=1e-13)
     assert abs(known - unknown) > 1e-3
 
 
-def test_a_neutral_row_that_is_a_mean_gives_the_mean_of_the_responses():
+def test_an_unknown_category_has_the_mean_of_the_responses_by_the_shares():
     _, maps, _, evaluator, _ = make(MIXED, n_outputs=2)
     ones = np.ones(4)
     responses = evaluator.responses(maps, [0.4 * ones, np.array([0, 1, 2, -1]), 0.7 * ones])
-    np.testing.assert_allclose(responses[3], responses[:3].mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(responses[3], [0.5, 0.3, 0.2] @ responses[:3], rtol=1e-12)
 
 
 def test_no_rows_have_no_responses():

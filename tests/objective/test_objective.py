@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from qtkm.data import TASK_ROWS, build, merge, shards
-from qtkm.objective import Objective, paths
+from qtkm.networks import cpd_paths as paths
+from qtkm.objective import Objective
 from tests import dense
 from tests.problems import make_cores, make_map, make_objective, update
 
@@ -126,25 +127,25 @@ def test_several_outputs_add_one_block_after_the_columns():
 @pytest.mark.parametrize("path", ["statistics", "rows"])
 def test_a_path_can_be_forced_for_all_columns_but_categories(path):
     objective, cores = make(path=path)
-    assert objective.paths(cores) == [path, path, "statistics"]
+    assert objective.paths(objective.at(cores)) == [path, path, "statistics"]
 
 
 def test_statistics_are_chosen_where_a_column_has_few_values_and_rows_are_many():
     objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20])
-    assert objective.paths(cores) == ["statistics"]
+    assert objective.paths(objective.at(cores)) == ["statistics"]
 
 
 def test_statistics_are_avoided_where_all_values_differ_and_they_would_save_nothing():
     objective, cores = make([("fourier", 2, 2), ("power", 2, 2)], n_values=[900, 900], n_rows=500)
-    assert "statistics" not in objective.paths(cores)
+    assert "statistics" not in objective.paths(objective.at(cores))
 
 
 def test_statistics_are_avoided_where_they_would_take_too_much_memory(monkeypatch):
     objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20])
     monkeypatch.setattr(paths, "STATISTICS_BYTES", 1000)
-    assert "statistics" not in objective.paths(cores)
+    assert "statistics" not in objective.paths(objective.at(cores))
 
 
 def test_few_rows_without_regularization_are_solved_by_the_rows_themselves():
     objective, cores = make([("fourier", 16, 2)], n_rows=500, n_values=[20], alpha=0.0)
-    assert objective.paths(cores) == ["rows"]
+    assert objective.paths(objective.at(cores)) == ["rows"]

@@ -90,6 +90,21 @@ class Shard:
         """Ranges of rows for tasks that do not depend on each other."""
         return list(blocks(len(self)))
 
+    def parts(self, count: int) -> list[tuple[int, int]]:
+        """So many ranges of rows, or fewer: none is smaller than a task."""
+        return list(blocks(len(self), max(TASK_ROWS, -(-len(self) // count))))
+
+    def reweighted(
+        self, weight: NDArray[np.floating], target: NDArray[np.floating]
+    ) -> "Shard":
+        """The same rows with other weights and targets."""
+        return Shard(self.codes, target, weight, self.n_codes, self._groups)
+
+    def take(self, rows: NDArray[np.integer]) -> "Shard":
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Shard(self.codes[rows], self.target[rows], weight, self.n_codes)
+
     def groups(self, column: int | None) -> Groups:
         """Rows grouped by the code of a column, or all in one group for None."""
         if column not in self._groups:
@@ -151,11 +166,13 @@ def merge(
     codes: NDArray[np.unsignedinteger],
     target: NDArray[np.floating],
     weight: NDArray[np.floating] | None,
+    average: bool = True,
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.floating], NDArray[np.floating], NDArray]:
     """Merge rows with equal codes, in an order that does not depend on the given one.
 
     Rows equal in codes and target are counted first, so that a repeated row and an
-    integer weight give the same bits.
+    integer weight give the same bits.  Targets are averaged over equal codes where the loss
+    allows it, that is where it is quadratic; with `average=False` rows must be equal in both.
 
     Returns
     -------
@@ -171,6 +188,8 @@ def merge(
     starts = np.flatnonzero(new_row | _changes(target))
     weight = np.add.reduceat(weight, starts)
     codes, target, new_row = codes[starts], target[starts], new_row[starts]
+    if not average:
+        return codes, target, weight, np.zeros(target.shape[1])
     starts = np.flatnonzero(new_row)
     total = np.add.reduceat(weight, starts)
     mean = np.add.reduceat(weight[:, None] * target, starts) / total[:, None]

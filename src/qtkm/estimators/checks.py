@@ -25,7 +25,6 @@ def check_parameters(estimator: Any) -> None:
     _check_number_or("auto", "tol", estimator.tol, Real, 0)
     check_number("verbose", estimator.verbose, Integral, 0, flag=True)
     _check_number_or("auto", "alpha", estimator.alpha, Real, 0)
-    _check_number_or("auto", "rank", estimator.rank, Integral, 1)
     if estimator.max_bins is not None:
         _check_number_or("auto", "max_bins", estimator.max_bins, Integral, 2, "'auto' or None")
     if isinstance(estimator.init, str):

@@ -13,8 +13,9 @@ from ..objective import Objective
 def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
     """Cores of a named kind of start."""
     constants = [column.feature_map.constant() for column in objective.columns]
-    is_complex = _is_complex(objective)
-    return objective.network.start(constants, objective.n_outputs, is_complex, kind, rng)
+    return objective.network.start(
+        constants, objective.n_outputs, objective.is_complex, kind, rng
+    )
 
 
 def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list[Any]:
@@ -28,15 +29,17 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
     labels : sequence of str
         What the columns are called in messages.
     """
-    radices = [column.radices for column in objective.columns]
-    shapes = objective.network.shapes(radices, objective.n_outputs)
+    shapes = objective.shapes
     labels = [*labels, "the outputs"][: len(shapes)]
+    if len(labels) < len(shapes) or isinstance(shapes[0], tuple):  # one core a vertex
+        radices = [column.radices for column in objective.columns]
+        labels = objective.network.structure(radices, objective.n_outputs).vertices
     if not _has_length(given, len(shapes)):
         raise ValueError(
             f"The cores must be a list of {len(shapes)} entries, one for each of "
             f"{', '.join(labels)}; given was {_describe(given)}."
         )
-    is_complex = _is_complex(objective)
+    is_complex = objective.is_complex
     cores: list[Any] = []
     for entry, shape, label in zip(given, shapes, labels, strict=True):
         if isinstance(shape, tuple):
@@ -54,21 +57,9 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
     return cores
 
 
-def rank_of(given: Any) -> int | None:
-    """Rank of given cores, or None where it cannot be seen."""
-    try:
-        return int(np.shape(given[0][0])[1])
-    except (IndexError, KeyError, TypeError, ValueError):
-        return None
-
-
 def is_zero(cores: list[Any]) -> bool:
     """Whether the response is zero everywhere: no update would ever change these cores."""
     return any(not core.any() for core in flatten(cores))
-
-
-def _is_complex(objective: Objective) -> bool:
-    return any(column.feature_map.is_complex for column in objective.columns)
 
 
 def _check_core(core: Any, shape: tuple[int, ...], is_complex: bool, what: str) -> NDArray:

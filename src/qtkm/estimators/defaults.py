@@ -24,11 +24,6 @@ def period(n_rows: int, n_columns: int) -> float:
     return 4.0 if rows < 5000 else 8.0
 
 
-def rank(n_rows: int, n_columns: int) -> int:
-    """Rank of a CPD."""
-    return min(40, max(2, round(1.5 * (n_rows / (8 * n_columns)) ** 0.4)))
-
-
 def alpha(n_rows: int, n_columns: int) -> float:
     """Regularization of the weights for standardized targets."""
     return 1.0 / n_rows

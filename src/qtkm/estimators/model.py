@@ -158,21 +158,21 @@ class Model(BaseEstimator):
         self.n_parameters_ = network.n_parameters(result.cores)
         self.n_real_parameters_ = self.n_parameters_ * (2 if np.iscomplexobj(flat[0]) else 1)
         self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
-        self.alpha_, self.rank_ = objective.alpha, network.rank
-        paths = objective.paths(result.cores)
+        self.alpha_, self.rank_ = objective.alpha, getattr(network, "rank", None)
+        iterate = objective.at(result.cores)
+        paths = objective.paths(iterate)
         self.columns_ = [
-            _describe(d, column, paths[d], reading.inputs)
+            _describe(d, column, paths[d % len(paths)], reading.inputs)
             for d, column in enumerate(objective.columns)
         ]
-        reading.set_neutral(result.cores)
-        self._reading = reading
+        self.network_, self._reading = network, reading
 
     def _responses(self, X: Any) -> NDArray:
         """Re f of every row, in units of y: (n_rows, n_outputs)."""
         check_is_fitted(self)
         reading: Reading = self._reading
         arrays = reading.inputs.codes(*read_columns(self, X, reset=False))
-        evaluator = networks.Evaluator(self.cores_, reading.neutral)
+        evaluator = self.network_.evaluator(self.cores_, reading.frequencies)
         out = np.empty((len(arrays[0]), len(reading.scale.mean)))
 
         def respond(bounds: tuple[int, int]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import features, losses, networks, solvers
-from . import cores, defaults
+from . import defaults
 from .checks import RESIDUALS, check_option
 
 _UNSET = "auto"
@@ -67,15 +67,14 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
 
-def make_network(estimator: Any, shape: tuple[int, int], known_rank: int | None) -> Any:
+def make_network(estimator: Any, shape: tuple[int, int], known_rank: Any) -> Any:
     """Network of an estimator; `known_rank` is that of an earlier fit."""
     network = resolve(
         "network", estimator.network, networks.REGISTRY, {"rank": (estimator.rank, _UNSET)}
     )
-    if _same(network.rank, _UNSET):
-        given = None if isinstance(estimator.init, str) else cores.rank_of(estimator.init)
-        rank = known_rank or given or defaults.rank(*shape)
-        network.set_params(rank=rank)
+    if _same(getattr(network, "rank", None), _UNSET):
+        given = None if isinstance(estimator.init, str) else network.rank_of(estimator.init)
+        network.set_params(rank=known_rank or given or network.default_rank(*shape))
     network.check()
     return network
 

@@ -1,7 +1,7 @@
 """How a fitted model reads X and y: all that predictions need besides the cores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ class Reading:
     scale : TargetScale
     counts : dict of int to array
         Training weight of each category, for the categorical columns.
-    neutral : list of (R,) arrays or None
-        For the categorical columns, what a category contributes that no training row had.
     """
 
     inputs: Inputs
@@ -36,13 +34,12 @@ class Reading:
     boxes: list[Box | None]
     scale: TargetScale
     counts: dict[int, NDArray]
-    neutral: list[NDArray | None] = field(default_factory=list)
 
-    def set_neutral(self, cores: Sequence[Any]) -> None:
-        """Mean of the rows of each categorical core over the training rows."""
-        self.neutral = [None] * len(self.maps)
-        for d, count in self.counts.items():
-            self.neutral[d] = count @ cores[d][0] / count.sum()
+    @property
+    def frequencies(self) -> list[NDArray | None]:
+        """Shares of the categories of each categorical column; None for numbers."""
+        shares = {d: count / count.sum() for d, count in self.counts.items()}
+        return [shares.get(d) for d in range(len(self.maps))]
 
     def values(self, arrays: Sequence[NDArray], part: slice) -> list[NDArray]:
         """Values in the unit box, or category codes, of some rows."""

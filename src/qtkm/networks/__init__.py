@@ -1,10 +1,24 @@
 """Networks: cores in, tables, environments, norms and local systems out."""
 
-from .cpd import CPD, Cores, fill_table, flatten
+from .cpd import CPD
 from .evaluate import Evaluator
 from .local import LocalSystem
+from .network import Cores, Iterate, Network, flatten, like
+from .structure import Edge, Structure
 
 #: shorthand in the estimators -> class; a new network is one file and one line here
-REGISTRY: dict[str, type[CPD]] = {"cpd": CPD}
+REGISTRY: dict[str, type[Network]] = {"cpd": CPD}
 
-__all__ = ["CPD", "REGISTRY", "Cores", "Evaluator", "LocalSystem", "fill_table", "flatten"]
+__all__ = [
+    "CPD",
+    "REGISTRY",
+    "Cores",
+    "Edge",
+    "Evaluator",
+    "Iterate",
+    "LocalSystem",
+    "Network",
+    "Structure",
+    "flatten",
+    "like",
+]

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..kernels import chain as kernels
 from ..kernels import rows as row_kernels
+from .cpd_rows import RowsProblem
 
 
 class Chain:
@@ -93,7 +94,7 @@ class ChainProblem:
     def _leave(self) -> Any:
         """Go on with the general problem."""
         self.chain.leave()
-        self.general = self.chain.iterate.row_problem(self.block, [self.chain.shard], self.setting)
+        self.general = RowsProblem(self.chain.iterate, self.block, self.setting)
         return self.general
 
     def restart(self) -> None:

@@ -14,21 +14,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from ..kernels import cpd as kernels
 from ..kernels import levels as level_kernels
+from . import cpd_gradient
 from .chain import Chain, ChainProblem
 from .cpd_column import CategoricalProblem, OutputProblem, StatisticsProblem
+from .cpd_paths import choose_paths
 from .cpd_rows import RowsProblem
-from .planes import from_planes, to_planes
+from .evaluate import Evaluator
+from .network import Cores, Network, Run, flatten
+from .planes import complex_numbers, to_planes
+from .structure import Edge, Structure
 
-Cores = list[Any]
-Run = Callable[..., list[Any]]
 _NOTHING = np.empty(0)
 
 
-class CPD(BaseEstimator):
+class CPD(Network):
     """Canonical polyadic decomposition of the weights.
 
     Parameters
@@ -36,8 +38,6 @@ class CPD(BaseEstimator):
     rank : int or "auto"
         Number R of rank-one terms.
     """
-
-    solvers: ClassVar[tuple[str, ...]] = ("als",)
 
     def __init__(self, rank="auto"):
         self.rank = rank
@@ -48,6 +48,19 @@ class CPD(BaseEstimator):
         if not whole or self.rank < 1:
             raise ValueError(f"rank={self.rank!r} must be a whole number >= 1.")
 
+    def rank_of(self, cores: Any) -> int | None:
+        """Rank of cores that a user gives, or None where it cannot be seen."""
+        try:
+            return int(np.shape(cores[0][0])[1])
+        except (IndexError, KeyError, TypeError, ValueError):
+            return None
+
+    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        """Vertices and edges for the sites of a fit."""
+        legs, names = site_legs(radices, n_outputs)
+        rank = Edge("rank", int(self.rank), tuple(range(len(names))))
+        return Structure(names, (*legs, rank))
+
     def start(
         self,
         constants: Sequence[Sequence[NDArray]],
@@ -56,21 +69,7 @@ class CPD(BaseEstimator):
         kind: str,
         rng: np.random.RandomState,
     ) -> Cores:
-        """Cores to start from.
-
-        Parameters
-        ----------
-        constants : list of list of (Q,) arrays
-            For every column and level, the weights that make the constant function.
-        n_outputs : int
-            Number of outputs; an output core is made for more than one.
-        is_complex : bool
-            Type of the cores.
-        kind : {"smooth", "random"}
-            "smooth": the constant function plus small noise; "random": Gaussian cores with
-            columns of unit norm.
-        rng : RandomState
-        """
+        """Cores to start from, their columns of unit norm; see `Network.start`."""
         cores: Cores = [[self._core(c, is_complex, kind, rng) for c in levels]
                         for levels in constants]  # fmt: skip
         if n_outputs > 1:
@@ -85,33 +84,20 @@ class CPD(BaseEstimator):
         core = core / np.linalg.norm(core, axis=0)
         return core.astype(np.complex128 if is_complex else np.float64)
 
-    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
-        """Shapes of the cores, in the layout of the cores."""
-        shapes: list[Any] = [[(radix, self.rank) for radix in column] for column in radices]
-        return [*shapes, (n_outputs, self.rank)] if n_outputs > 1 else shapes
-
-    def n_parameters(self, cores: Cores) -> int:
-        """Number of parameters as the paper counts: a complex number is one."""
-        return sum(core.size for core in flatten(cores))
-
-    def iterate(self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run) -> "Iterate":
+    def iterate(self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run) -> "CPDIterate":
         """Cores with their tables, ready to be updated."""
-        return Iterate(columns, cores, dtype, run)
+        return CPDIterate(columns, cores, dtype, run)
+
+    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Evaluator:
+        """Cores made ready for values that lie on no grid."""
+        return Evaluator(cores, frequencies)
 
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
 
 
-def flatten(cores: Cores) -> list[NDArray]:
-    """All cores in one list: columns, then levels, then the output core."""
-    flat: list[NDArray] = []
-    for entry in cores:
-        flat.extend(entry if isinstance(entry, list) else [entry])
-    return flat
-
-
-class Iterate:
+class CPDIterate:
     """Cores of a CPD and what follows from them: tables and Gram matrices.
 
     Parameters
@@ -140,6 +126,18 @@ class Iterate:
         self._table = np.empty((self.offsets[-1], self.width), dtype=dtype)
         self._stale = set(range(len(columns)))
         self._chain: Chain | None = None
+        self.token = object()
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of cores: the columns, then the output core."""
+        return len(self.cores)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        core = self.output_core
+        return 1 if core is None else len(core)
 
     @property
     def output_core(self) -> NDArray | None:
@@ -155,6 +153,12 @@ class Iterate:
     def snapshot(self) -> Cores:
         """Return the cores as they stand; updates put in new lists and leave these alone."""
         return list(self.cores)
+
+    def restore(self, cores: Cores) -> None:
+        """Put a snapshot back."""
+        for block, entry in enumerate(cores):
+            if entry is not self.cores[block]:
+                self.put(block, entry)
 
     @property
     def table(self) -> NDArray:
@@ -213,7 +217,7 @@ class Iterate:
             )
 
         self.run(respond, shard.blocks())
-        return out[:, :, 0] + 1j * out[:, :, 1] if self.is_complex else out[:, :, 0]
+        return complex_numbers(out)
 
     def environments(self, shard: Any, d: int) -> NDArray:
         """Environments of a shard's rows outside of column d, scaled by the root weights."""
@@ -229,24 +233,69 @@ class Iterate:
         self.run(fill, shard.blocks())
         return out
 
+    # -- derivatives -------------------------------------------------------------------------
+
+    def gradient_pass(self) -> cpd_gradient.GradientPass:
+        """Pass that sums slopes times environments of all columns."""
+        return cpd_gradient.GradientPass(self.table, self.offsets, self.mixing, self.rank)
+
+    def gradient(self, sums: Any) -> Cores:
+        """Gradient with respect to the cores from the sums of the pass."""
+        return cpd_gradient.chain_rule(self, *sums)
+
+    def tangent(self, direction: Cores) -> cpd_gradient.TangentPass:
+        """Pass that gives the change of the responses in a direction."""
+        return cpd_gradient.tangent_pass(self, direction)
+
+    def norm_gradient(self) -> Cores:
+        """Gradient of ‖w‖² with respect to the cores."""
+        return self.norm_product(self.cores)
+
+    def norm_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of ‖w‖², one core at a time."""
+        return cpd_gradient.norm_product(self, direction)
+
     # -- local problems ---------------------------------------------------------------------
 
-    def problem(self, block: int, sums: Any, setting: Any) -> Any:
-        """Local problem of a column or of the output core, from its statistics."""
+    def paths(self, setting: Any) -> list[str]:
+        """How each block's local problem best meets the rows."""
+        output = ["statistics"] * (self.n_blocks - len(self.columns))
+        if setting.path != "auto":
+            paths = ["statistics" if c.is_categorical else setting.path for c in self.columns]
+            return paths + output
+        chain = (
+            setting.is_exact
+            and len(setting.shards) == 1
+            and setting.n_outputs == 1
+            and setting.alpha > 0
+            and self._table.dtype == np.float64
+            and not (setting.real_part and self.is_complex)
+        )
+        paths = choose_paths(
+            self.columns, setting.n_rows, self.rank, self.is_complex, setting.alpha, chain
+        )
+        return paths + output
+
+    def problem(self, block: int, setting: Any, path: str) -> Any:
+        """Local problem of a column or of the output core."""
+        if path == "chain":
+            problem = self.chain_problem(block, setting)
+            if problem is not None:
+                return problem
+        if path in ("rows", "chain"):
+            return RowsProblem(self, block, setting)
+        both = setting.real_part and self.is_complex
+        sums = setting.sum(self.statistics(block, both))
         if block == len(self.columns):
             return OutputProblem(self, sums, setting)
         if self.columns[block].is_categorical:
             return CategoricalProblem(self, block, sums, setting)
         return StatisticsProblem(self, block, sums, setting)
 
-    def row_problem(self, block: int, shards: Sequence[Any], setting: Any) -> Any:
-        """Local problem of a column from the rows themselves."""
-        return RowsProblem(self, block, shards, setting)
-
-    def chain_problem(self, block: int, shards: Sequence[Any], setting: Any) -> Any:
+    def chain_problem(self, block: int, setting: Any) -> Any:
         """Local problem of a column within a chain of all sites, if columns come in order."""
         if self._chain is None:
-            self._chain = Chain(self, shards[0])
+            self._chain = Chain(self, setting.shards[0])
         if block == 0:
             self._chain.start()
         if self._chain.next_block != block:
@@ -254,15 +303,18 @@ class Iterate:
         return ChainProblem(self._chain, block, setting)
 
     def put(self, block: int, cores: list[NDArray]) -> None:
-        """Put in the cores of a column as they are."""
+        """Put in the cores of a block as they are."""
+        self.token = object()
         self.cores[block] = cores
-        self._grams[block] = None
-        self._stale.add(block)
+        if block < len(self.columns):
+            self._grams[block] = None
+            self._stale.add(block)
 
     def place(
         self, block: int, cores: list[NDArray], table: NDArray | None, scale: NDArray
     ) -> None:
         """Put updated cores of a block in place; `scale` goes to the next block."""
+        self.token = object()
         if self._chain is not None:
             self._chain.leave()
         if block == len(self.columns):
@@ -341,4 +393,14 @@ def fill_table(out: NDArray, column: Any, cores: list[NDArray], rank: int, run: 
     run(fill, column.blocks())
 
 
-__all__ = ["CPD", "Cores", "Iterate", "fill_table", "flatten", "from_planes"]
+def site_legs(
+    radices: Sequence[Sequence[int]], n_outputs: int
+) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
+    """Legs of a network with one core a site, and the names of the cores."""
+    sites = [(d, k, q) for d, column in enumerate(radices) for k, q in enumerate(column)]
+    names = [f"column {d}, level {k}" for d, k, _ in sites]
+    if n_outputs > 1:
+        sites.append((len(radices), 0, n_outputs))
+        names.append("outputs")
+    legs = tuple(Edge(f"leg of {names[v]}", q, (v,), (d, k)) for v, (d, k, q) in enumerate(sites))
+    return legs, tuple(names)

@@ -21,12 +21,12 @@ class RowsProblem(Problem):
     #: least squares by QR up to this many entries of the design matrix
     qr_entries = 4_000_000
 
-    def __init__(self, iterate: Any, block: int, shards: Any, setting: Any):
+    def __init__(self, iterate: Any, block: int, setting: Any):
         super().__init__(iterate, block, setting)
         self.column = iterate.columns[block]
         self.cores = list(iterate.cores[block])
         self.radices = np.asarray(self.column.radices, dtype=np.int64)
-        self.rows = [_ShardRows(iterate, block, shard) for shard in shards]
+        self.rows = [_ShardRows(iterate, block, shard) for shard in setting.shards]
 
     def system(self, level: int) -> LocalSystem:
         """Local system of a level."""

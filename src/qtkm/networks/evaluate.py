@@ -15,21 +15,22 @@ class Evaluator:
     Parameters
     ----------
     cores : list
-        As in `Iterate`.
-    neutral : list of (R,) arrays or None
-        For a categorical column, what an unknown category contributes.
+    frequencies : list of (n_categories,) arrays or None
+        For a categorical column the shares of its categories, by which an unknown one takes
+        the mean of the core's rows.
     """
 
-    def __init__(self, cores: Sequence[Any], neutral: Sequence[NDArray | None]):
-        n_columns = len(neutral)
+    def __init__(self, cores: Sequence[Any], frequencies: Sequence[NDArray | None]):
+        n_columns = len(frequencies)
         self.rank = cores[0][0].shape[1]
         self.is_complex = np.iscomplexobj(cores[0][0])
         self.output_core = cores[n_columns] if len(cores) > n_columns else None
         self.tables = [
-            None if row is None else np.concatenate([*levels, row[None]])
-            for levels, row in zip(cores[:n_columns], neutral, strict=True)
+            None if share is None else np.concatenate([levels[0], (share @ levels[0])[None]])
+            for levels, share in zip(cores[:n_columns], frequencies, strict=True)
         ]
-        sites = [core for d, c in enumerate(cores[:n_columns]) if neutral[d] is None for core in c]
+        numbers = [d for d in range(n_columns) if frequencies[d] is None]
+        sites = [core for d in numbers for core in cores[d]]
         empty = np.empty((0, self.rank), dtype=cores[0][0].dtype)
         self.cores = np.concatenate([empty, *sites])
         self.radices = np.array([len(core) for core in sites], dtype=np.int64)

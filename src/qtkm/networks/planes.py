@@ -29,3 +29,19 @@ def weigh_triangle(packed: NDArray, matrix: NDArray) -> None:
     real, imaginary = packed[:, :half].copy(), packed[:, half:]
     packed[:, :half] = real * weight.real - imaginary * weight.imag
     packed[:, half:] = real * weight.imag + imaginary * weight.real
+
+
+def as_planes(values: NDArray, is_complex: bool) -> NDArray[np.float64]:
+    """Numbers (n, k) as planes (n, k, 2) of a complex model, or (n, k, 1) of a real one."""
+    planes = np.zeros((*values.shape, 2 if is_complex else 1))
+    planes[..., 0] = values.real
+    if is_complex and np.iscomplexobj(values):
+        planes[..., 1] = values.imag
+    return planes
+
+
+def complex_numbers(planes: NDArray) -> NDArray:
+    """Undo `as_planes`: complex numbers of two planes, real ones of one."""
+    if planes.shape[-1] == 1:
+        return planes[..., 0]
+    return np.ascontiguousarray(planes).view(np.complex128)[..., 0]

@@ -1,6 +1,7 @@
-"""The objective: value, column statistics and local problems of a fit."""
+"""The objective: value, derivatives, column statistics and local problems of a fit."""
 
 from .column import Column
 from .objective import Objective
+from .setting import Setting
 
-__all__ = ["Column", "Objective"]
+__all__ = ["Column", "Objective", "Setting"]

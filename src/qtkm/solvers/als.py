@@ -40,20 +40,12 @@ class ALS(BaseEstimator):
 
     def start(self, objective: Any, cores: Any) -> Any:
         """State before the first epoch: the iterate, and how each column meets the rows."""
-        return State(objective.at(cores), objective.paths(cores))
+        iterate = objective.at(cores)
+        return State(iterate, objective.paths(iterate))
 
     def step(self, objective: Any, state: Any, report: Callable[[Any, list[float]], None]) -> Any:
         """One epoch; `report(cores, objectives)` after every block of cores."""
-        for block in objective.blocks:
-            path = state.paths[block] if block < len(state.paths) else "statistics"
-            values = self._update(objective.problem(state.iterate, block, path))
+        for block, path in enumerate(state.paths):
+            values = objective.update(state.iterate, block, path, self.inner_sweeps)
             report(state.iterate.snapshot(), values)
         return state
-
-    def _update(self, problem: Any) -> list[float]:
-        values = problem.sweep()
-        for _ in range(self.inner_sweeps - 1 if problem.n_levels > 1 else 0):
-            problem.restart()
-            values += problem.sweep()
-        problem.finish()
-        return values

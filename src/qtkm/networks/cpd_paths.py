@@ -1,4 +1,4 @@
-"""How local problems meet the rows: by statistics, by the rows, or along a chain.
+"""How the local problems of a CPD meet the rows: by statistics, by the rows, or along a chain.
 
 Statistics cost one Gram product a row and column, and then work on the grid alone; the rows
 cost one Gram product a row and *level*.  Statistics win unless there are about as many grid

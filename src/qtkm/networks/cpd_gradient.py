@@ -1,0 +1,148 @@
+"""Derivatives of a CPD: one pass over the rows, then a chain rule from tables to cores.
+
+The pass sums, for all columns together, slopes times environments: O(N·D·R), whatever the
+number of basis functions is.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import cpd_gradient as kernels
+from ..kernels import levels as level_kernels
+from .network import Cores, Run
+from .planes import as_planes, complex_numbers, from_planes, to_planes
+
+#: a shard's sums are made in this many parts, whatever the number of threads
+PARTS = 8
+
+
+class GradientPass:
+    """Σ conj(slope)·environment at the grid values of all columns; carries only tables."""
+
+    def __init__(self, table: NDArray, offsets: NDArray, mixing: NDArray, rank: int):
+        self.table, self.offsets, self.mixing, self.rank = table, offsets, mixing, rank
+
+    def __call__(self, shard: Any, slopes: NDArray, run: Run) -> tuple[NDArray, NDArray]:
+        is_complex = self.table.shape[1] == 2 * self.rank
+        slopes = as_planes(slopes, is_complex)
+
+        def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
+            out, out_mixing = np.zeros(self.table.shape), np.zeros(self.mixing.shape)
+            kernels.gradient(
+                *bounds, shard.codes, shard.column_order, self.table, self.offsets, self.mixing,
+                slopes, self.rank, out, out_mixing,
+            )  # fmt: skip
+            return out, out_mixing
+
+        parts = run(part, shard.parts(PARTS))
+        total, total_mixing = parts[0]
+        for out, out_mixing in parts[1:]:
+            total += out
+            total_mixing += out_mixing
+        return total, total_mixing
+
+
+class TangentPass:
+    """Change of the responses when tables and output core change."""
+
+    def __init__(self, table, change, offsets, mixing, mixing_change, rank):
+        self.table, self.change, self.offsets = table, change, offsets
+        self.mixing, self.mixing_change, self.rank = mixing, mixing_change, rank
+
+    def __call__(self, shard: Any, run: Run) -> NDArray:
+        is_complex = self.table.shape[1] == 2 * self.rank
+        out = np.empty((len(shard), max(1, len(self.mixing)), 2 if is_complex else 1))
+
+        def part(bounds: tuple[int, int]) -> None:
+            kernels.tangents(
+                *bounds, shard.codes, shard.column_order, self.table, self.change, self.offsets,
+                self.mixing, self.mixing_change, self.rank, out,
+            )  # fmt: skip
+
+        run(part, shard.blocks())
+        return complex_numbers(out)
+
+
+def chain_rule(iterate: Any, sums: NDArray, sums_mixing: NDArray) -> Cores:
+    """Gradient with respect to the cores from the sums of the pass."""
+    gradient: Cores = []
+    for d, column in enumerate(iterate.columns):
+        part = sums[iterate.offsets[d] : iterate.offsets[d + 1]]
+        if column.is_categorical:
+            gradient.append([from_planes(part, iterate.rank).conj()])
+            continue
+        levels = []
+        for level, other in enumerate(_others(iterate, d)):
+            first, radix = column.slices[level].start, column.radices[level]
+            planes = level_kernels.right_side(
+                part, other, column.factors, first, radix, iterate.rank
+            )
+            levels.append(from_planes(planes, iterate.rank).conj())
+        gradient.append(levels)
+    if len(sums_mixing):
+        gradient.append(from_planes(sums_mixing, iterate.rank).conj())
+    return gradient
+
+
+def tangent_pass(iterate: Any, direction: Cores) -> TangentPass:
+    """Pass that gives the change of the responses in a direction."""
+    rank, width = iterate.rank, iterate.width
+    change = np.zeros(iterate.table.shape)
+    for d, column in enumerate(iterate.columns):
+        part = change[iterate.offsets[d] : iterate.offsets[d + 1]]
+        if column.is_categorical:
+            part[:] = to_planes(direction[d][0], width)
+            continue
+        for level, other in enumerate(_others(iterate, d)):
+            core, first = to_planes(direction[d][level], width), column.slices[level].start
+            part += level_kernels.advance(other, column.factors, first, core, rank)
+    mixing_change = iterate.mixing
+    if len(mixing_change):
+        mixing_change = to_planes(direction[-1], width)
+    change = change.astype(iterate.table.dtype)
+    return TangentPass(
+        iterate.table, change, iterate.offsets, iterate.mixing, mixing_change, rank
+    )
+
+
+def norm_product(iterate: Any, direction: Cores) -> Cores:
+    """2·(direction of a core)·(product of the Gram matrices of all other cores)."""
+    result: Cores = []
+    for block, entry in enumerate(iterate.cores):
+        outer = iterate.outer_gram(block)
+        if not isinstance(entry, list):
+            result.append(2 * direction[block] @ outer.T)
+            continue
+        grams = [core.conj().T @ core for core in entry]
+        levels = []
+        for level in range(len(entry)):
+            gram = outer
+            for k, other in enumerate(grams):
+                gram = gram * other if k != level else gram
+            levels.append(2 * direction[block][level] @ gram.T)
+        result.append(levels)
+    return result
+
+
+def _others(iterate: Any, d: int) -> list[NDArray]:
+    """For every level of a column, the column's table without it."""
+    column, cores, rank = iterate.columns[d], iterate.cores[d], iterate.rank
+    before = level_kernels.phases(column.phase, len(column), rank, iterate.width)
+    after = level_kernels.phases(np.empty(0), len(column), rank, iterate.width)
+    forward, backward = [before], [after]
+    planes = [to_planes(core, iterate.width) for core in cores]
+    for level in range(len(cores) - 1):
+        first = column.slices[level].start
+        forward.append(
+            level_kernels.advance(forward[-1], column.factors, first, planes[level], rank)
+        )
+    for level in range(len(cores) - 1, 0, -1):
+        first = column.slices[level].start
+        backward.append(
+            level_kernels.advance(backward[-1], column.factors, first, planes[level], rank)
+        )
+    return [
+        level_kernels.multiply(a, b, rank) for a, b in zip(forward, reversed(backward), strict=True)
+    ]

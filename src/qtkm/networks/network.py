@@ -1,0 +1,173 @@
+"""What every network offers to the layers above.
+
+A `Network` knows shapes and starts; an `Iterate` is a network with cores in place and what
+follows from them on the grids of the columns: tables, responses, gradients, local problems.
+It reads shards but owns none; loss and regularization reach it as numbers.
+
+Derivatives are written as complex numbers: the gradient with respect to w is
+∂/∂Re w + i·∂/∂Im w, so that a step δ changes a function by Re Σ conj(gradient)·δ.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from .structure import Structure
+
+#: a list with one list of arrays a column (or one array a vertex), then maybe an output core
+Cores = list[Any]
+Run = Callable[..., list[Any]]
+
+
+class Network(BaseEstimator):
+    """Interface of a tensor network; parameters are those of the constructor."""
+
+    #: names of the solvers that fit
+    solvers: ClassVar[tuple[str, ...]] = ("als", "adam", "lbfgs", "gauss_newton")
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+
+    def default_rank(self, n_rows: int, n_columns: int) -> int:
+        """Rank that "auto" stands for, see docs/decisions/0004-defaults.md."""
+        return min(40, max(2, round(1.5 * (n_rows / (8 * n_columns)) ** 0.4)))
+
+    def rank_of(self, cores: Any) -> Any:
+        """Rank of cores that a user gives, or None where it cannot be seen."""
+        return None
+
+    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        """Vertices and edges for the sites of a fit.
+
+        Raises a ValueError where ranks or legs do not fit the sites.
+        """
+        raise NotImplementedError
+
+    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
+        """Shapes of the cores, in the layout of the cores: columns, levels, output core."""
+        flat = iter(self.structure(radices, n_outputs).shapes)
+        shapes: list[Any] = [[next(flat) for _ in column] for column in radices]
+        return shapes + list(flat)
+
+    def start(
+        self,
+        constants: Sequence[Sequence[NDArray]],
+        n_outputs: int,
+        is_complex: bool,
+        kind: str,
+        rng: np.random.RandomState,
+    ) -> Cores:
+        """Cores to start from.
+
+        Parameters
+        ----------
+        constants : list of list of (Q,) arrays
+            For every column and level, the weights that make the constant function.
+        n_outputs : int
+            Number of outputs; an output core is made for more than one.
+        is_complex : bool
+            Type of the cores.
+        kind : {"smooth", "random"}
+            "smooth": near the constant function; "random": Gaussian cores.
+        rng : RandomState
+        """
+        raise NotImplementedError
+
+    def n_parameters(self, cores: Cores) -> int:
+        """Number of parameters as the paper counts: a complex number is one."""
+        return sum(core.size for core in flatten(cores))
+
+    def iterate(self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run) -> "Iterate":
+        """Cores with what follows from them on the columns' grids."""
+        raise NotImplementedError
+
+    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Any:
+        """Cores made ready for values that lie on no grid.
+
+        Parameters
+        ----------
+        cores : list
+        frequencies : list of (n_categories,) arrays or None
+            For a categorical column the share of each category, which stands in for the
+            feature of an unknown one; None for numbers.
+
+        Returns
+        -------
+        object with responses(maps, values) -> (n, n_outputs)
+        """
+        raise NotImplementedError
+
+
+class Iterate(Protocol):
+    """Cores in place.
+
+    Attributes
+    ----------
+    cores : list
+    columns : sequence of Column
+    is_complex : bool
+    n_blocks : int
+        Blocks of cores that local problems are made for: columns, then the output core; or
+        the vertices of a graph.
+    token : object
+        Another one after every change of the cores.
+    """
+
+    cores: Cores
+    columns: Sequence[Any]
+    is_complex: bool
+    n_blocks: int
+    token: object
+
+    def snapshot(self) -> Cores:
+        """Return the cores as they stand; later updates leave these alone."""
+
+    def restore(self, cores: Cores) -> None:
+        """Put a snapshot back."""
+
+    def squared_norm(self) -> float:
+        """‖w‖² of the whole weight tensor."""
+
+    def paths(self, setting: Any) -> list[str]:
+        """How each block's local problem best meets the rows."""
+
+    def problem(self, block: int, setting: Any, path: str) -> Any:
+        """Local problem of a block, see `qtkm.networks.problem`."""
+
+    def responses(self, shard: Any) -> NDArray:
+        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
+
+    def gradient_pass(self) -> Callable[..., Any]:
+        """Pass over a shard: pass(shard, slopes, run=run) -> arrays to be added up.
+
+        `slopes` (n_rows, n_outputs) is the gradient of the loss with respect to the response.
+        """
+
+    def gradient(self, sums: Any) -> Cores:
+        """Gradient with respect to the cores, in their layout, from the sums of the pass."""
+
+    def norm_gradient(self) -> Cores:
+        """Gradient of ‖w‖² with respect to the cores."""
+
+    def norm_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of ‖w‖², one core at a time."""
+
+    def tangent(self, direction: Cores) -> Callable[..., NDArray]:
+        """Pass over a shard: pass(shard, run=run) -> change of the responses in a direction."""
+
+
+def flatten(cores: Cores) -> list[NDArray]:
+    """All cores in one list: columns, then levels, then the output core."""
+    flat: list[NDArray] = []
+    for entry in cores:
+        flat.extend(entry if isinstance(entry, list) else [entry])
+    return flat
+
+
+def like(cores: Cores, flat: Sequence[NDArray]) -> Cores:
+    """Arrays of a flat list in the layout of some cores."""
+    rest = iter(flat)
+    return [[next(rest) for _ in e] if isinstance(e, list) else next(rest) for e in cores]

@@ -1,0 +1,84 @@
+"""The structure of a tensor network: vertices, and edges that join any number of them.
+
+An edge of one vertex is a *leg*: the index of a site's feature, or of the outputs.  An edge of
+two vertices is a bond, and one of more (a CPD's rank) an index that all of them share.  The core
+of a vertex has one axis for each of its edges, so it has Π dim(e) entries [1]_.
+
+References
+----------
+.. [1] Wesel, Batselier, "Quantized Fourier and Polynomial Features for more Expressive Tensor
+   Network Models", AISTATS 2024, Section 2.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An index of the network.
+
+    Attributes
+    ----------
+    name : str
+    size : int
+        Its dimension.
+    vertices : tuple of int
+        Positions of the vertices that have it.
+    site : (column, level) or None
+        The site whose feature it meets, for a leg; the column after the last one stands for
+        the outputs.
+    """
+
+    name: str
+    size: int
+    vertices: tuple[int, ...]
+    site: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Vertices and edges of a network.
+
+    Attributes
+    ----------
+    vertices : tuple of str
+        What the cores are called.
+    edges : tuple of Edge
+        In the order of the axes of the cores: an axis of a core is one of its edges, those
+        that come first here are its first axes.
+    """
+
+    vertices: tuple[str, ...]
+    edges: tuple[Edge, ...]
+
+    @cached_property
+    def edges_of(self) -> tuple[tuple[int, ...], ...]:
+        """For every vertex the positions of its edges, in the order of its core's axes."""
+        return tuple(
+            tuple(e for e, edge in enumerate(self.edges) if v in edge.vertices)
+            for v in range(len(self.vertices))
+        )
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shape of every vertex's core."""
+        return [tuple(self.edges[e].size for e in edges) for edges in self.edges_of]
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of entries of all cores."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+    @property
+    def vc_bound(self) -> float:
+        """Upper bound 2·P·log₂(12·|V|) on the VC dimension."""
+        return float(2 * self.n_parameters * np.log2(12 * len(self.vertices)))
+
+    @cached_property
+    def legs(self) -> dict[tuple[int, int], int]:
+        """From a site to the position of its leg."""
+        return {edge.site: e for e, edge in enumerate(self.edges) if edge.site is not None}
