@@ -161,7 +161,12 @@ def _close(out, row, value, moved, turn, mixing, mixing_change, rank, is_complex
                 if is_complex:
                     v += moved[turn, half + r]
             elif is_complex:
-                a, b, c, d = moved[turn, r], moved[turn, half + r], mixing[k, r], mixing[k, half + r]
+                a, b, c, d = (
+                    moved[turn, r],
+                    moved[turn, half + r],
+                    mixing[k, r],
+                    mixing[k, half + r],
+                )
                 u += a * c - b * d
                 v += a * d + b * c
                 a, b = value[turn, r], value[turn, half + r]

@@ -4,10 +4,16 @@ from .cpd import CPD
 from .evaluate import Evaluator
 from .local import LocalSystem
 from .network import Cores, Iterate, Network, flatten, like
+from .ring import TensorRing
 from .structure import Edge, Structure
+from .train import TensorTrain
 
 #: shorthand in the estimators -> class; a new network is one file and one line here
-REGISTRY: dict[str, type[Network]] = {"cpd": CPD}
+REGISTRY: dict[str, type[Network]] = {
+    "cpd": CPD,
+    "train": TensorTrain,
+    "ring": TensorRing,
+}
 
 __all__ = [
     "CPD",
@@ -19,6 +25,8 @@ __all__ = [
     "LocalSystem",
     "Network",
     "Structure",
+    "TensorRing",
+    "TensorTrain",
     "flatten",
     "like",
 ]

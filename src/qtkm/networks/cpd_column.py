@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..kernels import levels as kernels
 from ..kernels import local
-from .local import LocalSystem, real_system, split_norm
+from .local import LocalSystem, least_squares
 from .planes import from_planes, to_planes, weigh_triangle
 
 
@@ -95,21 +95,8 @@ class Problem:
 
         The matrices may be written over.
         """
-        setting, shape = self.setting, self.cores[level].shape
-        split = setting.real_part and self.iterate.is_complex
-        gram = self.norm_gram(level)
-        if split and symmetric is not None:
-            matrix = real_system(hermitian, symmetric)
-            rhs = np.hstack([products.real, -products.imag])
-            copies = hermitian.shape[-1] // self.rank
-            gram = split_norm(np.kron(np.eye(copies), gram))
-        else:
-            matrix, rhs = hermitian, products.conj()
-        matrix /= setting.total_weight
-        rhs = rhs / setting.total_weight
-        if setting.alpha > 0:
-            local.add_norm(matrix, gram, setting.alpha)
-        return LocalSystem(matrix, rhs, setting.constant, shape, split, setting.alpha > 0, rows)
+        shape, gram = self.cores[level].shape, self.norm_gram(level)
+        return least_squares(hermitian, symmetric, products, gram, self.setting, shape, rows)
 
 
 class StatisticsProblem(Problem):

@@ -102,9 +102,7 @@ def tangent_pass(iterate: Any, direction: Cores) -> TangentPass:
     if len(mixing_change):
         mixing_change = to_planes(direction[-1], width)
     change = change.astype(iterate.table.dtype)
-    return TangentPass(
-        iterate.table, change, iterate.offsets, iterate.mixing, mixing_change, rank
-    )
+    return TangentPass(iterate.table, change, iterate.offsets, iterate.mixing, mixing_change, rank)
 
 
 def norm_product(iterate: Any, direction: Cores) -> Cores:

@@ -6,6 +6,7 @@ kept as the first axis.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +119,46 @@ class LocalSystem:
         scale = 1 / np.where(size > 0, size, 1)
         solution = lstsq(design * scale, target, cond=1e-10, lapack_driver="gelsy")[0]
         return (scale * solution)[None, :]
+
+
+def least_squares(
+    hermitian: NDArray,
+    symmetric: NDArray | None,
+    products: NDArray,
+    gram: NDArray,
+    setting: Any,
+    shape: tuple[int, ...],
+    rows: tuple[NDArray, NDArray, float] | None = None,
+) -> LocalSystem:
+    """Local system from Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z·y over design rows z.
+
+    Parameters
+    ----------
+    hermitian, symmetric : (n_parts, n, n) arrays
+        May be written over.  Σ zzᵀ is there where the loss sees only the real part of a complex
+        response.
+    products : (n_parts, n) array
+    gram : (m, m) array
+        ‖w‖² is the form of this matrix, summed over the n/m pieces of w.
+    setting : Setting
+    shape : tuple of int
+        Shape of the block.
+    rows : (design, target, total_weight) or None
+        See `LocalSystem`.
+    """
+    if symmetric is not None:
+        matrix = real_system(hermitian, symmetric)
+        rhs = np.hstack([products.real, -products.imag])
+        gram = split_norm(np.kron(np.eye(hermitian.shape[-1] // len(gram)), gram))
+    else:
+        matrix, rhs = hermitian, products.conj()
+    matrix /= setting.total_weight
+    rhs = rhs / setting.total_weight
+    if setting.alpha > 0:
+        kernels.add_norm(matrix, gram, setting.alpha)
+    return LocalSystem(
+        matrix, rhs, setting.constant, shape, symmetric is not None, setting.alpha > 0, rows
+    )
 
 
 def _inverse_root_diagonal(matrix: NDArray) -> NDArray:

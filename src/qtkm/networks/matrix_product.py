@@ -1,0 +1,305 @@
+"""What trains and rings share: cores (left, Q, right) in a row, tables that are matrices.
+
+    R₀ ─[W₁]─[W₂]─ … ─[W_n]─ R₀          f = tr Π_sites Σ_q s_q·W[:, q, :]
+         │    │        │
+         s₁   s₂       s_n
+
+A column's table is the product of its levels' matrices, so that a row costs O(D·R²) (O(D·R³)
+for a ring) whatever the number of basis functions is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import product_cores as algebra
+from . import product_levels as levels
+from .cpd import site_legs
+from .network import Cores, Network, Run, flatten, like
+from .planes import as_planes
+from .product_evaluate import ProductEvaluator
+from .product_passes import GradientPass, Tables, TangentPass, respond
+from .product_paths import choose_paths
+from .product_problems import make_problem
+from .structure import Edge, Structure
+
+#: size of the noise of a smooth start
+SMOOTH_NOISE = 0.1
+
+
+class MatrixProduct(Network):
+    """A train or a ring; see the subclasses.
+
+    Parameters
+    ----------
+    rank : int, sequence of int or "auto"
+    """
+
+    is_ring = False
+
+    def __init__(self, rank="auto"):
+        self.rank = rank
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+        algebra.check_rank(self.rank)
+
+    def default_rank(self, n_rows: int, n_columns: int) -> int:
+        """Rank that "auto" stands for: about as many parameters as a CPD would have."""
+        return max(2, round(super().default_rank(n_rows, n_columns) ** 0.5))
+
+    def rank_of(self, cores: Any) -> list[int] | None:
+        """Bonds of cores that a user gives, or None where they cannot be seen."""
+        try:
+            left = [int(np.shape(core)[0]) for core in flatten(list(cores))]
+        except (IndexError, TypeError, ValueError):
+            return None
+        return (left if self.is_ring else left[1:]) or None
+
+    def bonds(self, sizes: Sequence[int]) -> list[int]:
+        """Bonds before, between and after sites of given sizes."""
+        raise NotImplementedError
+
+    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        """Vertices and edges for the sites of a fit."""
+        legs, names = site_legs(radices, n_outputs)
+        bonds = self.bonds([leg.size for leg in legs])
+        count = len(names)
+        edges: list[Edge] = []
+        for k, leg in enumerate(legs):
+            if k > 0:
+                edges.append(Edge(f"bond {k}", bonds[k], (k - 1, k)))
+            edges.append(leg)
+        if self.is_ring:
+            edges.insert(0, Edge("bond 0", bonds[0], (0, count - 1)))
+        return Structure(names, tuple(edges))
+
+    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
+        """Shapes (left, Q, right) of the cores, in the layout of the cores."""
+        legs, _ = site_legs(radices, n_outputs)
+        bonds = self.bonds([leg.size for leg in legs])
+        flat = [(bonds[k], leg.size, bonds[k + 1]) for k, leg in enumerate(legs)]
+        shapes: list[Any] = [[flat.pop(0) for _ in column] for column in radices]
+        return shapes + flat
+
+    def start(
+        self,
+        constants: Sequence[Sequence[NDArray]],
+        n_outputs: int,
+        is_complex: bool,
+        kind: str,
+        rng: np.random.RandomState,
+    ) -> Cores:
+        """Cores to start from, in the network's gauge; see `Network.start`."""
+        shapes = self.shapes([[len(c) for c in column] for column in constants], n_outputs)
+        flat = [c for column in constants for c in column]
+        if n_outputs > 1:
+            flat.append(np.zeros(n_outputs))
+        sites = [
+            self._core(constant, shape, is_complex, kind, rng)
+            for constant, shape in zip(flat, flatten(shapes), strict=True)
+        ]
+        return like(shapes, self.settle(sites))
+
+    def _core(self, constant, shape, is_complex, kind, rng):
+        noise = rng.standard_normal(shape)
+        if is_complex:
+            noise = noise + 1j * rng.standard_normal(shape)
+        if kind == "random" or not constant.any():
+            return noise / np.linalg.norm(noise)
+        eye = np.eye(shape[0], shape[2])
+        return constant[None, :, None] * eye[:, None, :] + SMOOTH_NOISE * noise
+
+    def settle(self, sites: list[NDArray]) -> list[NDArray]:
+        """The same network in the gauge that an epoch begins with."""
+        raise NotImplementedError
+
+    def iterate(
+        self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run
+    ) -> "ProductIterate":
+        """Cores with their tables, ready to be updated."""
+        return ProductIterate(self, columns, cores, dtype, run)
+
+    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> ProductEvaluator:
+        """Cores made ready for values that lie on no grid."""
+        return ProductEvaluator(cores, frequencies)
+
+
+class ProductIterate:
+    """Cores of a train or ring and their tables."""
+
+    def __init__(
+        self, network: MatrixProduct, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run
+    ):
+        self.network, self.columns, self.run, self.dtype = network, columns, run, dtype
+        self.cores: Cores = [list(c) if isinstance(c, list) else c for c in cores]
+        self.is_complex = np.iscomplexobj(flatten(cores)[0])
+        self.token = object()
+        self._tables: list[NDArray | None] = [None] * len(columns)
+        self._all: tuple[object, Tables] | None = None
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of cores: the columns, then the output core."""
+        return len(self.cores)
+
+    @property
+    def output_core(self) -> NDArray | None:
+        """Core of several outputs, or None."""
+        return self.cores[-1] if len(self.cores) > len(self.columns) else None
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        core = self.output_core
+        return 1 if core is None else core.shape[1]
+
+    @property
+    def sites(self) -> list[NDArray]:
+        """All cores in one list."""
+        return flatten(self.cores)
+
+    @property
+    def bonds(self) -> NDArray[np.int64]:
+        """Bonds before, between and after the columns."""
+        bonds = [self.cores[d][0].shape[0] for d in range(len(self.columns))]
+        last = self.cores[len(self.columns) - 1][-1].shape[2]
+        return np.array([*bonds, last], dtype=np.int64)
+
+    def snapshot(self) -> Cores:
+        """Return the cores as they stand; later updates leave these alone."""
+        return [list(c) if isinstance(c, list) else c for c in self.cores]
+
+    def restore(self, cores: Cores) -> None:
+        """Put a snapshot back."""
+        for block, entry in enumerate(cores):
+            self.put(block, entry)
+
+    def put(self, block: int, entry: Any) -> None:
+        """Put in the cores of a block."""
+        old = self.cores[block]
+        if isinstance(entry, list):
+            if len(entry) == len(old) and all(a is b for a, b in zip(entry, old, strict=True)):
+                return
+            self._tables[block] = None
+        self.token = object()
+        self.cores[block] = list(entry) if isinstance(entry, list) else entry
+
+    def put_sites(self, sites: list[NDArray]) -> None:
+        """Put in all cores, given as one list."""
+        self.restore(like(self.cores, sites))
+
+    def settle(self) -> None:
+        """Bring the cores to the gauge that an epoch begins with; no response changes."""
+        self.put_sites(self.network.settle(self.sites))
+
+    # -- tables -----------------------------------------------------------------------------
+
+    def table(self, d: int) -> NDArray:
+        """A column's matrices at its grid values, as rows of planes."""
+        table = self._tables[d]
+        if table is None:
+            matrices = levels.table(self.columns[d], self.cores[d])
+            table = levels.to_buffer(matrices, self.is_complex).astype(self.dtype)
+            self._tables[d] = table
+        return table
+
+    @property
+    def tables(self) -> Tables:
+        """Tables of all columns, as passes need them."""
+        if self._all is None or self._all[0] is not self.token:
+            parts = [self.table(d) for d in range(len(self.columns))]
+            offsets = np.cumsum([0, *(part.size for part in parts)])
+            buffer = np.concatenate([part.ravel() for part in parts])
+            self._all = (self.token, Tables(buffer, offsets, self.bonds, self.closing))
+        return self._all[1]
+
+    @property
+    def closing(self) -> NDArray[np.float64]:
+        """Matrices that close the chain, (n_outputs, planes, right·left)."""
+        core = self.output_core
+        size = int(self.bonds[0])
+        if core is None:
+            matrices = np.eye(size).reshape(1, -1)
+        else:
+            matrices = core.transpose(1, 0, 2).reshape(core.shape[1], -1)
+        return np.ascontiguousarray(as_planes(matrices, self.is_complex).transpose(0, 2, 1))
+
+    def squared_norm(self) -> float:
+        """‖w‖² of the whole weight tensor."""
+        return algebra.squared_norm(self.sites)
+
+    def responses(self, shard: Any) -> NDArray:
+        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
+        return respond(self.tables, shard, self.run)
+
+    # -- local problems ---------------------------------------------------------------------
+
+    def paths(self, setting: Any) -> list[str]:
+        """How each block's local problem best meets the rows."""
+        return choose_paths(self, setting)
+
+    def problem(self, block: int, setting: Any, path: str) -> Any:
+        """Local problem of a column or of the output core."""
+        if block == 0:
+            self.settle()
+        return make_problem(self, block, setting, path)
+
+    # -- derivatives ------------------------------------------------------------------------
+
+    def gradient_pass(self) -> GradientPass:
+        """Pass that sums slopes times environments of all columns."""
+        return GradientPass(self.tables, self.tables.buffer)
+
+    def gradient(self, sums: Any) -> Cores:
+        """Gradient with respect to the cores from the sums of the pass."""
+        return self.chain_rule(sums, self.cores, self.cores)
+
+    def chain_rule(self, sums: Any, before: Cores, after: Cores) -> Cores:
+        """Gradient where the cores of the levels before and after stand in two gauges."""
+        buffer, closing = sums
+        offsets, bonds = self.tables.offsets, self.bonds
+        gradient: Cores = []
+        for d, column in enumerate(self.columns):
+            rows = buffer[offsets[d] : offsets[d + 1]].reshape(len(column), -1)
+            part = levels.from_buffer(rows, bonds[d], bonds[d + 1])
+            if column.is_categorical:
+                gradient.append([part.transpose(1, 0, 2).conj()])
+                continue
+            left = levels.prefixes(column, before[d])
+            right = levels.suffixes(column, after[d])
+            gradient.append([
+                levels.pull_back(column, k, left[k], right[k], part).conj()
+                for k in range(len(column.radices))
+            ])  # fmt: skip
+        core = self.output_core
+        if core is not None:
+            flat = closing[:, 0] - 1j * closing[:, 1] if self.is_complex else closing[:, 0]
+            k, left_bond, right_bond = core.shape[1], core.shape[0], core.shape[2]
+            gradient.append(flat.reshape(k, left_bond, right_bond).transpose(1, 0, 2).copy())
+        return gradient
+
+    def tangent(self, direction: Cores) -> TangentPass:
+        """Pass that gives the change of the responses in a direction."""
+        changes = [
+            levels.to_buffer(
+                levels.table_change(column, self.cores[d], direction[d]), self.is_complex
+            ).ravel()
+            for d, column in enumerate(self.columns)
+        ]
+        closing = np.zeros_like(self.closing)
+        if self.output_core is not None:
+            matrices = direction[-1].transpose(1, 0, 2).reshape(self.n_outputs, -1)
+            closing = as_planes(matrices, self.is_complex).transpose(0, 2, 1)
+        change = np.concatenate(changes).astype(self.dtype)
+        return TangentPass(self.tables, change, np.ascontiguousarray(closing))
+
+    def norm_gradient(self) -> Cores:
+        """Gradient of ‖w‖² with respect to the cores."""
+        return self.norm_product(self.cores)
+
+    def norm_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of ‖w‖², one core at a time."""
+        return like(self.cores, algebra.norm_products(self.sites, flatten(direction)))

@@ -1,0 +1,191 @@
+"""Algebra of a chain of cores (left, Q, right): gauges, norms, ranks; no data.
+
+Cores of a train or ring are kept flat here, site after site, the output core last.
+"""
+
+import math
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Sites = list[NDArray]
+
+
+def bonds_of_train(rank: Any, sizes: Sequence[int]) -> list[int]:
+    """Bonds of a train before, between and after the sites of given sizes.
+
+    A number is cut to what the unfoldings allow; a sequence must fit them.
+    """
+    count = len(sizes)
+    left = [min(math.prod(sizes[:k]), 1 << 40) for k in range(count + 1)]
+    right = [min(math.prod(sizes[k:]), 1 << 40) for k in range(count + 1)]
+    if isinstance(rank, Integral):
+        return [min(int(rank), a, b) for a, b in zip(left, right, strict=True)]
+    ranks = _inner(rank, count - 1, "a tensor train has one between any two of its sites")
+    bonds = [1, *ranks, 1]
+    for k in range(1, count):
+        most = min(bonds[k - 1] * sizes[k - 1], left[k], right[k])
+        most = min(most, sizes[k] * bonds[k + 1]) if k < count else most
+        if bonds[k] > most:
+            raise ValueError(
+                f"rank[{k - 1}]={bonds[k]} between sites {k - 1} and {k} is larger than the "
+                f"unfolding there allows, which has rank {most} at most; use a smaller one, or one "
+                "number for all, which is cut to what is allowed."
+            )
+    return bonds
+
+
+def bonds_of_ring(rank: Any, sizes: Sequence[int]) -> list[int]:
+    """Bonds of a ring before, between and after the sites; the first is also the last."""
+    count = len(sizes)
+    if isinstance(rank, Integral):
+        return [int(rank)] * (count + 1)
+    ranks = _inner(rank, count, "a tensor ring has one before each of its sites")
+    bonds = [*ranks, ranks[0]]
+    for k in range(count):
+        a, b = bonds[k], bonds[k + 1]
+        if a > sizes[k] * b or b > sizes[k] * a:
+            raise ValueError(
+                f"The ranks {a} and {b} at site {k} of size {sizes[k]} do not fit: one is larger "
+                f"than the other times {sizes[k]}, which the unfolding of the core does not "
+                f"allow; use at most {sizes[k] * min(a, b)}."
+            )
+    return bonds
+
+
+def _inner(rank: Any, count: int, why: str) -> list[int]:
+    ranks = [int(r) for r in rank]
+    if len(ranks) != count:
+        raise ValueError(
+            f"rank has {len(ranks)} entries, and {count} are needed: {why}; give one number to use "
+            "it everywhere."
+        )
+    return ranks
+
+
+def check_rank(rank: Any) -> None:
+    """Raise a ValueError unless a rank is a whole number >= 1, or a sequence of these."""
+    if _is_rank(rank):
+        return
+    if isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str) and len(rank):
+        if all(_is_rank(r) for r in rank):
+            return
+    raise ValueError(f"rank={rank!r} must be a whole number >= 1, or a sequence of these.")
+
+
+def _is_rank(rank: Any) -> bool:
+    return isinstance(rank, Integral) and not isinstance(rank, bool) and rank >= 1
+
+
+def left_orthogonal(core: NDArray) -> tuple[NDArray, NDArray]:
+    """Core of orthonormal columns, and the factor (right, right) that goes to the next one."""
+    left, size, right = core.shape
+    q, r = np.linalg.qr(core.reshape(left * size, right))
+    return q.reshape(left, size, -1), r
+
+
+def right_orthogonal(core: NDArray) -> tuple[NDArray, NDArray]:
+    """Core of orthonormal rows, and the factor (left, left) that goes to the one before."""
+    left, size, right = core.shape
+    q, r = np.linalg.qr(core.reshape(left, size * right).conj().T)
+    return q.conj().T.reshape(-1, size, right), r.conj().T
+
+
+def push_right(factor: NDArray, core: NDArray) -> NDArray:
+    """factor · core, over the core's left bond."""
+    return np.tensordot(factor, core, (1, 0))
+
+
+def push_left(core: NDArray, factor: NDArray) -> NDArray:
+    """core · factor, over the core's right bond."""
+    return np.tensordot(core, factor, (2, 0))
+
+
+def center_at(sites: Sites, k: int) -> Sites:
+    """The same train, left-orthogonal before site k and right-orthogonal after it."""
+    sites = list(sites)
+    for i in range(k):
+        sites[i], factor = left_orthogonal(sites[i])
+        sites[i + 1] = push_right(factor, sites[i + 1])
+    for i in range(len(sites) - 1, k, -1):
+        sites[i], factor = right_orthogonal(sites[i])
+        sites[i - 1] = push_left(sites[i - 1], factor)
+    return sites
+
+
+def balance(sites: Sites) -> Sites:
+    """The same network with cores of one Frobenius norm."""
+    norms = np.array([np.linalg.norm(core) for core in sites])
+    if not (norms > 0).all():
+        return list(sites)
+    mean = np.exp(np.log(norms).mean())
+    return [core * (mean / norm) for core, norm in zip(sites, norms, strict=True)]
+
+
+# -- transfer matrices ------------------------------------------------------------------------
+#
+#   ā ─[W̄]─ b̄
+#       │q               one site of ⟨w, w⟩; products of them carry the outer bond R₀ twice:
+#   a ─[W]─ b            left products (R₀, R₀, b̄, b), right products (ā, a, R₀, R₀)
+
+
+def norm_start(outer: int, kind: Any) -> NDArray:
+    """Product over no site: (R₀, R₀, R₀, R₀)."""
+    eye = np.eye(outer, dtype=kind)
+    return np.einsum("ac,bd->abcd", eye, eye)
+
+
+def carry_left(product: NDArray, core: NDArray) -> NDArray:
+    """Left product after one more site."""
+    half = np.tensordot(product, core, (3, 0))  # (R₀, R₀, ā, q, b)
+    return np.tensordot(half, core.conj(), ((2, 3), (0, 1))).transpose(0, 1, 3, 2)
+
+
+def carry_right(product: NDArray, core: NDArray) -> NDArray:
+    """Right product before one more site."""
+    half = np.tensordot(core, product, (2, 1))  # (a, q, b̄, R₀, R₀)
+    half = np.tensordot(core.conj(), half, ((1, 2), (1, 2)))  # (ā, a, R₀, R₀)
+    return half
+
+
+def norm_matrix(left: NDArray, right: NDArray) -> NDArray:
+    """Γ over the entries (a, b) of a core: ‖w‖² = Σ_q W̄[:, q, :]·Γ·W[:, q, :]."""
+    gamma = np.einsum("xyac,bdxy->abcd", left, right, optimize=True)  # (ā, b̄, a, b)
+    size = gamma.shape[0] * gamma.shape[1]
+    return gamma.reshape(size, size)
+
+
+def left_products(sites: Sites) -> list[NDArray]:
+    """Left products before every site, and after the last."""
+    products = [norm_start(sites[0].shape[0], sites[0].dtype)]
+    for core in sites:
+        products.append(carry_left(products[-1], core))
+    return products
+
+
+def right_products(sites: Sites) -> list[NDArray]:
+    """Right products after every site, preceded by the one that begins at the first."""
+    products = [norm_start(sites[0].shape[0], sites[0].dtype)]
+    for core in reversed(sites):
+        products.append(carry_right(products[-1], core))
+    return products[::-1]
+
+
+def squared_norm(sites: Sites) -> float:
+    """‖w‖² of the whole weight tensor."""
+    return float(np.einsum("xyxy->", left_products(sites)[-1]).real)
+
+
+def norm_products(sites: Sites, direction: Sites) -> Sites:
+    """2·Γ·δ for every core by itself."""
+    left, right = left_products(sites), right_products(sites)
+    result = []
+    for k, delta in enumerate(direction):
+        a, q, b = delta.shape
+        gamma = norm_matrix(left[k], right[k + 1])
+        moved = delta.transpose(0, 2, 1).reshape(a * b, q)
+        result.append(2 * (gamma @ moved).reshape(a, b, q).transpose(0, 2, 1))
+    return result
