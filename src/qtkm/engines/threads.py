@@ -1,6 +1,7 @@
 """Threads of one process: shards one after the other, the tasks of a shard side by side."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -31,13 +32,25 @@ class Threads:
         self.n_jobs = n_jobs
         self.n_threads = _all_cores() if n_jobs is None else effective_n_jobs(n_jobs)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._inside = threading.local()
 
     def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
         """Apply a function to every task; results in the order of the tasks."""
         tasks = list(tasks)
-        if self._pool is None or len(tasks) < 2:
+        # a task that has tasks of its own runs them itself: waiting for its own pool could be
+        # waiting for ever
+        if self._pool is None or len(tasks) < 2 or getattr(self._inside, "task", False):
             return [function(task) for task in tasks]
-        return list(self._pool.map(function, tasks))
+        return list(self._pool.map(self._task(function), tasks))
+
+    def _task(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        inside = self._inside
+
+        def task(argument: Any) -> Any:
+            inside.task = True
+            return function(argument)
+
+        return task
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
         """Sum of function(shard, *arguments, run=…) over shards, added in a fixed order."""

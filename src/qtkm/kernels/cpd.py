@@ -9,7 +9,11 @@ import numpy as np
 from numpy import uint64 as index  # an index that cannot be negative: lets loops vectorise
 
 from ._jit import jit
+from ._simd import elementwise
 from .grams import LANE, add_block, block_rows, padded, project, transpose
+
+_times_one = elementwise(lambda out, a: {0: out * a})
+_times_two = elementwise(lambda out, a, b: {0: out * a * b})
 
 
 @jit
@@ -45,20 +49,10 @@ def _environment(out, i, scales, n, places, table, rank, is_complex):
             j += index(1)
         elif j + index(1) < count:
             m = places[n, j + index(1)]
-            for r in range(half):
-                x, y = out[i, r], out[i, half + r]
-                u, v = table[k, r], table[k, half + r]
-                s, t = table[m, r], table[m, half + r]
-                a, b = x * u - y * v, x * v + y * u
-                out[i, r] = a * s - b * t
-                out[i, half + r] = a * t + b * s
+            _times_two((out, table, table), (i * width, k * width, m * width), half)
             j += index(2)
         else:
-            for r in range(half):
-                x, y = out[i, r], out[i, half + r]
-                u, v = table[k, r], table[k, half + r]
-                out[i, r] = x * u - y * v
-                out[i, half + r] = x * v + y * u
+            _times_one((out, table), (i * width, k * width), half)
             j += index(1)
 
 

@@ -8,6 +8,28 @@ import numpy as np
 from numpy import uint64 as index
 
 from ._jit import jit
+from ._simd import elementwise
+
+_keep_then_multiply = elementwise(lambda kept, state, table: {0: state, 1: state * table})
+_add_then_multiply = elementwise(
+    lambda out, before, state, table: {0: out + before * state, 2: state * table}
+)
+_keep_then_multiply_twice = elementwise(
+    lambda kept, kept_too, state, table, table_too: {
+        0: state,
+        1: state * table,
+        2: state * table * table_too,
+    }
+)
+_add_then_multiply_twice = elementwise(
+    lambda out, out_too, before, before_too, state, table, table_too: {
+        0: out + before * state,
+        1: out_too + before_too * (state * table),
+        4: state * table * table_too,
+    }
+)
+_product = elementwise(lambda out, a, b: {0: a * b})
+_plus_product = elementwise(lambda out, a, b: {0: out + a * b})
 
 
 @jit
@@ -15,11 +37,8 @@ def _times(out, i, a, j, table, k, rank, is_complex):
     """Row i of `out` = row j of `a` times row k of a table."""
     i, j, k, half = index(i), index(j), index(k), index(rank)
     if is_complex:
-        for r in range(half):
-            x, y = a[j, r], a[j, half + r]
-            u, v = table[k, r], table[k, half + r]
-            out[i, r] = x * u - y * v
-            out[i, half + r] = x * v + y * u
+        width = index(2 * rank)
+        _product((out, a, table), (i * width, j * width, k * width), half)
     else:
         for r in range(half):
             out[i, r] = a[j, r] * table[k, r]
@@ -30,59 +49,56 @@ def _add_product(out, k, a, i, b, j, rank, is_complex):
     """Row k of `out` += row i of `a` times row j of `b`."""
     k, i, j, half = index(k), index(i), index(j), index(rank)
     if is_complex:
-        for r in range(half):
-            x, y = a[i, r], a[i, half + r]
-            u, v = b[j, r], b[j, half + r]
-            out[k, r] += x * u - y * v
-            out[k, half + r] += x * v + y * u
+        width = index(2 * rank)
+        _plus_product((out, a, b), (k * width, i * width, j * width), half)
     else:
         for r in range(half):
             out[k, r] += a[i, r] * b[j, r]
 
 
 @jit
-def _seed(out, i, slopes, row, mixing, rank, is_complex):
-    """Row i of `out` = Σ_k conj(slope_k)·V_k, or the conjugate slope of the only output."""
+def _seed(state, slopes, row, mixing, rank, is_complex):
+    """State = Σ_k conj(slope_k)·V_k, or the conjugate slope of the only output."""
     half = index(rank)
     if mixing.shape[0] == 0:
         x = slopes[row, 0, 0]
         y = -slopes[row, 0, 1] if is_complex else 0.0
         for r in range(half):
-            out[i, r] = x
+            state[r] = x
         if is_complex:
             for r in range(half):
-                out[i, half + r] = y
+                state[half + r] = y
         return
-    for r in range(index(out.shape[1])):
-        out[i, r] = 0.0
+    for r in range(index(state.size)):
+        state[r] = 0.0
     for k in range(index(mixing.shape[0])):
         x = slopes[row, k, 0]
         if is_complex:
             y = -slopes[row, k, 1]
             for r in range(half):
                 u, v = mixing[k, r], mixing[k, half + r]
-                out[i, r] += x * u - y * v
-                out[i, half + r] += x * v + y * u
+                state[r] += x * u - y * v
+                state[half + r] += x * v + y * u
         else:
             for r in range(half):
-                out[i, r] += x * mixing[k, r]
+                state[r] += x * mixing[k, r]
 
 
 @jit
-def _add_mixing(out, slopes, row, a, i, rank, is_complex):
-    """Row k of `out` += conj(slope_k) times row i of `a`, for every output k."""
-    half, i = index(rank), index(i)
+def _add_mixing(out, slopes, row, state, rank, is_complex):
+    """Row k of `out` += conj(slope_k) times the state, for every output k."""
+    half = index(rank)
     for k in range(index(out.shape[0])):
         x = slopes[row, k, 0]
         if is_complex:
             y = -slopes[row, k, 1]
             for r in range(half):
-                u, v = a[i, r], a[i, half + r]
+                u, v = state[r], state[half + r]
                 out[k, r] += x * u - y * v
                 out[k, half + r] += x * v + y * u
         else:
             for r in range(half):
-                out[k, r] += x * a[i, r]
+                out[k, r] += x * state[r]
 
 
 @jit
@@ -99,28 +115,87 @@ def gradient(start, stop, codes, columns, table, offsets, mixing, slopes, rank, 
     width = table.shape[1]
     is_complex = width == 2 * rank
     n_columns = columns.size
-    # products of the first tables, from one table on; two rows that take turns from the end
-    before = np.empty((n_columns + 1, width))
-    after = np.empty((2, width))
+    before = np.empty((n_columns, width))  # products of the tables before each column
+    state = np.empty(width)
     places = np.empty(n_columns, dtype=np.uint64)
     for row in range(start, stop):
         for j in range(n_columns):
             places[j] = index(offsets[columns[j]]) + index(codes[row, columns[j]])
-        if n_columns:
-            for r in range(index(width)):
-                before[1, r] = table[places[0], r]
-        for j in range(1, n_columns):
-            _times(before, j + 1, before, j, table, places[j], rank, is_complex)
-        _seed(after, 0, slopes, row, mixing, rank, is_complex)
-        if out_mixing.shape[0]:
-            _add_mixing(out_mixing, slopes, row, before, n_columns, rank, is_complex)
-        turn = 0
-        for j in range(n_columns - 1, 0, -1):
-            _add_product(out, places[j], before, j, after, turn, rank, is_complex)
-            _times(after, 1 - turn, after, turn, table, places[j], rank, is_complex)
-            turn = 1 - turn
         for r in range(index(width)):
-            out[places[0], r] += after[index(turn), r]
+            state[r] = table[places[0], r]
+        j = 1
+        while j < n_columns:
+            if is_complex and j + 1 < n_columns:  # two at a time: half the traffic of the state
+                _keep_and_multiply_twice(before, j, state, table, places[j], places[j + 1], rank)
+                j += 2
+            else:
+                _keep_and_multiply(before, j, state, table, places[j], rank, is_complex)
+                j += 1
+        if out_mixing.shape[0]:
+            _add_mixing(out_mixing, slopes, row, state, rank, is_complex)
+        _seed(state, slopes, row, mixing, rank, is_complex)
+        j = n_columns - 1
+        while j > 0:
+            if is_complex and j > 1:
+                _add_and_multiply_twice(
+                    out, places[j], places[j - 1], before, j, state, table, rank
+                )
+                j -= 2
+            else:
+                _add_and_multiply(out, places[j], before, j, state, table, rank, is_complex)
+                j -= 1
+        for r in range(index(width)):
+            out[places[0], r] += state[r]
+
+
+@jit
+def _keep_and_multiply_twice(before, j, state, table, k, m, rank):
+    width, j = index(2 * rank), index(j)
+    _keep_then_multiply_twice(
+        (before, before, state, table, table),
+        (j * width, (j + index(1)) * width, index(0), k * width, m * width),
+        index(rank),
+    )
+
+
+@jit
+def _add_and_multiply_twice(out, k, m, before, j, state, table, rank):
+    width, j = index(2 * rank), index(j)
+    _add_then_multiply_twice(
+        (out, out, before, before, state, table, table),
+        (k * width, m * width, j * width, (j - index(1)) * width, index(0), k * width, m * width),
+        index(rank),
+    )
+
+
+@jit
+def _keep_and_multiply(before, j, state, table, k, rank, is_complex):
+    """Row j of `before` = state, then state *= row k of a table."""
+    j, k, half = index(j), index(k), index(rank)
+    if is_complex:
+        width = index(2 * rank)
+        _keep_then_multiply((before, state, table), (j * width, index(0), k * width), half)
+    else:
+        for r in range(half):
+            x = state[r]
+            before[j, r] = x
+            state[r] = x * table[k, r]
+
+
+@jit
+def _add_and_multiply(out, k, before, j, state, table, rank, is_complex):
+    """Row k of `out` += row j of `before` times state, then state *= row k of a table."""
+    k, j, half = index(k), index(j), index(rank)
+    if is_complex:
+        width = index(2 * rank)
+        _add_then_multiply(
+            (out, before, state, table), (k * width, j * width, index(0), k * width), half
+        )
+    else:
+        for r in range(half):
+            x = state[r]
+            out[k, r] += x * before[j, r]
+            state[r] = x * table[k, r]
 
 
 @jit

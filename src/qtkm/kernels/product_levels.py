@@ -97,3 +97,41 @@ def gram(start, stop, packed, shift, left, right, factors, first, pairs, conjuga
             y = p.real * q.imag + sign * p.imag * q.real
             for i in range(inner):
                 _add_scaled(out[j], index(i), result, index(i), x, y, index(inner))
+
+
+@jit
+def multiply(a, b):
+    """Products of the matrices of two batches, (n, i, j) and (n, j, k)."""
+    n, rows, inner = a.shape
+    columns = b.shape[2]
+    out = np.zeros((n, rows, columns), dtype=a.dtype)
+    for u in range(index(n)):
+        for i in range(index(rows)):
+            for j in range(index(inner)):
+                x = a[u, i, j]
+                for k in range(index(columns)):
+                    out[u, i, k] += x * b[u, j, k]
+    return out
+
+
+@jit
+def pull_back(left, right, sums):
+    """L[u]ᵀ·sums[u]·R[u]ᵀ for every grid value: (n, a, b)."""
+    n, n_i, n_a = left.shape
+    n_b, n_j = right.shape[1], right.shape[2]
+    half = np.empty((n_a, n_j), dtype=sums.dtype)
+    out = np.zeros((n, n_a, n_b), dtype=sums.dtype)
+    for u in range(index(n)):
+        half[:] = 0
+        for i in range(index(n_i)):
+            for a in range(index(n_a)):
+                x = left[u, i, a]
+                for j in range(index(n_j)):
+                    half[a, j] += x * sums[u, i, j]
+        for a in range(index(n_a)):
+            for b in range(index(n_b)):
+                total = sums.dtype.type(0)
+                for j in range(index(n_j)):
+                    total += half[a, j] * right[u, b, j]
+                out[u, a, b] = total
+    return out

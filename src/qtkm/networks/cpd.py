@@ -209,11 +209,11 @@ class CPDIterate:
         mixing = self.mixing
         shape = (len(shard), max(1, len(mixing)), 2 if self.is_complex else 1)
         out = np.empty(shape, dtype=np.float64)
-        columns = shard.column_order
+        columns, table = shard.column_order, self.table
 
         def respond(bounds):
             kernels.responses(
-                *bounds, shard.codes, columns, self.table, self.offsets, self.rank, mixing, out
+                *bounds, shard.codes, columns, table, self.offsets, self.rank, mixing, out
             )
 
         self.run(respond, shard.blocks())
@@ -221,13 +221,14 @@ class CPDIterate:
 
     def environments(self, shard: Any, d: int) -> NDArray:
         """Environments of a shard's rows outside of column d, scaled by the root weights."""
-        out = np.empty((len(shard), self.width), dtype=self.table.dtype)
+        table = self.table
+        out = np.empty((len(shard), self.width), dtype=table.dtype)
         others = _without(shard.column_order, d)
         weight = _NOTHING if shard.weight is None else np.sqrt(shard.weight)
 
         def fill(bounds):
             kernels.environments(
-                *bounds, shard.codes, others, self.table, self.offsets, weight, self.rank, out
+                *bounds, shard.codes, others, table, self.offsets, weight, self.rank, out
             )
 
         self.run(fill, shard.blocks())

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.products import wide
 from . import product_cores as algebra
 from . import product_levels as levels
 from .cpd import site_legs
@@ -137,7 +138,7 @@ class ProductIterate:
         self.cores: Cores = [list(c) if isinstance(c, list) else c for c in cores]
         self.is_complex = np.iscomplexobj(flatten(cores)[0])
         self.token = object()
-        self._tables: list[NDArray | None] = [None] * len(columns)
+        self._tables: list[tuple[NDArray, NDArray] | None] = [None] * len(columns)
         self._all: tuple[object, Tables] | None = None
 
     @property
@@ -197,23 +198,32 @@ class ProductIterate:
 
     # -- tables -----------------------------------------------------------------------------
 
-    def table(self, d: int) -> NDArray:
-        """A column's matrices at its grid values, as rows of planes."""
+    def table(self, d: int) -> tuple[NDArray, NDArray]:
+        """A column's matrices at its grid values, and the same transposed, as passes need them."""
         table = self._tables[d]
         if table is None:
             matrices = levels.table(self.columns[d], self.cores[d])
-            table = levels.to_buffer(matrices, self.is_complex).astype(self.dtype)
+            table = self.to_table(matrices), self.to_table(matrices.transpose(0, 2, 1))
             self._tables[d] = table
         return table
+
+    def to_table(self, matrices: NDArray) -> NDArray:
+        """Matrices (n_grid, left, right) as one padded line of planes."""
+        return levels.to_buffer(levels.pad(matrices), self.is_complex).astype(self.dtype).ravel()
 
     @property
     def tables(self) -> Tables:
         """Tables of all columns, as passes need them."""
         if self._all is None or self._all[0] is not self.token:
             parts = [self.table(d) for d in range(len(self.columns))]
-            offsets = np.cumsum([0, *(part.size for part in parts)])
-            buffer = np.concatenate([part.ravel() for part in parts])
-            self._all = (self.token, Tables(buffer, offsets, self.bonds, self.closing))
+            offsets, turned_offsets = (
+                np.cumsum([0, *(part[side].size for part in parts)]) for side in (0, 1)
+            )
+            buffer, turned = (np.concatenate(side) for side in zip(*parts, strict=True))
+            self._all = (
+                self.token,
+                Tables(buffer, turned, offsets, turned_offsets, self.bonds, self.closing),
+            )
         return self._all[1]
 
     @property
@@ -251,7 +261,7 @@ class ProductIterate:
 
     def gradient_pass(self) -> GradientPass:
         """Pass that sums slopes times environments of all columns."""
-        return GradientPass(self.tables, self.tables.buffer)
+        return GradientPass(self.tables, self.tables.turned)
 
     def gradient(self, sums: Any) -> Cores:
         """Gradient with respect to the cores from the sums of the pass."""
@@ -264,7 +274,8 @@ class ProductIterate:
         gradient: Cores = []
         for d, column in enumerate(self.columns):
             rows = buffer[offsets[d] : offsets[d + 1]].reshape(len(column), -1)
-            part = levels.from_buffer(rows, bonds[d], bonds[d + 1])
+            right_bond = int(bonds[d + 1])
+            part = levels.from_buffer(rows, bonds[d], wide(right_bond))[:, :, :right_bond]
             if column.is_categorical:
                 gradient.append([part.transpose(1, 0, 2).conj()])
                 continue
@@ -284,17 +295,14 @@ class ProductIterate:
     def tangent(self, direction: Cores) -> TangentPass:
         """Pass that gives the change of the responses in a direction."""
         changes = [
-            levels.to_buffer(
-                levels.table_change(column, self.cores[d], direction[d]), self.is_complex
-            ).ravel()
+            self.to_table(levels.table_change(column, self.cores[d], direction[d]))
             for d, column in enumerate(self.columns)
         ]
         closing = np.zeros_like(self.closing)
         if self.output_core is not None:
             matrices = direction[-1].transpose(1, 0, 2).reshape(self.n_outputs, -1)
             closing = as_planes(matrices, self.is_complex).transpose(0, 2, 1)
-        change = np.concatenate(changes).astype(self.dtype)
-        return TangentPass(self.tables, change, np.ascontiguousarray(closing))
+        return TangentPass(self.tables, np.concatenate(changes), np.ascontiguousarray(closing))
 
     def norm_gradient(self) -> Cores:
         """Gradient of ‖w‖² with respect to the cores."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import product_levels as kernels
+from ..kernels.products import wide
 from .planes import as_planes
 
 
@@ -16,6 +18,11 @@ def matrices(column: Any, level: int, core: NDArray) -> NDArray:
     left, radix, right = core.shape
     flat = core.transpose(1, 0, 2).reshape(radix, left * right)
     return (column.factors[:, column.slices[level]] @ flat).reshape(-1, left, right)
+
+
+def multiply(a: NDArray, b: NDArray) -> NDArray:
+    """Products of the matrices of two batches; one compiled loop, since BLAS is slow on tiny ones."""
+    return kernels.multiply(np.ascontiguousarray(a), np.ascontiguousarray(b))
 
 
 def start(column: Any, size: int, kind: Any) -> NDArray:
@@ -30,7 +37,7 @@ def prefixes(column: Any, cores: list[NDArray]) -> list[NDArray]:
     """Phase times the product of the levels before each, and of all of them."""
     products = [start(column, cores[0].shape[0], cores[0].dtype)]
     for level, core in enumerate(cores):
-        products.append(products[-1] @ matrices(column, level, core))
+        products.append(multiply(products[-1], matrices(column, level, core)))
     return products
 
 
@@ -40,7 +47,7 @@ def suffixes(column: Any, cores: list[NDArray]) -> list[NDArray]:
     eye = np.eye(size, dtype=cores[-1].dtype)
     products = [np.broadcast_to(eye, (len(column), size, size))]
     for level in range(len(cores) - 1, 0, -1):
-        products.append(matrices(column, level, cores[level]) @ products[-1])
+        products.append(multiply(matrices(column, level, cores[level]), products[-1]))
     return products[::-1]
 
 
@@ -58,13 +65,16 @@ def table_change(column: Any, cores: list[NDArray], direction: list[NDArray]) ->
     before, after = prefixes(column, cores), suffixes(column, cores)
     change = 0.0
     for level, delta in enumerate(direction):
-        change = change + before[level] @ matrices(column, level, delta) @ after[level]
+        moved = multiply(before[level], matrices(column, level, delta))
+        change = change + multiply(moved, after[level])
     return np.asarray(change)
 
 
 def pull_back(column: Any, level: int, before: NDArray, after: NDArray, sums: NDArray) -> NDArray:
     """Σ_u s_q(u)·L[u]ᵀ·sums[u]·R[u]ᵀ, the transpose of what a level does to the table: a core."""
-    inner = before.transpose(0, 2, 1) @ sums @ after.transpose(0, 2, 1)
+    inner = kernels.pull_back(
+        np.ascontiguousarray(before), np.ascontiguousarray(after), np.ascontiguousarray(sums)
+    )
     _, left, right = inner.shape
     flat = column.factors[:, column.slices[level]].T @ inner.reshape(len(inner), -1)
     return flat.reshape(-1, left, right).transpose(1, 0, 2)
@@ -83,3 +93,9 @@ def from_buffer(rows: NDArray, left: int, right: int) -> NDArray:
     if rows.shape[1] == size:
         return rows.reshape(-1, left, right)
     return (rows[:, :size] + 1j * rows[:, size:]).reshape(-1, left, right)
+
+
+def pad(values: NDArray) -> NDArray:
+    """The same matrices with rows as long as the compiled loops want them, zeros at the end."""
+    extra = wide(values.shape[2]) - values.shape[2]
+    return np.pad(values, ((0, 0), (0, 0), (0, extra))) if extra else values

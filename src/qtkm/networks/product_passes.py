@@ -26,14 +26,17 @@ class Tables:
 
     Attributes
     ----------
-    buffer : (total,) array
-    offsets : (n_columns + 1,) int array
+    buffer, turned : (total,) arrays
+        All columns' matrices, and the same transposed; see `qtkm.kernels.products`.
+    offsets, turned_offsets : (n_columns + 1,) int arrays
     bonds : (n_columns + 1,) int array
     closing : (n_outputs, planes, bonds[-1]·bonds[0]) array
     """
 
     buffer: NDArray
+    turned: NDArray
     offsets: NDArray
+    turned_offsets: NDArray
     bonds: NDArray
     closing: NDArray
 
@@ -76,13 +79,13 @@ def environments(tables: Tables, shard: Any, first: int, last: int, run: Run) ->
     """
     left, right = int(tables.bonds[first]), int(tables.bonds[last])
     n_outputs, planes, _ = tables.closing.shape
-    out = np.empty((len(shard), n_outputs, planes * left * right))
+    out = np.empty((len(shard) * n_outputs, planes * left * right))
     weight = shard.scaled[0]
 
     def task(bounds: tuple[int, int]) -> None:
         kernels.environments(
-            *bounds, shard.codes, first, last, tables.offsets, tables.bonds, tables.buffer,
-            tables.closing, weight, out,
+            *bounds, shard.codes, first, last, tables.offsets, tables.turned_offsets,
+            tables.bonds, tables.buffer, tables.turned, tables.closing, weight, out,
         )  # fmt: skip
 
     run(task, shard.blocks())
@@ -111,8 +114,9 @@ class StatisticsPass:
 
         def task(segments: NDArray) -> None:
             kernels.statistics(
-                segments, shard.codes, groups.order, self.column, tables.offsets, tables.bonds,
-                tables.buffer, tables.closing, weight, target, gram, rhs,
+                segments, shard.codes, groups.order, self.column, tables.offsets,
+                tables.turned_offsets, tables.bonds, tables.buffer, tables.turned, tables.closing,
+                weight, target, gram, rhs,
             )  # fmt: skip
 
         run(task, groups.tasks)
@@ -144,8 +148,9 @@ class ApplyPass:
 
         def task(segments: NDArray) -> None:
             kernels.apply(
-                segments, shard.codes, groups.order, self.column, tables.offsets, tables.bonds,
-                tables.buffer, change, tables.closing, weight, target, self.real_part, out,
+                segments, shard.codes, groups.order, self.column, tables.offsets,
+                tables.turned_offsets, tables.bonds, tables.buffer, tables.turned, change,
+                tables.closing, weight, target, self.real_part, out,
             )  # fmt: skip
 
         run(task, groups.tasks)
@@ -158,11 +163,11 @@ class ApplyPass:
 class GradientPass:
     """Σ conj(slope)·environment at the grid values of all columns.
 
-    Environments are made of `tables` before a column and of the buffer `after` behind it.
+    Environments are made of `tables` before a column and of `turned` after it.
     """
 
     tables: Tables
-    after: NDArray
+    turned: NDArray
 
     def __call__(self, shard: Any, slopes: NDArray, run: Run) -> tuple[NDArray, NDArray]:
         tables = self.tables
@@ -171,8 +176,8 @@ class GradientPass:
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
             out, closing = np.zeros(len(tables.buffer)), np.zeros(tables.closing.shape)
             kernels.gradient(
-                *bounds, shard.codes, tables.offsets, tables.bonds, tables.buffer, self.after,
-                tables.closing, slopes, out, closing,
+                *bounds, shard.codes, tables.offsets, tables.turned_offsets, tables.bonds,
+                tables.buffer, self.turned, tables.closing, slopes, out, closing,
             )  # fmt: skip
             return out, closing
 

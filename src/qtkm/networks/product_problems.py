@@ -148,7 +148,8 @@ class ColumnProblem(Problem):
     def advance(self, level: int) -> None:
         """Take a level that has its new core into what stands before the next."""
         if level + 1 < self.n_levels:
-            self.left = self.left @ levels.matrices(self.column, level, self.cores[level])
+            matrices = levels.matrices(self.column, level, self.cores[level])
+            self.left = levels.multiply(self.left, matrices)
 
     def restart(self) -> None:
         """Begin another sweep over the levels."""
@@ -317,7 +318,7 @@ class IterativeProblem(ColumnProblem):
         """Σ ω·conj(g·δT)·g at the grid values, conjugated; without a change, conj Σ ω·y·g."""
         iterate = self.iterate
         rows = None if change is None else levels.to_buffer(change, iterate.is_complex)
-        sums = setting_sum(self.setting, ApplyPass(iterate.tables, self.block, self.is_split, rows))
+        sums = self.setting.sum(ApplyPass(iterate.tables, self.block, self.is_split, rows))
         return levels.from_buffer(
             sums, *map(int, iterate.bonds[self.block : self.block + 2])
         ).conj()
@@ -334,7 +335,8 @@ class IterativeProblem(ColumnProblem):
         goal = self._pull(level, self.sums)
 
         def product(core: NDArray) -> NDArray:
-            change = self.left @ levels.matrices(self.column, level, core) @ self.right[level]
+            moved = levels.multiply(self.left, levels.matrices(self.column, level, core))
+            change = levels.multiply(moved, self.right[level])
             result = self._pull(level, self._apply(change))
             a, q, b = core.shape
             flat = gamma @ core.transpose(0, 2, 1).reshape(a * b, q)
@@ -345,11 +347,6 @@ class IterativeProblem(ColumnProblem):
         )
         value = self.setting.constant - float(np.vdot(core, goal + residual).real)
         return core, value
-
-
-def setting_sum(setting: Any, function: Any) -> NDArray:
-    """Sum over the shards of the setting."""
-    return setting.sum(function)
 
 
 def conjugate_gradients(

@@ -1,0 +1,217 @@
+"""Loops over complex vectors in planes, [Re | Im], written with explicit vector instructions.
+
+The loops of the passes are short (R is 10 to 50) and read many arrays, and a compiler that
+must first prove that these do not overlap spends more time on that than on the arithmetic.
+Here every step loads all it needs before it stores anything, so there is nothing to prove.
+
+    multiply_add = elementwise(lambda out, a, b: {0: out + a * b})
+    multiply_add((out, a, b), (row_of_out, row_of_a, row_of_b), rank)
+
+A loop takes C-contiguous arrays of doubles or singles, for each the position of the first real
+part, and the number of entries; the imaginary parts begin `rank` numbers later.  Arithmetic
+is in double precision.
+
+`row_times_matrix` multiplies a row by a small matrix, with the sums in registers.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 4
+_FLAGS = ("contract", "reassoc", "nsz", "arcp")
+_DOUBLE = ir.DoubleType()
+
+
+class Complex:
+    """A complex number, or several, while code is generated."""
+
+    def __init__(self, builder: Any, real: Any, imaginary: Any):
+        self.builder, self.real, self.imaginary = builder, real, imaginary
+
+    def __add__(self, other: "Complex") -> "Complex":
+        add = self._operation("fadd")
+        return Complex(
+            self.builder, add(self.real, other.real), add(self.imaginary, other.imaginary)
+        )
+
+    def __mul__(self, other: "Complex") -> "Complex":
+        multiply, add, subtract = map(self._operation, ("fmul", "fadd", "fsub"))
+        a, b, c, d = self.real, self.imaginary, other.real, other.imaginary
+        return Complex(
+            self.builder,
+            subtract(multiply(a, c), multiply(b, d)),
+            add(multiply(a, d), multiply(b, c)),
+        )
+
+    def _operation(self, name: str) -> Callable[[Any, Any], Any]:
+        method = getattr(self.builder, name)
+        return lambda a, b: method(a, b, flags=_FLAGS)
+
+
+def _load(builder: Any, base: Any, position: Any, lanes: int) -> Any:
+    kind = base.type.pointee
+    place = builder.gep(base, [position])
+    if lanes > 1:
+        place = builder.bitcast(place, ir.VectorType(kind, lanes).as_pointer())
+    value = builder.load(place, align=4 if kind == ir.FloatType() else 8)
+    if kind == _DOUBLE:
+        return value
+    return builder.fpext(value, ir.VectorType(_DOUBLE, lanes) if lanes > 1 else _DOUBLE)
+
+
+def _store(builder: Any, value: Any, base: Any, position: Any, lanes: int) -> None:
+    kind = base.type.pointee
+    place = builder.gep(base, [position])
+    if kind != _DOUBLE:
+        value = builder.fptrunc(value, ir.VectorType(kind, lanes) if lanes > 1 else kind)
+    if lanes > 1:
+        place = builder.bitcast(place, ir.VectorType(kind, lanes).as_pointer())
+    builder.store(value, place, align=4 if kind == ir.FloatType() else 8)
+
+
+def elementwise(body: Callable[..., dict[int, Complex]]) -> Any:
+    """Make a loop: `body` takes one Complex an array and returns what to store in which."""
+    n_arrays = len(inspect.signature(body).parameters)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args[0]
+        arrays, offsets, rank = arguments
+        bases = [
+            context.make_array(kinds[i])(context, builder, builder.extract_value(arrays, i)).data
+            for i in range(n_arrays)
+        ]
+        starts = [builder.extract_value(offsets, i) for i in range(n_arrays)]
+
+        def step(place: Any, lanes: int) -> None:
+            numbers = []
+            for base, start in zip(bases, starts, strict=True):
+                first = builder.add(start, place)
+                second = builder.add(first, rank)
+                parts = (_load(builder, base, at, lanes) for at in (first, second))
+                numbers.append(Complex(builder, *parts))
+            for i, number in body(*numbers).items():
+                first = builder.add(starts[i], place)
+                _store(builder, number.real, bases[i], first, lanes)
+                _store(builder, number.imaginary, bases[i], builder.add(first, rank), lanes)
+
+        whole = ir.Constant(rank.type, -LANES)
+        cut = builder.and_(rank, whole)
+        zero, one = ir.Constant(rank.type, 0), ir.Constant(rank.type, 1)
+        lanes = ir.Constant(rank.type, LANES)
+        with cgutils.for_range_slice(builder, zero, cut, lanes) as (place, _):
+            step(place, LANES)
+        with cgutils.for_range_slice(builder, cut, rank, one) as (place, _):
+            step(place, 1)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def loop(typing_context, arrays, offsets, rank):  # type: ignore[no-untyped-def]
+        return types.void(arrays, types.UniTuple(types.uint64, n_arrays), types.uint64), generate
+
+    return loop
+
+
+@intrinsic
+def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns):  # type: ignore[no-untyped-def]
+    """out[j] = Σ_i row[i]·matrix[i, j] over complex planes.
+
+    Parameters
+    ----------
+    arrays : (out, row, matrix)
+    offsets : (uint64, uint64, uint64)
+        Where the real parts begin.
+    distances : (uint64, uint64, uint64)
+        From the real parts to the imaginary parts.
+    n_rows, n_columns : uint64
+        Shape of the matrix; the number of columns is a multiple of `LANES`.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args[0]
+        bases = [
+            context.make_array(kinds[i])(
+                context, builder, builder.extract_value(arguments[0], i)
+            ).data
+            for i in range(3)
+        ]
+        starts = [builder.extract_value(arguments[1], i) for i in range(3)]
+        far = [builder.extract_value(arguments[2], i) for i in range(3)]
+        rows, columns = arguments[3], arguments[4]
+        vector = ir.VectorType(_DOUBLE, LANES)
+        sums = [cgutils.alloca_once(builder, vector) for _ in range(2)]
+        zero, one = ir.Constant(rows.type, 0), ir.Constant(rows.type, 1)
+        lanes = ir.Constant(rows.type, LANES)
+
+        def load(i: int, place: Any, width: int) -> Complex:
+            at = builder.add(starts[i], place)
+            parts = [_load(builder, bases[i], p, width) for p in (at, builder.add(at, far[i]))]
+            if width == 1:
+                parts = [_broadcast(builder, part, vector) for part in parts]
+            return Complex(builder, *parts)
+
+        with cgutils.for_range_slice(builder, zero, columns, lanes) as (j, _):
+            for part in sums:
+                builder.store(ir.Constant(vector, None), part)
+            with cgutils.for_range_slice(builder, zero, rows, one) as (i, _):
+                entry = load(2, builder.add(builder.mul(i, columns), j), LANES)
+                total = Complex(builder, *(builder.load(part) for part in sums))
+                total = total + load(1, i, 1) * entry
+                builder.store(total.real, sums[0])
+                builder.store(total.imaginary, sums[1])
+            at = builder.add(starts[0], j)
+            _store(builder, builder.load(sums[0]), bases[0], at, LANES)
+            _store(builder, builder.load(sums[1]), bases[0], builder.add(at, far[0]), LANES)
+        return context.get_dummy_value()
+
+    three = types.UniTuple(types.uint64, 3)
+    return types.void(arrays, three, three, types.uint64, types.uint64), generate
+
+
+@intrinsic
+def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, count):  # type: ignore[no-untyped-def]
+    """out[j] += (real + i·imaginary)·row[j] over complex planes.
+
+    Parameters as in `row_times_matrix`; `count` is a multiple of `LANES`.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args[0]
+        bases = [
+            context.make_array(kinds[i])(
+                context, builder, builder.extract_value(arguments[0], i)
+            ).data
+            for i in range(2)
+        ]
+        starts = [builder.extract_value(arguments[1], i) for i in range(2)]
+        far = [builder.extract_value(arguments[2], i) for i in range(2)]
+        vector = ir.VectorType(_DOUBLE, LANES)
+        scale = Complex(builder, *(_broadcast(builder, a, vector) for a in arguments[3:5]))
+        count = arguments[5]
+        zero, lanes = ir.Constant(count.type, 0), ir.Constant(count.type, LANES)
+        with cgutils.for_range_slice(builder, zero, count, lanes) as (j, _):
+            places, numbers = [], []
+            for base, start, distance in zip(bases, starts, far, strict=True):
+                at = builder.add(start, j)
+                places.append((at, builder.add(at, distance)))
+                parts = (_load(builder, base, place, LANES) for place in places[-1])
+                numbers.append(Complex(builder, *parts))
+            total = numbers[0] + scale * numbers[1]
+            _store(builder, total.real, bases[0], places[0][0], LANES)
+            _store(builder, total.imaginary, bases[0], places[0][1], LANES)
+        return context.get_dummy_value()
+
+    two = types.UniTuple(types.uint64, 2)
+    return types.void(arrays, two, two, types.float64, types.float64, types.uint64), generate
+
+
+def _broadcast(builder: Any, value: Any, vector: Any) -> Any:
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
+    same = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(first, undefined, same)

@@ -1,0 +1,281 @@
+"""Design rows: the environments that they are made of, and the sums that are made of them.
+
+Fix all weights of a network but one block.  The response of row n is then linear in the block,
+f_n = Σ_j z_nj w_j, and for any network the design row z_n is a Kronecker product of a few short
+vectors: the features of the block's sites, and environments, what the rest contributes.
+
+    z_n = a_n ⊗ b_n ⊗ c_n        given as parts [(n, |a|), (n, |b|), (n, |c|)] arrays
+
+The last part runs fastest.  Rows are taken in blocks, so no array of all rows times all entries
+of the block is made.
+
+Environments come from a *tree* that contracts arrays two at a time, in an order planned once:
+up the tree go products, to the response at the root; down the tree go derivatives, to the
+environments at the leaves, all of them at the price of about two more contractions.
+
+          f
+        ┌─┴─┐        [A], [B], [C]  arrays with any number of indices, and maybe the rows'
+      ┌─┴─┐[C]
+     [A] [B]
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import opt_einsum
+from numpy.typing import NDArray
+
+Parts = Sequence[NDArray]
+Term = tuple[int, ...]
+
+#: the index of the rows in a contraction; other indices are whole numbers >= 0
+ROWS = -1
+#: rows that a contraction is planned for
+PLANNED_ROWS = 256
+#: entries of the largest array that a block of rows makes, about what a second-level cache holds
+BLOCK_ENTRIES = 1 << 18
+#: rows that a block has at least, so that sums are not dominated by reading and writing them
+BLOCK_ROWS = 256
+#: entries of the largest array of a contraction, for one row where rows are part of it
+LARGEST_ARRAY = 1 << 27
+#: how much a greedy order cares for the arrays that go, against the one that comes
+GREEDY_WEIGHTS = (0.25, 0.5, 1.0, 2.0)
+
+
+def width(parts: Parts) -> int:
+    """Length of a design row."""
+    return math.prod(part.shape[1] for part in parts)
+
+
+def rows(parts: Parts) -> NDArray:
+    """Design rows written out, (n, width)."""
+    product = parts[0]
+    for part in parts[1:]:
+        product = (product[:, :, None] * part[:, None, :]).reshape(len(part), -1)
+    return product
+
+
+def apply(parts: Parts, weights: NDArray) -> NDArray:
+    """Responses Z·w of weights (width,) or (width, k): an array (n,) or (n, k)."""
+    shape = (len(parts[0]), *weights.shape[1:])
+    out = np.empty(shape, dtype=np.result_type(weights, *parts))
+    for block in _blocks(parts, weights.size // parts[0].shape[1]):
+        some = [part[block] for part in parts]
+        value = some[0] @ weights.reshape(some[0].shape[1], -1)
+        for part in some[1:]:
+            value = (part[:, None, :] @ value.reshape(*part.shape, -1))[:, 0]
+        out[block] = value.reshape(-1, *shape[1:])
+    return out
+
+
+def adjoint(parts: Parts, values: NDArray) -> NDArray:
+    """Adjoint Zᴴ·v of values (n,) or (n, k): an array (width,) or (width, k), summed in double."""
+    columns = values.reshape(len(values), -1)
+    kind = np.result_type(np.float64, values, *parts)
+    out = np.zeros((width(parts), columns.shape[1]), dtype=kind)
+    for block in _blocks(parts, out.size // parts[0].shape[1]):
+        last = rows([*(part[block].conj() for part in parts[1:]), columns[block]])
+        out += (parts[0][block].conj().T @ last).reshape(out.shape)
+    return out.reshape(-1, *values.shape[1:])
+
+
+def gram(
+    parts: Parts, root_weight: NDArray, target: NDArray, both: bool
+) -> tuple[NDArray, NDArray | None, NDArray]:
+    """Sums over the rows that a least-squares problem needs, in double precision.
+
+    Parameters
+    ----------
+    parts : list of (n, m) arrays
+    root_weight : (n,) array
+        Square roots of the rows' weights; empty for weights of 1.
+    target : (n, n_outputs) array
+        Targets times the square roots of the weights.
+    both : bool
+        Whether Σ zzᵀ is asked for as well.
+
+    Returns
+    -------
+    hermitian : (width, width) array
+        Σ z̄zᵀ.
+    symmetric : (width, width) array or None
+        Σ zzᵀ, or None where it is not asked for.
+    products : (n_outputs, width) array
+        Σ z·y for every output.
+
+    Notes
+    -----
+    With z = a + ib the real matrix [a|b]ᵀ[a|b], a symmetric product at half the price, holds
+    the real and imaginary parts of both matrices.
+    """
+    size, is_complex = width(parts), any(np.iscomplexobj(part) for part in parts)
+    total = np.zeros(((2 if is_complex else 1) * size,) * 2)
+    products = np.zeros((target.shape[1], len(total)))
+    for block in _blocks(parts, len(total)):
+        design = rows([part[block] for part in parts])
+        if len(root_weight):
+            design = design * root_weight[block, None].astype(design.real.dtype)
+        planes = np.hstack([design.real, design.imag]) if is_complex else design
+        total += planes.T @ planes
+        products += target[block].T.astype(planes.dtype) @ planes
+    if not is_complex:
+        return total, total.copy() if both else None, products
+    aa, ab, bb = total[:size, :size], total[:size, size:], total[size:, size:]
+    hermitian = (aa + bb) + 1j * (ab - ab.T)
+    symmetric = (aa - bb) + 1j * (ab + ab.T) if both else None
+    return hermitian, symmetric, products[:, :size] + 1j * products[:, size:]
+
+
+def _blocks(parts: Parts, entries: int) -> Iterator[slice]:
+    """Ranges of rows that make arrays of bounded size, when a row makes so many entries."""
+    n_rows, step = len(parts[0]), max(BLOCK_ROWS, BLOCK_ENTRIES // max(1, entries))
+    return (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+
+
+class Tree:
+    """Arrays joined two at a time, and the derivatives of what comes out.
+
+    Parameters
+    ----------
+    terms : sequence of tuple of int
+        Indices of the axes of every array (a leaf).
+    output : set of int
+        Indices that are kept; all others are summed over.
+    sizes : dict
+        Size of every index.
+    """
+
+    def __init__(self, terms: Sequence[Term], output: set[int], sizes: dict[int, int]):
+        self.batch = (ROWS,) if ROWS in output else ()
+        self.n_leaves = len(terms)
+        self.steps = _plan(terms, output, sizes)
+        self.terms, self.parents = list(terms), [-1] * (len(terms) + len(self.steps))
+        for node, a, b, joined in _walk(self.steps, [set(term) for term in terms], output):
+            self.terms.append(tuple(sorted(joined)))
+            self.parents[a] = self.parents[b] = node
+        self.entries = [math.prod(sizes[i] for i in t if i != ROWS) for t in self.terms]
+        if max(self.entries) > LARGEST_ARRAY:
+            raise ValueError(
+                f"Contracting this network takes an array of {max(self.entries):,} entries, more "
+                f"than {LARGEST_ARRAY:,}. Lower the sizes of its edges, or use a network with "
+                "fewer loops, such as a tensor train or a hierarchical Tucker network."
+            )
+
+    def lineage(self, leaves: Iterable[int]) -> set[int]:
+        """Nodes from some leaves up to the root."""
+        found: set[int] = set()
+        for node in leaves:
+            while node >= 0 and node not in found:
+                found.add(node)
+                node = self.parents[node]
+        return found
+
+    def up(self, leaves: Sequence[NDArray | None], skip: Collection[int] = ()) -> list[Any]:
+        """Values of all nodes but those to be skipped; the last one is the root's."""
+        values: list[Any] = list(leaves)
+        for node, (a, b) in enumerate(self.steps, start=self.n_leaves):
+            terms = self.terms[a], self.terms[b], self.terms[node]
+            values.append(None if node in skip else join(*terms, values[a], values[b]))
+        return values
+
+    def down(
+        self, values: Sequence[Any], seed: NDArray, leaves: Iterable[int], free: Term = ()
+    ) -> dict[int, NDArray]:
+        """Derivatives of the root, times a seed, with respect to some leaves.
+
+        An index that is `free` is not met by the seed: it stays an axis of the derivative with
+        respect to all nodes that do not have it, the first one after the rows'.
+        """
+        wanted = self.lineage(leaves)
+        found = {len(self.terms) - 1: seed}
+        for node in reversed(range(self.n_leaves, len(self.terms))):
+            a, b = self.steps[node - self.n_leaves]
+            for child, other in ((a, b), (b, a)):
+                if child in wanted:
+                    terms = self._dual(node, free), self.terms[other], self._dual(child, free)
+                    found[child] = join(*terms, found[node], values[other])
+            found.pop(node, None)
+        return found
+
+    def tangent(self, values: Sequence[Any], changes: Sequence[NDArray]) -> NDArray:
+        """Change of the root, to first order, from changes of all leaves."""
+        moved: list[Any] = list(changes)
+        for node, (a, b) in enumerate(self.steps, start=self.n_leaves):
+            terms = self.terms[a], self.terms[b], self.terms[node]
+            moved.append(join(*terms, moved[a], values[b]) + join(*terms, values[a], moved[b]))
+        return moved[-1]
+
+    def _dual(self, node: int, free: Term) -> Term:
+        """Indices of the derivative with respect to a node."""
+        term = self.terms[node]
+        extra = (i for i in free if i not in term)
+        return (*self.batch, *extra, *(i for i in term if i != ROWS and i not in free))
+
+
+def _walk(steps: Any, sets: Sequence[Any], output: Any) -> Iterator[tuple[int, int, int, Any]]:
+    """Nodes of a tree: number, children and the set of indices that are left."""
+    alive = dict(enumerate(sets))
+    for node, (a, b) in enumerate(steps, start=len(sets)):
+        joined = alive.pop(a) | alive.pop(b)
+        alive[node] = joined & output.union(*alive.values())
+        yield node, a, b, alive[node]
+
+
+def _plan(terms: Sequence[Term], output: set[int], sizes: dict[int, int]) -> list[tuple[int, int]]:
+    """Pairs of nodes to join: the cheapest of a few orders."""
+    if len(terms) == 1:
+        return []
+    name = {i: opt_einsum.get_symbol(n) for n, i in enumerate(sizes)}
+    inputs = [frozenset(name[i] for i in term) for term in terms]
+    kept, size = frozenset(name[i] for i in output), {name[i]: s for i, s in sizes.items()}
+    one_row = size | {name[i]: 1 for i in sizes if i == ROWS}  # many rows may lead it astray
+    orders = [
+        opt_einsum.paths.greedy(inputs, kept, seen, cost_fn=_greedy(weight))
+        for seen in (size, one_row)
+        for weight in GREEDY_WEIGHTS
+    ]
+    if len(terms) <= 12:  # beyond that, what it would try takes too long or is greedy
+        orders.append(opt_einsum.paths.auto(inputs, kept, size))
+
+    def cost(steps: Any) -> int:
+        sets, multiplications = list(inputs), 0
+        for _, a, b, joined in _walk(steps, inputs, kept):
+            sets.append(joined)
+            multiplications += math.prod(size[i] for i in sets[a] | sets[b])
+        return multiplications
+
+    return min((opt_einsum.paths.linear_to_ssa(order) for order in orders), key=cost)
+
+
+def _greedy(weight: float) -> Callable[..., float]:
+    return lambda size12, size1, size2, *_: size12 - weight * (size1 + size2)
+
+
+def join(a: Term, b: Term, output: Term, first: NDArray, second: NDArray) -> NDArray:
+    """Contraction of two arrays: a product of matrices for every value of shared indices."""
+    axes_a, axes_b, axes, (shared, left, summed) = _pair(a, b, output)
+    first, second = first.transpose(axes_a), second.transpose(axes_b)
+    batch, over = first.shape[:shared], first.shape[shared : shared + left]
+    inner, under = second.shape[shared : shared + summed], second.shape[shared + summed :]
+    one = first.reshape(*batch, math.prod(over), math.prod(inner))
+    two = second.reshape(*batch, math.prod(inner), math.prod(under))
+    product = one @ two if summed else one * two
+    return product.reshape((*batch, *over, *under)).transpose(axes)
+
+
+@lru_cache(maxsize=8192)
+def _pair(a: Term, b: Term, output: Term) -> tuple[Term, Term, Term, tuple[int, int, int]]:
+    """Orders of axes that make a product of matrices, and how many are of which kind."""
+    shared = [i for i in output if i in a and i in b]
+    summed = [i for i in a if i in b and i not in output]
+    left, right = [i for i in a if i not in b], [i for i in b if i not in a]
+    made = shared + left + right
+    return (
+        tuple(a.index(i) for i in shared + left + summed),
+        tuple(b.index(i) for i in shared + summed + right),
+        tuple(made.index(i) for i in output),
+        (len(shared), len(left), len(summed)),
+    )

@@ -1,0 +1,299 @@
+"""Cores of a graph in place: contractions with the rows, norms, gradients.
+
+A contraction follows a tree (see `qtkm.networks.design`) that is planned once a structure.  For
+the rows its leaves are the vertices, each contracted with the features of its legs; for the norm
+they are the cores and their conjugates.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .design import PLANNED_ROWS, ROWS, Term, Tree, adjoint, join
+from .graph_problem import GradientPass, TangentPass, VertexProblem, fill
+from .network import Cores, Run
+from .structure import Structure
+
+#: what the leg of the outputs is called
+OUTPUTS = "outputs"
+#: from the leg of a site to its features at some rows, (n, Q)
+Factors = dict[int, NDArray]
+
+
+class Rows:
+    """Cores, structure and columns: all that a pass over rows carries.
+
+    Parameters
+    ----------
+    structure : Structure
+    cores : list of array
+    columns : sequence
+        Columns with `factors`, `phase`, `slices`, `radices` and `is_categorical`.
+    dtype : dtype
+        Precision, float32 or float64.
+    """
+
+    def __init__(
+        self, structure: Structure, cores: Sequence[NDArray], columns: Sequence[Any], dtype: Any
+    ):
+        self.structure, self.columns, self.dtype = structure, columns, np.dtype(dtype)
+        self.is_complex = np.iscomplexobj(cores[0])
+        self.cores = [self.cast(core) for core in cores]
+        outputs = outputs_of(structure)
+        self.outputs: int | None = outputs[0] if outputs else None
+        self.n_outputs = 1 if self.outputs is None else structure.edges[self.outputs].size
+
+    def cast(self, array: NDArray) -> NDArray:
+        """Array in the precision of the contractions."""
+        kind = np.result_type(self.dtype, np.complex64) if np.iscomplexobj(array) else self.dtype
+        return array.astype(kind, copy=False)
+
+    @property
+    def entries(self) -> int:
+        """Numbers that the contraction of a row makes."""
+        made = row_tree(self.structure).entries
+        return sum(made) + sum(sum(column.radices) for column in self.columns)
+
+    def tables(self) -> list[NDArray | None]:
+        """Factor entries at the columns' grid values, phase included; None for categories."""
+        return [None if c.is_categorical else self.cast(with_phase(c.factors, c.phase, c.slices))
+                for c in self.columns]  # fmt: skip
+
+    def factors(self, tables: Sequence[NDArray | None], codes: NDArray) -> Factors:
+        """Features of all sites at coded rows."""
+        found = {}
+        for d, (column, table) in enumerate(zip(self.columns, tables, strict=True)):
+            if table is None:
+                one_hot = codes[:, d, None] == np.arange(column.radices[0])
+                found[self.structure.legs[d, 0]] = one_hot.astype(self.dtype)
+                continue
+            rows = table[codes[:, d]]
+            for k, part in enumerate(column.slices):
+                found[self.structure.legs[d, k]] = rows[:, part]
+        return found
+
+    # -- contractions of a block of rows ------------------------------------------------------
+
+    def responses(self, factors: Factors) -> NDArray:
+        """Responses (n, n_outputs)."""
+        root = row_tree(self.structure).up(self._leaves(self.cores, factors))[-1]
+        return root.reshape(len(root), -1)
+
+    def tangents(self, factors: Factors, direction: Sequence[NDArray]) -> NDArray:
+        """Change of the responses in a direction, (n, n_outputs)."""
+        tree = row_tree(self.structure)
+        values = tree.up(self._leaves(self.cores, factors))
+        changes = self._leaves([self.cast(change) for change in direction], factors)
+        moved = tree.tangent(values, changes)
+        return moved.reshape(len(moved), -1)
+
+    def design(self, factors: Factors, block: int) -> tuple[list[tuple[int, NDArray]], NDArray]:
+        """Parts of a vertex's design rows: features of its legs, and its environment.
+
+        The environment is an array (n, bonds), or (n, n_outputs, bonds) where the outputs have
+        a leg at another vertex.
+        """
+        tree = row_tree(self.structure)
+        leaves = self._leaves(self.cores, factors, but=block)
+        values = tree.up(leaves, skip=tree.lineage([block]))
+        seed = np.ones(len(next(iter(factors.values()))), dtype=self.dtype)
+        free = outputs_of(self.structure)
+        environment = tree.down(values, seed, [block], free)[block]
+        legs = [(leg, factors[leg]) for leg in legs_of(self.structure, block)]
+        is_open = self.outputs not in (None, *self.structure.edges_of[block])
+        return legs, environment.reshape(len(seed), *([self.n_outputs] if is_open else []), -1)
+
+    def gradients(self, factors: Factors, slopes: NDArray) -> list[NDArray]:
+        """Σ z̄·slope over the rows for every vertex, in the shapes of the cores."""
+        tree, one = row_tree(self.structure), np.ones(len(slopes), dtype=self.dtype)
+        values = tree.up(self._leaves(self.cores, factors))
+        seed = self.cast(slopes.conj() if self.outputs is not None else slopes[:, 0].conj())
+        found = tree.down(values, seed, range(len(self.cores)))
+        gradients = []
+        for v, core in enumerate(self.cores):
+            parts = [factors[leg] for leg in legs_of(self.structure, v)]
+            parts.append(found[v].reshape(len(one), -1))
+            gradients.append(adjoint(parts, one).reshape(core.shape))
+        return gradients
+
+    def _leaves(
+        self, cores: Sequence[NDArray], factors: Factors, but: int | None = None
+    ) -> list[Any]:
+        """Cores contracted with the features of their legs."""
+        return [None if v == but else self._absorb(v, core, factors)
+                for v, core in enumerate(cores)]  # fmt: skip
+
+    def _absorb(self, vertex: int, core: NDArray, factors: Factors) -> NDArray:
+        term = self.structure.edges_of[vertex]
+        for leg in legs_of(self.structure, vertex):
+            rest = (ROWS, *(i for i in term if i not in (leg, ROWS)))
+            core, term = join((ROWS, leg), term, rest, factors[leg], core), rest
+        return core
+
+
+class Iterate:
+    """Cores of a graph, see `qtkm.networks.network.Iterate`; a block is a vertex.
+
+    Parameters
+    ----------
+    structure : Structure
+    columns : sequence of Column
+    cores : list of array
+    dtype : dtype
+        Precision of the contractions with rows, float32 or float64.
+    run : callable
+        run(function, tasks), see `qtkm.engines`.
+    """
+
+    def __init__(
+        self, structure: Structure, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run
+    ):
+        self.structure, self.columns, self.dtype, self.run = structure, columns, dtype, run
+        self.cores: Cores = list(cores)
+        self.is_complex = np.iscomplexobj(cores[0])
+        self.n_blocks = len(cores)
+        self.token = object()
+
+    @property
+    def rows(self) -> Rows:
+        """The cores as passes over rows see them."""
+        return Rows(self.structure, self.cores, self.columns, self.dtype)
+
+    def snapshot(self) -> Cores:
+        return list(self.cores)
+
+    def restore(self, cores: Cores) -> None:
+        self.cores, self.token = list(cores), object()
+
+    def place(self, block: int, core: NDArray) -> None:
+        """Put in the core of a vertex; the norm of all cores is shared out evenly."""
+        cores = list(self.cores)
+        cores[block] = np.ascontiguousarray(core)
+        self.restore(balanced(cores))
+
+    # -- the norm -----------------------------------------------------------------------------
+
+    def squared_norm(self) -> float:
+        bras = [core.conj() for core in self.cores]
+        return float(norm_tree(self.structure).up([*self.cores, *bras])[-1].real)
+
+    def norm_gradient(self) -> Cores:
+        tree, n = norm_tree(self.structure), self.n_blocks
+        values = tree.up([*self.cores, *(core.conj() for core in self.cores)])
+        found = tree.down(values, np.ones(()), range(n, 2 * n))
+        return [2 * found[n + v] for v in range(n)]
+
+    def norm_product(self, direction: Cores) -> Cores:
+        tree, n = norm_tree(self.structure), self.n_blocks
+        bras = [core.conj() for core in self.cores]
+        result = []
+        for v, change in enumerate(direction):
+            kets = [*self.cores[:v], change, *self.cores[v + 1 :]]
+            values = tree.up([*kets, *bras], skip=tree.lineage([n + v]))
+            result.append(2 * tree.down(values, np.ones(()), [n + v])[n + v])
+        return result
+
+    def outer_gram(self, block: int) -> NDArray:
+        """Γ over the bonds of a vertex: ‖w‖² = Σ coreᴴ·Γ·core over the values of its legs."""
+        tree = outside_tree(self.structure, block)
+        if tree is None:
+            return np.ones((1, 1), dtype=self.cores[0].dtype)
+        others = [core for v, core in enumerate(self.cores) if v != block]
+        gram = tree.up([*others, *(core.conj() for core in others)])[-1]
+        size = math.isqrt(gram.size)
+        return np.ascontiguousarray(gram.reshape(size, size).T)
+
+    # -- rows ---------------------------------------------------------------------------------
+
+    def paths(self, setting: Any) -> list[str]:
+        return ["rows"] * self.n_blocks
+
+    def problem(self, block: int, setting: Any, path: str = "rows") -> VertexProblem:
+        return VertexProblem(self, block, setting)
+
+    def responses(self, shard: Any) -> NDArray:
+        rows = self.rows
+        return fill(rows, shard, self.run, rows.responses)
+
+    def gradient_pass(self) -> GradientPass:
+        return GradientPass(self.rows)
+
+    def gradient(self, sums: Any) -> Cores:
+        return list(sums)
+
+    def tangent(self, direction: Cores) -> TangentPass:
+        return TangentPass(self.rows, list(direction))
+
+
+def balanced(cores: Cores) -> Cores:
+    """Cores of the same network, all of one norm, so that no product of some runs away."""
+    norms = np.array([np.linalg.norm(core) for core in cores])
+    if not norms.all() or not np.isfinite(norms).all():
+        return cores
+    mean = np.exp(np.log(norms).mean())
+    return [core * (mean / norm) for core, norm in zip(cores, norms, strict=True)]
+
+
+def with_phase(factors: NDArray, phase: NDArray | None, slices: Sequence[slice]) -> NDArray:
+    """Factor entries of a column, its phase multiplied into those of the first level."""
+    if phase is None or not len(phase):
+        return factors
+    factors = factors.copy()
+    factors[:, slices[0]] *= phase[:, None]
+    return factors
+
+
+@lru_cache(maxsize=64)
+def row_tree(structure: Structure) -> Tree:
+    """Tree of the responses: vertices contracted with the features of their legs."""
+    outputs = outputs_of(structure)
+    terms = []
+    for v, edges in enumerate(structure.edges_of):
+        legs = legs_of(structure, v)
+        terms.append((*((ROWS,) if legs else ()), *(e for e in edges if e not in legs)))
+    return Tree(terms, {ROWS, *outputs}, {ROWS: PLANNED_ROWS, **_sizes(structure)})
+
+
+@lru_cache(maxsize=64)
+def norm_tree(structure: Structure) -> Tree:
+    """Tree of ‖w‖²: all cores, then all their conjugates, joined at the legs."""
+    return Tree([*structure.edges_of, *_conjugate(structure)], set(), _sizes(structure))
+
+
+@lru_cache(maxsize=1024)
+def outside_tree(structure: Structure, vertex: int) -> Tree | None:
+    """Tree of Γ, the norm without a vertex and its conjugate; None for a lonely vertex."""
+    kets, bras, shift = list(structure.edges_of), _conjugate(structure), len(structure.edges)
+    bonds = [e for e in kets.pop(vertex) if structure.edges[e].site is None]
+    del bras[vertex]
+    output = {*bonds, *(e + shift for e in bonds)}
+    return Tree([*kets, *bras], output, _sizes(structure)) if kets else None
+
+
+def outputs_of(structure: Structure) -> Term:
+    """The leg of the outputs, if there is one: the last edge."""
+    last = structure.edges[-1]
+    is_outputs = last.name == OUTPUTS and last.site is not None
+    return (len(structure.edges) - 1,) if is_outputs else ()
+
+
+def legs_of(structure: Structure, vertex: int) -> Term:
+    """Legs of a vertex that meet features."""
+    others = outputs_of(structure)
+    return tuple(e for e in structure.edges_of[vertex]
+                 if structure.edges[e].site is not None and e not in others)  # fmt: skip
+
+
+def _conjugate(structure: Structure) -> list[Term]:
+    """Indices of the conjugate cores: the legs are shared, the other edges are doubled."""
+    shift = len(structure.edges)
+    return [tuple(e + shift * (structure.edges[e].site is None) for e in edges)
+            for edges in structure.edges_of]  # fmt: skip
+
+
+def _sizes(structure: Structure) -> dict[int, int]:
+    return dict(enumerate([edge.size for edge in structure.edges] * 2))

@@ -1,0 +1,472 @@
+"""A graph against the dense contraction of its cores."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from qtkm.data import Shard
+from qtkm.engines import Threads
+from qtkm.networks import flatten, graph_problem
+from qtkm.networks import graph as graph_module
+from qtkm.networks.graph import Graph
+from qtkm.networks.graph_builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
+from tests import dense
+from tests.problems import make_cores, make_map, make_objective
+
+#: all have the radices (2, 2), (3,), (2,)
+COLUMNS = {
+    "fourier": [("fourier", 4, 2), ("fourier", 3, 2), ("fourier", 2, None)],
+    "power": [("power", 4, 2), ("power", 3, 2), ("power", 2, None)],
+    "mixed": [("fourier", 4, 2), ("categorical", 3), ("power", 2, None)],
+    "categories": [("power", 4, 2), ("categorical", 3), ("categorical", 2)],
+}
+LEGS = {"a": [(0, 0)], "b": [(0, 1)], "c": [(1, 0)], "d": [(2, 0)]}
+
+GRAPHS = {
+    "one vertex": Graph({"a": [(0, 0), (0, 1), (1, 0), (2, 0)]}, []),
+    "cpd": Graph(LEGS, [("rank", "abcd", 3)]),
+    "train": Graph(LEGS, [("ab", "ab", 2), ("bc", "bc", 3), ("cd", "cd", 2)]),
+    "ring": Graph(LEGS, [("ab", "ab", 2), ("bc", "bc", 3), ("cd", "cd", 3), ("da", "da", 2)]),
+    "legless core": Graph(
+        {**LEGS, "e": []}, [("ae", "ae", 2), ("be", "be", 2), ("ce", "ce", 3), ("de", "de", 2)]
+    ),
+    "outputs at a legless core": Graph(
+        {"e": ["outputs"], **LEGS}, [("ae", "ae", 2), ("be", "be", 2), ("cd", "cd", 2),
+                                     ("de", "de", 2)]
+    ),
+    "two legs": Graph(
+        {"a": [(0, 0), (2, 0)], "c": [(1, 0), (0, 1)]}, [("ac", "ac", 4)]
+    ),
+    "two bonds between a pair": Graph(
+        {"a": [(0, 0), (2, 0)], "c": [(1, 0), (0, 1)]}, [("one", "ac", 2), ("two", "ca", 2)]
+    ),
+    "bonds and a hyperedge": Graph(
+        LEGS, [("ab", "ab", 2), ("shared", "abcd", 2), ("cd", "cd", 2), ("bc", "bc", 2)]
+    ),
+    "tucker": Tucker(2),
+    "block term": BlockTerm(2, n_terms=2),
+    "hierarchical tucker": HierarchicalTucker(3),
+    "grid": Grid2D(2),
+    "mera": MERA(2),
+}  # fmt: skip
+
+each_graph = pytest.mark.parametrize("network", GRAPHS.values(), ids=GRAPHS)
+each_model = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
+real_and_complex = pytest.mark.parametrize("columns", [COLUMNS["power"], COLUMNS["mixed"]])
+each_output = pytest.mark.parametrize("n_outputs", [1, 3])
+some_graphs = pytest.mark.parametrize(
+    "network", [GRAPHS[name] for name in ("cpd", "ring", "outputs at a legless core", "two legs")]
+)
+
+
+def make(network, columns, **parameters):
+    objective = make_objective([make_map(*column) for column in columns], **parameters)
+    objective.network = network
+    cores = make_cores(objective)
+    return objective, cores, objective.at(cores)
+
+
+def radices_of(objective):
+    return [column.radices for column in objective.columns]
+
+
+def tensor(objective, cores):
+    """The weight tensor (ΠM, n_outputs) by one sum over all indices."""
+    radices = radices_of(objective)
+    structure = objective.network.structure(radices, objective.n_outputs)
+    operands = [x for pair in zip(cores, structure.edges_of, strict=True) for x in pair]
+    sites = [(d, k) for d, column in enumerate(radices) for k in reversed(range(len(column)))]
+    if objective.n_outputs > 1:
+        sites.append((len(radices), 0))
+    result = np.einsum(*operands, [structure.legs[site] for site in sites])
+    return result.reshape(-1, objective.n_outputs)
+
+
+def random_like(cores, seed=5):
+    rng = np.random.default_rng(seed)
+    kind = np.iscomplexobj(cores[0])
+    return [rng.normal(size=c.shape) + (1j * rng.normal(size=c.shape) if kind else 0)
+            for c in cores]  # fmt: skip
+
+
+def moved(cores, direction, step):
+    return [core + step * change for core, change in zip(cores, direction, strict=True)]
+
+
+def inner(a, b):
+    return sum(np.vdot(x, y).real for x, y in zip(a, b, strict=True))
+
+
+# -- responses and norms ----------------------------------------------------------------------
+
+
+@each_graph
+@each_model
+@each_output
+def test_responses_are_features_times_the_weight_tensor(network, columns, n_outputs):
+    objective, cores, iterate = make(network, columns, n_outputs=n_outputs)
+    phi, _, _ = dense.rows(objective)
+    expected = phi @ tensor(objective, cores)
+    np.testing.assert_allclose(iterate.responses(objective.shards[0]), expected, atol=1e-11)
+
+
+@each_graph
+@each_output
+def test_the_dense_tensor_is_the_sum_over_all_indices(network, n_outputs):
+    objective, cores, _ = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
+    found = network.dense(cores, radices_of(objective))
+    np.testing.assert_allclose(found, tensor(objective, cores), atol=1e-12)
+
+
+@each_output
+def test_a_hyperedge_of_all_vertices_is_a_cpd(n_outputs):
+    objective, cores, _ = make(GRAPHS["cpd"], COLUMNS["fourier"], n_outputs=n_outputs)
+    a, b, c, d = cores
+    if n_outputs == 1:
+        expected = dense.weights([[a, b], [c], [d]])
+    else:  # the last vertex has a leg for the outputs
+        outputs = [dense.weights([[a, b], [c], [d[:, :, k]]])[:, 0] for k in range(n_outputs)]
+        expected = np.column_stack(outputs)
+    found = objective.network.dense(cores, radices_of(objective))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@each_graph
+@real_and_complex
+@each_output
+def test_the_norm_is_that_of_the_weight_tensor(network, columns, n_outputs):
+    objective, cores, iterate = make(network, columns, n_outputs=n_outputs)
+    expected = np.sum(np.abs(tensor(objective, cores)) ** 2)
+    assert iterate.squared_norm() == pytest.approx(expected, rel=1e-12)
+
+
+@some_graphs
+@each_output
+def test_single_precision_gives_nearly_the_same_responses(network, n_outputs):
+    objective, _, iterate = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
+    single = make(network, COLUMNS["mixed"], n_outputs=n_outputs, dtype=np.float32)[2]
+    (shard,) = objective.shards
+    expected = iterate.responses(shard)
+    error = np.abs(single.responses(shard) - expected).max()
+    assert 0 < error <= 1e-5 * np.abs(expected).max()
+
+
+@each_graph
+@each_output
+def test_an_evaluator_gives_the_responses_at_the_values_of_the_grid(network, n_outputs):
+    objective, cores, iterate = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
+    (shard,) = objective.shards
+    values = [column.values[shard.codes[:, d]] for d, column in enumerate(objective.columns)]
+    maps = [column.feature_map for column in objective.columns]
+    found = network.evaluator(cores, [None, np.ones(3) / 3, None]).responses(maps, values)
+    np.testing.assert_allclose(found, iterate.responses(shard), atol=1e-12)
+
+
+@each_output
+def test_an_unknown_category_is_the_mean_of_the_known_ones(n_outputs):
+    objective, cores, _ = make(GRAPHS["ring"], COLUMNS["mixed"], n_outputs=n_outputs)
+    maps = [column.feature_map for column in objective.columns]
+    shares = np.array([0.5, 0.2, 0.3])
+    evaluator = objective.network.evaluator(cores, [None, shares, None])
+
+    def respond(code):
+        return evaluator.responses(maps, [np.array([0.3]), np.array([code]), np.array([0.7])])
+
+    expected = sum(share * respond(code) for code, share in enumerate(shares))
+    np.testing.assert_allclose(respond(-1), expected, atol=1e-13)
+
+
+# -- derivatives ------------------------------------------------------------------------------
+
+
+@each_graph
+@each_model
+@each_output
+def test_the_gradient_is_that_of_finite_differences(network, columns, n_outputs):
+    objective, cores, iterate = make(network, columns, n_outputs=n_outputs, weighted=True)
+    (shard,) = objective.shards
+    slopes = iterate.responses(shard)[::-1] * 0.1
+    sums = iterate.gradient_pass()(shard, slopes, run=objective.engine.run)
+    gradient, direction = iterate.gradient(sums), random_like(cores)
+    assert [g.shape for g in gradient] == [core.shape for core in cores]
+
+    def value(step):
+        response = objective.at(moved(cores, direction, step)).responses(shard)
+        return np.vdot(slopes, response).real
+
+    expected = (value(1e-5) - value(-1e-5)) / 2e-5
+    assert inner(gradient, direction) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@each_graph
+@each_output
+def test_each_cores_gradient_is_the_adjoint_of_its_design(network, n_outputs):
+    objective, cores, iterate = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
+    (shard,) = objective.shards
+    slopes = random_like([iterate.responses(shard)])[0]
+    gradient = iterate.gradient_pass()(shard, slopes, run=objective.engine.run)
+    for block, core in enumerate(cores):
+        columns = designs(objective, cores, block)[0]
+        expected = (columns.conj().T @ slopes.ravel()).reshape(core.shape)
+        np.testing.assert_allclose(gradient[block], expected, atol=1e-10)
+
+
+@each_graph
+@real_and_complex
+@each_output
+def test_the_tangent_is_that_of_finite_differences(network, columns, n_outputs):
+    objective, cores, iterate = make(network, columns, n_outputs=n_outputs)
+    (shard,) = objective.shards
+    direction = random_like(cores)
+    found = iterate.tangent(direction)(shard, run=objective.engine.run)
+    ahead, behind = (objective.at(moved(cores, direction, s)).responses(shard)
+                     for s in (1e-5, -1e-5))  # fmt: skip
+    scale = np.abs(found).max()
+    np.testing.assert_allclose(found, (ahead - behind) / 2e-5, atol=1e-6 * scale, rtol=1e-6)
+
+
+@each_graph
+@real_and_complex
+@each_output
+def test_the_norms_gradient_is_that_of_finite_differences(network, columns, n_outputs):
+    objective, cores, iterate = make(network, columns, n_outputs=n_outputs)
+    direction = random_like(cores)
+    ahead, behind = (objective.at(moved(cores, direction, s)).squared_norm()
+                     for s in (1e-5, -1e-5))  # fmt: skip
+    found = inner(iterate.norm_gradient(), direction)
+    assert found == pytest.approx((ahead - behind) / 2e-5, rel=1e-6)
+
+
+@each_graph
+@each_output
+def test_the_norms_product_is_quadratic_in_each_core(network, n_outputs):
+    objective, cores, iterate = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
+    direction = random_like(cores)
+    products = iterate.norm_product(direction)
+    for block, change in enumerate(direction):
+        replaced = [*cores[:block], change, *cores[block + 1 :]]
+        expected = 2 * objective.at(replaced).squared_norm()
+        assert np.vdot(change, products[block]).real == pytest.approx(expected, rel=1e-11)
+        own = iterate.norm_product(cores)[block]
+        np.testing.assert_allclose(own, iterate.norm_gradient()[block], atol=1e-10)
+
+
+# -- local problems ---------------------------------------------------------------------------
+
+
+def designs(objective, cores, block):
+    """Responses of all rows and the weight tensor, for every unit core of a vertex."""
+    phi, _, _ = dense.rows(objective)
+    core = cores[block]
+    units = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
+    tensors = [tensor(objective, [*cores[:block], u, *cores[block + 1 :]]) for u in units]
+    design = np.column_stack([(phi @ w).ravel() for w in tensors])
+    return design, np.column_stack([w.ravel() for w in tensors])
+
+
+def best_core(objective, cores, block):
+    """Minimiser of the objective over one core, and the minimum, by one least squares."""
+    _, target, weight = dense.rows(objective)
+    root = np.repeat(np.sqrt(weight / weight.sum()), target.shape[1])
+    design, penalty = designs(objective, cores, block)
+    design, goal = root[:, None] * design, root * target.ravel()
+    penalty = np.sqrt(objective.alpha) * penalty
+    equations = [design, penalty]
+    if np.iscomplexobj(cores[block]):
+        equations = [np.hstack([m.real, -m.imag]) for m in (design, penalty)]
+        equations.append(np.hstack([penalty.imag, penalty.real]))
+        if objective.loss.residual == "complex":
+            equations.append(np.hstack([design.imag, design.real]))
+    matrix = np.vstack(equations)
+    right = np.concatenate([goal, np.zeros(len(matrix) - len(goal))])
+    solution = np.linalg.lstsq(matrix, right, rcond=1e-13)[0]
+    minimum = float(np.sum((matrix @ solution - right) ** 2))
+    if np.iscomplexobj(cores[block]):
+        solution = solution[: len(solution) // 2] + 1j * solution[len(solution) // 2 :]
+    return solution.reshape(cores[block].shape), minimum
+
+
+@each_graph
+@each_output
+@pytest.mark.parametrize(
+    ("columns", "residual"),
+    [(COLUMNS["fourier"], "complex"), (COLUMNS["mixed"], "complex"), (COLUMNS["mixed"], "real"),
+     (COLUMNS["categories"], "real")],
+)  # fmt: skip
+def test_an_update_is_the_least_squares_solution(network, columns, n_outputs, residual):
+    objective, cores, _ = make(
+        network, columns, n_outputs=n_outputs, weighted=n_outputs > 1, residual=residual,
+        alpha=0.1, n_rows=25,
+    )  # fmt: skip
+    for block in objective.blocks:
+        iterate = objective.at(cores)
+        expected, minimum = best_core(objective, cores, block)
+        (value,) = objective.update(iterate, block, "rows")
+        assert value == pytest.approx(minimum, rel=1e-9)
+        whole = tensor(objective, [*cores[:block], expected, *cores[block + 1 :]])
+        np.testing.assert_allclose(tensor(objective, iterate.cores), whole, atol=1e-7)
+
+
+@each_graph
+@each_output
+@pytest.mark.parametrize("residual", ["complex", "real"])
+def test_updates_never_raise_the_objective_and_say_what_it_is(network, n_outputs, residual):
+    objective, _, iterate = make(
+        network, COLUMNS["mixed"], n_outputs=n_outputs, residual=residual, alpha=1e-3
+    )
+    before = objective.value(iterate)
+    for block in [*objective.blocks] * 2:
+        (value,) = objective.update(iterate, block, iterate.paths(objective.setting)[block])
+        assert value <= before * (1 + 1e-9)
+        assert value == pytest.approx(objective.value(iterate), rel=1e-8)
+        before = value
+
+
+def test_updates_without_regularization_keep_to_least_squares():
+    objective, _, iterate = make(GRAPHS["ring"], COLUMNS["power"], alpha=0.0, n_rows=100)
+    for block in objective.blocks:
+        _, minimum = best_core(objective, iterate.cores, block)
+        assert objective.update(iterate, block, "rows")[0] == pytest.approx(minimum, rel=1e-8)
+
+
+@some_graphs
+def test_updates_leave_all_cores_of_one_norm(network):
+    objective, _, iterate = make(network, COLUMNS["fourier"])
+    objective.update(iterate, 1, "rows")
+    norms = [np.linalg.norm(core) for core in iterate.cores]
+    np.testing.assert_allclose(norms, norms[0])
+
+
+def test_a_core_of_zeros_stays_where_it_is():
+    objective, cores, _ = make(GRAPHS["train"], COLUMNS["power"])
+    iterate = objective.at([0 * cores[0], *cores[1:]])
+    objective.update(iterate, 1, "rows")
+    assert not iterate.cores[0].any()
+    assert all(np.isfinite(core).all() for core in iterate.cores)
+
+
+def test_snapshots_and_given_cores_are_not_touched_by_updates():
+    objective, cores, iterate = make(GRAPHS["ring"], COLUMNS["mixed"])
+    snapshot, before = iterate.snapshot(), [core.copy() for core in cores]
+    responses, token = iterate.responses(objective.shards[0]), iterate.token
+    for block in objective.blocks:
+        objective.update(iterate, block, "rows")
+    assert iterate.token is not token
+    for core, kept, old in zip(cores, snapshot, before, strict=True):
+        np.testing.assert_array_equal(core, old)
+        np.testing.assert_array_equal(kept, old)
+    iterate.restore(snapshot)
+    np.testing.assert_array_equal(iterate.responses(objective.shards[0]), responses)
+
+
+def test_a_core_too_large_for_least_squares_is_refused(monkeypatch):
+    objective, _, iterate = make(GRAPHS["train"], COLUMNS["power"])
+    monkeypatch.setattr(graph_problem, "LARGEST_MATRIX", 20)
+    with pytest.raises(ValueError, match=r"vertex 'b' has 12 weights.*solver='lbfgs'"):
+        objective.update(iterate, 1, "rows")
+
+
+# -- blocks of rows and threads ---------------------------------------------------------------
+
+
+def all_sums(objective, iterate):
+    (shard,) = objective.shards
+    run, both = objective.engine.run, objective.setting.real_part
+    slopes = iterate.responses(shard)
+    arrays = [slopes, iterate.tangent(iterate.cores)(shard, run=run)]
+    arrays.extend(iterate.gradient_pass()(shard, slopes, run=run))
+    for block in objective.blocks:
+        problem = iterate.problem(block, objective.setting, "rows")
+        assert problem.split == both
+        arrays.extend(problem.sums)
+    return arrays
+
+
+@some_graphs
+def test_sums_do_not_depend_on_blocks_of_rows_but_for_rounding(network, monkeypatch):
+    objective, _, iterate = make(
+        network, COLUMNS["mixed"], n_outputs=2, weighted=True, residual="real"
+    )
+    expected = all_sums(objective, iterate)
+    monkeypatch.setattr(graph_problem, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(Shard, "blocks", lambda shard: [(0, 13), (13, 40), (40, len(shard))])
+    for found, array in zip(all_sums(objective, iterate), expected, strict=True):
+        np.testing.assert_allclose(found, array, atol=1e-10)
+
+
+@some_graphs
+@pytest.mark.parametrize("sum_entries", [1, 1 << 25])
+def test_threads_do_not_change_a_bit(network, sum_entries, monkeypatch):
+    objective, _, iterate = make(network, COLUMNS["mixed"], n_outputs=2, residual="real")
+    monkeypatch.setattr(graph_problem, "SUM_ENTRIES", sum_entries)
+    monkeypatch.setattr(Shard, "blocks", lambda shard: [(0, 13), (13, 40), (40, len(shard))])
+    expected = all_sums(objective, iterate)
+    objective.engine = Threads(3)
+    del objective.__dict__["setting"]
+    for found, array in zip(all_sums(objective, iterate), expected, strict=True):
+        np.testing.assert_array_equal(found, array)
+    objective.engine.close()
+
+
+def test_passes_can_be_sent_to_another_process():
+    objective, cores, iterate = make(GRAPHS["ring"], COLUMNS["mixed"])
+    (shard,) = objective.shards
+    run, slopes = objective.engine.run, iterate.responses(shard)
+    gradient, tangent = iterate.gradient_pass(), iterate.tangent(cores)
+    sent = pickle.loads(pickle.dumps((gradient, tangent)))
+    for a, b in zip(sent[0](shard, slopes, run=run), gradient(shard, slopes, run=run),
+                    strict=True):  # fmt: skip
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(sent[1](shard, run=run), tangent(shard, run=run))
+
+
+# -- starts -----------------------------------------------------------------------------------
+
+
+def start(network, columns, kind, n_outputs=1, is_complex=True, seed=0):
+    constants = [make_map(*column).constant() for column in columns]
+    return network.start(constants, n_outputs, is_complex, kind, np.random.RandomState(seed))
+
+
+@each_graph
+@each_output
+@pytest.mark.parametrize("kind", ["smooth", "random"])
+@pytest.mark.parametrize(("is_complex", "dtype"), [(True, np.complex128), (False, np.float64)])
+def test_a_start_has_the_shapes_and_type_that_are_promised(
+    network, n_outputs, kind, is_complex, dtype
+):
+    cores = start(network, COLUMNS["mixed"], kind, n_outputs, is_complex)
+    assert [core.shape for core in cores] == network.shapes([(2, 2), (3,), (2,)], n_outputs)
+    assert {core.dtype for core in flatten(cores)} == {np.dtype(dtype)}
+    assert all(core.any() for core in cores)
+
+
+@each_graph
+@each_model
+@each_output
+def test_a_smooth_start_is_constant_but_for_its_noise(network, columns, n_outputs, monkeypatch):
+    monkeypatch.setattr(graph_module, "SMOOTH_NOISE", 1e-12)
+    objective, _, _ = make(network, columns, n_outputs=n_outputs)
+    cores = start(network, columns, "smooth", n_outputs)
+    response = objective.at(cores).responses(objective.shards[0])
+    np.testing.assert_allclose(response, response[:1].repeat(len(response), axis=0), atol=1e-8)
+    assert np.mean(np.abs(response[0]) ** 2) == pytest.approx(1)
+
+
+@each_graph
+@each_output
+def test_a_random_start_has_responses_of_order_one(network, n_outputs):
+    objective, _, _ = make(network, COLUMNS["fourier"], n_outputs=n_outputs)
+    squares = [
+        np.mean(np.abs(objective.at(cores).responses(objective.shards[0])) ** 2)
+        for cores in (start(network, COLUMNS["fourier"], "random", n_outputs, seed=s)
+                      for s in range(30))
+    ]  # fmt: skip
+    assert 0.3 < np.mean(squares) < 3
+
+
+def test_a_start_depends_on_the_seed_and_on_nothing_else():
+    one, same, other = (start(Grid2D(2), COLUMNS["mixed"], "smooth", seed=s) for s in (0, 0, 1))
+    assert all((a == b).all() for a, b in zip(one, same, strict=True))
+    assert any((a != b).any() for a, b in zip(one, other, strict=True))
