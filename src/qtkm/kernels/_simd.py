@@ -144,9 +144,7 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
         far = [builder.extract_value(arguments[2], i) for i in range(3)]
         rows, columns = arguments[3], arguments[4]
         vector = ir.VectorType(_DOUBLE, LANES)
-        sums = [cgutils.alloca_once(builder, vector) for _ in range(2)]
         zero, one = ir.Constant(rows.type, 0), ir.Constant(rows.type, 1)
-        lanes = ir.Constant(rows.type, LANES)
 
         def load(i: int, place: Any, width: int) -> Complex:
             at = builder.add(starts[i], place)
@@ -155,18 +153,31 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
                 parts = [_broadcast(builder, part, vector) for part in parts]
             return Complex(builder, *parts)
 
-        with cgutils.for_range_slice(builder, zero, columns, lanes) as (j, _):
-            for part in sums:
-                builder.store(ir.Constant(vector, None), part)
-            with cgutils.for_range_slice(builder, zero, rows, one) as (i, _):
-                entry = load(2, builder.add(builder.mul(i, columns), j), LANES)
-                total = Complex(builder, *(builder.load(part) for part in sums))
-                total = total + load(1, i, 1) * entry
-                builder.store(total.real, sums[0])
-                builder.store(total.imaginary, sums[1])
-            at = builder.add(starts[0], j)
-            _store(builder, builder.load(sums[0]), bases[0], at, LANES)
-            _store(builder, builder.load(sums[1]), bases[0], builder.add(at, far[0]), LANES)
+        def some_columns(begin: Any, end: Any, n_vectors: int) -> None:
+            """Sums of so many vectors of columns at a time: their chains of additions overlap."""
+            width = ir.Constant(rows.type, n_vectors * LANES)
+            sums = [cgutils.alloca_once(builder, vector) for _ in range(2 * n_vectors)]
+            with cgutils.for_range_slice(builder, begin, end, width) as (j, _):
+                for part in sums:
+                    builder.store(ir.Constant(vector, None), part)
+                with cgutils.for_range_slice(builder, zero, rows, one) as (i, _):
+                    factor, line = load(1, i, 1), builder.add(builder.mul(i, columns), j)
+                    for v in range(n_vectors):
+                        place = builder.add(line, ir.Constant(rows.type, v * LANES))
+                        parts = sums[2 * v : 2 * v + 2]
+                        total = Complex(builder, *(builder.load(part) for part in parts))
+                        total = total + factor * load(2, place, LANES)
+                        builder.store(total.real, parts[0])
+                        builder.store(total.imaginary, parts[1])
+                for v in range(n_vectors):
+                    at = builder.add(starts[0], builder.add(j, ir.Constant(j.type, v * LANES)))
+                    places = at, builder.add(at, far[0])
+                    for part, place in zip(sums[2 * v : 2 * v + 2], places, strict=True):
+                        _store(builder, builder.load(part), bases[0], place, LANES)
+
+        cut = builder.and_(columns, ir.Constant(columns.type, -2 * LANES))
+        some_columns(zero, cut, 2)
+        some_columns(cut, columns, 1)
         return context.get_dummy_value()
 
     three = types.UniTuple(types.uint64, 3)

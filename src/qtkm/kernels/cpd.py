@@ -57,27 +57,17 @@ def _environment(out, i, scales, n, places, table, rank, is_complex):
 
 
 @jit
-def _mix_targets(target, row, mixing, rank, out):
-    """Row of Σ_k y_k·V_kr, as planes."""
-    row = index(row)
-    for r in range(index(mixing.shape[1])):
-        total = 0.0
-        for k in range(index(mixing.shape[0])):
-            total += target[row, k] * mixing[k, r]
-        out[index(0), r] = total
-
-
-@jit
-def _add_mixed(rhs, slot, rows, i, mixed, rank, is_complex):
-    """Add row i of `rows` times mixed targets, entry by entry, to a right-hand side."""
-    for r in range(rank):
-        if is_complex:
-            x, y = rows[i, r], rows[i, rank + r]
-            u, v = mixed[0, r], mixed[0, rank + r]
-            rhs[slot, 0, r] += x * u - y * v
-            rhs[slot, 0, rank + r] += x * v + y * u
-        else:
-            rhs[slot, 0, r] += rows[i, r] * mixed[0, r]
+def _mix(products, mixing, rank, is_complex, rhs, slot):
+    """Write Σ_k V_k∘products_k to a right-hand side."""
+    for k in range(mixing.shape[0]):
+        for r in range(rank):
+            if is_complex:
+                x, y = products[k, r], products[k, rank + r]
+                u, v = mixing[k, r], mixing[k, rank + r]
+                rhs[slot, 0, r] += x * u - y * v
+                rhs[slot, 0, rank + r] += x * v + y * u
+            else:
+                rhs[slot, 0, r] += products[k, r] * mixing[k, r]
 
 
 @jit
@@ -117,12 +107,13 @@ def statistics(
     places = np.empty((block, columns.size), dtype=np.uint64)
     scales = np.ones(block, dtype=table.dtype)
     wanted = np.empty((target.shape[1], block), dtype=table.dtype)
-    mixed = np.empty((1, width))
+    products = np.empty((target.shape[1], width))
     scratch = np.empty((n_lines, n_lines))
     for segment in range(segments.shape[0]):
         start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         gram[slot] = 0
         rhs[slot] = 0
+        products[:] = 0
         for begin in range(start, stop, block):
             count = min(block, stop - begin)
             # gathered first: loads that do not wait for each other
@@ -137,14 +128,13 @@ def statistics(
                 full = min(LANE, count - first)
                 for i in range(full):
                     _environment(tile, i, scales, first + i, places, table, rank, is_complex)
-                    if mixing.shape[0]:
-                        row = order[index(begin + first + i)]
-                        _mix_targets(target, row, mixing, rank, mixed)
-                        _add_mixed(rhs, slot, tile, i, mixed, rank, is_complex)
                 transpose(tile, full, lines, first, rank, is_complex)
             add_block(lines, count, rank, is_complex, scratch, gram, slot)
-            if mixing.shape[0] == 0:
-                project(lines, count, wanted, rank, is_complex, rhs[slot])
+            project(lines, count, wanted, rank, is_complex, products)
+        if mixing.shape[0]:
+            _mix(products, mixing, rank, is_complex, rhs, slot)
+        else:
+            rhs[slot] = products
 
 
 @jit

@@ -61,6 +61,7 @@ class Objective:
         self.total_weight = float(weight[0])
         self.constant = (float(squares[0]) + self.scatter) / self.total_weight
         self._kept: tuple[object, list[NDArray]] | None = None
+        self._kept_loss: tuple[object, float] | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -144,13 +145,18 @@ class Objective:
         if shards is not None:
             total = sum(self._loss(shard, iterate.responses(shard)) for shard in shards)
             return total / sum(_weight(shard) for shard in shards)
-        responses = self.kept_responses(iterate)
-        total = sum(map(self._loss, self.shards, responses))
-        return (total + self.scatter) / self.total_weight
+        if self._kept_loss is None or self._kept_loss[0] is not iterate.token:
+            total = sum(map(self._loss, self.shards, self.kept_responses(iterate)))
+            self._kept_loss = iterate.token, (total + self.scatter) / self.total_weight
+        return self._kept_loss[1]
 
     def _loss(self, shard: Shard, response: NDArray) -> float:
-        values = self.loss.value(response, shard.target)
-        return float(values.sum() if shard.weight is None else shard.weight @ values)
+        def part(bounds: tuple[int, int]) -> float:
+            rows = slice(*bounds)
+            values = self.loss.value(response[rows], shard.target[rows])
+            return float(values.sum() if shard.weight is None else shard.weight[rows] @ values)
+
+        return sum(self.engine.run(part, shard.blocks()))
 
     def mean_square(self, iterate: Any, shards: Sequence[Shard]) -> float:
         """Weighted mean square error of Re f over rows that need not be those of the fit."""
@@ -169,15 +175,13 @@ class Objective:
             self._kept = (iterate.token, responses)
         return self._kept[1]
 
-    def keep_responses(self, iterate: Any, responses: list[NDArray]) -> None:
-        """Say what the responses of the training rows are, if it is known."""
-        self._kept = (iterate.token, responses)
+    def keep_responses(self, iterate: Any, responses: list[NDArray], mean_loss: float) -> None:
+        """Say what responses and mean loss of the training rows are, if it is known."""
+        self._kept, self._kept_loss = (iterate.token, responses), (iterate.token, mean_loss)
 
     # -- derivatives ------------------------------------------------------------------------
 
-    def gradient(
-        self, iterate: Any, shards: Sequence[Shard] | None = None
-    ) -> tuple[float, Cores]:
+    def gradient(self, iterate: Any, shards: Sequence[Shard] | None = None) -> tuple[float, Cores]:
         """Value and gradient with respect to the cores, over all training rows or over some.
 
         The gradient of a complex core is ∂/∂Re + i·∂/∂Im.
