@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 Array = NDArray[Any]
 
@@ -96,6 +96,14 @@ class FeatureMap(BaseEstimator):
         index = np.full((radix, radix), -1, dtype=np.int64)
         index[q, p] = np.arange(len(q))
         return np.column_stack([q, p]).astype(np.int64), index
+
+    def merged(self, level: int) -> "FeatureMap":
+        """The same basis with a level and the next one joined to one level."""
+        radices = list(self.radices)
+        radices[level : level + 2] = [radices[level] * radices[level + 1]]
+        merged = clone(self)
+        merged.quantization = radices  # type: ignore[attr-defined]
+        return merged
 
     def constant(self) -> list[Array]:
         """Give weights of the levels' entries whose product is the constant function 1."""

@@ -330,9 +330,12 @@ def gradient(
 
 @jit
 def tangents(
-    start, stop, codes, offsets, bonds, buffer, change, closing, closing_change, out
+    start, stop, codes, offsets, bonds, buffer, later, change, closing, closing_change, out
 ):  # fmt: skip
-    """Change of the responses of rows start … stop-1 when tables and closing matrices change."""
+    """Change of the responses of rows start … stop-1 when tables and closing matrices change.
+
+    Tables before a change are those of `buffer`, those after it of `later`.
+    """
     is_complex, outer, n_columns = closing.shape[1] == 2, bonds[0], bonds.size - 1
     planes, room = closing.shape[1], room_of(bonds)
     states = np.zeros(10 * room)
@@ -344,7 +347,7 @@ def tangents(
         for d in range(n_columns):
             left, right = bonds[d], bonds[d + 1]
             base = _place(codes, row, d, offsets, left, right, planes)
-            _walk(states, moved, next_moved, room, outer, buffer, base, left, right, is_complex)
+            _walk(states, moved, next_moved, room, outer, later, base, left, right, is_complex)
             _walk(states, value, extra, room, outer, change, base, left, right, is_complex)
             for i in range(index(2 * room)):
                 states[index(next_moved) + i] += states[index(extra) + i]

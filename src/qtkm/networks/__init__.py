@@ -2,6 +2,8 @@
 
 from .cpd import CPD
 from .evaluate import Evaluator
+from .graph import Graph
+from .graph_builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
 from .local import LocalSystem
 from .network import Cores, Iterate, Network, flatten, like
 from .ring import TensorRing
@@ -13,20 +15,32 @@ REGISTRY: dict[str, type[Network]] = {
     "cpd": CPD,
     "train": TensorTrain,
     "ring": TensorRing,
+    "tucker": Tucker,
+    "hierarchical_tucker": HierarchicalTucker,
+    "block_term": BlockTerm,
+    "grid": Grid2D,
+    "mera": MERA,
+    "graph": Graph,
 }
 
 __all__ = [
     "CPD",
+    "MERA",
     "REGISTRY",
+    "BlockTerm",
     "Cores",
     "Edge",
     "Evaluator",
+    "Graph",
+    "Grid2D",
+    "HierarchicalTucker",
     "Iterate",
     "LocalSystem",
     "Network",
     "Structure",
     "TensorRing",
     "TensorTrain",
+    "Tucker",
     "flatten",
     "like",
 ]

@@ -10,7 +10,7 @@ of a column is the product of the other columns' tables.
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,17 @@ class CPD(Network):
     def iterate(self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run) -> "CPDIterate":
         """Cores with their tables, ready to be updated."""
         return CPDIterate(columns, cores, dtype, run)
+
+    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+        """The whole weight tensor, (ΠM, n_outputs)."""
+        terms = np.ones((1, flatten(cores)[0].shape[1]))
+        for levels in cores[: len(radices)]:
+            column = np.ones_like(terms[:1])
+            for core in levels:
+                column = _row_products(core, column)
+            terms = _row_products(terms, column)
+        output = cores[-1] if len(cores) > len(radices) else np.ones_like(terms[:1])
+        return terms @ output.T
 
     def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Evaluator:
         """Cores made ready for values that lie on no grid."""
@@ -373,6 +384,11 @@ class _StatisticsPass:
             gram[owner] += gram[extra]
             rhs[owner] += rhs[extra]
         return gram[: groups.n_codes], rhs[: groups.n_codes]
+
+
+def _row_products(slow: NDArray, fast: NDArray) -> NDArray:
+    """Products of all pairs of rows, those of the second running fastest."""
+    return (slow[:, None, :] * fast[None, :, :]).reshape(-1, slow.shape[1])
 
 
 def _without(columns: NDArray, d: int | None) -> NDArray:

@@ -132,7 +132,7 @@ class Graph(GraphNetwork):
     [(2, 2, 2), (2, 2, 3), (5, 3, 2)]
     """
 
-    def __init__(self, vertices, edges):
+    def __init__(self, vertices=None, edges=()):
         self.vertices = vertices
         self.edges = edges
 

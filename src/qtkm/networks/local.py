@@ -70,6 +70,10 @@ class LocalSystem:
             return self.constant - float(explained) / weight
         return self.constant + kernels.quadratic(self.matrix, self.rhs, vector)
 
+    def value_of(self, block: NDArray) -> float:
+        """Objective at a block."""
+        return self.value(self.pack(block))
+
     def minimize(self, block: NDArray) -> tuple[NDArray, float]:
         """Best block and its value; the given block where rounding makes nothing better."""
         start = self.pack(block)

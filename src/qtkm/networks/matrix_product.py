@@ -21,10 +21,12 @@ from .cpd import site_legs
 from .network import Cores, Network, Run, flatten, like
 from .planes import as_planes
 from .product_evaluate import ProductEvaluator
+from .product_pairs import PairProblem, Truncation
 from .product_passes import GradientPass, Tables, TangentPass, respond
 from .product_paths import choose_paths
 from .product_problems import make_problem
 from .structure import Edge, Structure
+from .train_frame import TrainFrame
 
 #: size of the noise of a smooth start
 SMOOTH_NOISE = 0.1
@@ -122,6 +124,21 @@ class MatrixProduct(Network):
     ) -> "ProductIterate":
         """Cores with their tables, ready to be updated."""
         return ProductIterate(self, columns, cores, dtype, run)
+
+    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+        """The whole weight tensor, (ΠM, n_outputs)."""
+        outer = cores[0][0].shape[0]
+        whole = np.eye(outer, dtype=cores[0][0].dtype)[:, None, :]  # (R₀, M, right)
+        for entry in cores[: len(radices)]:
+            column = entry[0]
+            for core in entry[1:]:  # the lowest digit runs fastest
+                column = np.einsum("aqb,bpc->apqc", column, core)
+                column = column.reshape(len(column), -1, core.shape[2])
+            whole = np.einsum("amb,bnc->amnc", whole, column)
+            whole = whole.reshape(outer, -1, column.shape[2])
+        if len(cores) > len(radices):
+            return np.einsum("amb,bka->mk", whole, cores[-1])
+        return np.einsum("ama->m", whole)[:, None]
 
     def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> ProductEvaluator:
         """Cores made ready for values that lie on no grid."""
@@ -257,7 +274,21 @@ class ProductIterate:
             self.settle()
         return make_problem(self, block, setting, path)
 
+    def truncation(self, max_rank: int, tol: float) -> Truncation:
+        """Rule by which two-site problems choose bonds."""
+        return Truncation(max_rank, tol)
+
+    def pair_problem(self, block: int, setting: Any, path: str, truncation: Any) -> PairProblem:
+        """Two-site problems of a train's column, and of its last core with the next column's."""
+        if block == 0:
+            self.settle()
+        return PairProblem(self, block, setting, path, truncation)
+
     # -- derivatives ------------------------------------------------------------------------
+
+    def frame(self) -> TrainFrame:
+        """Tangent space of a train of these ranks."""
+        return TrainFrame(self)
 
     def gradient_pass(self) -> GradientPass:
         """Pass that sums slopes times environments of all columns."""
@@ -302,7 +333,9 @@ class ProductIterate:
         if self.output_core is not None:
             matrices = direction[-1].transpose(1, 0, 2).reshape(self.n_outputs, -1)
             closing = as_planes(matrices, self.is_complex).transpose(0, 2, 1)
-        return TangentPass(self.tables, np.concatenate(changes), np.ascontiguousarray(closing))
+        return TangentPass(
+            self.tables, np.concatenate(changes), np.ascontiguousarray(closing), self.tables.buffer
+        )
 
     def norm_gradient(self) -> Cores:
         """Gradient of ‖w‖² with respect to the cores."""

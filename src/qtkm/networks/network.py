@@ -84,6 +84,13 @@ class Network(BaseEstimator):
         """Cores with what follows from them on the columns' grids."""
         raise NotImplementedError
 
+    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+        """The whole weight tensor, (ΠM, n_outputs): for tests and tiny models.
+
+        The lowest digit of a column runs fastest, the first column slowest.
+        """
+        raise NotImplementedError
+
     def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Any:
         """Cores made ready for values that lie on no grid.
 

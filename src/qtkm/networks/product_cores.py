@@ -68,11 +68,9 @@ def _inner(rank: Any, count: int, why: str) -> list[int]:
 
 def check_rank(rank: Any) -> None:
     """Raise a ValueError unless a rank is a whole number >= 1, or a sequence of these."""
-    if _is_rank(rank):
+    several = isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str) and len(rank)
+    if _is_rank(rank) or (several and all(_is_rank(r) for r in rank)):
         return
-    if isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str) and len(rank):
-        if all(_is_rank(r) for r in rank):
-            return
     raise ValueError(f"rank={rank!r} must be a whole number >= 1, or a sequence of these.")
 
 
@@ -95,12 +93,12 @@ def right_orthogonal(core: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def push_right(factor: NDArray, core: NDArray) -> NDArray:
-    """factor · core, over the core's left bond."""
+    """Factor · core, over the core's left bond."""
     return np.tensordot(factor, core, (1, 0))
 
 
 def push_left(core: NDArray, factor: NDArray) -> NDArray:
-    """core · factor, over the core's right bond."""
+    """Core · factor, over the core's right bond."""
     return np.tensordot(core, factor, (2, 0))
 
 
@@ -149,6 +147,14 @@ def carry_right(product: NDArray, core: NDArray) -> NDArray:
     half = np.tensordot(core, product, (2, 1))  # (a, q, b̄, R₀, R₀)
     half = np.tensordot(core.conj(), half, ((1, 2), (1, 2)))  # (ā, a, R₀, R₀)
     return half
+
+
+def carried(step: Any, sites: Sites, first: NDArray) -> NDArray:
+    """Product over some sites; `first` is the first core of the network."""
+    product = norm_start(first.shape[0], first.dtype)
+    for core in sites:
+        product = step(product, core)
+    return product
 
 
 def norm_matrix(left: NDArray, right: NDArray) -> NDArray:

@@ -21,7 +21,7 @@ def matrices(column: Any, level: int, core: NDArray) -> NDArray:
 
 
 def multiply(a: NDArray, b: NDArray) -> NDArray:
-    """Products of the matrices of two batches; one compiled loop, since BLAS is slow on tiny ones."""
+    """Products of the matrices of two batches, by a loop of our own: BLAS is slow on tiny ones."""
     return kernels.multiply(np.ascontiguousarray(a), np.ascontiguousarray(b))
 
 
@@ -58,11 +58,20 @@ def table(column: Any, cores: list[NDArray]) -> NDArray:
     return prefixes(column, cores)[-1]
 
 
-def table_change(column: Any, cores: list[NDArray], direction: list[NDArray]) -> NDArray:
-    """Change of the table when the cores change in a direction."""
+def table_change(
+    column: Any,
+    cores: list[NDArray],
+    direction: list[NDArray],
+    later: list[NDArray] | None = None,
+) -> NDArray:
+    """Change of the table when the cores change in a direction.
+
+    Levels after a change stand as in `later`, where a train is kept in two gauges.
+    """
     if column.is_categorical:
         return direction[0].transpose(1, 0, 2)
-    before, after = prefixes(column, cores), suffixes(column, cores)
+    before = prefixes(column, cores)
+    after = suffixes(column, cores if later is None else later)
     change = 0.0
     for level, delta in enumerate(direction):
         moved = multiply(before[level], matrices(column, level, delta))

@@ -191,11 +191,15 @@ class GradientPass:
 
 @dataclass
 class TangentPass:
-    """Change of the responses when tables and closing matrices change."""
+    """Change of the responses when tables and closing matrices change.
+
+    Columns after a change stand as in `later`, a buffer like that of `tables`.
+    """
 
     tables: Tables
     change: NDArray
     closing_change: NDArray
+    later: NDArray
 
     def __call__(self, shard: Any, run: Run) -> NDArray:
         tables = self.tables
@@ -203,8 +207,8 @@ class TangentPass:
 
         def task(bounds: tuple[int, int]) -> None:
             kernels.tangents(
-                *bounds, shard.codes, tables.offsets, tables.bonds, tables.buffer, self.change,
-                tables.closing, self.closing_change, out,
+                *bounds, shard.codes, tables.offsets, tables.bonds, tables.buffer, self.later,
+                self.change, tables.closing, self.closing_change, out,
             )  # fmt: skip
 
         run(task, shard.blocks())

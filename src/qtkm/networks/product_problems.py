@@ -5,6 +5,7 @@ left-orthogonal when it is left behind, a ring's core is scaled to norm 1, and t
 takes the factor.  Unknowns of a core are ordered (q, left, right).
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,10 @@ class Problem:
         self.is_split = setting.real_part and iterate.is_complex
         first = sum(len(c) for c in iterate.cores[:block] if isinstance(c, list))
         sites = iterate.sites
-        self.before = _carried(algebra.carry_left, sites[:first], sites[0])
-        self.after = _carried(algebra.carry_right, sites[first + len(self.cores) :][::-1], sites[0])
+        self.before = algebra.carried(algebra.carry_left, sites[:first], sites[0])
+        self.after = algebra.carried(
+            algebra.carry_right, sites[first + len(self.cores) :][::-1], sites[0]
+        )
         self.restart_norms()
         self.factor: NDArray | None = None
 
@@ -125,13 +128,6 @@ class Problem:
         iterate.put(block + 1, following)
 
 
-def _carried(step: Any, sites: list[NDArray], first: NDArray) -> NDArray:
-    product = algebra.norm_start(first.shape[0], first.dtype)
-    for core in sites:
-        product = step(product, core)
-    return product
-
-
 class ColumnProblem(Problem):
     """A numeric column: products of the levels' matrices at its grid values."""
 
@@ -144,6 +140,12 @@ class ColumnProblem(Problem):
         """Products around the first level."""
         self.left = levels.start(self.column, self.cores[0].shape[0], self.cores[0].dtype)
         self.right = levels.suffixes(self.column, self.cores)
+
+    def begin_at(self, level: int) -> None:
+        """Stand before a level, those before it as they are."""
+        for k in range(level):
+            self.left_norm = algebra.carry_left(self.left_norm, self.cores[k])
+            self.advance(k)
 
     def advance(self, level: int) -> None:
         """Take a level that has its new core into what stands before the next."""
@@ -165,10 +167,12 @@ class ColumnProblem(Problem):
 class StatisticsProblem(ColumnProblem):
     """Cores of a column from its statistics S[u], b[u]: no row is touched again."""
 
-    def __init__(self, iterate: Any, block: int, setting: Any):
+    def __init__(self, iterate: Any, block: int, setting: Any, known: Any = None):
         super().__init__(iterate, block, setting)
-        self.packed, sums = setting.sum(StatisticsPass(iterate.tables, block, self.is_split))
-        self.sums = levels.from_buffer(sums, *map(int, iterate.bonds[block : block + 2]))
+        if known is None:
+            packed, sums = setting.sum(StatisticsPass(iterate.tables, block, self.is_split))
+            known = packed, levels.from_buffer(sums, *map(int, iterate.bonds[block : block + 2]))
+        self.packed, self.sums = known
 
     def system(self, level: int) -> LocalSystem:
         """Local system of a level."""
@@ -329,24 +333,44 @@ class IterativeProblem(ColumnProblem):
         ).conj()
         return pulled / self.setting.total_weight
 
-    def solve(self, level: int) -> tuple[NDArray, float]:
-        """Minimise over one core, from where it stands."""
+    def system(self, level: int) -> Any:
+        """Local system of a level, without its matrix."""
         gamma, alpha = self.gamma(level), self.setting.alpha
         goal = self._pull(level, self.sums)
 
         def product(core: NDArray) -> NDArray:
             moved = levels.multiply(self.left, levels.matrices(self.column, level, core))
-            change = levels.multiply(moved, self.right[level])
-            result = self._pull(level, self._apply(change))
+            result = self._pull(level, self._apply(levels.multiply(moved, self.right[level])))
             a, q, b = core.shape
             flat = gamma @ core.transpose(0, 2, 1).reshape(a * b, q)
             return result + alpha * flat.reshape(a, b, q).transpose(0, 2, 1)
 
+        return IterativeSystem(product, goal, self.setting.constant, self.iterations, self.tol)
+
+
+@dataclass
+class IterativeSystem:
+    """A local system known by its products with cores (left, Q, right)."""
+
+    product: Any
+    goal: NDArray
+    constant: float
+    iterations: int
+    tol: float
+
+    def value_of(self, block: NDArray) -> float:
+        """Objective at a block (Q, left, right)."""
+        core = block.transpose(1, 0, 2)
+        return self.constant + float(np.vdot(core, self.product(core) - 2 * self.goal).real)
+
+    def minimize(self, block: NDArray) -> tuple[NDArray, float]:
+        """Best block that the iterations find from a given one, and its value."""
+        start = np.ascontiguousarray(block.transpose(1, 0, 2))
         core, residual = conjugate_gradients(
-            product, goal, self.cores[level], self.iterations, self.tol
+            self.product, self.goal, start, self.iterations, self.tol
         )
-        value = self.setting.constant - float(np.vdot(core, goal + residual).real)
-        return core, value
+        value = self.constant - float(np.vdot(core, self.goal + residual).real)
+        return core.transpose(1, 0, 2), value
 
 
 def conjugate_gradients(

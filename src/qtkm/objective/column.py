@@ -71,6 +71,10 @@ class Column:
     def _products(self) -> dict:
         return {}
 
+    def merged(self, level: int) -> "Column":
+        """The same column with a level and the next one joined to one level."""
+        return Column(self.name, self.feature_map.merged(level), self.box, self.grid)
+
     def blocks(self) -> list[tuple[int, int]]:
         """Ranges of grid values for tasks that do not depend on each other."""
         return list(blocks(len(self), GRID_BLOCK))

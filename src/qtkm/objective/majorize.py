@@ -11,6 +11,7 @@ the loss itself turns out to have risen, the update is taken back and made once 
 bound, which cannot rise but for rounding.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,13 +26,15 @@ from .setting import Setting
 SHARE = 0.05
 
 
-def update(objective: Any, iterate: Any, block: int, path: str, sweeps: int) -> list[float]:
+def update(
+    objective: Any, iterate: Any, make_problem: Callable[[Setting], Any], sweeps: int
+) -> list[float]:
     """Update the cores of a block; the objective after it, which is never above the one before."""
     before, start = objective.value(iterate), iterate.snapshot()
     responses, mean_loss = objective.kept_responses(iterate), objective.mean_loss(iterate)
-    for kind in ("curvature", "bound"):
-        setting = _model(objective, responses, mean_loss, kind)
-        problem = iterate.problem(block, setting, path)
+    for share in (SHARE, 1.0):
+        setting = _model(objective, responses, mean_loss, share)
+        problem = make_problem(setting)
         problem.sweep()
         for _ in range(sweeps - 1):
             problem.restart()
@@ -45,8 +48,11 @@ def update(objective: Any, iterate: Any, block: int, path: str, sweeps: int) -> 
     return [before]
 
 
-def _model(objective: Any, responses: list[NDArray], mean_loss: float, kind: str) -> Setting:
-    """Least squares whose objective is the quadratic model of the loss."""
+def _model(objective: Any, responses: list[NDArray], mean_loss: float, share: float) -> Setting:
+    """Least squares whose objective is the quadratic model of the loss.
+
+    Its curvature is nowhere less than this share of the bound.
+    """
     exact, shards, constant = objective.setting, [], 0.0
     for shard, response in zip(objective.shards, responses, strict=True):
         weight, target = np.empty(len(shard)), np.empty(response.shape)
@@ -61,7 +67,7 @@ def _model(objective: Any, responses: list[NDArray], mean_loss: float, kind: str
             rows = slice(*bounds)
             omega = None if shard.weight is None else shard.weight[rows]
             weight[rows], target[rows], value = _working(
-                objective.loss, response[rows], shard.target[rows], omega, kind
+                objective.loss, response[rows], shard.target[rows], omega, share
             )
             return value
 
@@ -77,12 +83,14 @@ def _model(objective: Any, responses: list[NDArray], mean_loss: float, kind: str
 
 
 def _working(
-    loss: Any, response: NDArray, target: NDArray, weight: NDArray | None, kind: str
+    loss: Any, response: NDArray, target: NDArray, weight: NDArray | None, share: float
 ) -> tuple[NDArray, NDArray, float]:
     """Weights ½ωc and targets z of the model, and Σ ω(½cf₀² - ℓ'f₀)."""
     slope = loss.gradient(response, target)
-    curvature = getattr(loss, kind)(response, target)
-    working = response - slope / np.where(curvature > 0, curvature, 1)[:, None]
+    curvature = share * loss.bound(response, target)
+    if share < 1:
+        np.maximum(curvature, loss.curvature(response, target), out=curvature)
+    working = response - slope / curvature[:, None]
     value = 0.5 * curvature[:, None] * response
     value -= slope
     value *= response

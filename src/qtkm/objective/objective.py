@@ -118,15 +118,28 @@ class Objective:
         """Local problem of a block under a quadratic loss."""
         return iterate.problem(block, self.setting, path)
 
-    def update(self, iterate: Any, block: int, path: str, sweeps: int = 1) -> list[float]:
+    def update(
+        self,
+        iterate: Any,
+        block: int,
+        path: str,
+        sweeps: int = 1,
+        make_problem: Callable[[Setting], Any] | None = None,
+    ) -> list[float]:
         """Bring a block of cores to its minimum, all others fixed.
 
+        Another local problem than that of the block may be given, as a function of the setting.
         Returns the objective after every core update; where the loss is not quadratic, after
         the whole block.
         """
+        if make_problem is None:
+
+            def make_problem(setting: Setting) -> Any:
+                return iterate.problem(block, setting, path)
+
         if not self.loss.is_quadratic:
-            return majorize.update(self, iterate, block, path, sweeps)
-        problem = self.problem(iterate, block, path)
+            return majorize.update(self, iterate, make_problem, sweeps)
+        problem = make_problem(self.setting)
         values = problem.sweep()
         for _ in range(sweeps - 1 if problem.n_levels > 1 else 0):
             problem.restart()

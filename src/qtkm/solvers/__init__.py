@@ -1,10 +1,36 @@
 """Solvers: from cores to better cores, seeing only the objective."""
 
+from .adam import Adam
 from .als import ALS
+from .gauss_newton import GaussNewton
+from .gradient_check import GradientCheck, check_gradient
+from .lbfgs import LBFGS
 from .loop import Progress, Stopping, solve
 from .result import History, Result
+from .solver import Solver, State, Stop
 
 #: shorthand in the estimators -> class; a new solver is one file and one line here
-REGISTRY: dict[str, type[ALS]] = {"als": ALS}
+REGISTRY: dict[str, type[Solver]] = {
+    "als": ALS,
+    "adam": Adam,
+    "lbfgs": LBFGS,
+    "gauss_newton": GaussNewton,
+}
 
-__all__ = ["ALS", "REGISTRY", "History", "Progress", "Result", "Stopping", "solve"]
+__all__ = [
+    "ALS",
+    "LBFGS",
+    "REGISTRY",
+    "Adam",
+    "GaussNewton",
+    "GradientCheck",
+    "History",
+    "Progress",
+    "Result",
+    "Solver",
+    "State",
+    "Stop",
+    "Stopping",
+    "check_gradient",
+    "solve",
+]

@@ -1,22 +1,20 @@
 """Alternating linear scheme: one core at a time, each to its exact minimum."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from . import solver
+from .solver import Report, Solver, check_whole
 
 
 @dataclass
-class State:
-    """Where the scheme stands: the iterate, and how each column's problem meets the rows."""
+class State(solver.State):
+    """Where the scheme stands: the iterate, and how each block's problem meets the rows."""
 
-    iterate: Any
     paths: list[str]
 
 
-class ALS(BaseEstimator):
+class ALS(Solver):
     """Alternating linear scheme.
 
     An epoch visits the columns in order and a column's levels from the lowest digit up; each
@@ -27,6 +25,11 @@ class ALS(BaseEstimator):
     ----------
     inner_sweeps : int
         Sweeps over a column's levels in one pass over the rows.
+
+    Notes
+    -----
+    An epoch is one pass over the rows a column.  It has no step size and, where the loss is
+    quadratic, makes more of an epoch than any other solver: the one to begin with.
     """
 
     def __init__(self, inner_sweeps=1):
@@ -34,16 +37,14 @@ class ALS(BaseEstimator):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        whole = isinstance(self.inner_sweeps, Integral) and not isinstance(self.inner_sweeps, bool)
-        if not whole or self.inner_sweeps < 1:
-            raise ValueError(f"inner_sweeps={self.inner_sweeps!r} must be a whole number >= 1.")
+        check_whole("inner_sweeps", self.inner_sweeps, 1)
 
-    def start(self, objective: Any, cores: Any) -> Any:
-        """State before the first epoch: the iterate, and how each column meets the rows."""
+    def start(self, objective: Any, cores: Any) -> State:
+        """State before the first epoch: the iterate, and how each block meets the rows."""
         iterate = objective.at(cores)
         return State(iterate, objective.paths(iterate))
 
-    def step(self, objective: Any, state: Any, report: Callable[[Any, list[float]], None]) -> Any:
+    def step(self, objective: Any, state: State, report: Report) -> State:
         """One epoch; `report(cores, objectives)` after every block of cores."""
         for block, path in enumerate(state.paths):
             values = objective.update(state.iterate, block, path, self.inner_sweeps)

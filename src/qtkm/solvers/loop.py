@@ -9,6 +9,11 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .result import History, Result
+from .solver import Stop
+
+#: epochs over which the progress of a solver that is not monotone is judged: enough for a
+#: learning rate that was halved on the way to show what it does
+WINDOW = 10
 
 
 @dataclass
@@ -20,7 +25,10 @@ class Stopping:
     max_iter : int
         Largest number of epochs.
     tol : float
-        Stop when an epoch lowers the objective by less than this fraction of it.
+        Stop when an epoch lowers the objective by less than this fraction of it.  For a solver
+        whose objective may rise, one epoch says little: it stops when the lowest objective of
+        the last ten epochs is below the lowest before them by less than ten times this
+        fraction.
     patience : int
         Stop after this many epochs without a better validation score.
     """
@@ -37,7 +45,8 @@ class Progress:
     Attributes
     ----------
     event : {"block", "epoch"}
-        After a block of cores (a column's, or the output core), or after an epoch.
+        After an update (of a column's cores or the output core, an iteration, a step), or
+        after an epoch.
     epoch : int
         Number of epochs begun, from 1.
     cores : list
@@ -57,32 +66,59 @@ class _Run:
     stopping: Stopping
     score: Callable[[Any], float] | None
     callbacks: Sequence[Callable[[Progress], Any]]
+    bar: Any
+    is_monotone: bool = True
     history: History = field(default_factory=History)
+    begin: float = field(default_factory=time.perf_counter)
     latest: Any = None
     best: Any = None
     best_score: float = float("-inf")
     best_epoch: int = 0
+    lowest: float = float("inf")
     stop_requested: bool = False
 
     @property
     def n_iter(self) -> int:
         return len(self.history.objective)
 
-    def record_block(self, cores: Any, values: list[float]) -> None:
+    def report(self, cores: Any, values: list[float]) -> None:
+        """Take note of updated cores."""
+        if not np.isfinite(values).all():
+            raise Stop("failed", self.failure())
         self.history.objective_updates.extend(values)
         self.latest = cores
         self._call("block", self.n_iter + 1)
 
-    def record_epoch(self, seconds: float, state: Any) -> None:
+    def end_epoch(self, state: Any) -> None:
+        """Take note of an epoch, and stop if it was the last."""
+        seconds = time.perf_counter() - self.begin
         # the score first: an interruption leaves the lists of the history equally long
         score = None if self.score is None else self.score(state)
         self.history.objective.append(self.history.objective_updates[-1])
         self.history.seconds.append(seconds)
+        for name, value in state.record.items():
+            self.history.records.setdefault(name, []).append(value)
         if score is not None:
             self.history.validation_score.append(score)
             if score > self.best_score:
                 self.best, self.best_score, self.best_epoch = self.latest, score, self.n_iter
+        else:
+            self.consider(self.latest, self.history.objective[-1])
         self._call("epoch", self.n_iter)
+        self.bar.set_postfix_str(_describe(self.history), refresh=False)
+        self.bar.update()
+        self.stop_if_due()
+
+    def stop_if_due(self) -> None:
+        """Raise what ends the fit, if anything does."""
+        verdict = self.verdict()
+        if verdict is not None:
+            raise Stop(*verdict)
+
+    def consider(self, cores: Any, value: float) -> None:
+        """Keep cores of the lowest objective, where it is not the last one by itself."""
+        if not self.is_monotone and value < self.lowest:
+            self.best, self.lowest = cores, value
 
     def _call(self, event: str, epoch: int) -> None:
         for callback in self.callbacks:
@@ -91,8 +127,13 @@ class _Run:
                 self.stop_requested = True
 
     def converged(self) -> bool:
-        values = self.history.objective
-        return len(values) > 1 and values[-2] - values[-1] <= self.stopping.tol * abs(values[-2])
+        values, tol = self.history.objective, self.stopping.tol
+        if self.is_monotone:
+            return len(values) > 1 and values[-2] - values[-1] <= tol * abs(values[-2])
+        if len(values) <= WINDOW:
+            return False
+        before, after = min(values[:-WINDOW]), min(values[-WINDOW:])
+        return before - after <= WINDOW * tol * abs(before)
 
     def verdict(self) -> tuple[str, str] | None:
         if self.stop_requested:
@@ -103,11 +144,25 @@ class _Run:
                 "epoch are kept."
             )
         if self.stopping.tol > 0 and self.converged():
+            epochs = "The last epoch" if self.is_monotone else f"Each of the last {WINDOW} epochs"
+            mean = "" if self.is_monotone else " on average"
             return "converged", (
-                f"The last epoch lowered the objective by less than tol={self.stopping.tol:g} "
-                "of it."
+                f"{epochs} lowered the objective by less than tol={self.stopping.tol:g} "
+                f"of it{mean}."
+            )
+        if self.n_iter >= self.stopping.max_iter:
+            return "max_iter", (
+                f"Stopped after max_iter={self.stopping.max_iter} epochs; a larger max_iter, or "
+                "warm_start=True, may lower the objective further."
             )
         return None
+
+    def failure(self) -> str:
+        return (
+            f"The objective became infinite or not a number in epoch {self.n_iter + 1}; the best "
+            "cores before are kept. Try a larger alpha, init='smooth', another solver or, where "
+            "the solver has one, a smaller learning_rate."
+        )
 
     def result(self, status: str, message: str) -> Result:
         cores = self.latest if self.best is None else self.best
@@ -127,8 +182,7 @@ def solve(
 
     Parameters
     ----------
-    solver : object
-        With `start(objective, cores) -> state` and `step(objective, state, report) -> state`.
+    solver : Solver
     objective : Objective
     cores : list
         Where to start.
@@ -143,37 +197,27 @@ def solve(
     Returns
     -------
     Result
-        With status "interrupted" after a KeyboardInterrupt: the best cores so far are kept.
+        With status "interrupted" after a KeyboardInterrupt, and "failed" where the objective
+        became infinite or not a number: the best cores so far are kept.
     """
-    run = _Run(stopping, score, callbacks, latest=cores)
     bar = tqdm(total=stopping.max_iter, desc="fit", unit="epoch", disable=not verbose)
+    run = _Run(stopping, score, callbacks, bar, solver.is_monotone, latest=cores)
     try:
-        with bar:
-            return _epochs(solver, objective, cores, run, bar)
+        # overflow is judged by the objective that follows from it
+        with bar, np.errstate(over="ignore", invalid="ignore"):
+            run.stop_if_due()
+            if not solver.is_monotone and score is None:
+                run.consider(cores, objective.value(objective.at(cores)))
+            solver.run(objective, cores, run.report, run.end_epoch)
+            raise RuntimeError(f"{solver!r} came to an end without saying why.")
+    except Stop as stop:
+        return run.result(stop.status, stop.message)
     except KeyboardInterrupt:
         return run.result(
             "interrupted",
             f"Interrupted in epoch {run.n_iter + 1}; the best cores so far are kept. Fit again "
             "with warm_start=True to go on from them.",
         )
-
-
-def _epochs(solver: Any, objective: Any, cores: Any, run: _Run, bar: Any) -> Result:
-    begin = time.perf_counter()
-    state = solver.start(objective, cores)
-    for _ in range(run.stopping.max_iter):
-        state = solver.step(objective, state, run.record_block)
-        run.record_epoch(time.perf_counter() - begin, state)
-        bar.set_postfix_str(_describe(run.history), refresh=False)
-        bar.update()
-        verdict = run.verdict()
-        if verdict is not None:
-            return run.result(*verdict)
-    return run.result(
-        "max_iter",
-        f"Stopped after max_iter={run.stopping.max_iter} epochs; a larger max_iter, or "
-        "warm_start=True, may lower the objective further.",
-    )
 
 
 def _describe(history: History) -> str:

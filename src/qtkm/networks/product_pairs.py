@@ -1,0 +1,270 @@
+"""Two-site problems of a train: neighbouring cores merged, solved together and split again.
+
+    ─[W]─[W]─   →   ─[ W W ]─   →   ─[U]─[S·V]─          the bond between them is chosen anew
+     q   p            q   p           q    p
+
+Two neighbouring levels of a column are one level of a larger radix, so all paths of one-site
+problems serve them.  The last core of a column and the first of the next are solved from the
+rows, whose design is the row-wise product of environment and two factors.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import design
+from . import product_cores as algebra
+from . import product_levels as levels
+from .local import LocalSystem, least_squares
+from .product_passes import environments
+from .product_problems import IterativeProblem, RowsProblem, StatisticsProblem, make_problem
+
+#: unknowns of a merged core; larger ones are not merged, their bond stays as it is
+MOST_UNKNOWNS = 2048
+
+
+@dataclass
+class Truncation:
+    """How bonds are chosen.
+
+    Attributes
+    ----------
+    max_rank : int
+    tol : float
+        Largest fraction of a merged core's norm that may be left out.
+    costs : list of float
+        For every split so far, by how much leaving something out raised the objective.
+    """
+
+    max_rank: int
+    tol: float
+    costs: list[float] = field(default_factory=list)
+
+    def rank(self, singular: NDArray) -> int:
+        """Number of singular values to keep."""
+        left_out = np.sqrt(np.cumsum(singular[::-1] ** 2))[::-1]  # norm from each one on
+        needed = int(np.sum(left_out > self.tol * left_out[0]))
+        return max(1, min(needed, self.max_rank))
+
+
+class PairProblem:
+    """The pairs of a column from its first level on, then the pair with the next column."""
+
+    n_levels = 2
+
+    def __init__(self, iterate: Any, block: int, setting: Any, path: str, truncation: Truncation):
+        self.iterate, self.block, self.setting, self.path = iterate, block, setting, path
+        self.truncation = truncation
+        self.values: list[float] = []
+
+    def sweep(self) -> list[float]:
+        """Update all pairs once; returns the objective after each."""
+        values = []
+        column, cores = self.iterate.columns[self.block], list(self.iterate.cores[self.block])
+        shared: list[Any] = []  # the column's statistics serve all of its pairs
+        for level in range(len(cores) - 1):
+            values += self._inside(column, level, shared)
+        values += self._across()
+        if not values:
+            values = self._alone()
+        return values
+
+    def restart(self) -> None:
+        """Begin another sweep, from where the column begins."""
+        first = sum(len(c) for c in self.iterate.cores[: self.block] if isinstance(c, list))
+        self.iterate.put_sites(algebra.center_at(self.iterate.sites, first))
+
+    def finish(self) -> None:
+        """Nothing is left to be handed back: pairs are put in place as they are solved."""
+
+    def _inside(self, column: Any, level: int, shared: list[Any]) -> list[float]:
+        """Update a level and the next one of the same column."""
+        iterate, block = self.iterate, self.block
+        first, second = iterate.cores[block][level : level + 2]
+        merged = np.einsum("aqb,bpc->apqc", first, second)  # the lower digit runs faster
+        merged = merged.reshape(len(first), -1, second.shape[2])
+        if merged.size > MOST_UNKNOWNS:
+            return self._shift(level)
+        view = _Merged(iterate, block, level, column.merged(level), merged)
+        problem = self._problem(view, shared)
+        problem.begin_at(level)
+        system = problem.system(level)
+        before, start = system.value_of(merged.transpose(1, 0, 2)), merged
+        best, value = system.minimize(merged.transpose(1, 0, 2))
+        shape = (len(first), second.shape[1], first.shape[1], second.shape[2])
+        best = best.transpose(1, 0, 2).reshape(shape).transpose(0, 2, 1, 3)
+        left, right = self._split(best)
+        kept = np.einsum("aqb,bpc->apqc", left, right).reshape(start.shape)
+        after = system.value_of(kept.transpose(1, 0, 2))
+        return self._decide(level, left, right, before, value, after)
+
+    def _problem(self, view: Any, shared: list[Any]) -> Any:
+        kinds = {"rows": RowsProblem, "iterative": IterativeProblem}
+        if self.path in kinds:
+            return kinds[self.path](view, self.block, self.setting)
+        problem = StatisticsProblem(view, self.block, self.setting, *shared)
+        shared[:] = [(problem.packed, problem.sums)]
+        return problem
+
+    def _across(self) -> list[float]:
+        """Update the last core of the column and the first of the next."""
+        iterate, block = self.iterate, self.block
+        if block + 1 >= len(iterate.columns):
+            return []
+        first, second = iterate.cores[block][-1], iterate.cores[block + 1][0]
+        if first.size // first.shape[2] * (second.size // second.shape[0]) > MOST_UNKNOWNS:
+            return self._shift(len(iterate.cores[block]) - 1)
+        merged = np.einsum("aqb,bpc->qpac", first, second)
+        system = _across_system(iterate, block, self.setting, merged.shape)
+        before = system.value_of(merged)
+        best, value = system.minimize(merged)
+        left, right = self._split(best.transpose(2, 0, 1, 3))
+        after = system.value_of(np.einsum("aqb,bpc->qpac", left, right))
+        level = len(iterate.cores[block]) - 1
+        return self._decide(level, left, right, before, value, after)
+
+    def _split(self, merged: NDArray) -> tuple[NDArray, NDArray]:
+        """Left-orthogonal core and the rest of a merged core (a, q, p, c)."""
+        a, q, p, c = merged.shape
+        u, s, vh = np.linalg.svd(merged.reshape(a * q, p * c), full_matrices=False)
+        rank = self.truncation.rank(s)
+        return u[:, :rank].reshape(a, q, rank), (s[:rank, None] * vh[:rank]).reshape(rank, p, c)
+
+    def _decide(
+        self, level: int, left: NDArray, right: NDArray, before: float, best: float, after: float
+    ) -> list[float]:
+        """Put the new cores in place, or move on with the old ones where they are better."""
+        if not after <= before:
+            self.truncation.costs.append(0.0)
+            self._shift(level)
+            return [before]
+        self.truncation.costs.append(max(0.0, after - best))
+        self._place(level, left, right)
+        return [after]
+
+    def _shift(self, level: int) -> list[float]:
+        """Make a core left-orthogonal and give its factor to the next; nothing else changes."""
+        core, factor = algebra.left_orthogonal(self.iterate.cores[self.block][level])
+        self._place(level, core, algebra.push_right(factor, self._next(level)))
+        return []
+
+    def _next(self, level: int) -> NDArray:
+        cores = self.iterate.cores
+        inside = level + 1 < len(cores[self.block])
+        return cores[self.block][level + 1] if inside else cores[self.block + 1][0]
+
+    def _place(self, level: int, left: NDArray, right: NDArray) -> None:
+        cores = list(self.iterate.cores[self.block])
+        cores[level] = left
+        if level + 1 < len(cores):
+            cores[level + 1] = right
+            self.iterate.put(self.block, cores)
+            return
+        following = list(self.iterate.cores[self.block + 1])
+        following[0] = right
+        self.iterate.put(self.block, cores)
+        self.iterate.put(self.block + 1, following)
+
+    def _alone(self) -> list[float]:
+        """Update a core that has no partner by itself; its bonds stay as they are."""
+        problem = make_problem(self.iterate, self.block, self.setting, self.path)
+        values = problem.sweep()
+        problem.finish()
+        return values
+
+
+class _Merged:
+    """An iterate with two levels of a column merged, as far as local problems see it."""
+
+    def __init__(self, iterate: Any, block: int, level: int, column: Any, merged: NDArray):
+        self.network, self.run, self.is_complex = iterate.network, iterate.run, iterate.is_complex
+        self.tables, self.bonds, self.n_blocks = iterate.tables, iterate.bonds, iterate.n_blocks
+        self.columns = [*iterate.columns]
+        self.columns[block] = column
+        cores = list(iterate.cores[block])
+        cores[level : level + 2] = [merged]
+        self.cores = [*iterate.cores]
+        self.cores[block] = cores
+
+    @property
+    def sites(self) -> list[NDArray]:
+        """All cores in one list."""
+        return [c for entry in self.cores for c in (entry if isinstance(entry, list) else [entry])]
+
+
+def _across_system(
+    iterate: Any, block: int, setting: Any, shape: tuple[int, int, int, int]
+) -> LocalSystem:
+    """Local system of the merged core (q, p, left, right) of two neighbouring columns."""
+    both = setting.real_part and iterate.is_complex
+    hermitian, symmetric, products = setting.sum(_AcrossPass(iterate, block, both))
+    sites = iterate.sites
+    first = sum(len(c) for c in iterate.cores[: block + 1] if isinstance(c, list)) - 1
+    before = algebra.carried(algebra.carry_left, sites[:first], sites[0])
+    after = algebra.carried(algebra.carry_right, sites[: first + 1 : -1], sites[0])
+    return least_squares(
+        hermitian[None], symmetric[None] if both else None, products[None],
+        algebra.norm_matrix(before, after), setting, shape,
+    )  # fmt: skip
+
+
+class _AcrossPass:
+    """Σ z̄zᵀ, Σ zzᵀ and Σ z·y for the last core of a column and the first of the next."""
+
+    def __init__(self, iterate: Any, block: int, both: bool):
+        self.tables, self.block, self.both = iterate.tables, block, both
+        column, following = iterate.columns[block : block + 2]
+        cores, later = iterate.cores[block], iterate.cores[block + 1]
+        self.first = _features(column, len(cores) - 1)
+        self.second = _features(following, 0)
+        self.left, self.right = _around(column, cores, following, later)
+
+    def __call__(self, shard: Any, run: Any) -> tuple[NDArray, NDArray, NDArray]:
+        whole = environments(self.tables, shard, self.block, self.block + 2, run)
+        target = shard.scaled[1]
+
+        def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray | None, NDArray]:
+            rows = slice(*bounds)
+            u, v = shard.codes[rows, self.block], shard.codes[rows, self.block + 1]
+            inner = self.left[u].transpose(0, 2, 1)[:, None] @ whole[rows]
+            inner = inner @ self.right[v].transpose(0, 2, 1)[:, None]
+            n, k = inner.shape[:2]
+            parts = [np.repeat(self.first[u], k, axis=0), np.repeat(self.second[v], k, axis=0)]
+            parts.append(inner.reshape(n * k, -1))
+            return design.gram(parts, np.empty(0), target[rows].reshape(-1, 1), self.both)
+
+        sums = run(part, shard.blocks())
+        hermitian, symmetric, products = sums[0]
+        for more in sums[1:]:
+            hermitian = hermitian + more[0]
+            symmetric = None if symmetric is None else symmetric + more[1]
+            products = products + more[2]
+        nothing = np.zeros((0, 0)) if symmetric is None else symmetric
+        return hermitian, nothing, products.reshape(-1)
+
+
+def _features(column: Any, level: int) -> NDArray:
+    """Factor entries of a level at the grid values."""
+    if column.is_categorical:
+        return np.eye(len(column))
+    return column.factors[:, column.slices[level]]
+
+
+def _around(
+    column: Any, cores: list[NDArray], following: Any, later: list[NDArray]
+) -> tuple[NDArray, NDArray]:
+    """Products of the levels before the last of a column, and after the first of the next."""
+    if column.is_categorical:
+        left = np.broadcast_to(np.eye(cores[0].shape[0]), (len(column), *2 * cores[0].shape[:1]))
+    else:
+        left = levels.prefixes(column, cores)[len(cores) - 1]
+    if following.is_categorical:
+        size = later[0].shape[2]
+        right = np.broadcast_to(np.eye(size), (len(following), size, size))
+    else:
+        right = levels.suffixes(following, later)[0]
+        if len(following.phase):
+            right = following.phase[:, None, None] * right
+    return left, right

@@ -1,0 +1,171 @@
+"""Adam: small steps of all cores at once, each on a few of the rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import solver
+from .solver import Report, Solver, as_float, check_number, check_whole
+
+Vector = NDArray[np.float64]
+
+#: rows of a batch: not so many that an epoch has few steps, not so few that tables of the grids,
+#: which every step fills anew, cost more than the rows; never more than memory likes
+STEPS, FEWEST_STEPS, LEAST_ROWS, MOST_ROWS = 32, 8, 16, 65536
+#: epochs without a lower objective after which the learning rate is halved
+PATIENCE = 5
+
+
+@dataclass
+class State(solver.State):
+    """Where the method stands.
+
+    Attributes
+    ----------
+    vector : all cores as real numbers
+    mean, square : running means of the gradient and of its squares
+    rng : where the order of the rows comes from
+    rate : learning rate
+    n_steps : steps taken
+    lowest, waited : lowest objective of an epoch, and epochs since
+    """
+
+    vector: Vector
+    mean: Vector
+    square: Vector
+    rng: np.random.Generator
+    rate: float
+    n_steps: int = 0
+    lowest: float = float("inf")
+    waited: int = 0
+
+
+class Adam(Solver):
+    """Adaptive moments: stochastic gradient steps, each number scaled by its own gradients.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Length of the first steps, for every real number of the cores.  It is halved whenever
+        five epochs have not lowered the objective.
+    batch_size : int or "auto"
+        Rows of a step.  "auto" gives an epoch 32 steps, or fewer of more rows where columns
+        have so many grid values that they would cost more than the rows.
+    beta_1, beta_2 : float
+        How much of the running means of the gradient and of its squares a step keeps.
+    epsilon : float
+        Added to the root of the mean square.
+    seed : int
+        Seed of the order of the rows.
+
+    Notes
+    -----
+    An epoch visits all rows once, in an order drawn anew; then one cheap pass evaluates the
+    objective over all of them, which is what the history tells.  The cost is about that of
+    one full gradient, and for every step that of the tables.
+
+    The objective may rise, so the cores of the lowest one (or of the best validation score)
+    are kept.  Try it where a pass over all rows is long and only the first digits of the
+    objective matter; ALS, or L-BFGS where the loss is not quadratic, come lower on all data
+    that we have measured.
+
+    ``beta_2=0.99`` came clearly lower than the usual 0.999 on four synthetic problems of 1000
+    to 20,000 rows, for each learning rate from 0.003 to 0.03: gradients shrink by orders of
+    magnitude in the first epochs.  ``history.records["learning_rate"]`` has the rates.
+
+    References
+    ----------
+    Kingma, Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+    """
+
+    is_monotone: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        learning_rate=0.01,
+        batch_size="auto",
+        beta_1=0.9,
+        beta_2=0.99,
+        epsilon=1e-8,
+        seed=0,
+    ):
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.seed = seed
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+        positive = "a finite number > 0"
+        rate, epsilon = self.learning_rate, self.epsilon
+        check_number("learning_rate", rate, 0 < as_float(rate) < np.inf, positive, "0.01")
+        check_number("epsilon", epsilon, 0 < as_float(epsilon) < np.inf, positive, "1e-8")
+        for name, usual in (("beta_1", "0.9"), ("beta_2", "0.99")):
+            value = getattr(self, name)
+            check_number(name, value, 0 <= as_float(value) < 1, "a number >= 0 and < 1", usual)
+        if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
+            check_whole("batch_size", self.batch_size, 1, ", or 'auto'")
+        check_whole("seed", self.seed, 0)
+
+    def start(self, objective: Any, cores: Any) -> State:
+        """State before the first epoch."""
+        vector = objective.to_vector(cores)
+        zeros = np.zeros_like(vector)
+        rng = np.random.default_rng(self.seed)
+        return State(objective.at(cores), vector, zeros, zeros, rng, self.learning_rate)
+
+    def step(self, objective: Any, state: State, report: Report) -> State:
+        """One epoch."""
+        for shards in self._batches(objective, state.rng):
+            _, gradient = objective.gradient(state.iterate, shards)
+            self._move(state, objective.to_vector(gradient))
+            state.iterate = objective.at(objective.from_vector(state.vector))
+        state.record = {"learning_rate": state.rate}
+        value = objective.value(state.iterate)
+        _judge(state, value)
+        report(state.iterate.snapshot(), [value])
+        return state
+
+    def _batches(self, objective: Any, rng: np.random.Generator) -> Iterator[list[Any]]:
+        """Shards of the rows of each step."""
+        n_rows, size = objective.n_rows, self.batch_size
+        if isinstance(size, str):
+            size = automatic_size(n_rows, [len(column) for column in objective.columns])
+        first = np.concatenate([[0], np.cumsum([len(shard) for shard in objective.shards])])
+        order, count = rng.permutation(n_rows), -(-n_rows // size)
+        for i in range(count):
+            rows = np.sort(order[n_rows * i // count : n_rows * (i + 1) // count])
+            cuts = np.searchsorted(rows, first)
+            yield [
+                shard.take(rows[cuts[s] : cuts[s + 1]] - first[s])
+                for s, shard in enumerate(objective.shards)
+                if cuts[s] < cuts[s + 1]
+            ]
+
+    def _move(self, state: State, gradient: Vector) -> None:
+        state.n_steps += 1
+        state.mean = self.beta_1 * state.mean + (1 - self.beta_1) * gradient
+        state.square = self.beta_2 * state.square + (1 - self.beta_2) * gradient**2
+        mean = state.mean / (1 - self.beta_1**state.n_steps)
+        square = state.square / (1 - self.beta_2**state.n_steps)
+        state.vector = state.vector - state.rate * mean / (np.sqrt(square) + self.epsilon)
+
+
+def automatic_size(n_rows: int, n_grid: list[int]) -> int:
+    """Rows of a step: 32 steps an epoch, but rows for every grid value as long as 8 remain."""
+    rows = max(n_rows // STEPS, min(max(n_grid), n_rows // FEWEST_STEPS), LEAST_ROWS)
+    return min(rows, MOST_ROWS)
+
+
+def _judge(state: State, value: float) -> None:
+    """Halve the learning rate once the objective has stopped falling."""
+    state.waited += 1
+    if value < state.lowest:
+        state.lowest, state.waited = value, 0
+    elif state.waited >= PATIENCE:
+        state.rate, state.waited = state.rate / 2, 0

@@ -1,0 +1,177 @@
+"""Are the derivatives right?  For whoever writes a network or a loss."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..networks import flatten
+
+Vector = NDArray[np.float64]
+
+#: largest relative error that finite differences in double precision explain
+TOLERANCE = 1e-5
+
+
+@dataclass(repr=False)
+class GradientCheck:
+    """Relative errors of derivatives against central differences, one a direction.
+
+    Attributes
+    ----------
+    gradient : (n_directions,) array
+        Of the gradient: change of the objective along random directions of all cores.
+    tangent : (n_directions,) array
+        Of the tangent: change of the responses along the same directions.
+    curvature : (n_directions,) array or None
+        Of the Gauss-Newton product: change of the gradient of one core along a random
+        direction of that core, in which responses are linear, so that nothing is left out.
+        None where the loss has no `curvature_product`.
+    """
+
+    gradient: Vector
+    tangent: Vector
+    curvature: Vector | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether no error is larger than rounding explains."""
+        return all(bool(np.all(errors <= TOLERANCE)) for errors in self._errors().values())
+
+    def _errors(self) -> dict[str, Vector]:
+        errors = {"gradient": self.gradient, "tangent": self.tangent}
+        return errors if self.curvature is None else errors | {"curvature": self.curvature}
+
+    def __repr__(self) -> str:
+        lines = [f"GradientCheck: {'ok' if self.ok else 'not ok'}"]
+        for name, errors in self._errors().items():
+            verdict = "ok" if np.all(errors <= TOLERANCE) else f"wrong, > {TOLERANCE:g}"
+            lines.append(f"  {name:9s} largest relative error {np.max(errors):.1e} ({verdict})")
+        if self.curvature is None:
+            lines.append("  curvature not offered by the loss")
+        return "\n".join(lines)
+
+
+def check_gradient(
+    objective: Any, cores: Any, n_directions: int = 5, step: float = 1e-6, random_state: Any = 0
+) -> GradientCheck:
+    """Compare the derivatives of an objective with finite differences.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its tables are made in double precision whatever its own type is.
+    cores : list
+        Where to check; random ones are better than a minimum, where all gradients vanish.
+    n_directions : int
+        Number of random directions.
+    step : float
+        Length of a difference, in units of the norm of what it changes.
+    random_state : int or Generator
+        Seed of the directions.
+
+    Returns
+    -------
+    GradientCheck
+        With `ok`, the errors, and a printed form.
+
+    Notes
+    -----
+    Where a loss has a kink (the exact hinge), rows that happen to lie within a step of it
+    spoil the differences; try other cores or a smaller step before doubting the gradient.
+    """
+    rng = np.random.default_rng(random_state)
+    objective = replace(objective, dtype=np.dtype(np.float64))
+    probe = _Probe(objective, objective.to_vector(cores), step)
+    count, owners = len(probe.vector), _owners(objective)
+    directions = [probe.scaled(rng.normal(size=count)) for _ in range(n_directions)]
+    parts = [owners == core for core in rng.integers(owners.max() + 1, size=n_directions)]
+    within = [(probe.scaled(rng.normal(size=count), part), part) for part in parts]
+    return GradientCheck(
+        np.array([probe.gradient_error(direction) for direction in directions]),
+        np.array([probe.tangent_error(direction) for direction in directions]),
+        _curvature_errors(probe, within),
+    )
+
+
+def _curvature_errors(probe: "_Probe", within: list[tuple[Vector, NDArray]]) -> Vector | None:
+    try:
+        product = probe.curvature()
+        return np.array([probe.curvature_error(product, *direction) for direction in within])
+    except NotImplementedError:
+        return None
+
+
+class _Probe:
+    """Derivatives at a point, and the differences they are compared with."""
+
+    def __init__(self, objective: Any, vector: Vector, step: float):
+        self.objective, self.vector, self.step = objective, vector, step
+        self.value, self.gradient = self._gradient(vector)
+
+    def scaled(self, direction: Vector, part: Any = True) -> Vector:
+        """Direction within some of the numbers, as long as these themselves."""
+        direction = direction * part
+        length = np.linalg.norm(self.vector * part) or 1.0
+        return direction * (length / np.linalg.norm(direction))
+
+    def gradient_error(self, direction: Vector) -> float:
+        """Relative error of the gradient along a direction.
+
+        A derivative far below the objective itself drowns in its rounding, and is measured
+        by the objective.
+        """
+        found = self._difference(lambda v: self.objective.value(self._at(v)), direction)
+        given = float(self.gradient @ direction)
+        typical = np.linalg.norm(self.gradient) * np.linalg.norm(direction)
+        typical /= np.sqrt(len(direction))
+        scale = max(abs(found), abs(given), typical, 1e-4 * abs(self.value))
+        return abs(found - given) / (scale or 1.0)
+
+    def tangent_error(self, direction: Vector) -> float:
+        """Relative error of the change of the responses along a direction."""
+        run = self.objective.engine.run
+        tangent = self._at(self.vector).tangent(self.objective.from_vector(direction))
+        given = np.concatenate([tangent(shard, run=run) for shard in self.objective.shards])
+        return _relative(self._difference(self._responses, direction), given)
+
+    def curvature(self) -> Callable[[Vector], Vector]:
+        """Product with the Gauss-Newton matrix."""
+        product = self.objective.curvature(self._at(self.vector))
+        from_vector, to_vector = self.objective.from_vector, self.objective.to_vector
+        return lambda direction: to_vector(product(from_vector(direction)))
+
+    def curvature_error(self, product: Any, direction: Vector, part: NDArray) -> float:
+        """Relative error of the change of a core's gradient when that core changes."""
+        found = self._difference(lambda v: self._gradient(v)[1][part], direction)
+        typical = 1e-4 * np.linalg.norm(self.gradient[part])
+        return _relative(found, product(direction)[part], float(typical))
+
+    def _difference(self, function: Callable[[Vector], Any], direction: Vector) -> Any:
+        change = self.step * direction
+        return (function(self.vector + change) - function(self.vector - change)) / (2 * self.step)
+
+    def _at(self, vector: Vector) -> Any:
+        return self.objective.at(self.objective.from_vector(vector))
+
+    def _responses(self, vector: Vector) -> NDArray:
+        iterate = self._at(vector)
+        return np.concatenate([iterate.responses(shard) for shard in self.objective.shards])
+
+    def _gradient(self, vector: Vector) -> tuple[float, Vector]:
+        value, gradient = self.objective.gradient(self._at(vector))
+        return value, self.objective.to_vector(gradient)
+
+
+def _relative(found: NDArray, given: NDArray, least: float = 0.0) -> float:
+    scale = max(float(np.linalg.norm(found)), float(np.linalg.norm(given)), least)
+    return float(np.linalg.norm(found - given)) / (scale or 1.0)
+
+
+def _owners(objective: Any) -> NDArray[np.int64]:
+    """For every real number of the vector of all cores, which core it belongs to."""
+    width = 2 if objective.is_complex else 1
+    sizes = [width * int(np.prod(shape)) for shape in flatten(objective.shapes)]
+    return np.repeat(np.arange(len(sizes)), sizes)

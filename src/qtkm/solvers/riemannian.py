@@ -1,0 +1,126 @@
+"""Riemannian conjugate gradients on the trains of fixed ranks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import solver
+from .solver import Report, Solver, check_whole
+
+#: a step must gain at least this fraction of what its slope promises
+LEAST_GAIN = 1e-4
+#: step lengths that are tried, each half of the one before
+TRIES = 20
+
+
+@dataclass
+class State(solver.State):
+    """Where the method stands.
+
+    Attributes
+    ----------
+    value : objective
+    frame : tangent space of the last step, None before the first
+    gradient, direction : tangent vectors of the last step, as real numbers
+    """
+
+    value: float
+    frame: Any = None
+    gradient: Any = None
+    direction: Any = None
+
+
+class Riemannian(Solver):
+    """Conjugate gradients on the manifold of tensor trains of fixed ranks.
+
+    Parameters
+    ----------
+    iterations : int
+        Iterations in an epoch.
+
+    Notes
+    -----
+    An iteration projects the gradient to the tangent space of the trains of these ranks, where
+    no direction is redundant and inner products are those of the weight tensor, joins it with
+    the last direction (Polak-Ribière, carried over by projection), takes the step that the
+    Gauss-Newton curvature along it asks for, halved until the objective falls, and returns to
+    the trains by singular value decompositions.  It costs a gradient, a product with the
+    curvature and a cheap pass for every step length tried, O(N·D·R²) in all.
+
+    The price of an iteration grows with R² where alternating least squares pays R⁴: the solver
+    for trains of ranks above about 10.  The objective never rises.
+    """
+
+    def __init__(self, iterations=5):
+        self.iterations = iterations
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+        check_whole("iterations", self.iterations, 1, "; 5 is usual")
+
+    def start(self, objective: Any, cores: Any) -> State:
+        """State before the first epoch."""
+        iterate = objective.at(cores)
+        return State(iterate, objective.value(iterate))
+
+    def step(self, objective: Any, state: State, report: Report) -> State:
+        """One epoch; `report(cores, objectives)` after every iteration."""
+        state.record = {"gradient_norm": 0.0}
+        for _ in range(self.iterations):
+            self._iteration(objective, state)
+            report(state.iterate.snapshot(), [state.value])
+            if state.finished:
+                break
+        return state
+
+    def _iteration(self, objective: Any, state: State) -> None:
+        frame = state.iterate.frame()
+        state.value, gradient = objective.gradient(frame)
+        gradient = objective.to_vector(gradient)
+        square = float(gradient @ gradient)
+        state.record["gradient_norm"] = np.sqrt(square)
+        if square == 0:
+            state.finished = "The gradient is zero."
+            return
+        for direction in self._directions(objective, state, frame, gradient):
+            if self._search(objective, state, frame, gradient, direction):
+                state.frame, state.gradient, state.direction = frame, gradient, direction
+                return
+        state.finished = (
+            "No step along the gradient lowers the objective any more: it is at a minimum to "
+            "within rounding."
+        )
+
+    def _directions(self, objective: Any, state: State, frame: Any, gradient: Any) -> Any:
+        """The conjugate direction, where it goes down, then that of steepest descent."""
+        if state.frame is not None:
+            old_gradient, old_direction = (
+                objective.to_vector(frame.transport(state.frame, objective.from_vector(v)))
+                for v in (state.gradient, state.direction)
+            )
+            change = gradient @ (gradient - old_gradient)
+            beta = max(0.0, change / float(state.gradient @ state.gradient))
+            direction = beta * old_direction - gradient
+            if beta > 0 and direction @ gradient < 0:
+                yield direction
+        yield -gradient
+
+    def _search(
+        self, objective: Any, state: State, frame: Any, gradient: Any, direction: Any
+    ) -> bool:
+        """Take a step that lowers the objective; False if there is none."""
+        tangent = objective.from_vector(direction)
+        slope = float(gradient @ direction)
+        curved = float(objective.to_vector(objective.curvature(frame)(tangent)) @ direction)
+        length = -slope / curved if curved > 0 else 1.0
+        start, before = state.iterate.snapshot(), state.value
+        for _ in range(TRIES):
+            state.iterate.put_sites(frame.retract(tangent, length))
+            value = objective.value(state.iterate)
+            if value <= before + LEAST_GAIN * length * slope and value < before:
+                state.value = value
+                return True
+            length /= 2
+        state.iterate.restore(start)
+        return False

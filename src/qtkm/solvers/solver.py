@@ -1,0 +1,112 @@
+"""What every solver offers to the shared loop, and how either side ends a fit.
+
+    loop                                  solver
+    solve(solver, …) ──────────────────►  run(objective, cores, report, end_epoch)
+                     ◄── report(cores, values) ──   after every update
+                     ◄── end_epoch(state) ───────   after every epoch; raises Stop at the end
+
+A solver with steps of its own fills in `start` and `step`; one that lives in another library
+fills in `run`, and calls `end_epoch` from that library's callback.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator
+
+Report = Callable[[Any, list[float]], None]
+EndEpoch = Callable[["State"], None]
+
+
+class Stop(Exception):
+    """The end of a fit, raised by the loop or by a solver that cannot go on.
+
+    Parameters
+    ----------
+    status : str
+        One of those of `Result`.
+    message : str
+        The status in a sentence.
+    """
+
+    def __init__(self, status: str, message: str):
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+@dataclass
+class State:
+    """Where a solver stands after an epoch; solvers add what they need.
+
+    Attributes
+    ----------
+    iterate : Iterate
+        The cores as they stand, from which the validation score is taken.
+    record : dict
+        Numbers of this epoch for `History.records`, by name; the same names every epoch.
+    finished : str
+        Why no further epoch can be better, in a sentence; empty while one may be.
+    """
+
+    iterate: Any
+    record: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    finished: str = field(default="", kw_only=True)
+
+
+class Solver(BaseEstimator):
+    """Interface of a solver; parameters are those of the constructor."""
+
+    #: the objective never rises from one epoch to the next (but for rounding)
+    is_monotone: ClassVar[bool] = True
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+
+    def start(self, objective: Any, cores: Any) -> Any:
+        """State before the first epoch."""
+        raise NotImplementedError
+
+    def step(self, objective: Any, state: Any, report: Report) -> Any:
+        """One epoch; `report(cores, objectives)` after every update, at least once."""
+        raise NotImplementedError
+
+    def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
+        """Epochs without end: what ends them is a `Stop`, mostly raised by `end_epoch`.
+
+        Parameters
+        ----------
+        objective : Objective
+        cores : list
+            Where to start.
+        report : callable
+            report(cores, objectives), after every update of the cores.
+        end_epoch : callable
+            end_epoch(state), after every epoch.
+        """
+        state = self.start(objective, cores)
+        while True:
+            state = self.step(objective, state, report)
+            end_epoch(state)
+            if state.finished:
+                raise Stop("converged", state.finished)
+
+
+def check_whole(name: str, value: Any, least: int, hint: str = "") -> None:
+    """Raise a ValueError unless a parameter is a whole number of at least `least`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number >= {least}{hint}.")
+
+
+def check_number(name: str, value: Any, is_valid: bool, expected: str, usual: str) -> None:
+    """Raise a ValueError unless a parameter is a number, and a valid one."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not is_valid:
+        raise ValueError(f"{name}={value!r} must be {expected}; {usual} is usual.")
+
+
+def as_float(value: Any) -> float:
+    """A number as float, and nan for what is none."""
+    return float(value) if isinstance(value, Real) else float("nan")
