@@ -21,8 +21,8 @@ def row(work, qtkm, yardstick="", *, ratio=None, unit="×", bar=None, stretch=No
         The two measurements, formatted.
     ratio : float or None
         The number the bar speaks of, in ``unit``.
-    unit : {"×", "%", "GB", "s", "exponent", "relative"}
-        For the last four, smaller is better.
+    unit : {"×", "%", "GB", "s", "times", "exponent", "relative"}
+        For all but the first two, smaller is better.
     bar, stretch : float or None
         None for a line that only informs.
     note : str

@@ -16,6 +16,8 @@ from time import perf_counter
 
 from benchmarks import (
     compilation,
+    costs,
+    families,
     flights_epoch,
     gram_kernels,
     large_epoch,
@@ -23,6 +25,7 @@ from benchmarks import (
     report,
     scaling,
     small_epoch,
+    solvers,
 )
 from benchmarks.machine import available_cores, facts
 
@@ -34,6 +37,9 @@ BENCHMARKS = {
     "scaling": scaling.run,
     "compilation": compilation.run,
     "gram_kernels": gram_kernels.run,
+    "families": families.run,
+    "costs": costs.run,
+    "solvers": solvers.run,
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -180,6 +180,58 @@ def _push_scale(cores, grams, site):
     grams[site + 1] *= outer
 
 
+def train_epoch(sites, y, cores, alpha):
+    """One epoch of textbook alternating least squares of a tensor train.
+
+    Parameters
+    ----------
+    sites : list of ndarray of shape (n_rows, radix)
+    y : ndarray of shape (n_rows,)
+    cores : list of ndarray of shape (left, radix, right)
+        Start, right-orthogonal from the second core on; not overwritten.
+    alpha : float
+
+    Returns
+    -------
+    cores : list
+    objective : float
+
+    Notes
+    -----
+    The products of the cores to the right are kept for all rows and sites, those to the left
+    are carried along.  The design of a core is the row-wise product of left state, factor and
+    right state; the core is solved for, made left-orthogonal, and its factor given on.  In
+    this gauge the penalty is alpha times the squared entries of the core at hand.
+    """
+    cores = [np.array(core, dtype=complex) for core in cores]
+    right = [np.ones((len(y), 1), dtype=complex)]
+    for factor, core in zip(sites[:0:-1], cores[:0:-1], strict=True):
+        moved = right[-1] @ core.reshape(-1, core.shape[2]).T  # (n_rows, left·radix)
+        moved = moved.reshape(len(y), *core.shape[:2])
+        right.append(np.matmul(moved, factor[:, :, None])[:, :, 0])
+    left = np.ones((len(y), 1), dtype=complex)
+    for site, factor in enumerate(sites):
+        after = right.pop()
+        design = (left[:, :, None] * factor[:, None, :]).reshape(len(y), -1)
+        design = (design[:, :, None] * after[:, None, :]).reshape(len(y), -1)
+        adjoint = design.conj().T
+        gram = adjoint @ design
+        gram.flat[:: len(gram) + 1] += len(y) * alpha
+        core = np.linalg.solve(gram, adjoint @ y)
+        shape = cores[site].shape
+        if site + 1 == len(sites):
+            cores[site] = core.reshape(shape)
+            residual = design @ core - y
+            break
+        q, r = np.linalg.qr(core.reshape(-1, shape[2]))
+        cores[site] = q.reshape(shape)
+        cores[site + 1] = np.tensordot(r, cores[site + 1], 1)
+        moved = (left @ q.reshape(shape[0], -1)).reshape(len(y), shape[1], shape[2])
+        left = np.matmul(factor[:, None, :], moved)[:, 0]
+    penalty = alpha * np.vdot(core, core).real
+    return cores, float(np.vdot(residual, residual).real / len(y) + penalty)
+
+
 def predict(X, cores, n_basis, period, quantization=2, block=2048):
     """Real part of the model at the rows of ``X``.
 

@@ -104,7 +104,9 @@ class MatrixProduct(Network):
             self._core(constant, shape, is_complex, kind, rng)
             for constant, shape in zip(flat, flatten(shapes), strict=True)
         ]
-        return like(shapes, self.settle(sites))
+        # the norm of the constant function 1, so that responses are of order one
+        scale = algebra.squared_norm(sites) ** (-0.5 / len(sites))
+        return like(shapes, self.settle([scale * core for core in sites]))
 
     def _core(self, constant, shape, is_complex, kind, rng):
         noise = rng.standard_normal(shape)
@@ -112,8 +114,9 @@ class MatrixProduct(Network):
             noise = noise + 1j * rng.standard_normal(shape)
         if kind == "random" or not constant.any():
             return noise / np.linalg.norm(noise)
-        eye = np.eye(shape[0], shape[2])
-        return constant[None, :, None] * eye[:, None, :] + SMOOTH_NOISE * noise
+        # noise that does not grow over many sites: a product of R×R matrices grows like √R each
+        eye, size = np.eye(shape[0], shape[2]), SMOOTH_NOISE / max(shape[0], shape[2]) ** 0.5
+        return constant[None, :, None] * eye[:, None, :] + size * noise
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
         """The same network in the gauge that an epoch begins with."""

@@ -90,15 +90,7 @@ class PairProblem:
         view = _Merged(iterate, block, level, column.merged(level), merged)
         problem = self._problem(view, shared)
         problem.begin_at(level)
-        system = problem.system(level)
-        before, start = system.value_of(merged.transpose(1, 0, 2)), merged
-        best, value = system.minimize(merged.transpose(1, 0, 2))
-        shape = (len(first), second.shape[1], first.shape[1], second.shape[2])
-        best = best.transpose(1, 0, 2).reshape(shape).transpose(0, 2, 1, 3)
-        left, right = self._split(best)
-        kept = np.einsum("aqb,bpc->apqc", left, right).reshape(start.shape)
-        after = system.value_of(kept.transpose(1, 0, 2))
-        return self._decide(level, left, right, before, value, after)
+        return self._solve(level, first, second, problem.system(level), _join_inside)
 
     def _problem(self, view: Any, shared: list[Any]) -> Any:
         kinds = {"rows": RowsProblem, "iterative": IterativeProblem}
@@ -116,14 +108,28 @@ class PairProblem:
         first, second = iterate.cores[block][-1], iterate.cores[block + 1][0]
         if first.size // first.shape[2] * (second.size // second.shape[0]) > MOST_UNKNOWNS:
             return self._shift(len(iterate.cores[block]) - 1)
-        merged = np.einsum("aqb,bpc->qpac", first, second)
-        system = _across_system(iterate, block, self.setting, merged.shape)
-        before = system.value_of(merged)
-        best, value = system.minimize(merged)
-        left, right = self._split(best.transpose(2, 0, 1, 3))
-        after = system.value_of(np.einsum("aqb,bpc->qpac", left, right))
+        shape = (first.shape[1], second.shape[1], first.shape[0], second.shape[2])
+        system = _across_system(iterate, block, self.setting, shape)
         level = len(iterate.cores[block]) - 1
-        return self._decide(level, left, right, before, value, after)
+        return self._solve(level, first, second, system, _join_across)
+
+    def _solve(self, level: int, first: NDArray, second: NDArray, system: Any, join: Any) -> list:
+        """Solve a pair, split it, and put the cores in place if they are no worse."""
+        start = join(first, second)
+        before = system.value_of(start)
+        best, least = system.minimize(start)
+        shape = (first.shape[0], first.shape[1], second.shape[1], second.shape[2])
+        left, right = self._split(_unjoin(best, shape, join))
+        value = system.value_of(join(left, right))
+        if value > least and isinstance(system, LocalSystem):
+            left, right, value = _polish(system, left, right, value, join)
+        if not value <= before:
+            self.truncation.costs.append(0.0)
+            self._shift(level)
+            return [before]
+        self.truncation.costs.append(max(0.0, value - least))
+        self._place(level, left, right)
+        return [value]
 
     def _split(self, merged: NDArray) -> tuple[NDArray, NDArray]:
         """Left-orthogonal core and the rest of a merged core (a, q, p, c)."""
@@ -131,18 +137,6 @@ class PairProblem:
         u, s, vh = np.linalg.svd(merged.reshape(a * q, p * c), full_matrices=False)
         rank = self.truncation.rank(s)
         return u[:, :rank].reshape(a, q, rank), (s[:rank, None] * vh[:rank]).reshape(rank, p, c)
-
-    def _decide(
-        self, level: int, left: NDArray, right: NDArray, before: float, best: float, after: float
-    ) -> list[float]:
-        """Put the new cores in place, or move on with the old ones where they are better."""
-        if not after <= before:
-            self.truncation.costs.append(0.0)
-            self._shift(level)
-            return [before]
-        self.truncation.costs.append(max(0.0, after - best))
-        self._place(level, left, right)
-        return [after]
 
     def _shift(self, level: int) -> list[float]:
         """Make a core left-orthogonal and give its factor to the next; nothing else changes."""
@@ -173,6 +167,63 @@ class PairProblem:
         values = problem.sweep()
         problem.finish()
         return values
+
+
+def _join_inside(left: NDArray, right: NDArray) -> NDArray:
+    """Merged core (p·q, a, c) of two levels of a column: the lower digit q runs faster."""
+    merged = np.einsum("aqb,bpc->pqac", left, right)
+    return merged.reshape(-1, *merged.shape[2:])
+
+
+def _join_across(left: NDArray, right: NDArray) -> NDArray:
+    """Merged core (q, p, a, c) of two columns."""
+    return np.einsum("aqb,bpc->qpac", left, right)
+
+
+def _unjoin(merged: NDArray, shape: tuple[int, ...], join: Any) -> NDArray:
+    """A merged core as (a, q, p, c)."""
+    a, q, p, c = shape
+    if join is _join_across:
+        return merged.transpose(2, 0, 1, 3)
+    return merged.reshape(p, q, a, c).transpose(2, 1, 0, 3)
+
+
+def _polish(
+    system: LocalSystem, left: NDArray, right: NDArray, value: float, join: Any, rounds: int = 2
+) -> tuple[NDArray, NDArray, float]:
+    """Lower the pair's objective at the chosen rank, one of the two cores at a time.
+
+    What a truncation left out is so made up for as far as the rank allows.
+    """
+    for _ in range(rounds):
+        for side in (1, 0):
+            cores = [left, right]
+            core = _restricted(system, cores, side, join)
+            trial = [core if k == side else other for k, other in enumerate(cores)]
+            gained = system.value_of(join(*trial))
+            if gained < value:
+                (left, right), value = trial, gained
+    left, factor = algebra.left_orthogonal(left)
+    return left, algebra.push_right(factor, right), value
+
+
+def _restricted(system: LocalSystem, cores: list[NDArray], side: int, join: Any) -> NDArray:
+    """Minimiser of a pair's system over one of its cores, the other fixed."""
+    core = cores[side]
+    units = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
+    if system.is_split:
+        units = np.concatenate([units, 1j * units])
+    merged = [join(*(unit if k == side else c for k, c in enumerate(cores))) for unit in units]
+    basis = np.stack([system.pack(m)[0] for m in merged], axis=1)
+    matrix = basis.conj().T @ system.matrix[0] @ basis
+    goal = basis.conj().T @ system.rhs[0]
+    scale = 1 / np.sqrt(np.maximum(np.diag(matrix).real, 1e-300))
+    solution = (
+        np.linalg.lstsq(scale[:, None] * matrix * scale, scale * goal, rcond=1e-12)[0] * scale
+    )
+    if system.is_split:
+        solution = solution[: core.size] + 1j * solution[core.size :]
+    return solution.reshape(core.shape)
 
 
 class _Merged:

@@ -2,11 +2,13 @@
 
 from .adam import Adam
 from .als import ALS
+from .dmrg import DMRG
 from .gauss_newton import GaussNewton
 from .gradient_check import GradientCheck, check_gradient
 from .lbfgs import LBFGS
 from .loop import Progress, Stopping, solve
 from .result import History, Result
+from .riemannian import Riemannian
 from .solver import Solver, State, Stop
 
 #: shorthand in the estimators -> class; a new solver is one file and one line here
@@ -15,10 +17,13 @@ REGISTRY: dict[str, type[Solver]] = {
     "adam": Adam,
     "lbfgs": LBFGS,
     "gauss_newton": GaussNewton,
+    "dmrg": DMRG,
+    "riemannian": Riemannian,
 }
 
 __all__ = [
     "ALS",
+    "DMRG",
     "LBFGS",
     "REGISTRY",
     "Adam",
@@ -27,6 +32,7 @@ __all__ = [
     "History",
     "Progress",
     "Result",
+    "Riemannian",
     "Solver",
     "State",
     "Stop",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import solver
-from .solver import Report, Solver, as_float, check_number, check_whole
+from .solver import Report, Solver, as_float, check_number, check_whole, shrink
 
 Vector = NDArray[np.float64]
 
@@ -114,6 +114,7 @@ class Adam(Solver):
 
     def start(self, objective: Any, cores: Any) -> State:
         """State before the first epoch."""
+        cores = shrink(objective, cores)
         vector = objective.to_vector(cores)
         zeros = np.zeros_like(vector)
         rng = np.random.default_rng(self.seed)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import solver
-from .solver import Report, Solver, as_float, check_number, check_whole
+from .solver import Report, Solver, as_float, check_number, check_whole, shrink
 
 Vector = NDArray[np.float64]
 
@@ -79,6 +79,7 @@ class GaussNewton(Solver):
 
     def start(self, objective: Any, cores: Any) -> State:
         """State before the first epoch."""
+        cores = shrink(objective, cores)
         iterate = objective.at(cores)
         return State(iterate, objective.to_vector(cores), objective.value(iterate))
 

@@ -1,0 +1,169 @@
+"""What a response, a gradient and a core's sub-problem cost, as M, N, D and R grow.
+
+Uniform inputs on 1,024 grid values a column.  Passes are timed over the rows, with the tables
+in place; what the tables themselves cost is shown beside.
+"""
+
+from time import perf_counter
+
+import numpy as np
+
+from benchmarks.measure import best_of
+from benchmarks.objectives import make, seconds_of, start
+from benchmarks.report import row
+from qtkm.losses import Squared
+from qtkm.networks import CPD, TensorTrain
+
+PLOT = "costs.png"
+BINS = 1024
+BASE = {"n_rows": 200_000, "n_columns": 8, "n_basis": 64}
+SWEEPS = {
+    "M": ("n_basis", (16, 64, 256, 1024, 4096)),
+    "N": ("n_rows", (50_000, 100_000, 200_000, 400_000, 800_000)),
+    "D": ("n_columns", (4, 8, 16, 32)),
+}
+RANKS = {"CPD": (10, 20, 40, 80), "TensorTrain": (4, 8, 16, 32)}
+FIXED = {"CPD": 20, "TensorTrain": 6}
+NETWORKS = {"CPD": CPD, "TensorTrain": TensorTrain}
+
+
+def run(threads, quick=False, output=None):
+    """Measure every sweep; with ``output``, a folder, plot them there too."""
+    base = dict(BASE, n_rows=20_000) if quick else BASE
+    measured, lines = {}, []
+    for name, network in NETWORKS.items():
+        for symbol, (parameter, values) in SWEEPS.items():
+            values = values[:3] if quick else values
+            problems = [(network(FIXED[name]), base | {parameter: value}) for value in values]
+            measured[name, symbol] = values, _measure(problems, threads, quick)
+        ranks = RANKS[name][:2] if quick else RANKS[name]
+        measured[name, "R"] = ranks, _measure([(network(r), base) for r in ranks], threads, quick)
+    for (name, symbol), (values, seconds) in measured.items():
+        lines.append(_line(name, symbol, values, seconds))
+    lines += _subproblems(threads, quick)
+    if output is not None:
+        _plot(measured, output / PLOT)
+    return lines
+
+
+def _problem(n_rows, n_columns, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(BINS, size=(n_rows, n_columns)) / (BINS - 1)
+    return X, rng.standard_normal(n_rows)
+
+
+def _measure(problems, threads, quick):
+    """Best seconds of response, gradient pass and tables for every problem."""
+    tasks = {}
+    for i, (network, sizes) in enumerate(problems):
+        X, y = _problem(sizes["n_rows"], sizes["n_columns"])
+        objective = make(
+            X, y, network, Squared(), n_basis=sizes["n_basis"], period=10, alpha=1e-7,
+            threads=threads,
+        )  # fmt: skip
+        iterate = objective.at(start(objective))
+        (shard,) = objective.shards
+        slopes = np.ones((len(shard), 1), dtype=complex)
+        sums = iterate.gradient_pass()(shard, slopes, run=objective.engine.run)
+        tasks["response", i] = lambda i=iterate, s=shard: seconds_of(lambda: i.responses(s))
+        tasks["gradient", i] = lambda i=iterate, s=shard, g=slopes, o=objective: seconds_of(
+            lambda: i.gradient_pass()(s, g, run=o.engine.run)
+        )
+        tasks["tables", i] = lambda i=iterate, o=objective, z=sums: _tables(o, i, z)
+    best = best_of(tasks, 2 if quick else 4, 1)
+    kinds = ("response", "gradient", "tables")
+    return {kind: np.array([best[kind, i] for i in range(len(problems))]) for kind in kinds}
+
+
+def _tables(objective, iterate, sums):
+    """Seconds to make the tables anew, and of the chain rule from tables to cores."""
+    begin = perf_counter()
+    fresh = objective.at(iterate.cores)
+    fresh.gradient_pass()
+    fresh.gradient(sums)
+    return perf_counter() - begin
+
+
+def _line(name, symbol, values, seconds):
+    exponents = {
+        kind: float(np.log(s[-1] / s[0]) / np.log(values[-1] / values[0]))
+        for kind, s in seconds.items()
+    }
+    expected = {"M": 0.0, "N": 1.0, "D": 1.0, "R": 1.0 if name == "CPD" else 2.0}[symbol]
+    milliseconds = ", ".join(f"{1e3 * s:.3g}" for s in seconds["gradient"])
+    return row(
+        f"gradient of a {name} against {symbol} = {', '.join(f'{v:,}' for v in values)}: exponent",
+        f"{milliseconds} ms",
+        f"{expected:g}",
+        ratio=max(0.0, exponents["gradient"]),
+        unit="exponent",
+        bar=expected + 0.25,
+        note=f"response {exponents['response']:.2f}; tables and chain rule "
+        f"{exponents['tables']:.2f} ({1e3 * seconds['tables'][-1]:.3g} ms at the last)",
+        values=list(values),
+        seconds={kind: s.tolist() for kind, s in seconds.items()},
+    )
+
+
+def _subproblems(threads, quick):
+    """One core's sub-problem by the textbook, not quantized and quantized, at equal P."""
+    n_rows, n_columns = (2_000 if quick else 20_000), 8
+    lines = []
+    for n_basis, rank in ((16, 4), (64, 4)):
+        n_levels = int(np.log2(n_basis))
+        whole = n_basis * rank  # P/D of the model that is not quantized
+        quantized_rank = whole // (2 * n_levels)
+        seconds = best_of(
+            {
+                "whole": lambda w=whole: _solve(n_rows, w),
+                "quantized": lambda r=quantized_rank: _solve(n_rows, 2 * r),
+            },
+            3,
+            threads,
+        )
+        lines.append(
+            row(
+                f"a core's sub-problem at P={n_columns * whole:,}, M={n_basis}, textbook: "
+                "not quantized in quantized ones",
+                f"{seconds['quantized']:.4f} s",
+                f"{seconds['whole']:.4f} s",
+                ratio=seconds["whole"] / seconds["quantized"],
+                note=f"{whole} unknowns against {2 * quantized_rank}; the paper's count of "
+                f"operations, P²/D² against P²/(D·log M)², says {n_levels**2}",
+            )
+        )
+    return lines
+
+
+def _solve(n_rows, n_unknowns):
+    rng = np.random.default_rng(0)
+    design = rng.standard_normal((n_rows, n_unknowns)) + 0j
+    target = rng.standard_normal(n_rows)
+    begin = perf_counter()
+    gram = design.conj().T @ design
+    np.linalg.solve(gram, design.conj().T @ target)
+    return perf_counter() - begin
+
+
+def _plot(measured, path):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5.6), layout="constrained")
+    axes = figure.subplots(2, 4, sharey="row")
+    colors = {"response": "#0072B2", "gradient": "#D55E00", "tables": "0.55"}
+    labels = {"response": "response", "gradient": "gradient", "tables": "tables and chain rule"}
+    for (name, symbol), (values, seconds) in measured.items():
+        ax = axes[list(NETWORKS).index(name), ["M", "N", "D", "R"].index(symbol)]
+        for kind, s in seconds.items():
+            ax.loglog(values, 1e3 * s, "o-", ms=4, color=colors[kind], label=labels[kind])
+        ax.set_xticks(values, [f"{v:,}" for v in values], fontsize=7)
+        ax.minorticks_off()
+        ax.set_xlabel({"M": "basis functions M", "N": "rows N", "D": "columns D",
+                       "R": "rank R"}[symbol])  # fmt: skip
+        ax.grid(True, alpha=0.3)
+        if symbol == "M":
+            ax.set_ylabel(f"{name}, R={FIXED[name]}\nmilliseconds")
+    axes[0, 0].legend(fontsize=8)
+    figure.suptitle("Cost of a pass over 200,000 × 8 values, M=64, one changed at a time")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
