@@ -1,13 +1,16 @@
-"""The model written out: all features, all weights, one plain least-squares problem.
+"""The model written out: all features, all weights, one plain sum over the rows.
 
 Nothing here is shared with the library but the order of basis functions and cores: features
-come from their definition, the weight tensor is formed, and the design of a core follows
-from the response being linear in it.
+and losses come from their definition, the weight tensor is one sum over all indices of the
+network, and whatever is linear in a core follows from putting unit cores in its place.
 """
 
+import math
 from typing import Any
 
 import numpy as np
+
+from qtkm.networks import flatten, like
 
 
 def features(feature_map: Any, values: np.ndarray) -> np.ndarray:
@@ -21,16 +24,28 @@ def features(feature_map: Any, values: np.ndarray) -> np.ndarray:
     return np.exp(2j * np.pi * values[:, None] * frequency / feature_map.period)
 
 
+def all_features(columns: list[np.ndarray]) -> np.ndarray:
+    """Products of the basis functions (n, M) of all columns: (n, ΠM)."""
+    phi = np.ones((len(columns[0]), 1))
+    for column in columns:
+        phi = (phi[:, :, None] * column[:, None, :]).reshape(len(phi), -1)
+    return phi
+
+
 def rows(objective: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All basis functions of all columns (n_rows, ΠM), targets and weights of the fit."""
     shards = objective.shards
     codes = np.concatenate([shard.codes for shard in shards])
     target = np.concatenate([shard.target for shard in shards])
     weight = [np.ones(len(s)) if s.weight is None else s.weight for s in shards]
-    phi = np.ones((len(codes), 1))
-    for d, column in enumerate(objective.columns):
-        phi = _row_products(phi, features(column.feature_map, column.values[codes[:, d]]))
-    return phi, target, np.concatenate(weight)
+    columns = [
+        features(column.feature_map, column.values[codes[:, d]])
+        for d, column in enumerate(objective.columns)
+    ]
+    return all_features(columns), target, np.concatenate(weight)
+
+
+# -- the weight tensor ------------------------------------------------------------------------
 
 
 def weights(cores: list[Any]) -> np.ndarray:
@@ -49,26 +64,129 @@ def weights(cores: list[Any]) -> np.ndarray:
     return terms @ output.T
 
 
+def tensor(objective: Any, cores: list[Any]) -> np.ndarray:
+    """The weight tensor of any network, one column an output: (ΠM, n_outputs)."""
+    terms, result = _indices(objective)
+    whole = _sum(flatten(cores), terms, result)
+    return whole.reshape(-1, objective.n_outputs)
+
+
+def tangents(objective: Any, cores: list[Any], position: int) -> np.ndarray:
+    """The weight tensor for every unit core in the place of one: (size, ΠM, n_outputs).
+
+    The tensor is linear in each core, so this is its derivative with respect to that core.
+    """
+    terms, result = _indices(objective)
+    flat = flatten(cores)
+    core = flat[position]
+    unit = max(index for term in terms for index in term) + 1
+    flat[position] = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
+    terms[position] = [unit, *terms[position]]
+    whole = _sum(flat, terms, [unit, *result])
+    return whole.reshape(core.size, -1, objective.n_outputs)
+
+
+def _indices(objective: Any) -> tuple[list[list[int]], list[int]]:
+    """Indices of every core's axes, and of the tensor: the lowest digit runs fastest."""
+    radices = [column.radices for column in objective.columns]
+    structure = objective.network.structure(radices, objective.n_outputs)
+    terms = [list(edges) for edges in structure.edges_of]
+    if hasattr(objective.network, "is_ring"):  # cores (left, Q, right)
+        terms = _chain(structure, objective.network.is_ring)
+    sites = [(d, k) for d, column in enumerate(radices) for k in reversed(range(len(column)))]
+    if objective.n_outputs > 1:
+        sites.append((len(radices), 0))
+    return terms, [structure.legs[site] for site in sites]
+
+
+def _chain(structure: Any, is_ring: bool) -> list[list[int]]:
+    """Indices (left, leg, right) of cores in a row; open ends have indices of size 1."""
+    edges, count = structure.edges, len(structure.edges)
+    bonds = [e for e in range(count) if edges[e].site is None]
+    legs = [e for e in range(count) if edges[e].site is not None]
+    bonds = [*bonds, bonds[0]] if is_ring and bonds else [count, *bonds, count + 1]
+    return [[bonds[k], leg, bonds[k + 1]] for k, leg in enumerate(legs)]
+
+
+def _sum(arrays: list[np.ndarray], terms: list[list[int]], result: list[int]) -> np.ndarray:
+    """Sum over all indices that the result does not have."""
+    operands = [x for pair in zip(arrays, terms, strict=True) for x in pair]
+    return np.einsum(*operands, result, optimize="greedy")
+
+
+# -- the objective ----------------------------------------------------------------------------
+
+
+def losses(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Loss of every row from its definition: (..., n_outputs) -> (...)."""
+    name, real = type(loss).__name__, response.real
+    if name == "Squared":
+        return np.sum(np.abs((real if loss.residual == "real" else response) - target) ** 2, -1)
+    if name == "Softmax":
+        shift = real.max(axis=-1, keepdims=True)
+        total = np.log(np.exp(real - shift).sum(axis=-1)) + shift[..., 0]
+        return total - np.sum(real * (target > 0), axis=-1)
+    short = 1 - target * real
+    if name == "Logistic":
+        return np.logaddexp(0, short - 1).sum(axis=-1)
+    if name == "SquaredHinge":
+        return (np.maximum(short, 0) ** 2).sum(axis=-1)
+    assert name == "Hinge", f"the loss {name} has no definition here yet"
+    corner = np.abs(short) < loss.smoothing
+    rounded = (short + loss.smoothing) ** 2 / (4 * loss.smoothing or 1)
+    return np.where(corner, rounded, np.maximum(short, 0)).sum(axis=-1)
+
+
+def distance_to_kinks(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """How far every row's margins are from where the loss has no second derivative, (n,)."""
+    if type(loss).__name__ not in ("Hinge", "SquaredHinge"):
+        return np.full(len(response), np.inf)
+    width = getattr(loss, "smoothing", 0.0)
+    return np.abs(np.abs(1 - target * response.real) - width).min(axis=-1)
+
+
 def value(objective: Any, cores: list[Any]) -> float:
     """The objective, from its definition."""
     phi, target, weight = rows(objective)
-    w = weights(cores)
-    error = phi @ w - target
-    if objective.loss.residual == "real":
-        error = error.real
-    loss = weight @ (np.abs(error) ** 2).sum(axis=1) / weight.sum()
+    w = tensor(objective, cores)
+    loss = weight @ losses(objective.loss, phi @ w, target) / weight.sum()
     return float(loss + objective.alpha * np.sum(np.abs(w) ** 2))
+
+
+def gradient(objective: Any, cores: list[Any], step: float = 1e-5) -> list[Any]:
+    """Central differences of the objective by every entry of every core, Re and Im."""
+    phi, target, weight = rows(objective)
+    w = tensor(objective, cores)
+    response, total = phi @ w, weight.sum()
+
+    def change(moved: np.ndarray) -> np.ndarray:
+        """Differences along changes of the weights, (size, ΠM, n_outputs)."""
+        ends = [
+            losses(objective.loss, response + sign * step * (phi @ moved), target) @ weight / total
+            + objective.alpha * np.sum(np.abs(w + sign * step * moved) ** 2, axis=(1, 2))
+            for sign in (1, -1)
+        ]
+        return (ends[0] - ends[1]) / (2 * step)
+
+    flat = []
+    for position, core in enumerate(flatten(cores)):
+        moved = tangents(objective, cores, position)
+        slope = change(moved)
+        if np.iscomplexobj(core):
+            slope = slope + 1j * change(1j * moved)
+        flat.append(slope.reshape(core.shape))
+    return like(cores, flat)
 
 
 def best_core(objective: Any, cores: list[Any], block: int, level: int) -> tuple[Any, float]:
     """Minimiser of the objective over one core, and the minimum, by one least squares."""
     phi, target, weight = rows(objective)
     root = np.sqrt(weight / weight.sum())[:, None]
-    core = _core(cores, block, level)
-    units = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
-    tensors = [weights(replace(cores, block, level, unit)) for unit in units]
-    design = np.column_stack([(root * (phi @ w)).ravel() for w in tensors])
-    penalty = np.sqrt(objective.alpha) * np.column_stack([w.ravel() for w in tensors])
+    core = cores[block][level] if isinstance(cores[block], list) else cores[block]
+    before = sum(len(entry) if isinstance(entry, list) else 1 for entry in cores[:block])
+    units = tangents(objective, cores, before + level)
+    design = (root * (phi @ units)).reshape(core.size, -1).T
+    penalty = math.sqrt(objective.alpha) * units.reshape(core.size, -1).T
     goal = (root * target).ravel()
     if np.iscomplexobj(core):  # unknowns [Re | Im], equations for Re and Im
         equations = [np.hstack([design.real, -design.imag])]
@@ -95,11 +213,3 @@ def replace(cores: list[Any], block: int, level: int, core: np.ndarray) -> list[
     else:
         new[block] = core
     return new
-
-
-def _core(cores: list[Any], block: int, level: int) -> np.ndarray:
-    return cores[block][level] if isinstance(cores[block], list) else cores[block]
-
-
-def _row_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a[:, :, None] * b[:, None, :]).reshape(len(a), -1)

@@ -1,6 +1,7 @@
 """Small random problems, made from the layers themselves and not through an estimator."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,20 @@ import numpy as np
 from qtkm.data import Box, build, encode
 from qtkm.engines import Threads
 from qtkm.features import REGISTRY, FeatureMap
-from qtkm.losses import Squared
-from qtkm.networks import CPD
+from qtkm.losses import REGISTRY as LOSSES
+from qtkm.losses import Loss
+from qtkm.networks import REGISTRY as NETWORKS
+from qtkm.networks import Graph, Network, flatten, like
 from qtkm.objective import Column, Objective
 
 NUMERIC = [name for name, cls in REGISTRY.items() if not cls.is_categorical]
+#: what columns a problem may have: (name, number of basis functions, quantization) of each
+MODELS = {
+    "fourier": [("fourier", 4, 2), ("fourier", 6, "prime")],
+    "fourier not quantized": [("fourier", 4, None), ("fourier", 3, None), ("fourier", 2, None)],
+    "power": [("power", 4, 2), ("power", 3, None)],
+    "mixed": [("fourier", 4, 2), ("categorical", 3, None), ("power", 4, 2)],
+}
 
 
 def make_map(name: str, n_basis: int, quantization: Any = 2, period: float = 1.7) -> FeatureMap:
@@ -25,6 +35,46 @@ def make_map(name: str, n_basis: int, quantization: Any = 2, period: float = 1.7
     }
     cls = REGISTRY[name]
     return cls(**{key: value for key, value in given.items() if key in cls().get_params()})
+
+
+def make_maps(model: str | Sequence[Any]) -> list[FeatureMap]:
+    """Feature maps of the columns of a model."""
+    return [make_map(*column) for column in (MODELS[model] if isinstance(model, str) else model)]
+
+
+def make_network(name: str, rank: Any, radices: Sequence[Sequence[int]]) -> Network:
+    """Network of a registered name; for "graph" an example that fits the sites."""
+    return example_graph(radices) if name == "graph" else NETWORKS[name](rank=rank)
+
+
+def example_graph(radices: Sequence[Sequence[int]]) -> Graph:
+    """Two sites a vertex; an index that all vertices share, and bonds between neighbours.
+
+    The outputs, if there are several, have their leg at the first vertex.
+    """
+    sites: list[Any] = [(d, k) for d, column in enumerate(radices) for k in range(len(column))]
+    vertices = {f"v{i // 2}": sites[i : i + 2] for i in range(0, len(sites), 2)}
+    vertices["v0"] = [*vertices["v0"], "outputs"]
+    names = list(vertices)
+    edges: list[Any] = [(f"{a}-{b}", (a, b), 2) for a, b in pairwise(names)]
+    return Graph(vertices, [*edges, ("shared", names, 2)] if edges else [])
+
+
+def make_loss(loss: str | Loss, residual: str) -> Loss:
+    """Loss of a registered name, with the kind of residual where it has one."""
+    if not isinstance(loss, str):
+        return loss
+    cls = LOSSES[loss]
+    return cls(residual=residual) if "residual" in cls().get_params() else cls()
+
+
+def make_target(loss: Loss, n_rows: int, n_outputs: int, rng: np.random.Generator) -> np.ndarray:
+    """Targets that a loss is made for: numbers, signs, or one sign +1 among several a row."""
+    if not loss.is_margin:
+        return rng.normal(size=(n_rows, n_outputs))
+    if n_outputs == 1:
+        return rng.choice([-1.0, 1.0], size=(n_rows, 1))
+    return 2 * np.eye(n_outputs)[rng.integers(n_outputs, size=n_rows)] - 1
 
 
 def make_columns(
@@ -59,8 +109,12 @@ def make_objective(
     dtype: Any = np.float64,
     n_jobs: int = 1,
     seed: int = 0,
+    network: str | Network = "cpd",
+    loss: str | Loss = "squared",
 ) -> Objective:
     """Objective over random rows.
+
+    Network and loss are given by name or as objects; `rank` and `residual` belong to names.
 
     By default the first column has 3 distinct values and the second about as many as there
     are rows, so that sums meet large groups of rows, small ones and lonely rows.
@@ -69,26 +123,44 @@ def make_objective(
     if n_values is None:
         n_values = [(3, n_rows, 10, 5)[d % 4] for d in range(len(maps))]
     columns, codes = make_columns(maps, n_rows, n_values, rng)
-    target = rng.normal(size=(n_rows, n_outputs))
+    loss = make_loss(loss, residual)
+    target = make_target(loss, n_rows, n_outputs, rng)
     weight = rng.uniform(0.2, 2, size=n_rows) if weighted else None
     shards = build(codes, target, weight, tuple(len(column) for column in columns))
-    network, loss, engine = CPD(rank), Squared(residual), Threads(n_jobs)
+    if isinstance(network, str):
+        network = make_network(network, rank, [column.radices for column in columns])
+    engine = Threads(n_jobs)
     return Objective(columns, shards, network, loss, engine, alpha, 0.0, np.dtype(dtype), path)
 
 
-def make_cores(objective: Objective, seed: int = 1) -> list[Any]:
-    """Gaussian cores for an objective, complex where some map is."""
+def make_cores(objective: Objective, seed: int = 1, size: float | None = None) -> list[Any]:
+    """Gaussian cores for an objective, complex where some map is.
+
+    With a size, they are scaled so that it is the root mean square of the real responses.
+    """
     rng = np.random.default_rng(seed)
-    is_complex = any(column.feature_map.is_complex for column in objective.columns)
+    cores = _draw(objective.shapes, objective.is_complex, rng)
+    if size is not None:
+        iterate = objective.at(cores)
+        squares = [iterate.responses(shard).real ** 2 for shard in objective.shards]
+        flat = flatten(cores)
+        scale = (size / np.sqrt(np.mean(np.concatenate(squares)))) ** (1 / len(flat))
+        cores = like(cores, [scale * core for core in flat])
+    return cores
 
-    def draw(shape: Any) -> Any:
-        if isinstance(shape, list):
-            return [draw(entry) for entry in shape]
-        core = rng.normal(size=shape)
-        return core + 1j * rng.normal(size=shape) if is_complex else core
 
-    radices = [column.radices for column in objective.columns]
-    return draw(objective.network.shapes(radices, objective.n_outputs))
+def random_like(cores: list[Any], seed: int = 5) -> list[Any]:
+    """Gaussian arrays of the shapes and the type of some cores."""
+    rng, flat = np.random.default_rng(seed), flatten(cores)
+    is_complex = np.iscomplexobj(flat[0])
+    return like(cores, [_draw(core.shape, is_complex, rng) for core in flat])
+
+
+def _draw(shape: Any, is_complex: bool, rng: np.random.Generator) -> Any:
+    if isinstance(shape, list):
+        return [_draw(entry, is_complex, rng) for entry in shape]
+    core = rng.normal(size=shape)
+    return core + 1j * rng.normal(size=shape) if is_complex else core
 
 
 def update(objective: Objective, iterate: Any, block: int, path: str = "statistics") -> list[float]:

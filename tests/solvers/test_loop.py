@@ -6,30 +6,56 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from qtkm.solvers import ALS, Progress, Stopping, solve
+from qtkm.solvers import ALS, Progress, Solver, State, Stop, Stopping, solve
 from tests.problems import make_cores, make_map, make_objective
 
 BLOCKS = 3
 
 
-class Script:
+class Script(Solver):
     """A solver that reports given objectives, one a block, and "cores" that count the blocks."""
 
     def __init__(self, values):
         self.values = values
 
     def start(self, objective, cores):
-        return 0
+        return State(0)
 
     def step(self, objective, state, report):
         for _ in range(BLOCKS):
-            state += 1
-            report([state], [self.values(state)])
+            state.iterate += 1
+            report([state.iterate], [self.values(state.iterate)])
         return state
+
+
+class Restless(Script):
+    """The same, but its objective may rise."""
+
+    is_monotone = False
+
+
+class Start:
+    """An objective that is only asked for its value at the start."""
+
+    def __init__(self, value):
+        self.start = value
+
+    def at(self, cores):
+        return cores
+
+    def value(self, iterate):
+        return self.start
 
 
 def play(values=lambda block: 1.0 / block, max_iter=10, tol=0.0, patience=10, **arguments):
     return solve(Script(values), None, [0], Stopping(max_iter, tol, patience), **arguments)
+
+
+def wander(*objectives, start=math.inf, tol=0.0, **arguments):
+    """Play a solver that is not monotone, with these objectives after its epochs."""
+    stopping = Stopping(len(objectives), tol)
+    solver = Restless(lambda block: objectives[(block - 1) // BLOCKS])
+    return solve(solver, Start(start), [0], stopping, **arguments)
 
 
 def halve(block):
@@ -73,12 +99,126 @@ def test_one_epoch_alone_is_no_convergence():
     assert play(lambda block: 1.0, tol=0.5, max_iter=1).status == "max_iter"
 
 
+def test_no_epochs_are_no_epochs():
+    result = play(max_iter=0)
+    assert (result.status, result.n_iter, result.cores) == ("max_iter", 0, [0])
+
+
+def test_a_solver_that_cannot_go_on_says_so():
+    class Finished(Script):
+        def step(self, objective, state, report):
+            state = super().step(objective, state, report)
+            state.finished = "Nothing is left to do." if state.iterate == 2 * BLOCKS else ""
+            return state
+
+    result = solve(Finished(halve), None, [0], Stopping(10, 0.0))
+    assert (result.status, result.n_iter) == ("converged", 2)
+    assert result.message == "Nothing is left to do."
+
+
+def test_what_the_loop_says_comes_first():
+    class Finished(Script):
+        def step(self, objective, state, report):
+            state = super().step(objective, state, report)
+            state.finished = "Nothing is left to do."
+            return state
+
+    assert solve(Finished(halve), None, [0], Stopping(1, 0.0)).status == "max_iter"
+
+
+def test_a_loop_that_lives_elsewhere_is_ended_by_the_end_of_an_epoch():
+    class Elsewhere(Solver):
+        def run(self, objective, cores, report, end_epoch):
+            try:
+                for count in range(1, 100):
+                    report([count], [1.0 / count])
+                    end_epoch(State(count))
+            except Stop as stop:
+                seen.append(stop.status)
+                raise
+
+    seen = []
+    result = solve(Elsewhere(), None, [0], Stopping(3, 0.0))
+    assert (result.status, result.n_iter, result.cores) == ("max_iter", 3, [3])
+    assert seen == ["max_iter"]
+
+
+def test_a_solver_that_ends_without_a_reason_is_an_error():
+    class Silent(Solver):
+        def run(self, objective, cores, report, end_epoch):
+            pass
+
+    with pytest.raises(RuntimeError, match=r"Silent\(\) came to an end without saying why"):
+        solve(Silent(), None, [0], Stopping(3, 0.0))
+
+
+# -- objectives that rise, or are none ---------------------------------------------------
+
+
+def test_where_the_objective_may_rise_the_cores_of_the_lowest_are_kept():
+    result = wander(3.0, 1.0, 2.0)
+    assert (result.cores, result.n_iter) == ([2 * BLOCKS], 3)
+    assert result.history.objective == [3.0, 1.0, 2.0]
+
+
+def test_where_the_objective_may_rise_a_fit_is_never_worse_than_its_start():
+    assert wander(3.0, 2.0, start=1.0).cores == [0]
+
+
+def test_a_better_score_counts_more_than_a_lower_objective():
+    assert wander(3.0, 1.0, 2.0, score=scores(0.1, 0.2, 0.3)).cores == [3 * BLOCKS]
+
+
+def test_one_bad_epoch_of_a_solver_that_may_rise_is_no_convergence():
+    values = [0.5**epoch for epoch in range(30)]
+    values[5] = values[15] = 2.0
+    assert wander(*values, tol=0.01).status == "max_iter"
+
+
+def test_a_solver_that_may_rise_has_converged_after_ten_epochs_that_gain_little():
+    result = wander(*([1.0] + [0.95, 1.05] * 20), tol=0.01)
+    assert (result.status, result.n_iter) == ("converged", 11)
+    assert "last 10 epochs" in result.message
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("play_it", [play, lambda f: wander(*(f(b) for b in (3, 6, 9)))])
+def test_an_objective_that_is_no_number_ends_the_fit_with_the_last_good_cores(bad, play_it):
+    result = play_it(lambda block: bad if block == 3 * BLOCKS else 1.0 / block)
+    assert (result.status, result.n_iter) == ("failed", 2)
+    assert result.cores[0] in (2 * BLOCKS, 3 * BLOCKS - 1)
+    assert np.isfinite(result.history.objective_updates).all()
+    assert "epoch 3" in result.message
+    assert "learning_rate" in result.message
+
+
+def test_a_failure_keeps_the_cores_of_the_best_score():
+    result = play(lambda b: math.nan if b > 10 else 1.0, score=scores(0.1, 0.7, 0.3))
+    assert (result.status, result.cores) == ("failed", [2 * BLOCKS])
+
+
+def test_a_failure_from_the_start_gives_the_start_back():
+    result = play(lambda block: math.nan)
+    assert (result.status, result.n_iter, result.cores) == ("failed", 0, [0])
+
+
+def test_numbers_of_an_epoch_are_kept_by_their_names():
+    class Noting(Script):
+        def step(self, objective, state, report):
+            state = super().step(objective, state, report)
+            state.record = {"blocks": state.iterate, "ranks": [1, 2]}
+            return state
+
+    history = solve(Noting(halve), None, [0], Stopping(2, 0.0)).history
+    assert history.records == {"blocks": [BLOCKS, 2 * BLOCKS], "ranks": [[1, 2], [1, 2]]}
+
+
 # -- validation ---------------------------------------------------------------------------
 
 
 def scores(*values):
     """Give the score after each epoch; the last one stays."""
-    return lambda state: values[min(state // BLOCKS, len(values)) - 1]
+    return lambda state: values[min(state.iterate // BLOCKS, len(values)) - 1]
 
 
 def test_the_cores_of_the_best_validation_score_are_kept():
@@ -99,7 +239,7 @@ def test_an_equal_score_is_not_a_better_one():
 
 
 def test_scores_that_improve_keep_the_fit_going():
-    result = play(score=lambda state: float(state), patience=1)
+    result = play(score=lambda state: float(state.iterate), patience=1)
     assert (result.status, result.n_iter) == ("max_iter", 10)
 
 

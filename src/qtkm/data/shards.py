@@ -94,9 +94,7 @@ class Shard:
         """So many ranges of rows, or fewer: none is smaller than a task."""
         return list(blocks(len(self), max(TASK_ROWS, -(-len(self) // count))))
 
-    def reweighted(
-        self, weight: NDArray[np.floating], target: NDArray[np.floating]
-    ) -> "Shard":
+    def reweighted(self, weight: NDArray[np.floating], target: NDArray[np.floating]) -> "Shard":
         """The same rows with other weights and targets."""
         return Shard(self.codes, target, weight, self.n_codes, self._groups)
 

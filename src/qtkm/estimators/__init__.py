@@ -1,5 +1,6 @@
 """Estimators: scikit-learn's face of the library."""
 
+from .classifier import QTKMClassifier
 from .regressor import QTKMRegressor
 
-__all__ = ["QTKMRegressor"]
+__all__ = ["QTKMClassifier", "QTKMRegressor"]

@@ -5,7 +5,7 @@ and, where it is not plain, what to try.  What a part must hold (`n_basis`, `per
 checked by the part itself, once it is known which columns there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,24 +21,10 @@ DTYPES = ("float64", "float32")
 
 def check_parameters(estimator: Any) -> None:
     """Raise a ValueError for the first parameter of an estimator that makes no sense."""
-    check_number("max_iter", estimator.max_iter, Integral, 1)
-    _check_number_or("auto", "tol", estimator.tol, Real, 0)
-    check_number("verbose", estimator.verbose, Integral, 0, flag=True)
-    _check_number_or("auto", "alpha", estimator.alpha, Real, 0)
-    if estimator.max_bins is not None:
-        _check_number_or("auto", "max_bins", estimator.max_bins, Integral, 2, "'auto' or None")
-    if isinstance(estimator.init, str):
-        check_option("init", estimator.init, INITS, "or cores in the layout of cores_")
-    check_option("residual", estimator.residual, RESIDUALS)
-    check_option("extrapolation", estimator.extrapolation, EXTRAPOLATIONS)
-    _check_flag("normalize_y", estimator.normalize_y)
-    _check_flag("warm_start", estimator.warm_start)
-    if not _is_flag(estimator.early_stopping):
-        check_option("early_stopping", estimator.early_stopping, ("auto", True, False))
-    _check_fraction("validation_fraction", estimator.validation_fraction)
-    _check_n_jobs(estimator.n_jobs)
-    _check_callbacks(estimator.callbacks)
-    float_type(estimator.dtype)
+    given = estimator.get_params(deep=False)
+    for name, check in CHECKS.items():
+        if name in given:
+            check(name, given[name])
 
 
 def check_number(name: str, value: Any, kind: type, least: float, flag: bool = False) -> None:
@@ -70,6 +56,11 @@ def check_option(name: str, value: Any, options: Sequence[Any], others: str = ""
         raise ValueError(f"{name}={value!r} is not known; use one of {known}.")
 
 
+def _check_bins(name: str, value: Any) -> None:
+    if value is not None:
+        _check_number_or("auto", name, value, Integral, 2, "'auto' or None")
+
+
 def float_type(value: Any) -> np.dtype:
     """Type of the tables that `dtype` names."""
     try:
@@ -79,6 +70,21 @@ def float_type(value: Any) -> np.dtype:
     if name not in DTYPES:
         raise ValueError(f"dtype={value!r} is not known; use one of 'float64', 'float32'.")
     return np.dtype(name)
+
+
+def _check_init(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        check_option(name, value, INITS, "or cores in the layout of cores_")
+
+
+def _check_early_stopping(name: str, value: Any) -> None:
+    if not _is_flag(value):
+        check_option(name, value, ("auto", True, False))
+
+
+def _check_class_weight(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        check_option(name, value, ("balanced",), "a dict from labels to weights, or None")
 
 
 def _check_flag(name: str, value: Any) -> None:
@@ -91,18 +97,18 @@ def _check_fraction(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} must be a number between 0 and 1, such as 0.1.")
 
 
-def _check_n_jobs(value: Any) -> None:
+def _check_n_jobs(name: str, value: Any) -> None:
     if value is not None and (not _is_number(value, Integral) or value == 0):
         raise ValueError(
-            f"n_jobs={value!r} must be a whole number other than 0, or None for all cores."
+            f"{name}={value!r} must be a whole number other than 0, or None for all cores."
         )
 
 
-def _check_callbacks(value: Any) -> None:
+def _check_callbacks(name: str, value: Any) -> None:
     for callback in as_callbacks(value):
         if not callable(callback):
             raise ValueError(
-                f"callbacks has the entry {callback!r}; give functions that take a Progress."
+                f"{name} has the entry {callback!r}; give functions that take a Progress."
             )
 
 
@@ -134,3 +140,24 @@ def _is_flag(value: Any) -> bool:
 
 def _describe(kind: type) -> str:
     return "a whole number" if kind is Integral else "a finite number"
+
+
+#: parameters, each with its check; an estimator need not have all of them
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "max_iter": lambda name, value: check_number(name, value, Integral, 1),
+    "tol": lambda name, value: _check_number_or("auto", name, value, Real, 0),
+    "verbose": lambda name, value: check_number(name, value, Integral, 0, flag=True),
+    "alpha": lambda name, value: _check_number_or("auto", name, value, Real, 0),
+    "max_bins": _check_bins,
+    "init": _check_init,
+    "residual": lambda name, value: check_option(name, value, RESIDUALS),
+    "class_weight": _check_class_weight,
+    "extrapolation": lambda name, value: check_option(name, value, EXTRAPOLATIONS),
+    "normalize_y": _check_flag,
+    "warm_start": _check_flag,
+    "early_stopping": _check_early_stopping,
+    "validation_fraction": _check_fraction,
+    "n_jobs": _check_n_jobs,
+    "callbacks": _check_callbacks,
+    "dtype": lambda name, value: float_type(value),
+}

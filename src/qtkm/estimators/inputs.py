@@ -80,7 +80,7 @@ class Inputs:
         if new:
             raise ValueError(
                 f"warm_start=True cannot go on: {self.labels[d]} has categories that the first "
-                f"fit has not seen ({_shorten(new)}); use warm_start=False to start anew."
+                f"fit has not seen ({shorten(new)}); use warm_start=False to start anew."
             )
         return self._code(d, distinct, inverse)
 
@@ -228,7 +228,7 @@ def _position(entry: Any, n_columns: int, names: Any) -> int:
         if entry not in names:
             raise ValueError(
                 f"categorical_features names {entry!r}, which is not a column of X; these are "
-                f"{_shorten(list(names))}."
+                f"{shorten(list(names))}."
             )
         return list(names).index(entry)
     if not isinstance(entry, int) or isinstance(entry, bool) or not 0 <= entry < n_columns:
@@ -244,6 +244,7 @@ def _has_category_type(column: Any) -> bool:
     return hasattr(column, "to_numpy") and name.startswith(("categor", "enum"))
 
 
-def _shorten(values: Sequence[Any], most: int = 10) -> str:
+def shorten(values: Sequence[Any], most: int = 10) -> str:
+    """List values in a message, only the first of many."""
     text = ", ".join(repr(value) for value in values[:most])
     return text if len(values) <= most else f"{text}, … ({len(values)} in all)"

@@ -17,12 +17,12 @@ from .. import data, networks, solvers
 from ..engines import Engine, Threads
 from ..objective import Objective
 from . import defaults, parts
-from .checks import as_callbacks, as_random_state, check_parameters, float_type
+from .checks import as_callbacks, as_random_state, float_type
 from .cores import check_given, draw, is_zero
 from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
 from .reading import Reading
-from .rows import Rows, count_distinct, split, spread
+from .rows import Rows, count_distinct, split
 from .targets import drop_weightless
 
 #: rows that are evaluated at a time when predicting
@@ -32,21 +32,28 @@ PREDICT_ROWS = 4096
 class Model(BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
 
-    def _fit(self, X: Any, target: NDArray, weight: NDArray | None) -> None:
-        """Fit to targets (n_rows, n_outputs) with weights, or None for weights of 1."""
-        check_parameters(self)
+    @property
+    def _goes_on(self) -> bool:
+        """Whether a fit goes on from the last one."""
+        return bool(self.warm_start) and hasattr(self, "_reading")
+
+    def _fit(self, X: Any, target: NDArray, weight: NDArray | None, loss: Any) -> None:
+        """Fit to targets (n_rows, n_outputs) with weights, or None for weights of 1.
+
+        The parameters have been checked.
+        """
         solver, rng = parts.make_solver(self), as_random_state(self.random_state)
-        known = self._reading if self.warm_start and hasattr(self, "_reading") else None
+        known = self._reading if self._goes_on else None
         inputs, arrays = self._read(X, target, weight, known)
         target, weight = drop_weightless(target, weight)
         with _threads(self.n_jobs) as engine:
             objective, validation, reading = self._prepare(
-                inputs, arrays, target, weight, known, engine, rng
+                inputs, arrays, target, weight, loss, known, engine, rng
             )
             cores = self._start(objective, inputs.labels, known, rng)
             result = self._solve(solver, objective, validation, cores)
         self._store(result, objective, reading)
-        if result.status == "interrupted":
+        if result.status in ("interrupted", "failed"):
             warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
 
     def _read(
@@ -71,6 +78,7 @@ class Model(BaseEstimator):
         arrays: list[NDArray],
         target: NDArray,
         weight: NDArray | None,
+        loss: Any,
         known: Reading | None,
         engine: Engine,
         rng: np.random.RandomState,
@@ -79,22 +87,33 @@ class Model(BaseEstimator):
         shape, labels = (count_distinct(arrays), len(arrays)), inputs.labels
         sizes = {d: len(categories) for d, categories in inputs.categories.items()}
         maps = parts.make_maps(self, labels, sizes, shape, known.maps if known else None)
-        boxes = self._boxes(inputs, arrays, known, engine)
         network = parts.make_network(self, shape, self.rank_ if known else None)
-        loss, alpha = parts.make_loss(self), self._alpha(shape, known)
+        # ranks that do not fit are refused here, before anything takes long
+        network.structure([feature_map.radices for feature_map in maps], target.shape[1])
+        boxes, alpha = self._boxes(inputs, arrays, known, engine), self._alpha(shape, known)
         columns, codes = encode_columns(arrays, labels, maps, boxes, self.max_bins, engine)
         train = Rows(codes, target, weight, tuple(len(column) for column in columns))
         del codes  # what is not needed any more is not kept through the fit
         validation = None
-        halves = split(len(target), self.early_stopping, self.validation_fraction, rng)
+        halves = self._split(target, rng)
         if halves is not None:
             train, validation = train.take(halves[0]), train.take(halves[1])
-        scale, scatter = train.prepare(self.normalize_y, known.known_scale if known else None)
+        known_scale = None if known is None else known.known_scale
+        normalize = getattr(self, "normalize_y", False)
+        scale, scatter = train.prepare(normalize, known_scale, average=loss.is_quadratic)
         reading = Reading(inputs, maps, boxes, scale, {d: train.count(d) for d in sizes})
         objective = Objective(
             columns, train.shards(), network, loss, engine, alpha, scatter, float_type(self.dtype)
         )
         return objective, None if validation is None else validation.apply(scale).shards(), reading
+
+    def _split(self, target: NDArray, rng: np.random.RandomState) -> Any:
+        """Training and validation rows, or None where all rows train."""
+        return split(len(target), self.early_stopping, self.validation_fraction, rng)
+
+    def _validation_score(self, objective: Objective, shards: list[data.Shard]) -> Any:
+        """Score of a solver's state on the validation rows."""
+        raise NotImplementedError
 
     def _boxes(
         self, inputs: Inputs, arrays: list[NDArray], known: Reading | None, engine: Engine
@@ -117,13 +136,7 @@ class Model(BaseEstimator):
         validation: list[data.Shard] | None,
         cores: list[Any],
     ) -> solvers.Result:
-        score = None
-        if validation is not None:
-            variance = spread(validation)
-
-            def score(state: Any) -> float:
-                return 1 - objective.mean_square(state.iterate, validation) / variance
-
+        score = None if validation is None else self._validation_score(objective, validation)
         tol = defaults.tol(validation is not None) if self.tol == "auto" else self.tol
         stopping = solvers.Stopping(self.max_iter, tol)
         callbacks = as_callbacks(self.callbacks)
@@ -154,18 +167,26 @@ class Model(BaseEstimator):
         self.cores_ = result.cores
         self.n_iter_ = result.n_iter
         self.status_, self.message_ = result.status, result.message
-        self.history_ = dict(vars(result.history))
+        history = dict(vars(result.history))
+        self.history_ = history | history.pop("records")
         self.n_parameters_ = network.n_parameters(result.cores)
         self.n_real_parameters_ = self.n_parameters_ * (2 if np.iscomplexobj(flat[0]) else 1)
         self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
         self.alpha_, self.rank_ = objective.alpha, getattr(network, "rank", None)
+        self.network_, self.loss_ = network, objective.loss
         iterate = objective.at(result.cores)
         paths = objective.paths(iterate)
         self.columns_ = [
             _describe(d, column, paths[d % len(paths)], reading.inputs)
             for d, column in enumerate(objective.columns)
         ]
-        self.network_, self._reading = network, reading
+        self._reading = reading
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = self.categorical_features is not None
+        tags.input_tags.string = self.categorical_features is not None
+        return tags
 
     def _responses(self, X: Any) -> NDArray:
         """Re f of every row, in units of y: (n_rows, n_outputs)."""

@@ -5,7 +5,7 @@ part's, or as an object.  An object's own parameters come first; what it leaves 
 taken from the shorthands, and a shorthand that says otherwise is an error.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from .. import features, losses, networks, solvers
 from . import defaults
-from .checks import RESIDUALS, check_option
+from .checks import RESIDUALS
 
 _UNSET = "auto"
 
@@ -38,10 +38,10 @@ def resolve(
     elif isinstance(given, tuple(registry.values())):
         part = clone(given)
     else:
-        names = ", ".join(repr(name) for name in registry)
         classes = ", ".join(f"{cls.__name__}()" for cls in registry.values())
         raise ValueError(
-            f"{kind}={given!r} is not known; use a name ({names}) or an object such as {classes}."
+            f"{kind}={given!r} is not known; use a name ({_list(registry)}) or an object such as "
+            f"{classes}."
         )
     for name, (value, default) in shorthands.items():
         if not hasattr(part, name):
@@ -63,6 +63,10 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b if isinstance(a, str) or isinstance(b, str) else a == b
 
 
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
 def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
@@ -79,19 +83,55 @@ def make_network(estimator: Any, shape: tuple[int, int], known_rank: Any) -> Any
     return network
 
 
-def make_loss(estimator: Any) -> Any:
-    """Loss of an estimator."""
-    loss = resolve(
-        "loss", estimator.loss, losses.REGISTRY, {"residual": (estimator.residual, RESIDUALS[0])}
-    )
-    check_option("residual", loss.residual, RESIDUALS)
+def make_regression_loss(estimator: Any) -> Any:
+    """Loss of an estimator of numbers."""
+    known = {name: cls for name, cls in losses.REGISTRY.items() if not cls.is_margin}
+    given = estimator.loss
+    kind = losses.REGISTRY.get(given) if isinstance(given, str) else given
+    if getattr(kind, "is_margin", False):
+        raise ValueError(
+            f"loss={given!r} tells classes apart, and {type(estimator).__name__} predicts numbers; "
+            f"use QTKMClassifier, or one of {_list(known)}."
+        )
+    loss = resolve("loss", given, known, {"residual": (estimator.residual, RESIDUALS[0])})
+    loss.check()
     return loss
 
 
+def make_classification_loss(estimator: Any, n_classes: int) -> Any:
+    """Loss of an estimator of classes."""
+    known = {name: cls for name, cls in losses.REGISTRY.items() if cls.for_classes}
+    given = estimator.loss
+    if isinstance(given, str) and given == "logistic" and n_classes > 2:
+        given = "softmax"
+    loss = resolve("loss", given, known, {})
+    loss.check()
+    return loss
+
+
+def has_probabilities(loss: Any) -> bool:
+    """Whether a loss, given by name or as an object, comes with probabilities."""
+    kind = losses.REGISTRY.get(loss) if isinstance(loss, str) else loss
+    return getattr(kind, "has_probabilities", False)
+
+
+def losses_with_probabilities() -> str:
+    """Names of the losses that come with probabilities, for messages."""
+    return _list(name for name in losses.REGISTRY if has_probabilities(name))
+
+
 def make_solver(estimator: Any) -> Any:
-    """Solver of an estimator."""
+    """Solver of an estimator, if it fits the network."""
     solver = resolve("solver", estimator.solver, solvers.REGISTRY, {})
     solver.check()
+    fitting = resolve("network", estimator.network, networks.REGISTRY, {}).solvers
+    names = {cls: name for name, cls in solvers.REGISTRY.items()}
+    name = next(names[cls] for cls in type(solver).__mro__ if cls in names)
+    if name not in fitting:
+        raise ValueError(
+            f"solver={estimator.solver!r} does not fit network={estimator.network!r}; use one of "
+            f"{_list(name for name in fitting if name in solvers.REGISTRY)}."
+        )
     return solver
 
 

@@ -1,11 +1,17 @@
 """Regression: the estimator most users meet first."""
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from ..data import Shard
+from ..objective import Objective
+from . import parts
+from .checks import check_parameters
 from .model import Model
+from .rows import spread
 from .targets import check_target, check_weight
 
 
@@ -111,7 +117,7 @@ class QTKMRegressor(RegressorMixin, Model):
         ``objective_updates``, the objective after every core update; ``objective`` and
         ``seconds`` since the start, after every epoch; ``validation_score``, R² on the
         validation rows after every epoch, empty without early stopping.
-    status_ : {"converged", "stopped early", "max_iter", "interrupted"}
+    status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
         The same in a sentence, with what to try.
@@ -125,6 +131,10 @@ class QTKMRegressor(RegressorMixin, Model):
         The penalty that was used.
     rank_ : int
         The rank that was used.
+    network_ : Network
+        The network that was used, with all its parameters.
+    loss_ : Loss
+        The loss that was used, with all its parameters.
     columns_ : list of dict
         What was made of each column: ``name``; ``basis``, the feature map with all its
         parameters; ``bounds`` (None for categories) and ``categories`` (None for numbers, None
@@ -154,7 +164,8 @@ class QTKMRegressor(RegressorMixin, Model):
     merged, so that a weight of 2 is the same as a row that stands there twice, to the last bit.
 
     Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `status_` is
-    then "interrupted", and `warm_start=True` goes on from there.
+    then "interrupted", and `warm_start=True` goes on from there.  The same warning says so if
+    the objective became infinite or not a number, and `status_` is then "failed".
 
     References
     ----------
@@ -254,10 +265,12 @@ class QTKMRegressor(RegressorMixin, Model):
         -------
         self
         """
+        check_parameters(self)
         target, weight = check_target(self, y), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(target))
-        self._fit(X, target.reshape(len(target), -1), weight)
+        loss = parts.make_regression_loss(self)
+        self._fit(X, target.reshape(len(target), -1), weight, loss)
         self._y_ndim = target.ndim
         return self
 
@@ -275,10 +288,14 @@ class QTKMRegressor(RegressorMixin, Model):
         response = self._responses(X)
         return response[:, 0] if self._y_ndim == 1 else response
 
+    def _validation_score(
+        self, objective: Objective, shards: list[Shard]
+    ) -> Callable[[Any], float]:
+        variance = spread(shards)
+        return lambda state: 1 - objective.mean_square(state.iterate, shards) / variance
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
-        tags.input_tags.categorical = self.categorical_features is not None
-        tags.input_tags.string = self.categorical_features is not None
         return tags

@@ -45,7 +45,9 @@ class Rows:
         weight = None if self.weight is None else self.weight[rows]
         return Rows(self.codes[rows], self.target[rows], weight, self.n_codes)
 
-    def prepare(self, normalize: bool, known: TargetScale | None) -> tuple[TargetScale, float]:
+    def prepare(
+        self, normalize: bool, known: TargetScale | None, average: bool = True
+    ) -> tuple[TargetScale, float]:
         """Merge equal rows where they are not too many, and scale the targets; in place.
 
         Parameters
@@ -54,6 +56,9 @@ class Rows:
             Whether to scale to mean 0 and variance 1, or to leave the targets as they are.
         known : TargetScale or None
             The scale of an earlier fit, to be kept.
+        average : bool
+            Whether rows with different targets may be merged into one with their mean, as a
+            quadratic loss allows.
 
         Returns
         -------
@@ -64,7 +69,7 @@ class Rows:
         exponent = self._move_near_one()
         scatter = np.zeros(self.target.shape[1])
         if len(self) <= data.MERGE_ROWS:
-            merged = data.merge(self.codes, self.target, self.weight)
+            merged = data.merge(self.codes, self.target, self.weight, average)
             self.codes, self.target, self.weight, scatter = merged
         if known is not None:
             here = known.times_power_of_two(-exponent)
@@ -114,23 +119,44 @@ def _largest(values: NDArray) -> NDArray:
 
 
 def split(
-    n_rows: int, early_stopping: Any, fraction: float, rng: np.random.RandomState
+    n_rows: int,
+    early_stopping: Any,
+    fraction: float,
+    rng: np.random.RandomState,
+    classes: NDArray | None = None,
 ) -> tuple[NDArray, NDArray] | None:
-    """Training and validation rows, or None where all rows train."""
+    """Training and validation rows, or None where all rows train.
+
+    With `classes`, a code for every row, the fraction is taken from each class, of which at
+    least one row stays to train on.
+    """
     wanted = early_stopping
     if isinstance(wanted, str):
         wanted = n_rows > EARLY_STOPPING_ROWS
     if not wanted:
         return None
-    n_validation = int(np.ceil(fraction * n_rows))
-    if n_validation >= n_rows:
+    order = rng.permutation(n_rows)
+    if classes is None:
+        aside = order[: int(np.ceil(fraction * n_rows))]
+    else:
+        aside = _of_each_class(order, classes, fraction)
+    if not 0 < len(aside) < n_rows:
+        what, remedy = "validate", "more rows of each class"
+        if len(aside):
+            what, remedy = "train", "more rows, a smaller validation_fraction"
         raise ValueError(
             f"early_stopping=True with validation_fraction={fraction:g} leaves none of the "
-            f"{n_rows} rows to train on; use more rows, a smaller validation_fraction or "
-            "early_stopping=False."
+            f"{n_rows} rows to {what} on; use {remedy} or early_stopping=False."
         )
-    order = rng.permutation(n_rows)
-    return np.sort(order[n_validation:]), np.sort(order[:n_validation])
+    rest = np.ones(n_rows, dtype=bool)
+    rest[aside] = False
+    return np.flatnonzero(rest), np.sort(aside)
+
+
+def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray:
+    members = [order[classes[order] == code] for code in np.unique(classes)]
+    sizes = [min(int(np.ceil(fraction * len(rows))), len(rows) - 1) for rows in members]
+    return np.concatenate([rows[:size] for rows, size in zip(members, sizes, strict=True)])
 
 
 def spread(shards: Sequence[data.Shard]) -> float:

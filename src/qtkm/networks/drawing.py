@@ -7,7 +7,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,17 +147,21 @@ def _star_lines(structure: Structure) -> list[str]:
         return []
     edge = structure.edges[shared[0]]
     order = list(range(count))
-    note = f"{edge.name} = {edge.size}, shared by all {count} cores"[: WIDTH // 2]
+    note = _cut(f"{edge.name} = {edge.size}, shared by all cores", WIDTH // 2)
     cells = [f"{_box(structure, v)} " for v in order]
     lines = _by_column(structure, order, cells, WIDTH - len(note) - 8, [""] * count)
     width = max(map(len, lines))
     ends = ["┬─ " + note, *"┤" * (len(lines) - 2), "┘"][: len(lines)]
     drawn = [f"{line:<{width}}─{end}" for line, end in zip(lines, ends, strict=True)]
-    return [*drawn, "[leg]"]
+    return [*drawn, f"[leg], a core of the shape (leg × {edge.size})"]
 
 
 def _box(structure: Structure, vertex: int) -> str:
-    return f"[{'·'.join(str(leg.size) for leg in _legs(structure, vertex))}]"
+    return f"[{'·'.join(str(leg.size) for leg in _legs(structure, vertex)) or ' '}]"
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _by_column(
@@ -170,10 +174,9 @@ def _by_column(
     """Cells of neighbours in one column on a line, or on several if it is too short."""
 
     def label(i: int) -> str:
-        legs = _legs(structure, order[i])
-        if not legs or legs[0].site is None:
-            return textwrap.shorten(structure.vertices[order[i]], 20, placeholder="…")
-        return "outputs" if _is_outputs(legs[0]) else f"column {legs[0].site[0]}"
+        columns = sorted({column for column, _ in _sites(structure, order[i])})
+        text = f"column{'s' * (len(columns) > 1)} {', '.join(map(str, columns))}"
+        return _cut(text if columns else structure.vertices[order[i]], 20)
 
     groups = [(text, list(group)) for text, group in itertools.groupby(range(len(order)), label)]
     indent = max(len(text) for text, _ in groups) + 2
@@ -241,7 +244,7 @@ def _list_lines(structure: Structure) -> Iterator[str]:
         )
 
 
-# -- plot -----------------------------------------------------------------------------------
+# -- plot: where things are ------------------------------------------------------------------
 
 
 @dataclass
@@ -251,15 +254,225 @@ class Layout:
     Attributes
     ----------
     kind : {"row", "circle", "grid", "free"}
-        Legs point down, outwards, down to the left, or where there is room.
     points : (n_vertices, 2) array
+    down : (n_vertices,) array
+        Angles in degrees that the legs of the vertices point at; nan for where there is room.
     shared : dict
         From the position of an index that many cores share to its point.
     """
 
     kind: str
     points: NDArray
-    shared: dict[int, NDArray] = field(default_factory=dict)
+    down: NDArray
+    shared: dict[int, NDArray]
+
+
+def _layout(structure: Structure) -> Layout:
+    chain = _chain(structure)
+    if chain is not None:
+        order, path = chain
+        is_open = path[0] is None
+        flat = np.zeros((len(order), 2))
+        flat[order, 0] = np.arange(len(order)) + is_open
+        if is_open and len(flat) <= LONGEST_ROW:
+            return Layout("row", flat, np.full(len(flat), -90.0), {})
+        snake = _snake(structure, order) if is_open else None
+        return snake or _around(flat, len(flat) + 2 * is_open, [])
+    return _grid(structure) or _layered(structure) or _free(structure)
+
+
+def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
+    """A long chain, its columns side by side, down and up in turn; None if that is no smaller."""
+    points, height = np.empty((len(order), 2)), np.zeros(1)
+    columns = itertools.groupby(order, lambda v: [d for d, _ in _sites(structure, v)])
+    for x, (_, group) in enumerate(columns):
+        own = list(group)
+        is_low = height[-1] < (height.min() + height.max()) / 2
+        steps = height[-1] + np.arange(len(own)) * (1 if is_low else -1)
+        points[own] = np.stack([np.full(len(own), 1.2 * x), steps], axis=1)
+        height = np.append(height, steps)
+    is_smaller = np.ptp(points, axis=0).max() < len(order) / np.pi
+    return Layout("grid", points, np.full(len(order), -135.0), {}) if is_smaller else None
+
+
+def _grid(structure: Structure) -> Layout | None:
+    """Columns side by side, if all bonds join neighbours."""
+    sites = [_sites(structure, v) for v in range(len(structure.vertices))]
+    if _joins(structure, shared=True) or any(len(own) != 1 for own in sites):
+        return None
+    points = np.array([own[0] for own in sites])
+    for e in _joins(structure, shared=False):
+        a, b = structure.edges[e].vertices
+        if np.abs(points[a] - points[b]).sum() != 1:
+            return None
+    return Layout("grid", points * [1.2, -1.0], np.full(len(points), -135.0), {})
+
+
+def _layered(structure: Structure) -> Layout | None:
+    """Cores above those that come before them, and the sites in a row at the bottom."""
+    count, tree = len(structure.vertices), _tree(structure)
+    bonds, shared = (_joins(structure, shared) for shared in (False, True))
+    sites = [_sites(structure, v) for v in range(count)]
+    number = {site: i for i, site in enumerate(sorted(itertools.chain(*sites)))}
+    width = len(number)
+    points: dict[int, tuple[float, int]] = {}
+    for v in range(count) if tree is None else [v for v, _ in reversed(tree)]:
+        near = (_other(structure.edges[e], v) for e in structure.edges_of[v] if e in bonds)
+        below = [points[u] for u in near if u in points]
+        at = [number[site] for site in sites[v]] + [x for x, _ in below]
+        if not at:  # an output core that is a leaf
+            at, width = [width], width + 1
+        points[v] = float(np.mean(at)), 1 + max((y for _, y in below), default=-1)
+    flat = np.array([points[v] for v in range(count)], dtype=float)
+    top = flat[:, 1].max()
+    if bonds and tree is None and (all(sites) or top > 2 * math.log2(count) + 2):
+        return None
+    if top <= 1 or width > LONGEST_ROW:
+        return _around(flat, width, shared)
+    if not _is_clear(structure, flat):
+        return None
+    hubs = {e: np.array([flat[:, 0].mean(), top + 1 + i]) for i, e in enumerate(shared)}
+    return Layout("row", flat, np.where(flat[:, 1] == 0, -90.0, np.nan), hubs)
+
+
+def _around(flat: NDArray, count: float, shared: Sequence[int]) -> Layout:
+    """Points of a row around a circle, clockwise from the top; what is high is near the centre."""
+    at, height = flat.T
+    has_center = np.sum(height == height.max()) == 1 < len(at)
+    top = height.max() + (not has_center)
+    smallest = max(0.8 * top, 1.8 if has_center else 1.1 if len(at) > 2 else 0.6)
+    radius = max(count / (2 * np.pi), smallest)
+    angle = 90 - 360 * (at + 0.5) / count
+    pairs = zip(radius * (1 - height / top), angle, strict=True)
+    points = np.array([_polar(*pair) for pair in pairs])
+    inner = 0.7 * radius * (has_center or len(shared) > 1)
+    start = 90 - 90 / len(at) * (len(at) % 2 == 0)  # no line runs through the centre
+    hubs = {e: _polar(inner, start - 360 * i / len(shared)) for i, e in enumerate(shared)}
+    return Layout("circle", points, np.where(height == 0, angle, np.nan), hubs)
+
+
+def _polar(length: float, angle: float) -> NDArray:
+    """Vector of a length in a direction in degrees."""
+    return length * np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
+
+
+def _is_clear(structure: Structure, points: NDArray) -> bool:
+    """Whether vertices are apart from one another and from the bonds of others."""
+    for e in _joins(structure, shared=False):
+        a, b = structure.edges[e].vertices
+        along = points[b] - points[a]
+        others = np.delete(points, [a, b], axis=0) - points[a]
+        share = np.clip(others @ along / max(along @ along, 1e-9), 0, 1)
+        if np.linalg.norm(others - share[:, None] * along, axis=1).min(initial=1) < 0.25:
+            return False
+    return True
+
+
+def _free(structure: Structure) -> Layout:
+    """Points whose distances are near those in the graph, by majorizing the stress [1]_.
+
+    References
+    ----------
+    .. [1] Gansner, Koren, North, "Graph Drawing by Stress Majorization", Graph Drawing 2004.
+    """
+    n, shared = len(structure.vertices), _joins(structure, shared=True)
+    size = n + len(shared)
+    eye = np.eye(size)
+    distance = size * (1 - eye)
+    for e in _joins(structure, shared=False):
+        a, b = structure.edges[e].vertices
+        distance[a, b] = distance[b, a] = 1.3
+    for i, e in enumerate(shared):
+        members = list(structure.edges[e].vertices)
+        distance[n + i, members] = distance[members, n + i] = 1.0
+    for k in range(size):
+        distance = np.minimum(distance, distance[:, k, None] + distance[k])
+    center = eye - 1 / size
+    values, vectors = np.linalg.eigh(-center @ distance**2 @ center / 2)
+    points = vectors[:, -2:] * np.sqrt(np.abs(values[-2:]))
+    weight = (1 - eye) / (distance + eye) ** 2
+    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+    for _ in range(200):
+        now = np.linalg.norm(points[:, None] - points, axis=2)
+        pull = weight * distance / np.maximum(now, 1e-9)
+        points = inverse @ ((np.diag(pull.sum(axis=1)) - pull) @ points)
+    hubs = dict(zip(shared, points[n:], strict=True))
+    return Layout("free", points[:n], np.full(n, np.nan), hubs)
+
+
+@dataclass
+class Label:
+    """A text at a point, turned by an angle in degrees."""
+
+    text: str
+    point: NDArray
+    angle: float = 0.0
+    side: str = "center"
+
+    @property
+    def end(self) -> NDArray:
+        """About where the text ends, for small letters."""
+        return self.point + _polar(0.13 * len(self.text), self.angle)
+
+
+def _legs_of(structure: Structure, layout: Layout) -> list[tuple[Edge, int, NDArray]]:
+    """Legs, with their vertices and the points where they end."""
+    options = -90 + 15.0 * np.arange(24)
+    legs = []
+    for v, point in enumerate(layout.points):
+        own = _legs(structure, v)
+        taken = _directions(structure, layout, v)
+        for i, edge in enumerate(own):
+            angle = layout.down[v] + 50 * (i - (len(own) - 1) / 2)
+            if layout.kind == "grid":
+                angle = 45.0 if _is_outputs(edge) else -135.0
+            if np.isnan(angle):
+                gaps = np.abs((options[:, None] - taken + 180) % 360 - 180)
+                angle = options[np.argmax(np.round(gaps.min(axis=1, initial=180)))]
+            taken = np.append(taken, angle)
+            legs.append((edge, v, point + _polar(0.6, angle)))
+    return legs
+
+
+def _directions(structure: Structure, layout: Layout, vertex: int) -> NDArray:
+    """Angles in degrees at which bonds and shared indices leave a vertex."""
+    angles = []
+    for e in structure.edges_of[vertex]:
+        if structure.edges[e].site is None:
+            end = layout.shared.get(e)
+            end = layout.points[_other(structure.edges[e], vertex)] if end is None else end
+            x, y = end - layout.points[vertex]
+            angles.append(math.degrees(math.atan2(y, x)))
+    return np.array(angles)
+
+
+def _column_labels(
+    layout: Layout, legs: Sequence[tuple[Edge, int, NDArray]], names: Sequence[str] | None
+) -> list[Label]:
+    """Names of the columns, each at its legs."""
+    ends: dict[int, list[NDArray]] = {}
+    for edge, _, end in legs:
+        if edge.site is not None and not _is_outputs(edge):
+            ends.setdefault(edge.site[0], []).append(end)
+    if layout.kind == "free" or not ends:
+        return []
+    texts = [f"column {d}" if names is None else str(names[d]) for d in ends]
+    middles = np.array([np.mean(own, axis=0) for own in ends.values()])
+    if layout.kind == "circle":
+        radius = max(math.hypot(*end) for _, _, end in legs) + 0.25
+        angles = [math.degrees(math.atan2(y, x)) for x, y in middles]
+        pairs = zip(texts, angles, strict=True)
+        return [Label(text, _polar(radius, angle), angle, "left") for text, angle in pairs]
+    is_grid = layout.kind == "grid"
+    y = layout.points[:, 1].max() + 0.4 if is_grid else min(end[1] for _, _, end in legs) - 0.3
+    x = middles[:, 0] - (_polar(0.6, -135)[0] if is_grid else 0)
+    if max(map(len, texts)) * 0.12 < min(np.diff(np.sort(x)), default=np.inf):
+        return [Label(text, np.array([a, y])) for text, a in zip(texts, x, strict=True)]
+    angle = 90.0 if is_grid else -90.0
+    return [Label(t, np.array([a, y]), angle, "left") for t, a in zip(texts, x, strict=True)]
+
+
+# -- plot: the drawing ----------------------------------------------------------------------
 
 
 def plot(
@@ -278,285 +491,127 @@ def plot(
     Returns
     -------
     matplotlib Axes
-        With circles for the cores, blue where they have the leg of a site; a square is an
-        index that many cores share.  Lines are the wider the larger a bond is.
+        Blue cores have a leg to a site, green ones to the outputs and orange ones none; level
+        k of column d is written d.k.  A square is an index that all cores around it share.
+        The larger an index is, the wider is its line.
     """
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "Plotting a network needs matplotlib: pip install qtkm[plot]"
-        ) from error
+        raise ImportError("Plots of networks need matplotlib: pip install qtkm[plot]") from error
     layout = _layout(structure)
-    legs = _stubs(structure, layout)
-    labels = _column_labels(structure, layout, legs, column_names)
-    corners = [*layout.points, *layout.shared.values(), *(end for _, _, end in legs)]
-    corners += [point + _turned(0.13 * len(text), turn) for text, point, turn in labels]
-    low, high = np.min(corners, axis=0) - 0.4, np.max(corners, axis=0) + 0.4
+    legs = _legs_of(structure, layout)
+    labels = [_leg_label(layout, *leg) for leg in legs]
+    columns = _column_labels(layout, legs, column_names)
+    reach = [label.end for label in columns + labels] + [label.point for label in columns + labels]
+    reach += [2 * label.point - label.end for label in columns + labels if label.side == "center"]
+    reach += [*layout.points, *layout.shared.values()]
+    low, high = np.min(reach, axis=0) - 0.4, np.max(reach, axis=0) + 0.4
     if ax is None:
-        inches = (high - low) * min(UNIT, LARGEST / max(high - low))
-        figure = plt.figure(figsize=(max(inches[0], 2.5), inches[1] + 0.4))
-        ax = figure.add_axes((0, 0, 1, inches[1] / (inches[1] + 0.4)))  # a title has room above
+        width, height = (high - low) * min(UNIT, LARGEST / max(high - low))
+        figure = plt.figure(figsize=(max(width, 2.5), height + 0.4))
+        ax = figure.add_axes((0, 0, 1, height / (height + 0.4)))  # leaves room for a title
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     ax.axis("off")
     box = ax.get_window_extent()
-    pixels = min(np.array([box.width, box.height]) / (high - low))
-    _Pen(ax, pixels * 72 / ax.get_figure().dpi).draw(structure, layout, legs, labels)
+    pixels = min(box.width / (high[0] - low[0]), box.height / (high[1] - low[1]))
+    pen = _Pen(ax, pixels * 72 / ax.figure.dpi)
+    _draw_lines(pen, structure, layout, legs)
+    _draw_vertices(pen, structure, layout)
+    for label in labels:
+        pen.text(label, color=LINE_COLOUR)
+    for label in columns:
+        pen.text(label, weight="bold", color=LINE_COLOUR)
     return ax
 
 
-def _layout(structure: Structure) -> Layout:
-    count, chain = len(structure.vertices), _chain(structure)
-    if chain is not None:
-        order, path = chain
-        at, closed = np.argsort(order).astype(float), path[0] is not None
-        if closed or count > LONGEST_ROW:
-            return Layout("circle", _around(at, np.zeros(count), count + 2 * (not closed)))
-        return Layout("row", np.stack([at, np.zeros(count)], axis=1))
-    bonds = [structure.edges[e].vertices for e in _joins(structure, shared=False)]
-    sites = [_sites(structure, v) for v in range(count)]
-    if bonds and all(len(own) == 1 for own in sites) and not _joins(structure, shared=True):
-        points = np.array([own[0] for own in sites]) * [1.0, -1.0]
-        if all(np.abs(points[a] - points[b]).sum() == 1 for a, b in bonds):
-            return Layout("grid", points)
-    return _layered(structure, sites) or _free(structure)
+def _leg_label(layout: Layout, edge: Edge, vertex: int, end: NDArray) -> Label:
+    text = str(edge.size)
+    if _is_outputs(edge):
+        text = f"out {text}"
+    elif layout.kind == "free" and edge.site is not None:  # no column is written nearby
+        text = f"{edge.site[0]}.{edge.site[1]} = {text}"
+    across = (end - layout.points[vertex])[0]
+    if len(text) < 3 or abs(across) < 0.3:
+        return Label(text, end)
+    # a text to the left begins where it would end
+    return Label(text, end, 0.0, "left") if across > 0 else Label(text, end, 180.0, "left")
 
 
-def _around(at: NDArray, height: NDArray, count: float) -> NDArray:
-    """Points around a circle, clockwise from the top; what is high is near the centre."""
-    top = height.max() if np.sum(height == height.max()) == 1 < len(at) else height.max() + 1
-    radius = max(count / (2 * np.pi), 0.8 * top, 1.1 if len(at) > 2 else 0.6) * (1 - height / top)
-    angle = np.pi / 2 - 2 * np.pi * (at + 0.5) / count
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-
-
-def _layered(structure: Structure, sites: Sequence[Sequence[Any]]) -> Layout | None:
-    """Cores above those that come before them, with the sites in a row at the bottom."""
-    tree, bonds = _tree(structure), _joins(structure, shared=False)
-    order = range(len(sites)) if tree is None else [v for v, _ in reversed(tree)]
-    number = {site: i for i, site in enumerate(sorted(itertools.chain(*sites)))}
-    points: dict[int, tuple[float, int]] = {}
-    width = len(number)
-    for v in order:
-        near = (_other(structure.edges[e], v) for e in structure.edges_of[v] if e in bonds)
-        below = [points[u] for u in near if u in points]
-        at = [number[site] for site in sites[v]] + [x for x, _ in below]
-        if not at:  # an output core of its own
-            at, width = [width], width + 1
-        points[v] = float(np.mean(at)), 1 + max((y for _, y in below), default=-1)
-    flat = np.array([points[v] for v in range(len(sites))], dtype=float)
-    top = flat[:, 1].max()
-    deep = tree is None and bonds and (all(sites) or top > 2 * math.log2(len(sites)) + 2)
-    if deep or _closest(flat) < 0.5:
-        return None
-    shared = _joins(structure, shared=True)
-    if top <= 1 or width > LONGEST_ROW:
-        flat = _around(flat[:, 0], flat[:, 1], width)
-        taken = len(shared) > 1 or np.linalg.norm(flat, axis=1).min() < 0.3
-        radius = 0.45 * np.linalg.norm(flat, axis=1).max() * taken
-        angles = np.pi / 2 + 2 * np.pi * np.arange(len(shared)) / max(len(shared), 1)
-        hubs = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return Layout("circle", flat, dict(zip(shared, hubs, strict=True)))
-    hubs = np.array([(flat[:, 0].mean(), top + 1 + i) for i in range(len(shared))])
-    return Layout("row", flat, dict(zip(shared, hubs, strict=True)))
-
-
-def _free(structure: Structure) -> Layout:
-    """Points whose distances are near those in the graph, by majorizing the stress."""
-    n, shared = len(structure.vertices), _joins(structure, shared=True)
-    size = n + len(shared)
-    distance = np.where(np.eye(size) > 0, 0.0, size)
+def _draw_lines(
+    pen: "_Pen", structure: Structure, layout: Layout, legs: Sequence[tuple[Edge, int, NDArray]]
+) -> None:
+    parallel: dict[tuple[int, ...], list[Edge]] = {}
     for e in _joins(structure, shared=False):
-        a, b = structure.edges[e].vertices
-        distance[a, b] = distance[b, a] = 1.3
-    for i, e in enumerate(shared):
-        members = list(structure.edges[e].vertices)
-        distance[n + i, members] = distance[members, n + i] = 1.0
-    for k in range(size):
-        distance = np.minimum(distance, distance[:, k, None] + distance[k])
-    center = np.eye(size) - 1 / size
-    values, vectors = np.linalg.eigh(-center @ distance**2 @ center / 2)
-    points = vectors[:, -2:] * np.sqrt(np.abs(values[-2:]))
-    weight = 1 / (distance + np.eye(size)) ** 2 * (1 - np.eye(size))
-    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
-    for _ in range(300):
-        now = np.linalg.norm(points[:, None] - points, axis=2)
-        pull = weight * distance / np.maximum(now, 1e-9)
-        points = inverse @ ((np.diag(pull.sum(axis=1)) - pull) @ points)
-    points = points / min(1.0, _closest(points) / 0.6) if _closest(points) > 0.1 else points
-    return Layout("free", points[:n], dict(zip(shared, points[n:], strict=True)))
-
-
-def _closest(points: NDArray) -> float:
-    distance = np.linalg.norm(points[:, None] - points, axis=2)
-    return float((distance + np.where(np.eye(len(points)) > 0, np.inf, 0)).min())
-
-
-def _stubs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, NDArray]]:
-    """Legs, with their vertices and the points where they end."""
-    stubs = []
-    radius = np.linalg.norm(layout.points, axis=1)
-    for v, point in enumerate(layout.points):
-        legs = _legs(structure, v)
-        down = {"row": -90.0, "grid": -135.0, "free": None,
-                "circle": math.degrees(math.atan2(point[1], point[0]))}[layout.kind]  # fmt: skip
-        if layout.kind == "row" and point[1] > 0:
-            down = None
-        if layout.kind == "circle" and radius[v] < 0.95 * radius.max():
-            down = None
-        taken = _directions(structure, layout, v)
-        plain = [edge for edge in legs if not (layout.kind == "grid" and _is_outputs(edge))]
-        for i, edge in enumerate(legs):
-            if down is None or edge not in plain:
-                options = -90 + 15.0 * np.arange(24)
-                gaps = np.abs((options[:, None] - taken + 180) % 360 - 180).min(axis=1, initial=180)
-                angle = options[np.argmax(np.round(gaps))]
-            else:
-                angle = down + 50 * (i - (len(plain) - 1) / 2)
-            taken = np.append(taken, angle)
-            stubs.append((edge, v, point + _turned(0.6, angle)))
-    return stubs
-
-
-def _directions(structure: Structure, layout: Layout, vertex: int) -> NDArray:
-    """Angles, in degrees, at which bonds and shared indices leave a vertex."""
-    ends = []
-    for e in structure.edges_of[vertex]:
         edge = structure.edges[e]
-        if edge.site is None:
-            hub = layout.shared.get(e)
-            ends.append(layout.points[_other(edge, vertex)] if hub is None else hub)
-    x, y = (np.reshape(ends, (-1, 2)) - layout.points[vertex]).T
-    return np.degrees(np.arctan2(y, x))
+        parallel.setdefault(edge.vertices, []).append(edge)
+    for (a, b), edges in parallel.items():
+        for i, edge in enumerate(edges):
+            line = _curve(layout.points[a], layout.points[b], 0.6 * (i - (len(edges) - 1) / 2))
+            pen.line(line, edge.size)
+            pen.text(Label(str(edge.size), line[len(line) // 2]), background="white")
+    for e, hub in layout.shared.items():
+        for v in structure.edges[e].vertices:
+            pen.line([layout.points[v], hub], structure.edges[e].size, SHARED_COLOUR, alpha=0.6)
+    for edge, v, end in legs:
+        start = layout.points[v]
+        pen.line([start, start + 0.75 * (end - start)], edge.size)
 
 
-def _turned(length: float, angle: float) -> NDArray:
-    """Vector of a length in a direction in degrees."""
-    return length * np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
+def _curve(a: NDArray, b: NDArray, bend: float) -> NDArray:
+    """Points of a line that bends to one side, or of a loop from a point to itself."""
+    t = np.linspace(0, 1, 21)[:, None]
+    if np.array_equal(a, b):
+        return a + 0.35 * np.hstack([np.sin(2 * np.pi * t), 1 - np.cos(2 * np.pi * t)])
+    across = np.array([a[1] - b[1], b[0] - a[0]]) / np.linalg.norm(b - a)
+    return a + t * (b - a) + 4 * t * (1 - t) * bend * across
 
 
-def _column_labels(
-    structure: Structure,
-    layout: Layout,
-    stubs: Sequence[tuple[Edge, int, NDArray]],
-    names: Sequence[str] | None,
-) -> list[tuple[str, NDArray, float]]:
-    """Texts at the legs of every column, with their points and angles."""
-    if layout.kind == "free":
-        return []
-    ends: dict[int, list[NDArray]] = {}
-    for edge, _, end in stubs:
-        if edge.site is not None and not _is_outputs(edge):
-            ends.setdefault(edge.site[0], []).append(end)
-    texts = [_column_name(d, names) for d in ends]
-    middles = np.array([np.mean(own, axis=0) for own in ends.values()])
-    if layout.kind == "circle":
-        angles = np.degrees(np.arctan2(middles[:, 1], middles[:, 0]))
-        radius = max(np.linalg.norm(end) for _, _, end in stubs) + 0.25
-        return [(t, _turned(radius, a), a) for t, a in zip(texts, angles, strict=True)]
-    if layout.kind == "grid":
-        y, angle = 0.4, 90.0
-        middles = np.array([(d, 0.0) for d in ends])
-    else:
-        y, angle = min(end[1] for _, _, end in stubs) - 0.3, -90.0
-    room = min(np.diff(np.sort(middles[:, 0])), default=np.inf)
-    if max(map(len, texts)) * 0.13 < room:
-        angle = 0.0
-    return [(t, np.array([x, y]), angle) for t, x in zip(texts, middles[:, 0], strict=True)]
+def _draw_vertices(pen: "_Pen", structure: Structure, layout: Layout) -> None:
+    colours = []
+    for v, point in enumerate(layout.points):
+        sites, legs = _sites(structure, v), _legs(structure, v)
+        site_colour = COLUMN_COLOURS[sites[0][0] % 2] if sites else ""
+        colours.append(site_colour or (OUTPUT_COLOUR if legs else CORE_COLOUR))
+        pen.text(Label(_short_name(structure, v), point), 0.15)
+    pen.markers(layout.points, 0.44, color=colours, edgecolors=LINE_COLOUR, label="cores")
+    if layout.shared:
+        hubs = np.array(list(layout.shared.values()))
+        pen.markers(hubs, 0.34, marker="s", color=SHARED_COLOUR, label="shared indices")
+    for e, hub in layout.shared.items():
+        pen.text(Label(str(structure.edges[e].size), hub), color="white", weight="bold")
 
 
-def _column_name(column: int, names: Sequence[str] | None) -> str:
-    return f"column {column}" if names is None else str(names[column])
+def _short_name(structure: Structure, vertex: int) -> str:
+    """What fits into the circle of a core."""
+    name, sites = structure.vertices[vertex], _sites(structure, vertex)
+    if sites and name == "column {}, level {}".format(*sites[0]):
+        return "{}.{}".format(*sites[0])
+    words = ["out" if word == "outputs" else word for word in name.split()[:2]]
+    return "\n".join(_cut(word, 4) for word in words)
 
 
 class _Pen:
-    """What draws on Axes whose unit of length has so many points."""
+    """Draws on Axes whose unit of length has so many points."""
 
     def __init__(self, ax: "Axes", unit: float):
         self.ax, self.unit = ax, unit
-
-    def draw(self, structure: Structure, layout: Layout, stubs: Any, labels: Any) -> None:
-        self.bonds(structure, layout)
-        for edge, v, end in stubs:
-            start = layout.points[v]
-            self.line([start, start + 0.75 * (end - start)], edge.size)
-            site = "{}.{} = ".format(*edge.site) if layout.kind == "free" else ""
-            if _is_outputs(edge):
-                site = "outputs "
-            self.text(end, f"{site}{edge.size}", color=LINE_COLOUR)
-        colours = [self.colour(structure, v) for v in range(len(layout.points))]
-        self.ax.scatter(
-            *layout.points.T, s=(0.44 * self.unit) ** 2, c=colours, edgecolors=LINE_COLOUR, zorder=3,
-            linewidths=0.02 * self.unit, label="cores",
-        )  # fmt: skip
-        for v, point in enumerate(layout.points):
-            self.text(point, _short(structure, v), 0.15)
-        for text, point, angle in labels:
-            flipped = abs(angle) > 90
-            side = "center" if angle == 0 and layout.kind != "circle" else "left"
-            self.text(
-                point, text, 0.22, rotation=angle + 180 * flipped, rotation_mode="anchor",
-                ha="right" if flipped else side, weight="bold", color=LINE_COLOUR,
-            )  # fmt: skip
-
-    def bonds(self, structure: Structure, layout: Layout) -> None:
-        groups: dict[Any, list[Edge]] = {}
-        for e in _joins(structure, shared=False):
-            groups.setdefault(structure.edges[e].vertices, []).append(structure.edges[e])
-        for (a, b), edges in groups.items():
-            for i, edge in enumerate(edges):
-                bend = 0.5 * (i - (len(edges) - 1) / 2) + 0.6 * (a == b)
-                line = _curve(layout.points[a], layout.points[b], bend)
-                self.line(line, edge.size)
-                self.text(line[len(line) // 2], str(edge.size), background="white")
-        for e, hub in layout.shared.items():
-            edge = structure.edges[e]
-            for v in edge.vertices:
-                self.line([layout.points[v], hub], edge.size, SHARED_COLOUR, alpha=0.6)
-        if layout.shared:
-            self.ax.scatter(
-                *np.array(list(layout.shared.values())).T, s=(0.34 * self.unit) ** 2, marker="s",
-                c=SHARED_COLOUR, zorder=3, label="shared indices",
-            )  # fmt: skip
-        for e, hub in layout.shared.items():
-            self.text(hub, str(structure.edges[e].size), color="white", weight="bold")
 
     def line(self, points: Any, size: int, colour: str = LINE_COLOUR, **style: Any) -> None:
         width = min(0.015 + 0.01 * math.log2(size), 0.1) * self.unit
         self.ax.plot(*np.array(points).T, color=colour, linewidth=width, zorder=1, **style)
 
-    def text(
-        self, point: Any, text: str, height: float = 0.19, background: str | None = None,
-        **style: Any,
-    ) -> None:  # fmt: skip
-        style = {"ha": "center", "color": "black"} | style
-        if background is not None:
+    def markers(self, points: NDArray, width: float, **style: Any) -> None:
+        x, y = points.T
+        area = (width * self.unit) ** 2
+        self.ax.scatter(x, y, s=area, linewidths=0.02 * self.unit, zorder=3, **style)
+
+    def text(self, label: Label, height: float = 0.19, background: str = "", **style: Any) -> None:
+        if background:
             style["bbox"] = {"facecolor": background, "edgecolor": "none", "pad": 0.02 * self.unit}
-        size = min(height * self.unit, 60 * height)
-        self.ax.text(*point, text, fontsize=size, va="center", zorder=4, linespacing=0.9, **style)
-
-    @staticmethod
-    def colour(structure: Structure, vertex: int) -> str:
-        sites = _sites(structure, vertex)
-        if sites:
-            return COLUMN_COLOURS[sites[0][0] % 2]
-        return OUTPUT_COLOUR if _legs(structure, vertex) else CORE_COLOUR
-
-
-def _curve(a: NDArray, b: NDArray, bend: float) -> NDArray:
-    """Points of a line that bends to one side, (3, 2) or more; a loop from a point to itself."""
-    t = np.linspace(0, 1, 21)[:, None]
-    if np.array_equal(a, b):
-        turn = 2 * np.pi * t
-        return a + bend * np.hstack([np.sin(turn) / 2, (1 - np.cos(turn)) / 2])
-    across = np.array([a[1] - b[1], b[0] - a[0]]) / np.linalg.norm(b - a)
-    return a + t * (b - a) + 4 * t * (1 - t) * bend * across
-
-
-def _short(structure: Structure, vertex: int) -> str:
-    """What fits into the circle of a core."""
-    name, sites = structure.vertices[vertex], _sites(structure, vertex)
-    if len(sites) == 1 and name == "column {}, level {}".format(*sites[0]):
-        return "{}.{}".format(*sites[0])
-    words = ["out" if word == "outputs" else word for word in name.split()[:2]]
-    return "\n".join(word if len(word) <= 4 else word[:3] + "…" for word in words)
+        flipped = abs(label.angle) > 90
+        style |= {"ha": "right" if flipped else label.side, "va": "center", "linespacing": 0.9}
+        style |= {"rotation": label.angle + 180 * flipped, "rotation_mode": "anchor"}
+        x, y = label.point
+        size, order = height * self.unit, 2 if background else 4
+        self.ax.text(x, y, label.text, fontsize=size, zorder=order, **style)

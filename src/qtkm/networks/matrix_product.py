@@ -75,7 +75,7 @@ class MatrixProduct(Network):
             if k > 0:
                 edges.append(Edge(f"bond {k}", bonds[k], (k - 1, k)))
             edges.append(leg)
-        if self.is_ring:
+        if self.is_ring and count > 1:
             edges.insert(0, Edge("bond 0", bonds[0], (0, count - 1)))
         return Structure(names, tuple(edges))
 

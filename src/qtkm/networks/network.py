@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from . import drawing
 from .structure import Structure
 
 #: a list with one list of arrays a column (or one array a vertex), then maybe an output core
@@ -51,6 +52,41 @@ class Network(BaseEstimator):
         flat = iter(self.structure(radices, n_outputs).shapes)
         shapes: list[Any] = [[next(flat) for _ in column] for column in radices]
         return shapes + list(flat)
+
+    def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
+        """The network as text, with the sizes of its bonds and legs.
+
+        Parameters
+        ----------
+        radices : sequence of sequence of int
+            Sizes of the levels of every column.
+        n_outputs : int
+        """
+        return drawing.describe(self.structure(radices, n_outputs), type(self).__name__)
+
+    def plot(
+        self,
+        radices: Sequence[Sequence[int]],
+        n_outputs: int = 1,
+        ax: Any = None,
+        column_names: Sequence[str] | None = None,
+    ) -> Any:
+        """Plot the network with the sizes of its bonds and legs; needs matplotlib.
+
+        Parameters
+        ----------
+        radices : sequence of sequence of int
+            Sizes of the levels of every column.
+        n_outputs : int
+        ax : matplotlib Axes, optional
+            Where to plot; a figure of its own by default.
+        column_names : sequence of str, optional
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return drawing.plot(self.structure(radices, n_outputs), ax, column_names)
 
     def start(
         self,

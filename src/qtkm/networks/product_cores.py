@@ -39,11 +39,19 @@ def bonds_of_train(rank: Any, sizes: Sequence[int]) -> list[int]:
 
 
 def bonds_of_ring(rank: Any, sizes: Sequence[int]) -> list[int]:
-    """Bonds of a ring before, between and after the sites; the first is also the last."""
+    """Bonds of a ring before, between and after the sites; the first is also the last.
+
+    Of a bond that joins a single site to itself only the trace would matter: it has size 1.
+    """
     count = len(sizes)
     if isinstance(rank, Integral):
-        return [int(rank)] * (count + 1)
+        return [int(rank) if count > 1 else 1] * (count + 1)
     ranks = _inner(rank, count, "a tensor ring has one before each of its sites")
+    if count == 1 and ranks[0] > 1:
+        raise ValueError(
+            f"rank[0]={ranks[0]} joins the only site to itself, where more than 1 adds weights but "
+            "no functions; use 1."
+        )
     bonds = [*ranks, ranks[0]]
     for k in range(count):
         a, b = bonds[k], bonds[k + 1]

@@ -68,9 +68,9 @@ class Adam(Solver):
     one full gradient, and for every step that of the tables.
 
     The objective may rise, so the cores of the lowest one (or of the best validation score)
-    are kept.  Try it where a pass over all rows is long and only the first digits of the
-    objective matter; ALS, or L-BFGS where the loss is not quadratic, come lower on all data
-    that we have measured.
+    are kept.  Try it where a pass over all rows is long, or where ALS does not fit: on 20,000
+    synthetic rows it came about as low as L-BFGS in equal time, under squared and logistic
+    loss, and ALS came lower than both.
 
     ``beta_2=0.99`` came clearly lower than the usual 0.999 on four synthetic problems of 1000
     to 20,000 rows, for each learning rate from 0.003 to 0.03: gradients shrink by orders of

@@ -18,7 +18,9 @@ class LBFGS(Solver):
     Parameters
     ----------
     memory : int
-        Number of past steps from which the curvature is estimated.
+        Number of past steps from which the curvature is estimated; two vectors are kept for
+        each.  50 mostly took a half to two thirds of the iterations of 20 on tiny problems, and
+        about as many on 20,000 rows.
     iterations : int
         Iterations in an epoch; the memory is kept from one epoch to the next.
 
@@ -26,8 +28,9 @@ class LBFGS(Solver):
     -----
     An iteration evaluates value and gradient, mostly once: one pass over the rows of
     O(N·D·R) for a CPD, whatever the number of basis functions.  The objective never rises.
-    It suits every loss with a slope, logistic and softmax above all, and ranks whose local
-    problems would be too large; under squared loss ALS is mostly faster.
+    It needs no learning rate, and is meant for ranks and networks whose local problems would
+    be too large for ALS; where they are not, ALS came lower in equal time on all data that we
+    have measured, 1000 and 20,000 synthetic rows under squared and logistic loss.
 
     References
     ----------
@@ -35,13 +38,13 @@ class LBFGS(Solver):
     SIAM Journal on Scientific Computing 16, 1995.
     """
 
-    def __init__(self, memory=20, iterations=10):
+    def __init__(self, memory=50, iterations=10):
         self.memory = memory
         self.iterations = iterations
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        check_whole("memory", self.memory, 1, "; 10 to 50 is usual")
+        check_whole("memory", self.memory, 1, "; 10 to 100 is usual")
         check_whole("iterations", self.iterations, 1, "; with 1, every iteration is an epoch")
 
     def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:

@@ -1,0 +1,317 @@
+"""Classification: the same machine, with losses that tell classes apart."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+
+from ..data import Shard
+from ..losses import Softmax
+from ..objective import Objective
+from . import labels, parts
+from .checks import check_parameters
+from .docstrings import filled_from
+from .model import Model
+from .regressor import QTKMRegressor
+from .rows import split
+from .targets import check_weight
+
+
+def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
+    if parts.has_probabilities(estimator.loss):
+        return True
+    raise AttributeError(
+        f"loss={estimator.loss!r} gives no probabilities; use one of "
+        f"{parts.losses_with_probabilities()}, or sklearn.calibration.CalibratedClassifierCV."
+    )
+
+
+@filled_from(QTKMRegressor)
+class QTKMClassifier(ClassifierMixin, Model):
+    """Classification with a quantized tensor-network kernel machine.
+
+    The response f(x) = ⟨φ(x), w⟩ is linear in exponentially many features φ(x), the products
+    of Fourier or polynomial features of the columns.  Their weights w are never formed: they
+    are a tensor network of small cores, one for each digit of each column.  Two classes are
+    told apart by the sign of f; more than two share one network with an output each, and the
+    largest output wins.
+
+    Parameters
+    ----------
+    alpha : float or "auto", default="auto"
+        Penalty on the squared norm of the weights, relative to the mean loss. "auto" falls
+        with the number of rows.
+    loss : {"logistic", "softmax", "squared_hinge", "hinge", "squared"} or Loss, default="logistic"
+        Loss of a row. With more than two classes "logistic" stands for "softmax", and the
+        others, an object `Logistic()` among them, are one-vs-rest: each output tells its
+        class from all others. Probabilities come with "logistic" and "softmax". The corner of
+        the hinge is rounded by a little, see `Hinge`.
+    class_weight : "balanced", dict or None, default=None
+        Weights of the classes, by which those of their rows are multiplied: a dict from labels
+        to weights, 1 for a class that is not in it, or weights in inverse proportion to the
+        total weight of a class. None weighs all alike.
+    early_stopping : "auto" or bool, default="auto"
+        Set some training rows of each class aside, stop when the score on them, which is minus
+        their mean loss, has not risen for ten epochs, and keep the cores of the best. "auto"
+        does so above 10,000 rows.
+    warm_start : bool, default=False
+        Whether a further `fit` goes on from `cores_`. It keeps the ranges of the columns,
+        their categories, the classes, and what "auto" stood for.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        Labels of the classes in ascending order.
+    history_ : dict of lists
+        ``objective_updates``, the objective after every column (after every core where the
+        loss is squared); ``objective`` and ``seconds`` since the start, after every epoch;
+        ``validation_score``, minus the mean loss on the validation rows after every epoch,
+        empty without early stopping.
+
+    Notes
+    -----
+    The fit minimises the mean over the rows, by their weights ω, plus a penalty,
+
+        (1/Σω) Σ_n ω_n·ℓ(f(x_n), y_n) + alpha·‖w‖²,
+
+    with f as in `QTKMRegressor` [1]_.  The classes enter as signs: y = +1 for ``classes_[1]``
+    and -1 for ``classes_[0]``, or +1 in the output of the row's class and -1 in all others.  In
+    terms of the margin m = y·Re f, the losses are
+
+        logistic log(1 + exp(-m)),  hinge max(0, 1 - m),  squared_hinge max(0, 1 - m)²,
+
+    added over the outputs; squared is |f - y|², and softmax -log p, where p = exp(Re f_y) /
+    Σ_j exp(Re f_j) is the probability of the row's class y.
+
+    All losses but the squared one are fitted by a quadratic model of the loss, made anew for
+    every column.  A step on it that raises the objective is taken back and made once more with
+    a model that lies above the loss, so the objective never rises.  The problem is not convex,
+    and different `random_state` lead to different models.
+
+    Rows of weight zero are as if they were not there, and so is a class that has no others. Up
+    to 100,000 rows, those equal in X and y are merged, so that a weight of 2 is the same as a
+    row that stands there twice, to the last bit.
+
+    Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `status_` is
+    then "interrupted", and `warm_start=True` goes on from there.  The same warning says so if
+    the objective became infinite or not a number, and `status_` is then "failed".
+
+    References
+    ----------
+    .. [1] F. Wesel, K. Batselier, "Quantized Fourier and Polynomial Features for more
+       Expressive Tensor Network Models", AISTATS 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm import QTKMClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(600, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "even", "odd")
+    >>> model = QTKMClassifier(random_state=0).fit(X, y)
+    >>> model.predict([[0.5, 0.5], [0.5, -0.5]])
+    array(['even', 'odd'], dtype='<U4')
+    >>> model.predict_proba([[0.5, 0.5]])[0, 0] > 0.9
+    True
+
+    Three classes share one network; its last core holds the outputs:
+
+    >>> y = np.digitize(X.sum(axis=1), [-0.5, 0.5])
+    >>> model = QTKMClassifier(rank=5, random_state=0).fit(X, y)
+    >>> model.loss_, model.cores_[-1].shape, model.decision_function(X).shape
+    (Softmax(), (3, 5), (600, 3))
+    """
+
+    def __init__(
+        self,
+        basis="fourier",
+        *,
+        n_basis="auto",
+        period="auto",
+        quantization=2,
+        network="cpd",
+        rank="auto",
+        alpha="auto",
+        loss="logistic",
+        class_weight=None,
+        solver="als",
+        max_iter=40,
+        tol="auto",
+        init="smooth",
+        max_bins="auto",
+        categorical_features=None,
+        bounds=None,
+        extrapolation="clip",
+        early_stopping="auto",
+        validation_fraction=0.1,
+        warm_start=False,
+        dtype="float64",
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        callbacks=None,
+    ):
+        self.basis = basis
+        self.n_basis = n_basis
+        self.period = period
+        self.quantization = quantization
+        self.network = network
+        self.rank = rank
+        self.alpha = alpha
+        self.loss = loss
+        self.class_weight = class_weight
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.bounds = bounds
+        self.extrapolation = extrapolation
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMClassifier":
+        """Fit to data.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,)
+            Labels: numbers, text or bools.
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight zero are as if they were not there.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        y, weight = labels.check_labels(y, type(self).__name__), None
+        if sample_weight is not None:
+            weight = check_weight(sample_weight, len(y))
+        classes = self._find_classes(y, weight)
+        codes = labels.code_labels(y, classes)
+        weight = labels.weigh(codes, classes, self.class_weight, weight)
+        loss = parts.make_classification_loss(self, len(classes))
+        one_output = len(classes) == 2 and not isinstance(loss, Softmax)
+        target = labels.to_signs(codes, 1 if one_output else len(classes))
+        self._fit(X, target, weight, loss)
+        self.classes_ = classes
+        return self
+
+    def _find_classes(self, y: NDArray, weight: NDArray | None) -> NDArray:
+        classes = labels.find_classes(y, weight, type(self).__name__)
+        if not self._goes_on:
+            return classes
+        what = "warm_start=True cannot go on: y has the new labels "
+        labels.refuse_unknown(classes, self.classes_, what, "Use warm_start=False to start anew.")
+        return self.classes_
+
+    def decision_function(self, X: Any) -> NDArray:
+        """Give the response by which the classes are told apart.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_classes)
+            With two classes, positive for ``classes_[1]``: Re f, or the difference of the two
+            outputs of a softmax. Else one column a class, of which the largest wins.
+        """
+        response = self._responses(X)
+        if len(self.classes_) > 2:
+            return response
+        return response[:, 0] if response.shape[1] == 1 else response[:, 1] - response[:, 0]
+
+    def predict(self, X: Any) -> NDArray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Labels, of the type of `classes_`.
+        """
+        codes = labels.to_codes(self._responses(X))
+        return self.classes_[codes]
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> NDArray:
+        """Predict the probabilities of the classes.
+
+        Only with losses that give some: "logistic" and "softmax".
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            In the order of `classes_`; every row adds up to 1.
+        """
+        response = self._responses(X)
+        probabilities: NDArray = self.loss_.link(response)
+        return probabilities
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray:
+        """Predict the logarithms of the probabilities of the classes.
+
+        Only with losses that give probabilities: "logistic" and "softmax".
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            In the order of `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Give the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,)
+            Labels among `classes_`; others are a ValueError.
+        sample_weight : array of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X)
+        y = labels.check_labels(y, type(self).__name__)
+        labels.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
+        return accuracy_score(y, predicted, sample_weight=sample_weight)
+
+    def _split(self, target: NDArray, rng: np.random.RandomState) -> Any:
+        classes = labels.to_codes(target)
+        return split(len(target), self.early_stopping, self.validation_fraction, rng, classes)
+
+    def _validation_score(
+        self, objective: Objective, shards: list[Shard]
+    ) -> Callable[[Any], float]:
+        return lambda state: -objective.mean_loss(state.iterate, shards)

@@ -1,0 +1,150 @@
+"""Labels of classes: what a user passes as y to a classifier, and the signs that the fit sees."""
+
+from collections.abc import Mapping
+from numbers import Number, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from .inputs import shorten
+from .targets import check_weight
+
+#: code of a label that is none of the classes
+UNKNOWN = -1
+
+
+def check_labels(y: Any, who: str) -> NDArray:
+    """Give y as a vector of labels that can be sorted.
+
+    Parameters
+    ----------
+    y : array, Series or list
+    who : str
+        The estimator's name, for messages.
+    """
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if hasattr(y, "toarray") or (labels.ndim == 2 and labels.shape[1] != 1):
+        raise ValueError(
+            f"y has the shape {np.shape(y)}, and {who} takes one label a row; for several labels "
+            "a row, fit one model a column with sklearn.multioutput.MultiOutputClassifier."
+        )
+    labels = column_or_1d(labels, warn=True)
+    _refuse_missing(labels)
+    if labels.dtype.kind == "O":
+        labels = _of_one_kind(labels)
+    check_classification_targets(labels)
+    return labels
+
+
+def _refuse_missing(labels: NDArray) -> None:
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError("Input y contains infinity, which is no label; leave out its rows.")
+    if labels.dtype.kind not in "fO":
+        return
+    missing = sum(map(_is_missing, labels.tolist()))
+    if missing:
+        raise ValueError(
+            f"Input y contains NaN: {missing} of {len(labels)} labels are missing; leave out their "
+            "rows, or give them a label of their own."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA says neither yes nor no
+        return True
+
+
+def _of_one_kind(labels: NDArray) -> NDArray:
+    """Numbers as an array of numbers, text as it is; other objects have no order."""
+    values = labels.tolist()
+    if all(isinstance(value, str) for value in values):
+        return labels
+    if all(isinstance(value, Number) for value in values):
+        return np.array(values)
+    kinds = sorted({type(value).__name__ for value in values})
+    raise ValueError(
+        f"Unknown label type: y holds {' and '.join(kinds)}; make all labels text or all numbers."
+    )
+
+
+def find_classes(labels: NDArray, weight: NDArray | None, who: str) -> NDArray:
+    """Classes of the rows of positive weight, in ascending order: two of them or more."""
+    classes = np.unique(labels if weight is None else labels[weight > 0])
+    if len(classes) > 1:
+        return classes
+    what = "y has"
+    if weight is not None and len(np.unique(labels)) > 1:
+        what = "sample_weight leaves y"
+    count = f"one class, {shorten(classes.tolist())}" if len(classes) else "no class"
+    raise ValueError(f"{what} {count}, and {who} needs at least two classes.")
+
+
+def code_labels(labels: NDArray, classes: NDArray) -> NDArray[np.int64]:
+    """Positions of labels among the classes; UNKNOWN for those that are none of them."""
+    positions = {label: code for code, label in enumerate(classes.tolist())}
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    codes = [positions.get(label, UNKNOWN) for label in distinct.tolist()]
+    return np.array(codes, dtype=np.int64)[inverse]
+
+
+def refuse_unknown(labels: NDArray, classes: NDArray, what: str, hint: str) -> None:
+    """Raise a ValueError where labels are none of the classes."""
+    unknown = np.unique(labels[code_labels(labels, classes) == UNKNOWN]).tolist()
+    if unknown:
+        known = shorten(classes.tolist())
+        raise ValueError(f"{what}{shorten(unknown)}; the fit has seen the classes {known}. {hint}")
+
+
+def weigh(
+    codes: NDArray, classes: NDArray, class_weight: Any, sample_weight: NDArray | None
+) -> NDArray | None:
+    """Weight of every row: that of its class times its own; None for weights of 1."""
+    if class_weight is None:
+        return sample_weight
+    if isinstance(class_weight, str):  # "balanced"
+        counts = np.bincount(codes[codes >= 0], _known(codes, sample_weight), len(classes))
+        by_class = counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1))
+    else:
+        by_class = _from_mapping(class_weight, classes)
+    weight = by_class[codes]
+    return weight if sample_weight is None else check_weight(weight * sample_weight, len(codes))
+
+
+def _known(codes: NDArray, weight: NDArray | None) -> NDArray | None:
+    return None if weight is None else weight[codes >= 0]
+
+
+def _from_mapping(class_weight: Mapping[Any, Any], classes: NDArray) -> NDArray[np.float64]:
+    named = classes.tolist()
+    unknown = [label for label in class_weight if label not in named]
+    if unknown:
+        raise ValueError(
+            f"class_weight names {shorten(unknown)}, and the classes of y are {shorten(named)}."
+        )
+    for label, value in class_weight.items():
+        if not isinstance(value, Real) or not 0 < value < np.inf:
+            raise ValueError(
+                f"class_weight of {label!r} is {value!r}, and must be a finite number > 0; to do "
+                "without a class, leave out its rows."
+            )
+    return np.array([float(class_weight.get(label, 1)) for label in named])
+
+
+def to_signs(codes: NDArray, n_outputs: int) -> NDArray[np.float64]:
+    """+1 in the column of the row's class and -1 elsewhere; one column tells two classes apart."""
+    own = codes[:, None] == (np.arange(n_outputs) if n_outputs > 1 else 1)
+    return np.where(own, 1.0, -1.0)
+
+
+def to_codes(signs: NDArray) -> NDArray[np.int64]:
+    """Classes of signs or of responses: the largest, or the side of 0."""
+    if signs.shape[1] == 1:
+        return (signs[:, 0] > 0).astype(np.int64)
+    return signs.argmax(axis=1)

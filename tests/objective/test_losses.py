@@ -1,0 +1,275 @@
+"""Updates of blocks under every loss: none raises the objective, and all paths agree."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qtkm.losses import REGISTRY as LOSSES
+from qtkm.losses import Hinge, Squared
+from qtkm.networks import REGISTRY, flatten, like, product_problems
+from tests import dense
+from tests.problems import make_cores, make_maps, make_objective
+
+VARIANTS = {
+    "squared": {"squared": Squared("complex"), "squared real": Squared("real")},
+    "hinge": {"hinge": Hinge(), "exact hinge": Hinge(0.0)},
+}
+KINDS = {
+    key: loss
+    for name, cls in LOSSES.items()
+    for key, loss in VARIANTS.get(name, {name: cls()}).items()
+}
+MARGINS = [kind for kind in KINDS if not kind.startswith("squared") or "hinge" in kind]
+
+#: levels, categories and powers on few sites, so that no core is large in any network
+SMALL = [("fourier", 4, 2), ("categorical", 3, None), ("power", 2, None)]
+
+each_network = pytest.mark.parametrize("name", REGISTRY)
+each_chain = pytest.mark.parametrize("name", ["train", "ring"])
+each_loss = pytest.mark.parametrize("kind", KINDS)
+each_margin = pytest.mark.parametrize("kind", MARGINS)
+each_residual = pytest.mark.parametrize("kind", ["squared", "squared real"])
+each_output = pytest.mark.parametrize("n_outputs", [1, 3])
+each_model = pytest.mark.parametrize("model", ["fourier", "power", "mixed"])
+
+
+def make(name, kind, n_outputs=1, model=SMALL, seed=0, size=1.0, **parameters):
+    if kind == "softmax":
+        n_outputs = max(2, n_outputs)
+    objective = make_objective(
+        make_maps(model), network=name, loss=KINDS[kind], n_outputs=n_outputs, seed=seed,
+        **parameters,
+    )  # fmt: skip
+    return objective, make_cores(objective, seed=10 + seed, size=size)
+
+
+def relative_error(a, b):
+    return np.abs(np.subtract(a, b)).max() / np.abs(b).max()
+
+
+def updates(objective, iterate, epochs=2, sweeps=1):
+    """Update all blocks in turn; (before, values, after) of each."""
+    for _ in range(epochs):
+        for block, path in enumerate(objective.paths(iterate)):
+            before = objective.value(iterate)
+            values = objective.update(iterate, block, path, sweeps)
+            yield before, values, objective.value(iterate)
+
+
+# -- monotone ---------------------------------------------------------------------------------
+
+
+@each_network
+@each_margin
+@pytest.mark.parametrize(
+    ("seed", "n_outputs", "weighted", "alpha"), [(0, 1, False, 1e-3), (1, 3, True, 1e-2)]
+)
+def test_no_update_raises_the_objective(name, kind, seed, n_outputs, weighted, alpha):
+    objective, cores = make(
+        name, kind, n_outputs, seed=seed, weighted=weighted, alpha=alpha, n_rows=40
+    )
+    iterate = objective.at(cores)
+    first = objective.value(iterate)
+    for before, values, after in updates(objective, iterate):
+        assert after <= before
+        assert values[-1] == pytest.approx(after, rel=1e-12)
+    assert after < 0.9 * first
+    assert after == pytest.approx(dense.value(objective, iterate.cores), rel=1e-9)
+
+
+@each_network
+@each_residual
+@pytest.mark.parametrize(
+    ("seed", "n_outputs", "weighted", "alpha"),
+    [(0, 1, False, 1e-2), (1, 3, True, 1e-3), (2, 1, True, 0.0), (3, 2, False, 0.0)],
+)
+def test_no_core_raises_a_squared_objective_and_its_value_is_what_is_said(
+    name, kind, seed, n_outputs, weighted, alpha
+):
+    objective, cores = make(
+        name, kind, n_outputs, seed=seed, weighted=weighted, alpha=alpha, n_rows=200
+    )
+    iterate = objective.at(cores)
+    tol = 1e-10 if alpha else 1e-7  # weights that nothing holds back grow, and cancel
+    for before, values, after in updates(objective, iterate):
+        assert (np.diff([before, *values]) <= tol * before).all()
+        assert values[-1] == pytest.approx(after, rel=10 * tol)
+    assert after == pytest.approx(dense.value(objective, iterate.cores), rel=10 * tol)
+
+
+@each_network
+@pytest.mark.parametrize("kind", ["logistic", "exact hinge"])
+@pytest.mark.parametrize("size", [1e-3, 30.0])
+def test_no_update_raises_the_objective_from_far_away(name, kind, size):
+    objective, cores = make(name, kind, n_rows=40, size=size, alpha=1e-4)
+    iterate = objective.at(cores)
+    for before, _, after in updates(objective, iterate, epochs=1):
+        assert after <= before
+
+
+@each_network
+@each_loss
+def test_several_sweeps_over_a_block_raise_nothing_and_reach_no_less(name, kind):
+    objective, cores = make(name, kind, 2, weighted=True, n_rows=40)
+    for block, path in enumerate(objective.paths(objective.at(cores))):
+        ends = []
+        for sweeps in (1, 3):
+            iterate = objective.at(cores)
+            before = objective.value(iterate)
+            values = objective.update(iterate, block, path, sweeps)
+            assert (np.diff([before, *values]) <= 1e-10 * before).all()
+            assert values[-1] == pytest.approx(objective.value(iterate), rel=1e-9)
+            ends.append(values[-1])
+        if objective.loss.is_quadratic:
+            assert ends[1] <= ends[0] * (1 + 1e-10)
+
+
+@each_network
+def test_rows_that_are_few_and_no_regularization_raise_nothing(name):
+    objective, cores = make(name, "squared", n_rows=7, n_values=[7, 1, 7], alpha=0.0)
+    iterate = objective.at(cores)
+    rounding = 1e-9 * objective.constant
+    for before, values, after in updates(objective, iterate):
+        assert (np.diff([before, *values]) <= rounding).all()
+        assert values[-1] == pytest.approx(after, abs=rounding)
+
+
+# -- paths of trains and rings ----------------------------------------------------------------
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """Conjugate gradients that go on until rounding stops them."""
+    monkeypatch.setattr(product_problems.IterativeProblem, "iterations", 500)
+    monkeypatch.setattr(product_problems.IterativeProblem, "tol", 1e-14)
+
+
+@each_chain
+@each_residual
+@each_model
+@each_output
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.usefixtures("patient")
+def test_one_column_is_the_same_on_all_paths(name, kind, model, n_outputs, weighted):
+    objective, cores = make(
+        name, kind, n_outputs, model, weighted=weighted, alpha=0.1, rank=3, n_rows=80, size=None
+    )
+    for block, column in enumerate(objective.columns):
+        if column.is_categorical:
+            continue
+        found = {}
+        for path in ("statistics", "rows", "iterative"):
+            iterate = objective.at(cores)
+            values = objective.update(iterate, block, path)
+            found[path] = np.array(values), dense.tensor(objective, iterate.cores)
+        for path, tol in (("statistics", 1e-10), ("iterative", 1e-8)):
+            for a, b in zip(found[path], found["rows"], strict=True):
+                assert relative_error(a, b) < tol
+
+
+@each_chain
+@each_residual
+@each_output
+@pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
+@pytest.mark.usefixtures("patient")
+def test_every_level_of_a_column_is_brought_to_its_least_squares(name, kind, n_outputs, path):
+    objective, cores = make(name, kind, n_outputs, weighted=True, alpha=0.1, n_rows=40, size=None)
+    for block, column in enumerate(objective.columns):
+        problem = objective.problem(objective.at(cores), block, path)
+        for level in range(problem.n_levels):
+            now = dense_cores(problem)
+            expected, minimum = dense.best_core(objective, now, block, level)
+            core, value = problem.solve(level)
+            assert value == pytest.approx(minimum, rel=1e-8)
+            assert relative_error(core, expected) < 1e-6, column.name
+            problem.accept(level, core)
+
+
+def dense_cores(problem):
+    """All cores as they stand in the middle of a sweep."""
+    cores = problem.iterate.snapshot()
+    cores[problem.block] = list(problem.cores)
+    return cores
+
+
+@each_chain
+@each_residual
+def test_conjugate_gradients_that_stop_early_raise_nothing_and_say_what_they_reached(
+    name, kind, monkeypatch
+):
+    monkeypatch.setattr(product_problems.IterativeProblem, "iterations", 2)
+    objective, cores = make(name, kind, 2, rank=3, alpha=1e-3, path="iterative")
+    iterate = objective.at(cores)
+    assert "iterative" in objective.paths(iterate)
+    for before, values, after in updates(objective, iterate):
+        assert (np.diff([before, *values]) <= 1e-12 * before).all()
+        assert values[-1] == pytest.approx(after, rel=1e-10)
+
+
+@each_chain
+@pytest.mark.parametrize("kind", ["logistic", "softmax"])
+@pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
+def test_any_loss_may_take_any_path(name, kind, path):
+    objective, cores = make(name, kind, weighted=True, rank=3, path=path)
+    iterate = objective.at(cores)
+    first = objective.value(iterate)
+    for before, _, after in updates(objective, iterate, epochs=1, sweeps=2):
+        assert after <= before
+    assert after < 0.9 * first
+
+
+@each_output
+def test_single_precision_comes_close(n_outputs):
+    parameters = {"rank": 3, "alpha": 0.1, "size": None, "n_rows": 200}
+    double, cores = make("train", "squared", n_outputs, **parameters)
+    single, _ = make("train", "squared", n_outputs, **parameters, dtype=np.float32)
+    for block in (0, 1):
+        values = double.update(double.at(cores), block, "statistics")
+        found = single.update(single.at(cores), block, "statistics")
+        assert found == pytest.approx(values, rel=1e-4)
+        assert found != values
+
+
+@each_chain
+def test_an_unknown_path_is_refused_with_those_that_are_known(name):
+    objective, cores = make(name, "squared")
+    with pytest.raises(ValueError, match=r"path='chain' is not known; use one of 'statistics'"):
+        objective.update(objective.at(cores), 0, "chain")
+
+
+@each_chain
+@each_residual
+def test_categories_may_be_solved_some_at_a_time(name, kind, monkeypatch):
+    objective, cores = make(name, kind, 2, weighted=True, size=None)
+    whole, parts = objective.at(cores), objective.at(cores)
+    values = objective.update(whole, 1, "statistics")
+    monkeypatch.setattr(product_problems.CategoricalProblem, "chunk", 2)
+    assert objective.update(parts, 1, "statistics") == pytest.approx(values, rel=1e-12)
+    a, b = (dense.tensor(objective, iterate.cores) for iterate in (whole, parts))
+    assert relative_error(a, b) < 1e-12
+
+
+@each_chain
+def test_a_category_without_rows_gets_no_weight(name):
+    objective, cores = make(name, "squared", alpha=0.1)
+    (shard,) = objective.shards
+    rows = np.flatnonzero(shard.codes[:, 1] != 2)
+    objective = replace(objective, shards=[shard.take(rows)])
+    iterate = objective.at(cores)
+    objective.update(iterate, 1, "statistics")
+    found = dense.tensor(objective, iterate.cores).reshape(4, 3, 2)
+    np.testing.assert_allclose(found[:, 2], 0, atol=1e-14)
+    assert np.abs(found[:, :2]).max() > 1e-3
+
+
+@each_chain
+@each_residual
+def test_cores_of_zeros_leave_finite_numbers(name, kind):
+    objective, cores = make(name, kind, 2)
+    zero = like(cores, [0 * core if i == 2 else core for i, core in enumerate(flatten(cores))])
+    iterate = objective.at(zero)
+    for before, values, after in updates(objective, iterate, epochs=1):
+        assert after <= before * (1 + 1e-12)
+        assert values[-1] == pytest.approx(after, rel=1e-10)
+    assert all(np.isfinite(core).all() for core in flatten(iterate.cores))
