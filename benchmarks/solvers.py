@@ -8,6 +8,7 @@ import csv
 from time import perf_counter
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.objectives import make, start
 from benchmarks.problems import data_home
@@ -120,7 +121,8 @@ def _problem(split, network, n_basis, period, alpha, threads):
 def _course(solver, objective, cores, budget, test_error):
     course = Course(budget, test_error)
     stopping = solvers.Stopping(max_iter=10_000, tol=0.0)
-    solvers.solve(solver, objective, cores, stopping, callbacks=[course])
+    with threadpool_limits(1):
+        solvers.solve(solver, objective, cores, stopping, callbacks=[course])
     return course
 
 

@@ -208,7 +208,7 @@ def train_epoch(sites, y, cores, alpha):
     for factor, core in zip(sites[:0:-1], cores[:0:-1], strict=True):
         moved = right[-1] @ core.reshape(-1, core.shape[2]).T  # (n_rows, left·radix)
         moved = moved.reshape(len(y), *core.shape[:2])
-        right.append(np.matmul(moved, factor[:, :, None])[:, :, 0])
+        right.append(_weigh(moved.transpose(2, 0, 1), factor))
     left = np.ones((len(y), 1), dtype=complex)
     for site, factor in enumerate(sites):
         after = right.pop()
@@ -227,9 +227,17 @@ def train_epoch(sites, y, cores, alpha):
         cores[site] = q.reshape(shape)
         cores[site + 1] = np.tensordot(r, cores[site + 1], 1)
         moved = (left @ q.reshape(shape[0], -1)).reshape(len(y), shape[1], shape[2])
-        left = np.matmul(factor[:, None, :], moved)[:, 0]
+        left = _weigh(moved.transpose(1, 0, 2), factor)
     penalty = alpha * np.vdot(core, core).real
     return cores, float(np.vdot(residual, residual).real / len(y) + penalty)
+
+
+def _weigh(states, factor):
+    """Sum over a site's entries of ``factor[:, q] * states[q]``, of shape (n_rows, rank)."""
+    total = states[0] * factor[:, :1]
+    for q in range(1, len(states)):
+        total += states[q] * factor[:, q, None]
+    return total
 
 
 def predict(X, cores, n_basis, period, quantization=2, block=2048):

@@ -1,41 +1,75 @@
-"""The docstring of the regressor names every parameter and every fitted attribute."""
+"""The docstrings of the estimators name every parameter and every fitted attribute."""
 
+import doctest
 import inspect
 import re
 
 import pytest
 
-from qtkm import QTKMRegressor
+import qtkm.estimators.classifier
+import qtkm.estimators.regressor
+from qtkm import QTKMClassifier, QTKMRegressor
 
 pd = pytest.importorskip("pandas")
+every_estimator = pytest.mark.parametrize("estimator", [QTKMRegressor, QTKMClassifier])
 
 
-def entries(section):
+def entries(estimator, section):
     """Names that a section of the docstring describes."""
-    text = inspect.getdoc(QTKMRegressor)
+    text = inspect.getdoc(estimator)
     body = re.search(rf"^{section}\n-+\n(.*?)(?=^\w[^\n]*\n-+$|\Z)", text, re.DOTALL | re.MULTILINE)
     return re.findall(r"^(\w+) : ", body.group(1), re.MULTILINE)
 
 
-def test_every_parameter_is_described_in_order():
-    assert entries("Parameters") == list(inspect.signature(QTKMRegressor).parameters)
+def fitted(estimator, X, y):
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = estimator(rank=2, n_basis=4, max_iter=2)
+    return model.fit(frame, y if estimator is QTKMRegressor else y > 0)
 
 
-def test_every_default_is_the_one_described():
-    text = inspect.getdoc(QTKMRegressor)
-    for name, parameter in inspect.signature(QTKMRegressor).parameters.items():
+@every_estimator
+def test_every_parameter_is_described_in_order(estimator):
+    assert entries(estimator, "Parameters") == list(inspect.signature(estimator).parameters)
+
+
+@every_estimator
+def test_every_default_is_the_one_described(estimator):
+    text = inspect.getdoc(estimator)
+    for name, parameter in inspect.signature(estimator).parameters.items():
         default = re.search(rf"^{name} : .*default=(.*)$", text, re.MULTILINE).group(1)
         assert eval(default) == parameter.default
 
 
-def test_every_fitted_attribute_is_described(make, X, y):
-    model = make().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
-    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
-    assert set(entries("Attributes")) == fitted
+@every_estimator
+def test_every_fitted_attribute_is_described(estimator, X, y):
+    model = fitted(estimator, X, y)
+    names = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert set(entries(estimator, "Attributes")) == names
 
 
-def test_what_the_lists_hold_is_described(make, X, y):
-    model = make().fit(X, y)
-    text = inspect.getdoc(QTKMRegressor)
+@every_estimator
+def test_what_the_lists_hold_is_described(estimator, X, y):
+    model = fitted(estimator, X, y)
+    text = inspect.getdoc(estimator)
     for key in [*model.history_, *model.columns_[0]]:
         assert f"``{key}``" in text
+
+
+@every_estimator
+def test_sections_stand_in_the_order_of_numpydoc(estimator):
+    sections = re.findall(r"^(\w+)\n-+$", inspect.getdoc(estimator), re.MULTILINE)
+    assert sections == ["Parameters", "Attributes", "Notes", "References", "Examples"]
+
+
+def test_what_differs_in_a_classifier_is_described_for_classes():
+    text = inspect.getdoc(QTKMClassifier)
+    assert "normalize_y" not in text
+    assert "minus\n    their mean loss" in text
+    assert text.count("\nearly_stopping : ") == 1
+
+
+@pytest.mark.parametrize("module", [qtkm.estimators.regressor, qtkm.estimators.classifier])
+def test_the_examples_do_what_they_say(module):
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0

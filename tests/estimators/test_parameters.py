@@ -5,7 +5,20 @@ import inspect
 import numpy as np
 import pytest
 
-from qtkm import ALS, CPD, Categorical, Fourier, Power, QTKMRegressor, Squared
+from qtkm import (
+    ALS,
+    CPD,
+    Categorical,
+    Fourier,
+    Hinge,
+    Logistic,
+    Power,
+    QTKMClassifier,
+    QTKMRegressor,
+    Squared,
+)
+from qtkm.networks import TensorTrain
+from qtkm.solvers import DMRG
 
 CASES = [
     # parameter, what is given, what the message says
@@ -36,11 +49,11 @@ CASES = [
     ("quantization", "binary", "quantization='binary' is not known; use an integer such as 2"),
     ("quantization", [2, 3], "product is n_basis=8, and theirs is 6"),
     ("quantization", 2.5, "quantization=2.5 is not understood"),
-    ("network", "mps", r"network='mps' is not known; use a name \('cpd'\)"),
+    ("network", "mps", r"network='mps' is not known; use a name \('cpd', 'train'"),
     ("network", CPD(rank=0), "rank=0 must be a whole number >= 1"),
-    ("rank", 0, "rank=0 must be a whole number >= 1, or 'auto'"),
-    ("rank", 2.0, "rank=2.0 must be a whole number >= 1, or 'auto'"),
-    ("rank", True, "rank=True must be a whole number >= 1, or 'auto'"),
+    ("rank", 0, "rank=0 must be a whole number >= 1"),
+    ("rank", 2.0, "rank=2.0 must be a whole number >= 1"),
+    ("rank", True, "rank=True must be a whole number >= 1"),
     ("rank", None, "rank=None must be a whole number"),
     ("rank", [3, 3], r"rank=\[3, 3\] must be a whole number"),
     ("alpha", -1e-9, "alpha=-1e-09 must be a finite number >= 0, or 'auto'"),
@@ -49,11 +62,16 @@ CASES = [
     ("alpha", "small", "alpha='small' must be a finite number >= 0, or 'auto'"),
     ("alpha", None, "alpha=None must be a finite number"),
     ("alpha", np.ones(2), r"alpha=array\(\[1., 1.\]\) must be a finite number"),
-    ("loss", "hinge", r"loss='hinge' is not known; use a name \('squared'\)"),
-    ("loss", Squared("imaginary"), "residual='imaginary' is not known; use one of 'complex'"),
+    ("loss", "absolute", r"loss='absolute' is not known; use a name \('squared'\) or an object"),
+    ("loss", "hinge", "loss='hinge' tells classes apart, and QTKMRegressor predicts numbers; use"),
+    ("loss", Logistic(), r"loss=Logistic\(\) tells classes apart, .* use QTKMClassifier, or one"),
+    ("loss", Squared("imaginary"), "residual='imaginary' is not known; use 'complex'"),
+    ("loss", np.ones(2), r"loss=array\(\[1., 1.\]\) is not known"),
     ("residual", "imaginary", "residual='imaginary' is not known; use one of 'complex', 'real'"),
     ("residual", None, "residual=None is not known; use one of 'complex', 'real'"),
-    ("solver", "sgd", r"solver='sgd' is not known; use a name \('als'\)"),
+    ("solver", "sgd", r"solver='sgd' is not known; use a name \('als', 'adam'"),
+    ("solver", "dmrg", "solver='dmrg' does not fit network='cpd'; use one of 'als', 'adam', "),
+    ("solver", DMRG(), r"solver=DMRG\(\) does not fit network='cpd'; use one of 'als', "),
     ("solver", ALS(inner_sweeps=0), "inner_sweeps=0 must be a whole number >= 1"),
     ("max_iter", 0, "max_iter=0 must be a whole number >= 1"),
     ("max_iter", 1.5, "max_iter=1.5 must be a whole number >= 1"),
@@ -115,9 +133,40 @@ def test_values_that_make_no_sense_are_refused(make, X, y, name, value, message)
         make(**{name: value}, **left_open).fit(X, y)
 
 
+OF_CLASSIFIERS = [
+    ("loss", "poisson", r"loss='poisson' is not known; use a name \('squared', 'logistic', 'soft"),
+    ("loss", Hinge, "loss=<class .*Hinge'> is not known"),
+    ("loss", Hinge(smoothing=-1), "smoothing=-1 must be a finite number >= 0"),
+    ("class_weight", "even", "class_weight='even' is not known; use one of 'balanced', a dict"),
+    ("class_weight", [1, 2], r"class_weight=\[1, 2\] is not known"),
+    ("class_weight", {0: 1, 7: 2}, "class_weight names 7, and the classes of y are 0, 1"),
+    ("class_weight", {0: 0}, "class_weight of 0 is 0, and must be a finite number > 0; to do wi"),
+    ("class_weight", {1: np.inf}, "class_weight of 1 is inf, and must be a finite number > 0"),
+    ("class_weight", {1: "2"}, "class_weight of 1 is '2', and must be a finite number > 0"),
+    ("alpha", -1, "alpha=-1 must be a finite number >= 0, or 'auto'"),
+    ("rank", 0, "rank=0 must be a whole number >= 1"),
+    ("solver", "riemannian", "solver='riemannian' does not fit network='cpd'; use one of 'als'"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), OF_CLASSIFIERS)
+def test_a_classifier_refuses_what_makes_no_sense(X, y, name, value, message):
+    with pytest.raises(ValueError, match=message):
+        QTKMClassifier(**{name: value}).fit(X, (y > 0).astype(int))
+
+
 def test_every_parameter_is_among_these_cases():
-    parameters = set(inspect.signature(QTKMRegressor.__init__).parameters) - {"self"}
-    assert {name for name, _, _ in CASES} == parameters
+    for estimator, cases in ((QTKMRegressor, CASES), (QTKMClassifier, CASES + OF_CLASSIFIERS)):
+        parameters = set(inspect.signature(estimator.__init__).parameters) - {"self"}
+        assert parameters <= {name for name, _, _ in cases}
+
+
+def test_ranks_that_do_not_fit_the_sites_are_refused_before_the_data_are_coded(
+    make, X, y, monkeypatch
+):
+    monkeypatch.setattr("qtkm.estimators.model.encode_columns", None)
+    with pytest.raises(ValueError, match="rank"):
+        make(network=TensorTrain(rank=[2, 2]), rank="auto").fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import BaggingRegressor
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.multioutput import MultiOutputRegressor
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from qtkm import ALS, CPD, Fourier, Power, QTKMRegressor, Squared
+from qtkm import ALS, CPD, Fourier, Hinge, Power, QTKMClassifier, QTKMRegressor, Squared
 
 ESTIMATORS = [
     QTKMRegressor(),
@@ -22,6 +23,11 @@ ESTIMATORS = [
     ),
     QTKMRegressor(max_iter=10, dtype="float32", init="random", extrapolation="continue"),
     QTKMRegressor(max_iter=10, categorical_features="from_dtype", early_stopping=False, verbose=0),
+    QTKMClassifier(),
+    QTKMClassifier(Power(), max_iter=5, loss="squared_hinge", quantization=None),
+    QTKMClassifier(Fourier(n_basis=6), max_iter=5, network=CPD(3), loss=Hinge(0.1), solver=ALS()),
+    QTKMClassifier(max_iter=5, loss="softmax", class_weight="balanced", dtype="float32"),
+    QTKMClassifier(max_iter=5, loss="squared", init="random", extrapolation="continue"),
 ]
 
 
@@ -98,3 +104,21 @@ def test_a_transformer_for_some_of_the_columns(make, X, y):
         "onehotencoder__kind_v",
     ]
     assert pipeline.score(frame, y) > 0.95
+
+
+def test_a_classifier_in_pipelines_and_meta_estimators(X, y):
+    labels = np.where(y > 0.5, "high", "low")
+    model = QTKMClassifier(n_basis=8, period=2.0, rank=3, max_iter=4, random_state=0)
+    assert cross_val_score(make_pipeline(StandardScaler(), model), X, labels).min() > 0.7
+    calibrated = CalibratedClassifierCV(clone(model).set_params(loss="hinge"), cv=2)
+    assert calibrated.fit(X, labels).predict_proba(X).shape == (len(X), 2)
+    vote = BaggingClassifier(model, n_estimators=2, random_state=0).fit(X, labels)
+    assert vote.score(X, labels) > 0.8
+    both = MultiOutputClassifier(model).fit(X, np.column_stack([labels, labels[::-1]]))
+    np.testing.assert_array_equal(both.predict(X)[:, 0], clone(model).fit(X, labels).predict(X))
+
+
+def test_a_search_reaches_inside_of_a_loss(X, y):
+    model = QTKMClassifier(loss=Hinge(), rank=2, n_basis=4, max_iter=3, random_state=0)
+    search = GridSearchCV(model, {"loss__smoothing": [0.01, 0.5]}, cv=2).fit(X, y > 0)
+    assert search.best_estimator_.loss_.smoothing == search.best_params_["loss__smoothing"]

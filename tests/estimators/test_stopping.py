@@ -11,6 +11,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from qtkm import QTKMRegressor
+from qtkm.solvers import Adam
 
 
 @pytest.fixture(scope="module")
@@ -184,9 +185,19 @@ def test_an_interruption_keeps_the_best_of_the_validation_scores(make, noisy):
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
 
+def test_an_objective_that_is_not_a_number_ends_the_fit_with_a_warning(make, X, y):
+    model = make(solver=Adam(learning_rate=1e200))
+    with pytest.warns(ConvergenceWarning, match="became infinite or not a number") as w:
+        model.fit(X, y)
+    assert w[0].filename == __file__
+    assert model.status_ == "failed"
+    assert np.isfinite(model.predict(X)).all()
+
+
 SCRIPT = """
 import numpy as np
 from qtkm import QTKMRegressor
+from qtkm.solvers import Adam
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 500, size=(60_000, 6)).astype(float)

@@ -9,13 +9,13 @@ import pytest
 from numba import njit
 from numpy import uint64 as index
 
-from qtkm.kernels import _simd, cpd, cpd_gradient
+from qtkm.kernels import cpd, cpd_gradient
 from qtkm.kernels._simd import LANES, add_multiple, elementwise, row_times_matrix
 
 #: below, at and above whole numbers of vectors
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31]
 #: rows of padded matrices are as long as this
-WIDE = [4, 8, 12, 16, 20]
+WIDE = [n * LANES for n in range(1, 6)]
 
 each_size = pytest.mark.parametrize("size", SIZES)
 each_width = pytest.mark.parametrize("width", WIDE)
@@ -59,6 +59,17 @@ def product(out, a, b, i, j, k, size):
 @njit
 def plus_product(out, a, b, i, j, k, size):
     cpd_gradient._plus_product((out, a, b), (i, j, k), size)
+
+
+keep_and_multiply, keep_and_multiply_twice, add_and_multiply, add_and_multiply_twice = (
+    njit(loop.py_func)
+    for loop in (
+        cpd_gradient._keep_and_multiply,
+        cpd_gradient._keep_and_multiply_twice,
+        cpd_gradient._add_and_multiply,
+        cpd_gradient._add_and_multiply_twice,
+    )
+)
 
 
 def place(row, size):
@@ -114,16 +125,16 @@ def test_a_walk_there_and_back_keeps_products_and_adds_them_up(size, dtype):
     out = rng.normal(size=table.shape)
     before, table = np.ascontiguousarray(before), np.ascontiguousarray(table)
     first, start, factors = numbers(out), numbers(state), numbers(table)
-    cpd_gradient._keep_and_multiply(before, 0, state, table, 1, size, True)
-    cpd_gradient._keep_and_multiply_twice(before, 1, state, table, index(2), index(3), size)
+    keep_and_multiply(before, 0, state, table, 1, size, True)
+    keep_and_multiply_twice(before, 1, state, table, index(2), index(3), size)
     kept = numbers(before)
     end = start * factors[1] * factors[2] * factors[3]
     np.testing.assert_allclose(kept[0], start, atol=1e-13)
     np.testing.assert_allclose(kept[1], start * factors[1], atol=1e-13)
     np.testing.assert_allclose(kept[2], start * factors[1] * factors[2], atol=1e-12)
     np.testing.assert_allclose(numbers(state), end, atol=1e-12)
-    cpd_gradient._add_and_multiply_twice(out, index(3), index(2), before, 2, state, table, size)
-    cpd_gradient._add_and_multiply(out, 1, before, 0, state, table, size, True)
+    add_and_multiply_twice(out, index(3), index(2), before, 2, state, table, size)
+    add_and_multiply(out, 1, before, 0, state, table, size, True)
     np.testing.assert_allclose(numbers(out)[3], first[3] + kept[2] * end, atol=1e-12)
     np.testing.assert_allclose(numbers(out)[2], first[2] + kept[1] * end * factors[3], atol=1e-11)
     end = end * factors[3] * factors[2]
@@ -241,7 +252,3 @@ def test_no_rows_sum_to_zeros():
     zero = index(0)
     times_matrix(out, row, matrix, (zero,) * 3, (index(4), zero, zero), zero, index(4))
     np.testing.assert_array_equal(out, 0)
-
-
-def test_a_vector_has_as_many_numbers_as_the_tests_suppose():
-    assert LANES == _simd.LANES == 4

@@ -46,10 +46,6 @@ def _closed_figures():
     plt.close("all")
 
 
-def joins(structure):
-    return [edge for edge in structure.edges if edge.site is None]
-
-
 # -- text -----------------------------------------------------------------------------------
 
 
@@ -76,7 +72,7 @@ def test_a_text_is_neither_wide_nor_long(network, radices, n_outputs):
 
 @pytest.mark.parametrize("name", ["cpd", "train", "ring", "hierarchical_tucker", "mera"])
 def test_the_text_of_a_huge_network_is_cut_in_the_middle(name):
-    radices = [[2] * 40] * 150
+    radices = [[2, 3]] * 120
     structure = NAMED[name].structure(radices, 3)
     lines = describe(structure, name).splitlines()
     assert max(map(len, lines)) <= WIDTH
@@ -160,6 +156,19 @@ def test_cores_with_legs_in_two_columns_are_counted_to_both():
 # -- plot -----------------------------------------------------------------------------------
 
 
+@pytest.fixture(
+    scope="module",
+    params=[(*case, n) for case in SMALL for n in (1, 3)] + [(*case, 3) for case in LARGE],
+    ids=lambda case: f"{name_of(case[0])}-{sum(map(len, case[1]))}-{case[2]}",
+)
+def drawn(request):
+    """A structure and the axes that it is plotted on."""
+    network, radices, n_outputs = request.param
+    ax = network.plot(radices, n_outputs)
+    ax.figure.canvas.draw()
+    return network.structure(radices, n_outputs), ax
+
+
 def markers(ax, label):
     return [point for c in ax.collections if c.get_label() == label for point in c.get_offsets()]
 
@@ -168,45 +177,35 @@ def texts(ax):
     return [text.get_text() for text in ax.texts]
 
 
-@each_case
-@each_count
-def test_a_plot_has_a_marker_a_core_and_a_line_a_bond_and_leg(network, radices, n_outputs):
-    structure = network.structure(radices, n_outputs)
-    ax = network.plot(radices, n_outputs)
-    shared = [edge for edge in joins(structure) if len(edge.vertices) > 2]
+def test_a_plot_has_a_marker_a_core_and_a_line_a_bond_and_leg(drawn):
+    structure, ax = drawn
+    shared = [e for e in structure.edges if e.site is None and len(e.vertices) > 2]
     assert len(markers(ax, "cores")) == len(structure.vertices)
     assert len(markers(ax, "shared indices")) == len(shared)
     others = len(structure.edges) - len(shared)
     assert len(ax.lines) == others + sum(len(edge.vertices) for edge in shared)
 
 
-@each_case
-@each_count
-def test_every_size_is_written(network, radices, n_outputs):
-    structure = network.structure(radices, n_outputs)
-    written = [text.split()[-1] for text in texts(network.plot(radices, n_outputs)) if text]
+def test_every_size_is_written_at_its_bond_or_leg(drawn):
+    structure, ax = drawn
+    written = [text.split()[-1] for text in texts(ax)]
     for size in {edge.size for edge in structure.edges}:
         expected = sum(edge.size == size for edge in structure.edges)
         assert written.count(str(size)) >= expected
 
 
-@each_case
-@each_count
-def test_nothing_overlaps_and_letters_are_large_enough(network, radices, n_outputs):
-    ax = network.plot(radices, n_outputs)
+def test_nothing_overlaps_and_letters_are_large_enough(drawn):
+    _, ax = drawn
     points = np.array([*markers(ax, "cores"), *markers(ax, "shared indices")])
-    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(points, 2)]
-    assert min(apart) > 0.44
-    ax.figure.canvas.draw()
-    level = [text for text in ax.texts if text.get_rotation() % 180 == 0 and text.get_text()]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(points, 2)) > 0.44
+    level = [text for text in ax.texts if text.get_rotation() % 180 == 0]
     boxes = [text.get_window_extent() for text in level]
     pairs = itertools.combinations(range(len(boxes)), 2)
-    overlaps = [(level[i], level[j]) for i, j in pairs if boxes[i].overlaps(boxes[j])]
-    assert overlaps == []
-    assert min(text.get_fontsize() for text in ax.texts) > 5
+    assert [(level[i], level[j]) for i, j in pairs if boxes[i].overlaps(boxes[j])] == []
+    assert min(text.get_fontsize() for text in ax.texts) > 6
 
 
-@each_case
+@each_small
 def test_all_texts_are_inside_of_the_plot(network, radices):
     names = ["a column of a long name"] * len(radices)
     ax = network.plot(radices, n_outputs=3, column_names=names)
@@ -218,13 +217,15 @@ def test_all_texts_are_inside_of_the_plot(network, radices):
         assert frame.y0 <= box.y0 <= box.y1 <= frame.y1
 
 
-@each_small
-def test_columns_are_called_as_one_likes(network, radices):
+@pytest.mark.parametrize("network", NAMED.values(), ids=name_of)
+def test_columns_are_called_as_one_likes(network):
     names = ["hour", "distance", "carrier"]
-    if network is CUSTOM:
-        pytest.skip("a graph without an order names the site at each leg")
-    assert set(names) <= set(texts(network.plot(radices, column_names=names)))
-    assert {"column 0", "column 1", "column 2"} <= set(texts(network.plot(radices)))
+    assert set(names) <= set(texts(network.plot(RADICES, column_names=names)))
+    assert {"column 0", "column 1", "column 2"} <= set(texts(network.plot(RADICES)))
+
+
+def test_a_graph_without_an_order_names_the_site_at_each_leg():
+    assert {"0.0 = 2", "0.2 = 3", "2.0 = 5", "out 3"} <= set(texts(CUSTOM.plot(RADICES, 3)))
 
 
 @each_small

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from qtkm.data import build, shards
+from qtkm.data import build, merge, shards
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
 from qtkm.networks import REGISTRY, flatten, like
@@ -132,6 +132,26 @@ def test_cutting_the_rows_into_shards_changes_gradient_and_curvature_only_by_rou
     assert_close(cut.gradient(cut.at(cores))[1], objective.gradient(iterate)[1], 1e-12)
     found = cut.curvature(cut.at(cores))(direction)
     assert_close(found, objective.curvature(iterate)(direction), 1e-12)
+
+
+@each_network
+@pytest.mark.parametrize("residual", ["complex", "real"])
+def test_merging_equal_rows_changes_value_and_gradient_only_by_rounding(name, residual):
+    objective = make_objective(
+        make_maps("mixed"), n_outputs=2, weighted=True, network=name, residual=residual,
+        n_values=[3, 1, 2], n_rows=80,
+    )  # fmt: skip
+    cores = make_cores(objective, size=1.0)
+    (whole,) = objective.shards
+    codes, target, weight, scatter = merge(whole.codes, whole.target, whole.weight)
+    assert len(codes) <= 18
+    parts, lost = build(codes, target, weight, whole.n_codes), float(scatter.sum())
+    merged = replace(objective, shards=parts, scatter=lost)
+    value, gradient = objective.gradient(objective.at(cores))
+    merged_value, merged_gradient = merged.gradient(merged.at(cores))
+    assert merged_value == pytest.approx(value, rel=1e-12)
+    assert merged_value == pytest.approx(merged.value(merged.at(cores)), rel=1e-12)
+    assert_close(merged_gradient, gradient, 1e-11)
 
 
 @each_network

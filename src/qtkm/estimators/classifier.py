@@ -1,6 +1,5 @@
 """Classification: the same machine, with losses that tell classes apart."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..objective import Objective
 from . import labels, parts
 from .checks import check_parameters
 from .docstrings import filled_from
-from .model import Model
+from .model import Model, Score
 from .regressor import QTKMRegressor
 from .rows import split
 from .targets import check_weight
@@ -70,7 +69,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         ``objective_updates``, the objective after every column (after every core where the
         loss is squared); ``objective`` and ``seconds`` since the start, after every epoch;
         ``validation_score``, minus the mean loss on the validation rows after every epoch,
-        empty without early stopping.
+        empty without early stopping; and what else the solver notes after every epoch.
 
     Notes
     -----
@@ -87,18 +86,17 @@ class QTKMClassifier(ClassifierMixin, Model):
     added over the outputs; squared is |f - y|², and softmax -log p, where p = exp(Re f_y) /
     Σ_j exp(Re f_j) is the probability of the row's class y.
 
-    All losses but the squared one are fitted by a quadratic model of the loss, made anew for
-    every column.  A step on it that raises the objective is taken back and made once more with
-    a model that lies above the loss, so the objective never rises.  The problem is not convex,
-    and different `random_state` lead to different models.
+    With "als" all losses but the squared one are fitted by a quadratic model of the loss, made
+    anew for every column.  A step on it that raises the objective is taken back and made once
+    more with a model that lies above the loss, so the objective never rises.  The problem is
+    not convex, and different `random_state` lead to different models.
 
     Rows of weight zero are as if they were not there, and so is a class that has no others. Up
     to 100,000 rows, those equal in X and y are merged, so that a weight of 2 is the same as a
     row that stands there twice, to the last bit.
 
-    Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `status_` is
-    then "interrupted", and `warm_start=True` goes on from there.  The same warning says so if
-    the objective became infinite or not a number, and `status_` is then "failed".
+    Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `warm_start=True`
+    goes on from there.  So does an objective that becomes infinite, with `status_` "failed".
 
     References
     ----------
@@ -115,8 +113,9 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> model = QTKMClassifier(random_state=0).fit(X, y)
     >>> model.predict([[0.5, 0.5], [0.5, -0.5]])
     array(['even', 'odd'], dtype='<U4')
-    >>> model.predict_proba([[0.5, 0.5]])[0, 0] > 0.9
-    True
+    >>> model.predict_proba([[0.5, 0.5], [0.5, -0.5]]).round(1)
+    array([[1., 0.],
+           [0., 1.]])
 
     Three classes share one network; its last core holds the outputs:
 
@@ -267,24 +266,11 @@ class QTKMClassifier(ClassifierMixin, Model):
             In the order of `classes_`; every row adds up to 1.
         """
         response = self._responses(X)
-        probabilities: NDArray = self.loss_.link(response)
-        return probabilities
+        return self.loss_.link(response)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray:
-        """Predict the logarithms of the probabilities of the classes.
-
-        Only with losses that give probabilities: "logistic" and "softmax".
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-            In the order of `classes_`.
-        """
+        """Predict the logarithms of what `predict_proba` gives."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -297,10 +283,6 @@ class QTKMClassifier(ClassifierMixin, Model):
         y : array of shape (n_rows,)
             Labels among `classes_`; others are a ValueError.
         sample_weight : array of shape (n_rows,), optional
-
-        Returns
-        -------
-        float
         """
         predicted = self.predict(X)
         y = labels.check_labels(y, type(self).__name__)
@@ -311,7 +293,5 @@ class QTKMClassifier(ClassifierMixin, Model):
         classes = labels.to_codes(target)
         return split(len(target), self.early_stopping, self.validation_fraction, rng, classes)
 
-    def _validation_score(
-        self, objective: Objective, shards: list[Shard]
-    ) -> Callable[[Any], float]:
+    def _validation_score(self, objective: Objective, shards: list[Shard]) -> Score:
         return lambda state: -objective.mean_loss(state.iterate, shards)

@@ -129,7 +129,7 @@ def _from_mapping(class_weight: Mapping[Any, Any], classes: NDArray) -> NDArray[
             f"class_weight names {shorten(unknown)}, and the classes of y are {shorten(named)}."
         )
     for label, value in class_weight.items():
-        if not isinstance(value, Real) or not 0 < value < np.inf:
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ValueError(
                 f"class_weight of {label!r} is {value!r}, and must be a finite number > 0; to do "
                 "without a class, leave out its rows."

@@ -2,9 +2,9 @@
 
 import functools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from .reading import Reading
 from .rows import Rows, count_distinct, split
 from .targets import drop_weightless
 
+#: validation score of a solver's state
+Score = Callable[[Any], float]
 #: rows that are evaluated at a time when predicting
 PREDICT_ROWS = 4096
 
@@ -111,7 +113,7 @@ class Model(BaseEstimator):
         """Training and validation rows, or None where all rows train."""
         return split(len(target), self.early_stopping, self.validation_fraction, rng)
 
-    def _validation_score(self, objective: Objective, shards: list[data.Shard]) -> Any:
+    def _validation_score(self, objective: Objective, shards: list[data.Shard]) -> Score:
         """Score of a solver's state on the validation rows."""
         raise NotImplementedError
 
@@ -173,7 +175,7 @@ class Model(BaseEstimator):
         self.n_real_parameters_ = self.n_parameters_ * (2 if np.iscomplexobj(flat[0]) else 1)
         self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
         self.alpha_, self.rank_ = objective.alpha, getattr(network, "rank", None)
-        self.network_, self.loss_ = network, objective.loss
+        self.network_, self.loss_ = network, cast(Any, objective.loss)
         iterate = objective.at(result.cores)
         paths = objective.paths(iterate)
         self.columns_ = [

@@ -1,6 +1,5 @@
 """Regression: the estimator most users meet first."""
 
-from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from ..data import Shard
 from ..objective import Objective
 from . import parts
 from .checks import check_parameters
-from .model import Model
+from .model import Model, Score
 from .rows import spread
 from .targets import check_target, check_weight
 
@@ -40,11 +39,12 @@ class QTKMRegressor(RegressorMixin, Model):
         How M splits into digits: by an integer base while it divides and then into primes, all
         into primes, or into given radices, lowest digit first, whose product is M. None is
         the model that is not quantized, with one core a column.
-    network : {"cpd"} or CPD, default="cpd"
-        Tensor network of the weights: a canonical polyadic decomposition.
-    rank : int or "auto", default="auto"
-        Rank R of the network. An epoch takes time quadratic in it. "auto" grows with the
-        number of rows; with cores given as `init` it is theirs.
+    network : str or Network, default="cpd"
+        Tensor network of the weights: a canonical polyadic decomposition "cpd", a tensor
+        "train" or "ring", or another of `qtkm.networks.REGISTRY`.
+    rank : int, "auto" or what else the network takes, default="auto"
+        Rank R of the network. An epoch of a "cpd" takes time quadratic in it. "auto" grows with
+        the number of rows; with cores given as `init` it is theirs.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" falls with the number of rows.
@@ -53,8 +53,8 @@ class QTKMRegressor(RegressorMixin, Model):
     residual : {"complex", "real"}, default="complex"
         Squared loss of the complex response, |f - y|², as in [1]_, or of its real part
         alone, (Re f - y)². The same for the power basis, whose response is real.
-    solver : {"als"} or ALS, default="als"
-        Alternating least squares.
+    solver : str or Solver, default="als"
+        Alternating least squares "als", or another of `qtkm.solvers.REGISTRY`.
     max_iter : int, default=40
         Largest number of epochs, that is of updates of every core.
     tol : float or "auto", default="auto"
@@ -108,15 +108,16 @@ class QTKMRegressor(RegressorMixin, Model):
     Attributes
     ----------
     cores_ : list
-        One list of cores a column, lowest digit first; a core has the shape (Q, rank), that of
-        a categorical column (number of categories, rank). With several outputs one more core
-        of shape (n_outputs, rank) is the last entry. Complex if any basis is.
+        One list of cores a column, lowest digit first; a core of a "cpd" has the shape (Q, rank),
+        that of a categorical column (number of categories, rank). With several outputs one more
+        core of shape (n_outputs, rank) is the last entry. Complex if any basis is.
     n_iter_ : int
         Number of epochs.
     history_ : dict of lists
         ``objective_updates``, the objective after every core update; ``objective`` and
         ``seconds`` since the start, after every epoch; ``validation_score``, R² on the
-        validation rows after every epoch, empty without early stopping.
+        validation rows after every epoch, empty without early stopping; and what else the
+        solver notes after every epoch.
     status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
@@ -129,7 +130,7 @@ class QTKMRegressor(RegressorMixin, Model):
         Upper bound 2·P·log₂(12·number of cores) on the VC dimension.
     alpha_ : float
         The penalty that was used.
-    rank_ : int
+    rank_ : int, or what else the network takes
         The rank that was used.
     network_ : Network
         The network that was used, with all its parameters.
@@ -163,9 +164,8 @@ class QTKMRegressor(RegressorMixin, Model):
     Rows of weight zero are as if they were not there, and up to 100,000 rows equal ones are
     merged, so that a weight of 2 is the same as a row that stands there twice, to the last bit.
 
-    Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `status_` is
-    then "interrupted", and `warm_start=True` goes on from there.  The same warning says so if
-    the objective became infinite or not a number, and `status_` is then "failed".
+    Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `warm_start=True`
+    goes on from there.  So does an objective that becomes infinite, with `status_` "failed".
 
     References
     ----------
@@ -288,9 +288,7 @@ class QTKMRegressor(RegressorMixin, Model):
         response = self._responses(X)
         return response[:, 0] if self._y_ndim == 1 else response
 
-    def _validation_score(
-        self, objective: Objective, shards: list[Shard]
-    ) -> Callable[[Any], float]:
+    def _validation_score(self, objective: Objective, shards: list[Shard]) -> Score:
         variance = spread(shards)
         return lambda state: 1 - objective.mean_square(state.iterate, shards) / variance
 

@@ -56,8 +56,9 @@ class GaussNewton(Solver):
     next to the number of products in ``"products"``.  The objective never rises.
 
     An epoch is one step: a pass for the gradient, up to `cg_iterations` passes of about
-    twice its price, and a cheap one for each trial.  It pays where cores depend on each
-    other strongly and a low objective is wanted (small alpha, long fits), less at the start.
+    twice its price, and a cheap one for each trial.  It is meant for fits that shall end at a
+    minimum: on tiny problems it mostly reached a gradient of zero within 100 epochs.  On 1000
+    and 20,000 synthetic rows ALS came lower in equal time, and L-BFGS mostly did.
 
     References
     ----------
