@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm import QTKMRegressor
+from qtkm import QTKMClassifier, QTKMRegressor
 
 SETTINGS = {"n_basis": 8, "period": 2.0, "rank": 3, "alpha": 1e-4, "max_iter": 8, "random_state": 0}
 
@@ -31,3 +31,19 @@ def model():
 @pytest.fixture
 def make():
     return make_model
+
+
+@pytest.fixture
+def classify():
+    """Build a classifier whose fit takes a few milliseconds."""
+    return lambda **changes: QTKMClassifier(**{**SETTINGS, "alpha": 1e-3, "max_iter": 6, **changes})
+
+
+@pytest.fixture(scope="session")
+def two(X):
+    return (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0.3).astype(int)
+
+
+@pytest.fixture(scope="session")
+def three(X):
+    return np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1], [0.3, 1.8])]

@@ -37,6 +37,9 @@ def check_labels(y: Any, who: str) -> NDArray:
     _refuse_missing(labels)
     if labels.dtype.kind == "O":
         labels = _of_one_kind(labels)
+    elif labels.dtype.kind == "U" and not hasattr(y, "dtype"):
+        # text, or so it seems: NumPy makes text of numbers that stand next to it in a list
+        _of_one_kind(np.asarray(y, dtype=object).ravel())
     check_classification_targets(labels)
     return labels
 

@@ -4,6 +4,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -165,7 +166,8 @@ class Model(BaseEstimator):
         return check_given(objective, self.init, labels)
 
     def _store(self, result: solvers.Result, objective: Objective, reading: Reading) -> None:
-        network, flat = objective.network, networks.flatten(result.cores)
+        network = objective.network.fitted_to(result.cores)
+        flat = networks.flatten(result.cores)
         self.cores_ = result.cores
         self.n_iter_ = result.n_iter
         self.status_, self.message_ = result.status, result.message
@@ -176,7 +178,7 @@ class Model(BaseEstimator):
         self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
         self.alpha_, self.rank_ = objective.alpha, getattr(network, "rank", None)
         self.network_, self.loss_ = network, cast(Any, objective.loss)
-        iterate = objective.at(result.cores)
+        iterate = replace(objective, network=network).at(result.cores)
         paths = objective.paths(iterate)
         self.columns_ = [
             _describe(d, column, paths[d % len(paths)], reading.inputs)

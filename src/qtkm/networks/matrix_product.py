@@ -61,6 +61,14 @@ class MatrixProduct(Network):
             return None
         return (left if self.is_ring else left[1:]) or None
 
+    def fitted_to(self, cores: Cores) -> "MatrixProduct":
+        """The same network with the ranks of some cores, where they differ from its own."""
+        shapes = [core.shape for core in flatten(cores)]
+        bonds = [shape[0] for shape in shapes] + [shapes[-1][2]]
+        if bonds == self.bonds([shape[1] for shape in shapes]):
+            return self
+        return type(self)(self.rank_of(cores))
+
     def bonds(self, sizes: Sequence[int]) -> list[int]:
         """Bonds before, between and after sites of given sizes."""
         raise NotImplementedError

@@ -40,6 +40,10 @@ class Network(BaseEstimator):
         """Rank of cores that a user gives, or None where it cannot be seen."""
         return None
 
+    def fitted_to(self, cores: Cores) -> "Network":
+        """The network that fitted cores belong to: another one where ranks were adapted."""
+        return self
+
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
         """Vertices and edges for the sites of a fit.
 

@@ -1,0 +1,41 @@
+"""Every solver on every network that lists it, with every loss."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qtkm.losses import REGISTRY as LOSSES
+from qtkm.networks import REGISTRY as NETWORKS
+from qtkm.networks import flatten
+from qtkm.solvers import REGISTRY as SOLVERS
+from qtkm.solvers import Stopping, solve
+from tests import dense
+from tests.problems import make_cores, make_map, make_network, make_objective
+
+MAPS = [make_map("fourier", 4), make_map("power", 3, None), make_map("categorical", 3)]
+PAIRS = [(n, s) for n, cls in NETWORKS.items() for s in cls.solvers]
+
+
+@pytest.mark.parametrize(("network", "solver"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_solver_lowers_the_objective_of_every_network_that_lists_it(network, solver, loss):
+    n_outputs = 2 if loss == "softmax" else 1
+    made = make_network(network, 2, [feature_map.radices for feature_map in MAPS])
+    objective = make_objective(
+        MAPS, network=made, loss=loss, n_outputs=n_outputs, n_rows=40, alpha=1e-2
+    )
+    cores = make_cores(objective, size=0.5)
+    result = solve(SOLVERS[solver](), objective, cores, Stopping(3, 0.0))
+    fitted = replace(objective, network=objective.network.fitted_to(result.cores))
+    before, after = dense.value(objective, cores), dense.value(fitted, result.cores)
+    assert after < before
+    assert min(result.history.objective) == pytest.approx(after, rel=1e-6)
+    if SOLVERS[solver].is_monotone:
+        assert np.all(np.diff(result.history.objective) <= 1e-9 * abs(before))
+    assert all(np.isfinite(core).all() for core in flatten(result.cores))
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_network_lists_only_solvers_that_are_registered(network):
+    assert set(NETWORKS[network].solvers) <= set(SOLVERS)
