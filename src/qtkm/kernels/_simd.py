@@ -75,21 +75,29 @@ def _store(builder: Any, value: Any, base: Any, position: Any, lanes: int) -> No
     builder.store(value, place, align=4 if kind == ir.FloatType() else 8)
 
 
-def elementwise(body: Callable[..., dict[int, Complex]]) -> Any:
-    """Make a loop: `body` takes one Complex an array and returns what to store in which."""
-    n_arrays = len(inspect.signature(body).parameters)
+def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = False) -> Any:
+    """Make a loop: `body` takes one Complex an array and returns what to store in which.
+
+    With `has_constant` the loop has two more arguments, real and imaginary part of a number
+    that `body` takes first.
+    """
+    n_arrays = len(inspect.signature(body).parameters) - has_constant
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = signature.args[0]
-        arrays, offsets, rank = arguments
+        arrays, offsets, rank, *constant = arguments
         bases = [
             context.make_array(kinds[i])(context, builder, builder.extract_value(arrays, i)).data
             for i in range(n_arrays)
         ]
+        vector = ir.VectorType(_DOUBLE, LANES)
+        wide = [_broadcast(builder, part, vector) for part in constant]
         starts = [builder.extract_value(offsets, i) for i in range(n_arrays)]
 
         def step(place: Any, lanes: int) -> None:
             numbers = []
+            if constant:
+                numbers.append(Complex(builder, *(wide if lanes > 1 else constant)))
             for base, start in zip(bases, starts, strict=True):
                 first = builder.add(start, place)
                 second = builder.add(first, rank)
@@ -110,11 +118,18 @@ def elementwise(body: Callable[..., dict[int, Complex]]) -> Any:
             step(place, 1)
         return context.get_dummy_value()
 
+    some = types.UniTuple(types.uint64, n_arrays)
+
     @intrinsic
     def loop(typing_context, arrays, offsets, rank):  # type: ignore[no-untyped-def]
-        return types.void(arrays, types.UniTuple(types.uint64, n_arrays), types.uint64), generate
+        return types.void(arrays, some, types.uint64), generate
 
-    return loop
+    @intrinsic
+    def loop_with_constant(typing_context, arrays, offsets, rank, real, imaginary):  # type: ignore[no-untyped-def]
+        number = types.float64
+        return types.void(arrays, some, types.uint64, number, number), generate
+
+    return loop_with_constant if has_constant else loop
 
 
 @intrinsic

@@ -162,27 +162,28 @@ def responses(start, stop, codes, columns, table, offsets, rank, mixing, out):
         part = codes[begin:end]
         environments(0, end - begin, part, columns, table, offsets, np.empty(0), rank, rows)
         for row in range(begin, end):
-            _respond(out[row], rows[row - begin], mixing, rank, width == 2 * rank)
+            _respond(out, row, rows, row - begin, mixing, rank, width == 2 * rank)
 
 
 @jit
-def _respond(out, g, mixing, rank, is_complex):
+def _respond(out, row, rows, i, mixing, rank, is_complex):
+    row, i, half = index(row), index(i), index(rank)
     if mixing.shape[0] == 0:
-        for plane in range(out.shape[1]):
+        for plane in range(index(out.shape[2])):
             total = 0.0
-            for r in range(rank):
-                total += g[plane * rank + r]
-            out[0, plane] = total
+            for r in range(half):
+                total += rows[i, plane * half + r]
+            out[row, index(0), plane] = total
         return
-    for k in range(out.shape[0]):
+    for k in range(index(out.shape[1])):
         u = 0.0
         v = 0.0
-        for r in range(rank):
-            if is_complex:
-                u += g[r] * mixing[k, r] - g[rank + r] * mixing[k, rank + r]
-                v += g[r] * mixing[k, rank + r] + g[rank + r] * mixing[k, r]
-            else:
-                u += g[r] * mixing[k, r]
-        out[k, 0] = u
         if is_complex:
-            out[k, 1] = v
+            for r in range(half):
+                u += rows[i, r] * mixing[k, r] - rows[i, half + r] * mixing[k, half + r]
+                v += rows[i, r] * mixing[k, half + r] + rows[i, half + r] * mixing[k, r]
+            out[row, k, index(1)] = v
+        else:
+            for r in range(half):
+                u += rows[i, r] * mixing[k, r]
+        out[row, k, index(0)] = u

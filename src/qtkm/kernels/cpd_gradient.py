@@ -28,6 +28,17 @@ _add_then_multiply_twice = elementwise(
         4: state * table * table_too,
     }
 )
+_start = elementwise(lambda z, state, table: {0: z * table}, has_constant=True)
+_end_twice = elementwise(  # the same as `_add_then_multiply_twice` where the state is 1
+    lambda out, out_too, before, before_too, state, table, table_too: {
+        0: out + before,
+        1: out_too + before_too * table,
+        4: table * table_too,
+    }
+)
+_end = elementwise(lambda out, before, state, table: {0: out + before, 2: table})
+_plus = elementwise(lambda out, a: {0: out + a})
+_plus_multiple = elementwise(lambda z, out, a: {0: out + z * a}, has_constant=True)
 _product = elementwise(lambda out, a, b: {0: a * b})
 _plus_product = elementwise(lambda out, a, b: {0: out + a * b})
 
@@ -118,11 +129,19 @@ def gradient(start, stop, codes, columns, table, offsets, mixing, slopes, rank, 
     before = np.empty((n_columns, width))  # products of the tables before each column
     state = np.empty(width)
     places = np.empty(n_columns, dtype=np.uint64)
+    one_output = is_complex and out_mixing.shape[0] == 0 and n_columns > 1
+    zero, wide, half = index(0), index(width), index(rank)
     for row in range(start, stop):
         for j in range(n_columns):
             places[j] = index(offsets[columns[j]]) + index(codes[row, columns[j]])
-        for r in range(index(width)):
-            state[r] = table[places[0], r]
+        if one_output:  # the slope of the only output goes along with the products
+            _start(
+                (state, table), (zero, places[0] * wide), half, slopes[row, 0, 0],
+                -slopes[row, 0, 1],
+            )  # fmt: skip
+        else:
+            for r in range(wide):
+                state[r] = table[places[0], r]
         j = 1
         while j < n_columns:
             if is_complex and j + 1 < n_columns:  # two at a time: half the traffic of the state
@@ -133,8 +152,11 @@ def gradient(start, stop, codes, columns, table, offsets, mixing, slopes, rank, 
                 j += 1
         if out_mixing.shape[0]:
             _add_mixing(out_mixing, slopes, row, state, rank, is_complex)
-        _seed(state, slopes, row, mixing, rank, is_complex)
         j = n_columns - 1
+        if one_output:
+            j = _begin_with_one(out, places, before, state, table, rank)
+        else:
+            _seed(state, slopes, row, mixing, rank, is_complex)
         while j > 0:
             if is_complex and j > 1:
                 _add_and_multiply_twice(
@@ -144,8 +166,35 @@ def gradient(start, stop, codes, columns, table, offsets, mixing, slopes, rank, 
             else:
                 _add_and_multiply(out, places[j], before, j, state, table, rank, is_complex)
                 j -= 1
-        for r in range(index(width)):
-            out[places[0], r] += state[r]
+        if one_output:  # products of the later tables alone have not met the slope
+            _plus_multiple(
+                (out, state), (places[0] * wide, zero), half, slopes[row, 0, 0],
+                -slopes[row, 0, 1],
+            )  # fmt: skip
+        elif is_complex:
+            _plus((out, state), (places[0] * wide, zero), half)
+        else:
+            for r in range(wide):
+                out[places[0], r] += state[r]
+
+
+@jit
+def _begin_with_one(out, places, before, state, table, rank):
+    """The last columns, where the state is 1; returns the column that comes next."""
+    j, width, half = places.size - 1, index(2 * rank), index(rank)
+    k, last = places[j], index(j) * width
+    if j > 1:
+        m = places[j - 1]
+        _end_twice(
+            (out, out, before, before, state, table, table),
+            (k * width, m * width, last, last - width, index(0), k * width, m * width),
+            half,
+        )
+        j -= 2
+    elif j == 1:
+        _end((out, before, state, table), (k * width, last, index(0), k * width), half)
+        j -= 1
+    return j
 
 
 @jit

@@ -24,7 +24,7 @@ from .cpd_paths import choose_paths
 from .cpd_rows import RowsProblem
 from .evaluate import Evaluator
 from .network import Cores, Network, Run, flatten
-from .planes import complex_numbers, to_planes
+from .planes import aligned, complex_numbers, to_planes
 from .structure import Edge, Structure
 
 _NOTHING = np.empty(0)
@@ -134,7 +134,7 @@ class CPDIterate:
         sizes = [len(column) for column in columns]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._grams: list[NDArray | None] = [None] * len(columns)
-        self._table = np.empty((self.offsets[-1], self.width), dtype=dtype)
+        self._table = aligned((int(self.offsets[-1]), self.width), dtype)
         self._stale = set(range(len(columns)))
         self._chain: Chain | None = None
         self.token = object()

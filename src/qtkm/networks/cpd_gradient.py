@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from ..kernels import cpd_gradient as kernels
 from ..kernels import levels as level_kernels
 from .network import Cores, Run
-from .planes import as_planes, complex_numbers, from_planes, to_planes
+from .planes import aligned, as_planes, complex_numbers, from_planes, to_planes
 
 #: a shard's sums are made in this many parts, whatever the number of threads
-PARTS = 8
+PARTS = 4
 
 
 class GradientPass:
@@ -29,7 +29,7 @@ class GradientPass:
         slopes = as_planes(slopes, is_complex)
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
-            out, out_mixing = np.zeros(self.table.shape), np.zeros(self.mixing.shape)
+            out, out_mixing = aligned(self.table.shape), np.zeros(self.mixing.shape)
             kernels.gradient(
                 *bounds, shard.codes, shard.column_order, self.table, self.offsets, self.mixing,
                 slopes, self.rank, out, out_mixing,
@@ -67,12 +67,11 @@ class TangentPass:
 
 def chain_rule(iterate: Any, sums: NDArray, sums_mixing: NDArray) -> Cores:
     """Gradient with respect to the cores from the sums of the pass."""
-    gradient: Cores = []
-    for d, column in enumerate(iterate.columns):
-        part = sums[iterate.offsets[d] : iterate.offsets[d + 1]]
+
+    def one_column(d: int) -> list[NDArray]:
+        column, part = iterate.columns[d], sums[iterate.offsets[d] : iterate.offsets[d + 1]]
         if column.is_categorical:
-            gradient.append([from_planes(part, iterate.rank).conj()])
-            continue
+            return [from_planes(part, iterate.rank).conj()]
         levels = []
         for level, other in enumerate(_others(iterate, d)):
             first, radix = column.slices[level].start, column.radices[level]
@@ -80,7 +79,9 @@ def chain_rule(iterate: Any, sums: NDArray, sums_mixing: NDArray) -> Cores:
                 part, other, column.factors, first, radix, iterate.rank
             )
             levels.append(from_planes(planes, iterate.rank).conj())
-        gradient.append(levels)
+        return levels
+
+    gradient: Cores = iterate.run(one_column, range(len(iterate.columns)))
     if len(sums_mixing):
         gradient.append(from_planes(sums_mixing, iterate.rank).conj())
     return gradient

@@ -1,7 +1,12 @@
 """Planes: complex matrices as real ones, [Re | Im], and packed Hermitian triangles."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+#: bytes of a cache line
+LINE = 64
 
 
 def to_planes(matrix: NDArray, width: int) -> NDArray[np.float64]:
@@ -45,3 +50,12 @@ def complex_numbers(planes: NDArray) -> NDArray:
     if planes.shape[-1] == 1:
         return planes[..., 0]
     return np.ascontiguousarray(planes).view(np.complex128)[..., 0]
+
+
+def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray:
+    """Zeros that begin at a cache line, so that no vector of a table lies across two."""
+    kind = np.dtype(dtype)
+    count = int(np.prod(shape))
+    raw = np.zeros(count + LINE // kind.itemsize, dtype=kind)
+    first = -raw.ctypes.data % LINE // kind.itemsize
+    return raw[first : first + count].reshape(shape)
