@@ -15,6 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks import (
+    classifiers,
     compilation,
     costs,
     families,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "families": families.run,
     "costs": costs.run,
     "solvers": solvers.run,
+    "classifiers": classifiers.run,
 }
 RESULTS = Path(__file__).parent / "results"
 
