@@ -65,8 +65,8 @@ def _train(problem, threads):
             f"{best['numpy']:.2f} s",
             ratio=best["numpy"] / best["qtkm"],
             bar=10,
-            note="yardstick: textbook ALS of a train in plain NumPy, same start, the better of 1 and "
-            f"{threads} BLAS threads; objectives after "
+            note="yardstick: textbook ALS of a train in plain NumPy, same start, the better of 1 "
+            f"and {threads} BLAS threads; objectives after "
             f"the epoch differ by {deviation:.0e} of their value",
             seconds=best,
         ),

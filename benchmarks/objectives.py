@@ -42,9 +42,7 @@ def start(objective, kind="smooth", seed=0):
     """Cores to start from."""
     constants = [column.feature_map.constant() for column in objective.columns]
     rng = np.random.RandomState(seed)
-    return objective.network.start(
-        constants, objective.n_outputs, objective.is_complex, kind, rng
-    )
+    return objective.network.start(constants, objective.n_outputs, objective.is_complex, kind, rng)
 
 
 def epoch(objective, iterate):

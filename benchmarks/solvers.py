@@ -21,9 +21,9 @@ from qtkm.networks import CPD, TensorTrain
 PLOT, TABLE = "solvers.png", "solvers.csv"
 #: set: seconds a solver, basis functions, period, penalty, ranks of CPD and train
 PROBLEMS = {
-    "airfoil": (6, 32, 4, 1e-3, 10, 4),
-    "protein": (30, 64, 8, 3e-5, 20, 5),
-    "flights_nyc": (40, 64, 8, 5e-6, 20, 6),
+    "airfoil": (5, 32, 4, 1e-3, 10, 4),
+    "protein": (15, 64, 8, 3e-5, 20, 5),
+    "flights_nyc": (25, 64, 8, 5e-6, 20, 6),
 }
 MAX_BINS = 1024
 SOLVERS = {

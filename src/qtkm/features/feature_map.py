@@ -102,7 +102,7 @@ class FeatureMap(BaseEstimator):
         radices = list(self.radices)
         radices[level : level + 2] = [radices[level] * radices[level + 1]]
         merged = clone(self)
-        merged.quantization = radices  # type: ignore[attr-defined]
+        merged.quantization = radices
         return merged
 
     def constant(self) -> list[Array]:

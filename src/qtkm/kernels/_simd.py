@@ -121,11 +121,11 @@ def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = Fa
     some = types.UniTuple(types.uint64, n_arrays)
 
     @intrinsic
-    def loop(typing_context, arrays, offsets, rank):  # type: ignore[no-untyped-def]
+    def loop(typing_context, arrays, offsets, rank):
         return types.void(arrays, some, types.uint64), generate
 
     @intrinsic
-    def loop_with_constant(typing_context, arrays, offsets, rank, real, imaginary):  # type: ignore[no-untyped-def]
+    def loop_with_constant(typing_context, arrays, offsets, rank, real, imaginary):
         number = types.float64
         return types.void(arrays, some, types.uint64, number, number), generate
 
@@ -133,7 +133,7 @@ def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = Fa
 
 
 @intrinsic
-def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns):  # type: ignore[no-untyped-def]
+def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns):
     """out[j] = Σ_i row[i]·matrix[i, j] over complex planes.
 
     Parameters
@@ -200,7 +200,7 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
 
 
 @intrinsic
-def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, count):  # type: ignore[no-untyped-def]
+def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, count):
     """out[j] += (real + i·imaginary)·row[j] over complex planes.
 
     Parameters as in `row_times_matrix`; `count` is a multiple of `LANES`.

@@ -166,8 +166,11 @@ class Iterate(Protocol):
     cores: Cores
     columns: Sequence[Any]
     is_complex: bool
-    n_blocks: int
     token: object
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
 
     def snapshot(self) -> Cores:
         """Return the cores as they stand; later updates leave these alone."""

@@ -83,7 +83,7 @@ def check_rank(rank: Any) -> None:
 
 
 def _is_rank(rank: Any) -> bool:
-    return isinstance(rank, Integral) and not isinstance(rank, bool) and rank >= 1
+    return isinstance(rank, Integral) and not isinstance(rank, bool) and int(rank) >= 1
 
 
 def left_orthogonal(core: NDArray) -> tuple[NDArray, NDArray]:

@@ -72,7 +72,7 @@ def table_change(
         return direction[0].transpose(1, 0, 2)
     before = prefixes(column, cores)
     after = suffixes(column, cores if later is None else later)
-    change = 0.0
+    change: Any = 0.0
     for level, delta in enumerate(direction):
         moved = multiply(before[level], matrices(column, level, delta))
         change = change + multiply(moved, after[level])

@@ -46,7 +46,7 @@ class Problem:
             algebra.carry_right, sites[first + len(self.cores) :][::-1], sites[0]
         )
         self.restart_norms()
-        self.factor: NDArray | None = None
+        self.factor: Any = None
 
     def restart_norms(self) -> None:
         """Norm products around the first level."""
@@ -211,8 +211,8 @@ class StatisticsProblem(ColumnProblem):
                 part = blocks[index[q, p]]
                 matrix[q, :, p] = part
                 matrix[p, :, q] = part.conj().T if conjugate else part.T
-        matrix = matrix.reshape(radix * a * b, -1)
-        return matrix if is_complex else np.ascontiguousarray(matrix.real)
+        square = matrix.reshape(radix * a * b, -1)
+        return square if is_complex else np.ascontiguousarray(square.real)
 
 
 class CategoricalProblem(Problem):
