@@ -18,8 +18,11 @@ from . import design
 from . import product_cores as algebra
 from . import product_levels as levels
 from .local import LocalSystem, least_squares
+from .product_iterative import IterativeProblem
 from .product_passes import environments
-from .product_problems import IterativeProblem, RowsProblem, StatisticsProblem, make_problem
+from .product_problems import make_problem
+from .product_rows import RowsProblem
+from .product_statistics import StatisticsProblem
 
 #: unknowns of a merged core; larger ones are not merged, their bond stays as it is
 MOST_UNKNOWNS = 2048
