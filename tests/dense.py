@@ -117,9 +117,16 @@ def _sum(arrays: list[np.ndarray], terms: list[list[int]], result: list[int]) ->
 # -- the objective ----------------------------------------------------------------------------
 
 
+#: what (Im f)² is multiplied by in losses of a complex residual
+IMAGINARY = {"Logistic": 1 / 8, "Softmax": 1 / 4, "SquaredHinge": 1.0}
+
+
 def losses(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Loss of every row from its definition: (..., n_outputs) -> (...)."""
     name, real = type(loss).__name__, response.real
+    if name in IMAGINARY and loss.residual == "complex":
+        penalty = IMAGINARY[name] * np.sum(response.imag**2, axis=-1)
+        return penalty + losses(type(loss)("real"), real, target)
     if name == "Squared":
         return np.sum(np.abs((real if loss.residual == "real" else response) - target) ** 2, -1)
     if name == "Softmax":

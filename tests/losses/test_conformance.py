@@ -14,6 +14,7 @@ from qtkm.losses import REGISTRY, Hinge, Loss, Squared
 VARIANTS = {
     "squared": [{"residual": "complex"}, {"residual": "real"}],
     "hinge": [{}, {"smoothing": 0.5}, {"smoothing": 0.0}],
+    **{key: [{}, {"residual": "complex"}] for key in ["logistic", "softmax", "squared_hinge"]},
 }
 LOSSES = [
     pytest.param(cls(**parameters), id="-".join([name, *map(str, parameters.values())]))
@@ -119,7 +120,9 @@ def test_a_real_response_may_come_as_real_or_as_complex_numbers(loss):
 
 @every_loss
 def test_a_loss_that_does_not_see_complex_numbers_reads_the_real_part_only(loss):
-    assert loss.sees_complex == (isinstance(loss, Squared) and loss.residual != "real")
+    default = "complex" if isinstance(loss, Squared) else "real"
+    residual = getattr(loss, "residual", default)
+    assert loss.sees_complex == ((default if residual == "auto" else residual) == "complex")
     if loss.sees_complex:
         return
     response, target = draw(loss)

@@ -14,6 +14,10 @@ from tests.problems import make_cores, make_maps, make_objective
 VARIANTS = {
     "squared": {"squared": Squared("complex"), "squared real": Squared("real")},
     "hinge": {"hinge": Hinge(), "exact hinge": Hinge(0.0)},
+    **{
+        name: {name: LOSSES[name](), f"{name} complex": LOSSES[name]("complex")}
+        for name in ("logistic", "softmax", "squared_hinge")
+    },
 }
 KINDS = {
     key: loss
@@ -35,7 +39,7 @@ each_model = pytest.mark.parametrize("model", ["fourier", "power", "mixed"])
 
 
 def make(name, kind, n_outputs=1, model=SMALL, seed=0, size=1.0, **parameters):
-    if kind == "softmax":
+    if kind.startswith("softmax"):
         n_outputs = max(2, n_outputs)
     objective = make_objective(
         make_maps(model), network=name, loss=KINDS[kind], n_outputs=n_outputs, seed=seed,

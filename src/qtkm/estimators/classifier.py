@@ -48,7 +48,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         Loss of a row. With more than two classes "logistic" stands for "softmax", and the
         others, an object `Logistic()` among them, are one-vs-rest: each output tells its
         class from all others. Probabilities come with "logistic" and "softmax". The corner of
-        the hinge is rounded by a little, see `Hinge`.
+        the hinge is rounded by a little, see `Hinge`. All but the hinge also push the
+        imaginary part of f to 0, see `ResidualLoss`; `Logistic("real")` does not.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, by which those of their rows are multiplied: a dict from labels
         to weights, 1 for a class that is not in it, or weights in inverse proportion to the
@@ -122,7 +123,7 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> y = np.digitize(X.sum(axis=1), [-0.5, 0.5])
     >>> model = QTKMClassifier(rank=5, random_state=0).fit(X, y)
     >>> model.loss_, model.cores_[-1].shape, model.decision_function(X).shape
-    (Softmax(), (3, 5), (600, 3))
+    (Softmax(residual='complex'), (3, 5), (600, 3))
     """
 
     def __init__(

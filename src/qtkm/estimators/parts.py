@@ -104,7 +104,7 @@ def make_classification_loss(estimator: Any, n_classes: int) -> Any:
     given = estimator.loss
     if isinstance(given, str) and given == "logistic" and n_classes > 2:
         given = "softmax"
-    loss = resolve("loss", given, known, {})
+    loss = resolve("loss", given, known, {"residual": (RESIDUALS[0], RESIDUALS[0])})
     loss.check()
     return loss
 

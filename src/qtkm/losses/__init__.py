@@ -3,6 +3,7 @@
 from .hinge import Hinge
 from .logistic import Logistic
 from .loss import Loss
+from .residual import ResidualLoss
 from .softmax import Softmax
 from .squared import Squared
 from .squared_hinge import SquaredHinge
@@ -21,6 +22,7 @@ __all__ = [
     "Hinge",
     "Logistic",
     "Loss",
+    "ResidualLoss",
     "Softmax",
     "Squared",
     "SquaredHinge",

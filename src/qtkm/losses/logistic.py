@@ -7,10 +7,16 @@ from scipy.special import expit, log_expit, softmax
 
 from .loss import FLOOR, Array
 from .margin_loss import MarginLoss
+from .residual import ResidualLoss
 
 
-class Logistic(MarginLoss):
+class Logistic(ResidualLoss, MarginLoss):
     """log(1 + exp(-m)) of the margin m = y·Re f, the negative log-likelihood of a sign.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        Whether to add ⅛(Im f)², see `ResidualLoss`.
 
     Notes
     -----
@@ -24,6 +30,7 @@ class Logistic(MarginLoss):
     """
 
     has_probabilities: ClassVar[bool] = True
+    steepest: ClassVar[float] = 0.25
 
     def link(self, response: Array) -> Array:
         """Probabilities; of two classes with one output, else one-vs-rest, scaled to sum to 1."""

@@ -5,25 +5,14 @@ from typing import ClassVar
 import numpy as np
 
 from .loss import FLOOR, Array, Loss, add_outputs, largest_output
+from .residual import ResidualLoss
 
 #: largest eigenvalue that the Hessian diag(p) - p pᵀ can have
 BOUND = 0.5
 
 
-class Softmax(Loss):
-    """log Σ_j exp(Re f_j) - Re f_y, where y is the output whose target is +1.
-
-    Notes
-    -----
-    With the probabilities p = softmax(Re f) the Hessian is H = diag(p) - p pᵀ, which is never
-    above ½ I [1]_: this is `bound`.  At a given p, H is below diag(p) and so below max p; by
-    Gershgorin's circles, also below max 2p(1 - p).  The smaller of the two is `curvature`.
-
-    References
-    ----------
-    .. [1] Böhning, "Multinomial logistic regression algorithm", Annals of the Institute of
-       Statistical Mathematics 44, 1992.
-    """
+class RealSoftmax(Loss):
+    """log Σ_j exp(Re f_j) - Re f_y, see `Softmax`."""
 
     is_margin: ClassVar[bool] = True
     for_classes: ClassVar[bool] = True
@@ -63,6 +52,29 @@ class Softmax(Loss):
         np.exp(result, out=result)
         result /= add_outputs(result)[..., None]
         return result
+
+
+class Softmax(ResidualLoss, RealSoftmax):
+    """log Σ_j exp(Re f_j) - Re f_y, where y is the output whose target is +1.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        Whether to add ¼Σ_j(Im f_j)², see `ResidualLoss`.
+
+    Notes
+    -----
+    With the probabilities p = softmax(Re f) the Hessian is H = diag(p) - p pᵀ, which is never
+    above ½ I [1]_: this is `bound`.  At a given p, H is below diag(p) and so below max p; by
+    Gershgorin's circles, also below max 2p(1 - p).  The smaller of the two is `curvature`.
+
+    References
+    ----------
+    .. [1] Böhning, "Multinomial logistic regression algorithm", Annals of the Institute of
+       Statistical Mathematics 44, 1992.
+    """
+
+    steepest: ClassVar[float] = BOUND
 
 
 def _below_largest(response: Array) -> Array:

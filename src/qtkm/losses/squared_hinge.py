@@ -1,13 +1,21 @@
 """Squared hinge loss: max(0, 1 - m)²."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from .loss import Array
 from .margin_loss import MarginLoss
+from .residual import ResidualLoss
 
 
-class SquaredHinge(MarginLoss):
+class SquaredHinge(ResidualLoss, MarginLoss):
     """max(0, 1 - m)² of the margin m = y·Re f.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        Whether to add (Im f)², see `ResidualLoss`.
 
     Notes
     -----
@@ -15,6 +23,8 @@ class SquaredHinge(MarginLoss):
     beyond their margin thus have no curvature and no slope: a step by `curvature` is free to
     move them, a step by `bound` is not.
     """
+
+    steepest: ClassVar[float] = 2.0
 
     def _value(self, margin: Array) -> Array:
         short = _shortfall(margin)

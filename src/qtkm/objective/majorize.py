@@ -9,6 +9,9 @@ problems serve it as they are.  The model is first made with the loss's own curv
 nowhere with less than a small share of the curvature that bounds the loss from above.  Where
 the loss itself turns out to have risen, the update is taken back and made once more with that
 bound, which cannot rise but for rounding.
+
+A loss that sees complex f is taken for |f - z|² instead.  Its z must be real, as it is where
+the part of the loss that reads Im f is ½c(Im f)².
 """
 
 from collections.abc import Callable
@@ -77,7 +80,6 @@ def _model(objective: Any, responses: list[NDArray], mean_loss: float, share: fl
         exact,
         shards=shards,
         constant=mean_loss + constant / exact.total_weight,
-        real_part=True,
         is_exact=False,
     )
 
@@ -85,15 +87,15 @@ def _model(objective: Any, responses: list[NDArray], mean_loss: float, share: fl
 def _working(
     loss: Any, response: NDArray, target: NDArray, weight: NDArray | None, share: float
 ) -> tuple[NDArray, NDArray, float]:
-    """Weights ½ωc and targets z of the model, and Σ ω(½cf₀² - ℓ'f₀)."""
+    """Weights ½ωc and targets z of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
     slope = loss.gradient(response, target)
     curvature = share * loss.bound(response, target)
     if share < 1:
         np.maximum(curvature, loss.curvature(response, target), out=curvature)
-    working = response - slope / curvature[:, None]
+    working = (response - slope / curvature[:, None]).real
     value = 0.5 * curvature[:, None] * response
     value -= slope
-    value *= response
+    value = (value.conj() * response).real
     half = 0.5 * curvature
     if weight is not None:
         half *= weight
