@@ -1,8 +1,8 @@
 """Accuracy, log-loss and seconds of classifiers on four real sets, all in one run.
 
 Ours has its default parameters.  The support vector machine chooses C and gamma by
-cross-validation, which is not counted in its seconds; above 10,000 rows it is a linear one on
-1,000 Nyström features.  The splits are 80/20, stratified.
+cross-validation on up to 5,000 training rows, which is not counted in its seconds; above 10,000
+rows it is a linear one on 1,000 Nyström features.  The splits are 80/20, stratified.
 """
 
 import csv
@@ -30,6 +30,8 @@ NAMES = {"banana": 10, "spambase": 3, "magic": 3, "adult": 1}
 #: sets on which ours is to be at least as accurate as the support vector machine
 BARS = ("banana", "magic")
 SVM_ROWS = 10_000
+#: training rows on which C and gamma are chosen
+TUNING_ROWS = 5_000
 OURS, SVM = "qtkm", "SVM"
 
 
@@ -80,25 +82,37 @@ def _classifiers(n_rows, threads, seed):
 
 
 def _svm(n_rows, threads, seed):
-    """A support vector machine that chooses C and gamma (in units of 1/columns) itself."""
+    """A support vector machine that chooses C and gamma itself."""
     if n_rows > SVM_ROWS:
-        pipeline = make_pipeline(
-            StandardScaler(), Nystroem(n_components=1000, random_state=seed), LinearSVC(dual=False)
-        )
-        scale = ("nystroem__gamma", "linearsvc__C")
-    else:
-        pipeline = make_pipeline(StandardScaler(), SVC(cache_size=1000))
-        scale = ("svc__gamma", "svc__C")
+        nystroem = Nystroem(n_components=1000, random_state=seed)
+        pipeline = make_pipeline(StandardScaler(), nystroem, LinearSVC(dual=False))
+        return Tuned(pipeline, "nystroem__gamma", "linearsvc__C", threads)
+    pipeline = make_pipeline(StandardScaler(), SVC(cache_size=1000))
+    return Tuned(pipeline, "svc__gamma", "svc__C", threads)
 
-    class Search(GridSearchCV):
-        """Gammas follow the number of columns."""
 
-        def fit(self, X, y):
-            gammas = [g / X.shape[1] for g in (0.1, 0.5, 2.0)]
-            self.param_grid = {scale[0]: gammas, scale[1]: [0.3, 3.0, 30.0]}
-            return super().fit(X, y)
+class Tuned:
+    """A pipeline whose C and gamma (in units of 1/columns) are chosen on training rows."""
 
-    return Search(pipeline, {scale[0]: [1.0]}, cv=3, n_jobs=threads, refit=True)
+    def __init__(self, pipeline, gamma, penalty, threads):
+        self.pipeline, self.gamma, self.penalty, self.threads = pipeline, gamma, penalty, threads
+
+    def fit(self, X, y):
+        grid = {
+            self.gamma: [g / X.shape[1] for g in (0.1, 0.3, 1.0, 3.0)],
+            self.penalty: [0.1, 1.0, 10.0, 100.0],
+        }
+        some = np.random.default_rng(0).permutation(len(y))[:TUNING_ROWS]
+        search = GridSearchCV(self.pipeline, grid, cv=3, n_jobs=self.threads, refit=False)
+        search.fit(X[some], y[some])
+        self.pipeline.set_params(**search.best_params_)
+        begin = perf_counter()
+        self.pipeline.fit(X, y)
+        self.refit_time_ = perf_counter() - begin
+        return self
+
+    def predict(self, X):
+        return self.pipeline.predict(X)
 
 
 def _score(model, split):
