@@ -105,7 +105,12 @@ def test_every_class_keeps_rows_to_train_on_and_gives_rows_to_validate(classify,
 
 
 def test_the_validation_score_is_minus_the_mean_loss_of_rows_the_fit_has_not_seen(classify, X, two):
-    settings = {"early_stopping": True, "validation_fraction": 0.25, "max_iter": 1}
+    settings = {
+        "loss": Logistic("real"),
+        "early_stopping": True,
+        "validation_fraction": 0.25,
+        "max_iter": 1,
+    }
     weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
     order = np.random.RandomState(0).permutation(len(X))
     members = [order[two[order] == label] for label in (0, 1)]

@@ -85,16 +85,17 @@ class QTKMClassifier(ClassifierMixin, Model):
         logistic log(1 + exp(-m)),  hinge max(0, 1 - m),  squared_hinge max(0, 1 - m)²,
 
     added over the outputs; squared is |f - y|², and softmax -log p, where p = exp(Re f_y) /
-    Σ_j exp(Re f_j) is the probability of the row's class y.
+    Σ_j exp(Re f_j) is the probability of the row's class y.  To logistic, softmax and
+    squared_hinge ⅛, ¼ and 1 times (Im f)² is added, in the validation score as well.
 
     With "als" all losses but the squared one are fitted by a quadratic model of the loss, made
-    anew for every column.  A step on it that raises the objective is taken back and made once
-    more with a model that lies above the loss, so the objective never rises.  The problem is
-    not convex, and different `random_state` lead to different models.
+    anew for every column, that lies above the loss where a step on another would raise the
+    objective: it never rises.  The problem is not convex, and different `random_state` lead to
+    different models.
 
     Rows of weight zero are as if they were not there, and so is a class that has no others. Up
-    to 100,000 rows, those equal in X and y are merged, so that a weight of 2 is the same as a
-    row that stands there twice, to the last bit.
+    to 100,000 rows, those equal in X and y are merged: a weight of 2 is a row that stands there
+    twice, to the last bit.
 
     Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `warm_start=True`
     goes on from there.  So does an objective that becomes infinite, with `status_` "failed".
@@ -115,8 +116,8 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> model.predict([[0.5, 0.5], [0.5, -0.5]])
     array(['even', 'odd'], dtype='<U4')
     >>> model.predict_proba([[0.5, 0.5], [0.5, -0.5]]).round(1)
-    array([[1., 0.],
-           [0., 1.]])
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
 
     Three classes share one network; its last core holds the outputs:
 

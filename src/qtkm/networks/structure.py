@@ -58,10 +58,11 @@ class Structure:
     @cached_property
     def edges_of(self) -> tuple[tuple[int, ...], ...]:
         """For every vertex the positions of its edges, in the order of its core's axes."""
-        return tuple(
-            tuple(e for e, edge in enumerate(self.edges) if v in edge.vertices)
-            for v in range(len(self.vertices))
-        )
+        own: list[list[int]] = [[] for _ in self.vertices]
+        for e, edge in enumerate(self.edges):
+            for v in dict.fromkeys(edge.vertices):
+                own[v].append(e)
+        return tuple(map(tuple, own))
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
