@@ -4,10 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
-from qtkm import Hinge, Logistic, Softmax, Squared, SquaredHinge
+from qtkm import Hinge, Logistic, QTKMClassifier, Softmax, Squared, SquaredHinge
 
 LOSSES = ["logistic", "softmax", "squared_hinge", "hinge", "squared"]
 every_loss = pytest.mark.parametrize("loss", LOSSES)
@@ -57,6 +58,14 @@ def test_many_columns_may_be_categories(classify, X, two):
     model = classify(categorical_features=["kind"]).fit(frame, two)
     assert model.score(frame, two) == 1
     assert list(model.feature_names_in_) == ["kind", "x"]
+
+
+def test_the_rank_grows_with_the_number_of_classes():
+    X, y = load_digits(return_X_y=True)
+    rows = np.arange(0, len(y), 3)
+    model = QTKMClassifier(max_iter=10, random_state=0).fit(X[rows], y[rows])
+    assert model.rank_ == 20
+    assert model.score(X[1::3], y[1::3]) > 0.9
 
 
 # -- probabilities ----------------------------------------------------------------------------

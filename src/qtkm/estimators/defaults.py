@@ -24,6 +24,17 @@ def period(n_rows: int, n_columns: int) -> float:
     return 4.0 if rows < 5000 else 8.0
 
 
+def least_rank(n_outputs: int, is_cpd: bool) -> int:
+    """Rank below which several outputs, combinations of as many functions, would be too alike.
+
+    Ten digits (1,797 rows, 64 columns) were told apart with an accuracy of 0.20 at rank 2, of
+    0.95 at rank 10 and of 0.97 at rank 20.  Other networks than a CPD grow faster with their rank.
+    """
+    if n_outputs == 1:
+        return 1
+    return min(40, 2 * n_outputs) if is_cpd else min(10, n_outputs)
+
+
 def alpha(n_rows: int, n_columns: int) -> float:
     """Regularization of the weights for standardized targets."""
     return 1.0 / n_rows

@@ -90,9 +90,10 @@ class Model(BaseEstimator):
         shape, labels = (count_distinct(arrays), len(arrays)), inputs.labels
         sizes = {d: len(categories) for d, categories in inputs.categories.items()}
         maps = parts.make_maps(self, labels, sizes, shape, known.maps if known else None)
-        network = parts.make_network(self, shape, self.rank_ if known else None)
+        n_outputs = target.shape[1]
+        network = parts.make_network(self, shape, n_outputs, self.rank_ if known else None)
         # ranks that do not fit are refused here, before anything takes long
-        network.structure([feature_map.radices for feature_map in maps], target.shape[1])
+        network.structure([feature_map.radices for feature_map in maps], n_outputs)
         boxes, alpha = self._boxes(inputs, arrays, known, engine), self._alpha(shape, known)
         columns, codes = encode_columns(arrays, labels, maps, boxes, self.max_bins, engine)
         train = Rows(codes, target, weight, tuple(len(column) for column in columns))

@@ -71,14 +71,15 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
 
 
-def make_network(estimator: Any, shape: tuple[int, int], known_rank: Any) -> Any:
+def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_rank: Any) -> Any:
     """Network of an estimator; `known_rank` is that of an earlier fit."""
     network = resolve(
         "network", estimator.network, networks.REGISTRY, {"rank": (estimator.rank, _UNSET)}
     )
     if _same(getattr(network, "rank", None), _UNSET):
         given = None if isinstance(estimator.init, str) else network.rank_of(estimator.init)
-        network.set_params(rank=known_rank or given or network.default_rank(*shape))
+        least = defaults.least_rank(n_outputs, isinstance(network, networks.CPD))
+        network.set_params(rank=known_rank or given or max(least, network.default_rank(*shape)))
     network.check()
     return network
 

@@ -44,7 +44,7 @@ class QTKMRegressor(RegressorMixin, Model):
         "train" or "ring", or another of `qtkm.networks.REGISTRY`.
     rank : int, "auto" or what else the network takes, default="auto"
         Rank R of the network. An epoch of a "cpd" takes time quadratic in it. "auto" grows with
-        the number of rows; with cores given as `init` it is theirs.
+        the numbers of rows and outputs; with cores given as `init` it is theirs.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" falls with the number of rows.
