@@ -79,8 +79,8 @@ def _losses(problem, threads, rounds):
     both = np.column_stack([-sign, sign])
     objectives = {
         "squared": make(X, problem.y, CPD(RANK), Squared(), threads=threads, **SETTING),
-        "logistic": make(X, sign, CPD(RANK), Logistic(), threads=threads, **SETTING),
-        "softmax": make(X, both, CPD(RANK), Softmax(), threads=threads, **SETTING),
+        "logistic": make(X, sign, CPD(RANK), Logistic("complex"), threads=threads, **SETTING),
+        "softmax": make(X, both, CPD(RANK), Softmax("complex"), threads=threads, **SETTING),
     }
     iterates = {name: o.at(start(o)) for name, o in objectives.items()}
     for name, objective in objectives.items():
@@ -97,7 +97,8 @@ def _losses(problem, threads, rounds):
             ratio=best["logistic"] / best["squared"],
             unit="times",
             bar=3,
-            note="delayed more than the median, or not; yardstick: squared loss, same columns",
+            note="delayed more than the median, or not; the loss as the classifier uses it; "
+            "yardstick: squared loss, same columns",
         ),
         row(
             "epoch of softmax on two classes, in epochs of logistic loss",

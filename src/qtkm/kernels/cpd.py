@@ -155,7 +155,7 @@ def environments(start, stop, codes, columns, table, offsets, weight, rank, out)
 def responses(start, stop, codes, columns, table, offsets, rank, mixing, out):
     """Responses of rows start … stop-1: out (n_rows, n_outputs, planes)."""
     width = table.shape[1]
-    block = 256
+    block = 64  # of rows whose products stay in the first-level cache
     rows = np.empty((block, width), dtype=table.dtype)
     for begin in range(start, stop, block):
         end = min(begin + block, stop)
