@@ -75,6 +75,17 @@ def _store(builder: Any, value: Any, base: Any, position: Any, lanes: int) -> No
     builder.store(value, place, align=4 if kind == ir.FloatType() else 8)
 
 
+def _unpack(builder: Any, values: Any) -> list[Any]:
+    """Members of a tuple."""
+    return [builder.extract_value(values, i) for i in range(len(values.type.elements))]
+
+
+def _pointers(context: Any, builder: Any, kinds: Any, arrays: Any) -> list[Any]:
+    """Where the numbers of the arrays of a tuple begin."""
+    members = zip(kinds, _unpack(builder, arrays), strict=True)
+    return [context.make_array(kind)(context, builder, array).data for kind, array in members]
+
+
 def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = False) -> Any:
     """Make a loop: `body` takes one Complex an array and returns what to store in which.
 
@@ -84,15 +95,11 @@ def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = Fa
     n_arrays = len(inspect.signature(body).parameters) - has_constant
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args[0]
         arrays, offsets, rank, *constant = arguments
-        bases = [
-            context.make_array(kinds[i])(context, builder, builder.extract_value(arrays, i)).data
-            for i in range(n_arrays)
-        ]
+        bases = _pointers(context, builder, signature.args[0], arrays)
         vector = ir.VectorType(_DOUBLE, LANES)
         wide = [_broadcast(builder, part, vector) for part in constant]
-        starts = [builder.extract_value(offsets, i) for i in range(n_arrays)]
+        starts = _unpack(builder, offsets)
 
         def step(place: Any, lanes: int) -> None:
             numbers = []
@@ -148,15 +155,8 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args[0]
-        bases = [
-            context.make_array(kinds[i])(
-                context, builder, builder.extract_value(arguments[0], i)
-            ).data
-            for i in range(3)
-        ]
-        starts = [builder.extract_value(arguments[1], i) for i in range(3)]
-        far = [builder.extract_value(arguments[2], i) for i in range(3)]
+        bases = _pointers(context, builder, signature.args[0], arguments[0])
+        starts, far = (_unpack(builder, part) for part in arguments[1:3])
         rows, columns = arguments[3], arguments[4]
         vector = ir.VectorType(_DOUBLE, LANES)
         zero, one = ir.Constant(rows.type, 0), ir.Constant(rows.type, 1)
@@ -207,15 +207,8 @@ def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, co
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args[0]
-        bases = [
-            context.make_array(kinds[i])(
-                context, builder, builder.extract_value(arguments[0], i)
-            ).data
-            for i in range(2)
-        ]
-        starts = [builder.extract_value(arguments[1], i) for i in range(2)]
-        far = [builder.extract_value(arguments[2], i) for i in range(2)]
+        bases = _pointers(context, builder, signature.args[0], arguments[0])
+        starts, far = (_unpack(builder, part) for part in arguments[1:3])
         vector = ir.VectorType(_DOUBLE, LANES)
         scale = Complex(builder, *(_broadcast(builder, a, vector) for a in arguments[3:5]))
         count = arguments[5]
