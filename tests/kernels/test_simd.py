@@ -61,17 +61,6 @@ def plus_product(out, a, b, i, j, k, size):
     cpd_gradient._plus_product((out, a, b), (i, j, k), size)
 
 
-keep_and_multiply, keep_and_multiply_twice, add_and_multiply, add_and_multiply_twice = (
-    njit(loop.py_func)
-    for loop in (
-        cpd_gradient._keep_and_multiply,
-        cpd_gradient._keep_and_multiply_twice,
-        cpd_gradient._add_and_multiply,
-        cpd_gradient._add_and_multiply_twice,
-    )
-)
-
-
 def place(row, size):
     """Where a row of planes begins: one number further, see `planes`."""
     return index(1 + row * 2 * size)
@@ -113,34 +102,6 @@ def test_results_may_go_to_another_row_of_an_array_that_is_read(size):
     np.testing.assert_array_equal(numbers(rows)[0], before[0])
     plus_product(moved, moved, table, place(1, size), place(0, size), place(1, size), index(size))
     np.testing.assert_allclose(numbers(rows)[1], expected + before[0] * factors[1], atol=1e-13)
-
-
-@each_size
-@each_type
-def test_a_walk_there_and_back_keeps_products_and_adds_them_up(size, dtype):
-    """As in the gradient of a CPD: several arrays are stored in one step, one of them read too."""
-    rng = np.random.default_rng(size)
-    _, before = planes(rng, 4, size)
-    state, table = rng.normal(size=2 * size), planes(rng, 5, size, dtype)[1]
-    out = rng.normal(size=table.shape)
-    before, table = np.ascontiguousarray(before), np.ascontiguousarray(table)
-    first, start, factors = numbers(out), numbers(state), numbers(table)
-    keep_and_multiply(before, 0, state, table, 1, size, True)
-    keep_and_multiply_twice(before, 1, state, table, index(2), index(3), size)
-    kept = numbers(before)
-    end = start * factors[1] * factors[2] * factors[3]
-    np.testing.assert_allclose(kept[0], start, atol=1e-13)
-    np.testing.assert_allclose(kept[1], start * factors[1], atol=1e-13)
-    np.testing.assert_allclose(kept[2], start * factors[1] * factors[2], atol=1e-12)
-    np.testing.assert_allclose(numbers(state), end, atol=1e-12)
-    add_and_multiply_twice(out, index(3), index(2), before, 2, state, table, size)
-    add_and_multiply(out, 1, before, 0, state, table, size, True)
-    np.testing.assert_allclose(numbers(out)[3], first[3] + kept[2] * end, atol=1e-12)
-    np.testing.assert_allclose(numbers(out)[2], first[2] + kept[1] * end * factors[3], atol=1e-11)
-    end = end * factors[3] * factors[2]
-    np.testing.assert_allclose(numbers(out)[1], first[1] + kept[0] * end, atol=1e-11)
-    np.testing.assert_allclose(numbers(state), end * factors[1], atol=1e-11)
-    np.testing.assert_array_equal(numbers(out)[[0, 4]], first[[0, 4]])
 
 
 def test_nothing_is_touched_where_there_is_nothing_to_do():

@@ -108,6 +108,84 @@ def tables(start, stop, factors, phase, radices, core, rank, out):
 
 
 @jit
+def slopes(sums, factors, phase, radices, core, rank):
+    """Σ_u factor(u)·(the column's table without the level)[u]∘sums[u] of all levels.
+
+    Planes with one row a factor entry, like `core`, which stacks the column's cores.
+    """
+    width, n_levels = core.shape[1], radices.size
+    is_complex = width == 2 * rank
+    out = np.zeros(core.shape, dtype=np.float64)
+    responses = np.empty((n_levels, width), dtype=np.float64)
+    before = np.empty((n_levels, width), dtype=np.float64)
+    product = np.empty((2, width), dtype=np.float64)  # running, and with what is before
+    for u in range(factors.shape[0]):
+        _set_phase(product, 0, phase, u, rank)
+        _multiply(product, 0, sums, u, rank, is_complex)
+        first = 0
+        for k in range(n_levels):
+            _copy(before, k, product, 0)
+            _respond(responses, k, factors, u, first, core, first, radices[k], rank)
+            _multiply(product, 0, responses, k, rank, is_complex)
+            first += radices[k]
+        _set_phase(product, 0, np.empty(0), u, rank)
+        for k in range(n_levels - 1, -1, -1):
+            first -= radices[k]
+            _copy(product, 1, product, 0)
+            _multiply(product, 1, before, k, rank, is_complex)
+            for q in range(first, first + radices[k]):
+                _add_multiple(out, q, factors[u, q], product, 1, rank, is_complex)
+            _multiply(product, 0, responses, k, rank, is_complex)
+    return out
+
+
+@jit
+def changes(factors, phase, radices, core, change, rank, out):
+    """Write to `out` how a column's table changes when its cores do, to first order."""
+    width = core.shape[1]
+    is_complex = width == 2 * rank
+    response = np.empty((2, width), dtype=np.float64)
+    product = np.empty((3, width), dtype=np.float64)  # the table, its change, and a term of it
+    for u in range(factors.shape[0]):
+        _set_phase(product, 0, phase, u, rank)
+        product[1] = 0.0
+        first = 0
+        for radix in radices:
+            _respond(response, 0, factors, u, first, core, first, radix, rank)
+            _respond(response, 1, factors, u, first, change, first, radix, rank)
+            _copy(product, 2, product, 0)
+            _multiply(product, 2, response, 1, rank, is_complex)
+            _multiply(product, 1, response, 0, rank, is_complex)
+            product[1] += product[2]
+            _multiply(product, 0, response, 0, rank, is_complex)
+            first += radix
+        for r in range(width):
+            out[u, r] = product[1, r]
+
+
+@jit
+def _copy(out, i, a, j):
+    i, j = index(i), index(j)
+    for r in range(index(out.shape[1])):
+        out[i, r] = a[j, r]
+
+
+@jit
+def _add_multiple(out, i, factor, a, j, rank, is_complex):
+    """Row i of `out` += a number times row j of `a`."""
+    i, j, half = index(i), index(j), index(rank)
+    x, y = factor.real, factor.imag
+    if is_complex:
+        for r in range(half):
+            c, d = a[j, r], a[j, half + r]
+            out[i, r] += x * c - y * d
+            out[i, half + r] += x * d + y * c
+    else:
+        for r in range(half):
+            out[i, r] += x * a[j, r]
+
+
+@jit
 def gram(start, stop, packed, shift, other, factors, first, pairs, conjugate, rank, out):
     """Sums over grid values of (products of two factor entries) × C[u], packed.
 
@@ -172,22 +250,13 @@ def right_side(sums, other, factors, first, radix, rank):
     width = other.shape[1]
     out = np.zeros((radix, width), dtype=np.float64)
     product = np.empty((1, width), dtype=np.float64)
-    half = index(rank)
     for u in range(index(other.shape[0])):
         for r in range(index(width)):
             product[index(0), r] = other[u, r]
         _multiply(product, 0, sums, u, rank, width == 2 * rank)
-        for q in range(index(radix)):
-            factor = factors[u, index(first) + q]
-            x, y = factor.real, factor.imag
-            if width == 2 * rank:
-                for r in range(half):
-                    c, d = product[index(0), r], product[index(0), half + r]
-                    out[q, r] += x * c - y * d
-                    out[q, half + r] += x * d + y * c
-            else:
-                for r in range(half):
-                    out[q, r] += x * product[index(0), r]
+        for q in range(radix):
+            factor = factors[u, index(first + q)]
+            _add_multiple(out, q, factor, product, 0, rank, width == 2 * rank)
     return out
 
 

@@ -72,14 +72,12 @@ def chain_rule(iterate: Any, sums: NDArray, sums_mixing: NDArray) -> Cores:
         column, part = iterate.columns[d], sums[iterate.offsets[d] : iterate.offsets[d + 1]]
         if column.is_categorical:
             return [from_planes(part, iterate.rank).conj()]
-        levels = []
-        for level, other in enumerate(_others(iterate, d)):
-            first, radix = column.slices[level].start, column.radices[level]
-            planes = level_kernels.right_side(
-                part, other, column.factors, first, radix, iterate.rank
-            )
-            levels.append(from_planes(planes, iterate.rank).conj())
-        return levels
+        slopes = level_kernels.slopes(
+            part, column.factors, column.phase, *_levels(column, iterate.cores[d], iterate),
+            iterate.rank,
+        )  # fmt: skip
+        slopes = from_planes(slopes, iterate.rank).conj()
+        return [slopes[levels] for levels in column.slices]
 
     gradient: Cores = iterate.run(one_column, range(len(iterate.columns)))
     if len(sums_mixing):
@@ -96,9 +94,9 @@ def tangent_pass(iterate: Any, direction: Cores) -> TangentPass:
         if column.is_categorical:
             part[:] = to_planes(direction[d][0], width)
             continue
-        for level, other in enumerate(_others(iterate, d)):
-            core, first = to_planes(direction[d][level], width), column.slices[level].start
-            part += level_kernels.advance(other, column.factors, first, core, rank)
+        radices, core = _levels(column, iterate.cores[d], iterate)
+        moved = to_planes(np.concatenate(direction[d]), width)
+        level_kernels.changes(column.factors, column.phase, radices, core, moved, rank, part)
     mixing_change = iterate.mixing
     if len(mixing_change):
         mixing_change = to_planes(direction[-1], width)
@@ -125,23 +123,7 @@ def norm_product(iterate: Any, direction: Cores) -> Cores:
     return result
 
 
-def _others(iterate: Any, d: int) -> list[NDArray]:
-    """For every level of a column, the column's table without it."""
-    column, cores, rank = iterate.columns[d], iterate.cores[d], iterate.rank
-    before = level_kernels.phases(column.phase, len(column), rank, iterate.width)
-    after = level_kernels.phases(np.empty(0), len(column), rank, iterate.width)
-    forward, backward = [before], [after]
-    planes = [to_planes(core, iterate.width) for core in cores]
-    for level in range(len(cores) - 1):
-        first = column.slices[level].start
-        forward.append(
-            level_kernels.advance(forward[-1], column.factors, first, planes[level], rank)
-        )
-    for level in range(len(cores) - 1, 0, -1):
-        first = column.slices[level].start
-        backward.append(
-            level_kernels.advance(backward[-1], column.factors, first, planes[level], rank)
-        )
-    return [
-        level_kernels.multiply(a, b, rank) for a, b in zip(forward, reversed(backward), strict=True)
-    ]
+def _levels(column: Any, cores: list[NDArray], iterate: Any) -> tuple[NDArray, NDArray]:
+    """Radices of a column and its cores one below the other, as planes."""
+    radices = np.asarray(column.radices, dtype=np.int64)
+    return radices, to_planes(np.concatenate(cores), iterate.width)
