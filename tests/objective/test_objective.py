@@ -131,7 +131,7 @@ def test_a_path_can_be_forced_for_all_columns_but_categories(path):
 
 
 def test_statistics_are_chosen_where_a_column_has_few_values_and_rows_are_many():
-    objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20])
+    objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20], residual="real")
     assert objective.paths(objective.at(cores)) == ["statistics"]
 
 
@@ -141,7 +141,7 @@ def test_statistics_are_avoided_where_all_values_differ_and_they_would_save_noth
 
 
 def test_statistics_are_avoided_where_they_would_take_too_much_memory(monkeypatch):
-    objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20])
+    objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20], residual="real")
     monkeypatch.setattr(paths, "STATISTICS_BYTES", 1000)
     assert "statistics" not in objective.paths(objective.at(cores))
 

@@ -33,9 +33,9 @@ OBJECTIVES = st.fixed_dictionaries(
 )
 
 
-def run(objective, n_epochs=3, inner_sweeps=1, cores=None):
+def run(objective, n_epochs=3, inner_sweeps=1, cores=None, momentum=False):
     cores = make_cores(objective) if cores is None else cores
-    return solve(ALS(inner_sweeps), objective, cores, Stopping(n_epochs, 0.0))
+    return solve(ALS(inner_sweeps, momentum), objective, cores, Stopping(n_epochs, 0.0))
 
 
 # the less is regularized the larger weights can grow, and with them what rounding leaves
@@ -43,11 +43,11 @@ def run(objective, n_epochs=3, inner_sweeps=1, cores=None):
     ("alpha", "tolerance"), [(1.0, 1e-10), (1e-3, 1e-10), (1e-8, 1e-6), (0.0, 1e-6)]
 )
 @settings(max_examples=40)
-@given(OBJECTIVES, st.sampled_from([1, 2]))
-def test_the_objective_never_rises(alpha, tolerance, parameters, inner_sweeps):
+@given(OBJECTIVES, st.sampled_from([1, 2]), st.booleans())
+def test_the_objective_never_rises(alpha, tolerance, parameters, inner_sweeps, momentum):
     objective = make_objective(**parameters, alpha=alpha)
     cores = make_cores(objective)
-    result = run(objective, inner_sweeps=inner_sweeps, cores=cores)
+    result = run(objective, 5 if momentum else 3, inner_sweeps, cores, momentum)
     values = [objective.value(objective.at(cores)), *result.history.objective_updates]
     rounding = tolerance * objective.constant
     assert (np.diff(values[1:]) <= rounding).all()
@@ -123,6 +123,22 @@ def test_a_number_of_sweeps_that_makes_no_sense_is_refused(inner_sweeps):
 @pytest.mark.parametrize("inner_sweeps", [1, np.int64(2)])
 def test_a_whole_number_of_sweeps_passes(inner_sweeps):
     ALS(inner_sweeps).check()
+
+
+def test_momentum_gets_further_in_as_many_epochs_and_says_so_once_an_epoch():
+    objective = make_objective(
+        [make_map("fourier", 8, 2, 2.0) for _ in range(3)], n_rows=150, alpha=1e-5, rank=3, seed=3
+    )
+    cores = make_cores(objective)
+    plain, fast = (run(objective, 120, cores=cores, momentum=m) for m in (False, True))
+    assert fast.history.objective[-1] < 0.99 * plain.history.objective[-1]
+    assert fast.history.objective_updates == fast.history.objective
+    assert fast.history.objective[-1] == pytest.approx(objective.value(objective.at(fast.cores)))
+
+
+def test_momentum_is_yes_or_no():
+    with pytest.raises(ValueError, match="momentum=0.9 must be True or False"):
+        ALS(momentum=0.9).check()
 
 
 def test_the_cores_given_as_a_start_are_left_alone():

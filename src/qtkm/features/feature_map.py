@@ -53,6 +53,14 @@ class FeatureMap(BaseEstimator):
         """Return the common phase of the column's basis, shape (n,), or None where it has none."""
         return None
 
+    def turns(self, values: Array) -> Array | None:
+        """Return t where function m is exp(2πi·t·(m - ⌊M/2⌋)), shape (n,), or None elsewhere.
+
+        Products of a function and the conjugate of another then depend on the difference of
+        their numbers alone, the lag.
+        """
+        return None
+
     def fill_lines(self, values: Array, planes: Array, phase: Array) -> None:
         """Write factor entries as real planes (sum(radices), 2, n); multiply `phase` by the phase.
 

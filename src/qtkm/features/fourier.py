@@ -53,6 +53,9 @@ class Fourier(FeatureMap):
         self._turn(values, phase)
         return phase
 
+    def turns(self, values: Array) -> Array:
+        return np.asarray(values, dtype=np.float64) / float(self.period)
+
     def fill_lines(self, values: Array, planes: Array, phase: Array) -> None:
         self._fill(values, planes)
         last = self.radices[-1]

@@ -20,9 +20,11 @@ from ..kernels import levels as level_kernels
 from . import cpd_gradient
 from .chain import Chain, ChainProblem
 from .cpd_column import CategoricalProblem, OutputProblem, StatisticsProblem
-from .cpd_paths import choose_paths
+from .cpd_lags import LagsProblem
+from .cpd_paths import choose_paths, refuse_lags, why_no_lags
 from .cpd_rows import RowsProblem
 from .evaluate import Evaluator
+from .lags import Lags
 from .network import Cores, Network, Run, flatten
 from .planes import aligned, complex_numbers, to_planes
 from .structure import Edge, Structure
@@ -114,7 +116,7 @@ class CPDIterate:
     Parameters
     ----------
     columns : sequence
-        Columns with `factors`, `phase`, `radices`, `products` and `is_categorical`.
+        Columns with `factors`, `phase`, `turns`, `radices`, `products` and `is_categorical`.
     cores : list
         One list of (Q, R) arrays a column; then, for several outputs, a (k, R) array.
     dtype : dtype
@@ -138,6 +140,11 @@ class CPDIterate:
         self._stale = set(range(len(columns)))
         self._chain: Chain | None = None
         self.token = object()
+
+    @property
+    def table_type(self) -> np.dtype:
+        """Type of the tables."""
+        return self._table.dtype
 
     @property
     def n_blocks(self) -> int:
@@ -272,6 +279,8 @@ class CPDIterate:
     def paths(self, setting: Any) -> list[str]:
         """How each block's local problem best meets the rows."""
         output = ["statistics"] * (self.n_blocks - len(self.columns))
+        if setting.path == "lags":
+            refuse_lags(self, setting)
         if setting.path != "auto":
             paths = ["statistics" if c.is_categorical else setting.path for c in self.columns]
             return paths + output
@@ -280,12 +289,13 @@ class CPDIterate:
             and len(setting.shards) == 1
             and setting.n_outputs == 1
             and setting.alpha > 0
-            and self._table.dtype == np.float64
+            and self.table_type == np.float64
             and not (setting.real_part and self.is_complex)
         )
         paths = choose_paths(
-            self.columns, setting.n_rows, self.rank, self.is_complex, setting.alpha, chain
-        )
+            self.columns, setting.n_rows, self.rank, self.is_complex, setting.alpha, chain,
+            lags=why_no_lags(self, setting) is None,
+        )  # fmt: skip
         return paths + output
 
     def problem(self, block: int, setting: Any, path: str) -> Any:
@@ -294,6 +304,8 @@ class CPDIterate:
             problem = self.chain_problem(block, setting)
             if problem is not None:
                 return problem
+        if path == "lags":
+            return self.lags_problem(setting)
         if path in ("rows", "chain"):
             return RowsProblem(self, block, setting)
         both = setting.real_part and self.is_complex
@@ -313,6 +325,13 @@ class CPDIterate:
         if self._chain.next_block != block:
             return None
         return ChainProblem(self._chain, block, setting)
+
+    def lags_problem(self, setting: Any) -> LagsProblem:
+        """Local problem of the only column from its lags, which are computed once a fit."""
+        refuse_lags(self, setting)
+        if "lags" not in setting.kept:
+            setting.kept["lags"] = Lags(self.columns[0], setting, self.run)
+        return LagsProblem(self, setting.kept["lags"], setting)
 
     def put(self, block: int, cores: list[NDArray]) -> None:
         """Put in the cores of a block as they are."""

@@ -1,13 +1,19 @@
-"""How the local problems of a CPD meet the rows: by statistics, by the rows, or along a chain.
+"""How the local problems of a CPD meet the rows: statistics, the rows, a chain, or lags.
 
 Statistics cost one Gram product a row and column, and then work on the grid alone; the rows
 cost one Gram product a row and *level*.  Statistics win unless there are about as many grid
 values as rows, or their matrices need more memory than is reasonable.  Few rows are best
 served by the chain, which costs as much as the rows but runs in compiled code from end to end.
+A model with one Fourier column needs no more of the rows than the lags of that column.
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
+
+import numpy as np
+
+from .cpd_lags import first_line, numbers_held
 
 #: operations a nanosecond of a Gram product and of a loop over the grid or over lines, and
 #: nanoseconds that a level costs outside of them; measured in docs/decisions/0003-paths.md
@@ -16,6 +22,8 @@ GRAM_RATE, LOOP_RATE, LEVEL_COST = 25.0, 3.0, 150_000.0
 STATISTICS_BYTES = 600_000_000
 #: numbers that the partial products of a chain may take
 CHAIN_NUMBERS = 16_000_000
+#: numbers that the lags path may hold, and epochs over which its sums are thought to pay off
+LAG_NUMBERS, LAG_EPOCHS = 60_000_000, 10
 #: without regularization, columns of up to this many rows are solved by QR on the rows
 QR_ROWS = 2000
 
@@ -45,14 +53,25 @@ def _row_cost(column: Any, n_rows: int, rank: int, square: int) -> float:
 
 
 def choose_paths(
-    columns: Sequence[Any], n_rows: int, rank: int, is_complex: bool, alpha: float, chain: bool
+    columns: Sequence[Any],
+    n_rows: int,
+    rank: int,
+    is_complex: bool,
+    alpha: float,
+    chain: bool,
+    lags: bool = False,
 ) -> list[str]:
     """Path of every column; the chain serves all of them or none.
 
     `chain` says whether it may: one shard, one output, double precision, a positive alpha, and
-    a loss that sees the complex response or a model that is real.
+    a loss that sees the complex response or a model that is real.  `lags` says whether that path
+    may, see `why_no_lags`.
     """
     choices = [choose_path(column, n_rows, rank, is_complex, alpha) for column in columns]
+    if lags and (alpha > 0 or n_rows > QR_ROWS):
+        cost = _lags_cost(columns[0], rank)
+        if cost < choices[0][1]:
+            choices = [("lags", cost)]
     paths = [path for path, _ in choices]
     if not chain or any(column.is_categorical for column in columns):
         return paths
@@ -62,3 +81,44 @@ def choose_paths(
     square = (4 if is_complex else 1) * rank**2
     cost = sum(_row_cost(column, n_rows, rank, square) for column in columns)
     return ["chain"] * len(columns) if cost < sum(c for _, c in choices) else paths
+
+
+def _lags_cost(column: Any, rank: int) -> float:
+    """Estimated cost of an epoch from lags, in nanoseconds, with its share in summing them."""
+    radices = column.radices
+    n_basis, first = prod(radices), first_line(radices, rank)
+    if numbers_held(radices, rank) > LAG_NUMBERS:
+        return float("inf")
+    sums = 6 * len(column) * n_basis / GRAM_RATE / LAG_EPOCHS
+    n_points = [2 * prod(radices[level:]) for level in range(len(radices))]
+    products = 8 * rank**2 * n_points[0] * (first + 1) / GRAM_RATE
+    pairs = list(zip(radices, n_points, strict=True))[first:]
+    lines = sum(10 * radix * points * rank**2 for radix, points in pairs)
+    loops = 20 * rank * sum(n_points)
+    return sums + products + (lines + loops) / LOOP_RATE + len(radices) * LEVEL_COST
+
+
+def why_no_lags(iterate: Any, setting: Any) -> str | None:
+    """What keeps a fit from the lags path, or None where nothing does."""
+    columns = iterate.columns
+    if len(columns) != 1 or columns[0].is_categorical or columns[0].turns is None:
+        return "more than one column, or one that is not of Fourier features"
+    if setting.n_outputs != 1:
+        return f"{setting.n_outputs} outputs"
+    if not setting.is_exact:
+        return "a loss that is not quadratic"
+    if setting.real_part:
+        return "a loss that sees the real part of the response alone"
+    if iterate.table_type != np.float64:
+        return f"tables of {iterate.table_type}"
+    return None
+
+
+def refuse_lags(iterate: Any, setting: Any) -> None:
+    """Raise a ValueError where the lags path cannot serve."""
+    reason = why_no_lags(iterate, setting)
+    if reason is not None:
+        raise ValueError(
+            f"path='lags' was given with {reason}; it serves one Fourier column, one output, the "
+            "squared loss of the complex residual and double precision. Use path='auto'."
+        )

@@ -60,6 +60,11 @@ class Column:
         phase = self.feature_map.phase(self.values)
         return np.empty(0) if phase is None else phase
 
+    @property
+    def turns(self) -> NDArray | None:
+        """Turns of the grid values where the basis has them, see `FeatureMap.turns`."""
+        return self.feature_map.turns(self.values)
+
     def products(self, level: int, conjugate: bool) -> tuple[NDArray, NDArray]:
         """Distinct products of two factor entries, see `FeatureMap.products`."""
         key = (level, conjugate)

@@ -1,7 +1,7 @@
 """What a local problem is told of the objective it belongs to."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..data import Shard
@@ -29,6 +29,8 @@ class Setting:
         the quadratic model of another loss.
     path : str
         "auto", or how the local problems are to meet the rows.
+    kept : dict
+        What a network has computed of these rows once and for all, by name.
     """
 
     shards: Sequence[Shard]
@@ -41,6 +43,7 @@ class Setting:
     n_rows: int
     is_exact: bool = True
     path: str = "auto"
+    kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def sum(self, function: Callable[..., Any]) -> Any:
         """Sum of function(shard, run=…) over the shards."""

@@ -3,15 +3,36 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ..networks import Cores, flatten, like
 from . import solver
 from .solver import Report, Solver, check_whole
+
+#: momentum waits while an epoch lowers the objective by more than this fraction of it
+FAST = 0.01
 
 
 @dataclass
 class State(solver.State):
-    """Where the scheme stands: the iterate, and how each block's problem meets the rows."""
+    """Where the scheme stands.
+
+    Attributes
+    ----------
+    paths : list of str
+        How each block's problem meets the rows.
+    value : float
+        Objective after the last epoch.
+    previous : list or None
+        Cores one epoch ago; None before the second epoch, and after a restart.
+    count : int
+        Epochs since momentum began to grow; 0 while the fit is fast.
+    """
 
     paths: list[str]
+    value: float = float("inf")
+    previous: Cores | None = None
+    count: int = 0
 
 
 class ALS(Solver):
@@ -25,19 +46,34 @@ class ALS(Solver):
     ----------
     inner_sweeps : int
         Sweeps over a column's levels in one pass over the rows.
+    momentum : bool
+        Begin every epoch somewhat beyond the cores that the last one left, in the direction it
+        took. Fits that creep for thousands of epochs end after hundreds.
 
     Notes
     -----
     An epoch is one pass over the rows a column.  It has no step size and, where the loss is
     quadratic, makes more of an epoch than any other solver: the one to begin with.
+
+    With momentum an epoch begins at x + β·(x - x'), where x' are the cores one epoch before x
+    and β = (k-1)/(k+2) is Nesterov's; k counts the epochs since one last lowered the objective
+    by more than 1 %, for while a fit is fast there is nothing to gain. An epoch that ends above
+    the one before it is done again from x, and k starts from 1: the objective never rises from
+    one epoch to the next.  Within an epoch it may, so callbacks are told of whole epochs only.
+    The scheme is that of Mitchell, Ye and De Sterck, "Nesterov acceleration of alternating
+    least squares for canonical tensor decomposition" (2020), with the simplest of their
+    restarts; what it brings here is in docs/decisions/0010-momentum.md.
     """
 
-    def __init__(self, inner_sweeps=1):
+    def __init__(self, inner_sweeps=1, momentum=False):
         self.inner_sweeps = inner_sweeps
+        self.momentum = momentum
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
         check_whole("inner_sweeps", self.inner_sweeps, 1)
+        if not isinstance(self.momentum, bool | np.bool_):
+            raise ValueError(f"momentum={self.momentum!r} must be True or False.")
 
     def start(self, objective: Any, cores: Any) -> State:
         """State before the first epoch: the iterate, and how each block meets the rows."""
@@ -46,7 +82,38 @@ class ALS(Solver):
 
     def step(self, objective: Any, state: State, report: Report) -> State:
         """One epoch; `report(cores, objectives)` after every block of cores."""
+        if self.momentum:
+            return self._step_with_momentum(objective, state, report)
         for block, path in enumerate(state.paths):
             values = objective.update(state.iterate, block, path, self.inner_sweeps)
             report(state.iterate.snapshot(), values)
         return state
+
+    def _step_with_momentum(self, objective: Any, state: State, report: Report) -> State:
+        before = state.iterate.snapshot()
+        beyond = None
+        if state.previous is not None and state.count > 1:
+            beta = (state.count - 1) / (state.count + 2)
+            beyond = objective.at(_extrapolate(before, state.previous, beta))
+            value = self._epoch(objective, beyond, state.paths)
+        if beyond is not None and value <= state.value:
+            state.iterate = beyond
+        else:
+            state.count = 0 if beyond is not None else state.count
+            value = self._epoch(objective, state.iterate, state.paths)
+        is_fast = state.value - value > FAST * value
+        state.previous, state.value = before, value
+        state.count = 0 if is_fast else state.count + 1
+        report(state.iterate.snapshot(), [value])
+        return state
+
+    def _epoch(self, objective: Any, iterate: Any, paths: list[str]) -> float:
+        """Update every block; the objective afterwards."""
+        for block, path in enumerate(paths):
+            values = objective.update(iterate, block, path, self.inner_sweeps)
+        return values[-1]
+
+
+def _extrapolate(cores: Cores, previous: Cores, beta: float) -> Cores:
+    pairs = zip(flatten(cores), flatten(previous), strict=True)
+    return like(cores, [core + beta * (core - before) for core, before in pairs])

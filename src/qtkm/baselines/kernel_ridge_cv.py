@@ -1,0 +1,224 @@
+"""Kernel ridge regression whose penalty and period are chosen by cross-validation."""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.model_selection import check_cv
+from threadpoolctl import threadpool_limits
+
+from ..engines import Threads
+from ..estimators.checks import check_number
+from . import dual
+from .baseline import Rows
+from .kernel import ProductKernel
+from .kernel_ridge import KernelRidge, make_matrix
+
+ALPHAS = tuple(10.0**exponent for exponent in range(-5, 6))
+PERIODS = tuple(1 + 2.0**exponent for exponent in range(-2, 7))
+#: scores that differ by less, relatively, are told apart by rounding alone
+TIE = 1e-9
+
+Fold = tuple[NDArray[np.integer], NDArray[np.integer]]
+
+
+class ProductKernelRidgeCV(KernelRidge):
+    """`ProductKernelRidge` with `alpha` and `period` chosen by cross-validation.
+
+    Parameters
+    ----------
+    basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
+        Basis of the columns, without a period of its own.
+    n_basis : int, "auto" or a sequence of these, default=16
+        Number M of basis functions of a column.
+    alphas : sequence of float, default=(1e-5, 1e-4, …, 1e5)
+        Penalties to choose from.
+    periods : sequence of float, default=(1 + 2**-2, 1 + 2**-1, …, 1 + 2**6)
+        Periods to choose from, the same for all columns. Not used if no column has a Fourier
+        basis.
+    cv : int, splitter or iterable of (train, test), default=3
+        Folds, as scikit-learn has them: an integer cuts the rows in their order, so shuffle
+        sorted ones or pass ``KFold(3, shuffle=True)``.
+    bounds, extrapolation, normalize_y : optional
+        As in `ProductKernelRidge`. Ranges and the scale of y are those of all training rows,
+        in every fold.
+    max_rows : int, default=10000
+        Most rows that are accepted: a kernel matrix takes 8·n² bytes, and each thread up to five
+        times that.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib, except that None means all cores: as many periods are
+        tried side by side.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        One entry for each pair of a period and an alpha: ``param_period``, ``param_alpha``,
+        ``params``, ``split0_test_mse`` … , ``mean_test_mse``, ``std_test_mse`` and
+        ``rank_test_mse``. Errors are mean squares of Re f - y in units of y, over all outputs.
+    best_index_ : int
+        The pair that was chosen: of the least mean error; of pairs that differ by rounding alone,
+        the one of the largest alpha.
+    best_params_ : dict
+        Its ``alpha`` and ``period``, parameters of `ProductKernelRidge`. The period is "auto" if
+        no column has a Fourier basis.
+    best_score_ : float
+        Its mean error.
+    dual_coef_, alpha_, columns_, n_features_in_, feature_names_in_
+        As in `ProductKernelRidge`, of the fit to all rows.
+
+    Notes
+    -----
+    The kernel matrix of a period is formed once, and one eigendecomposition of a fold's part
+    of it serves all alphas.  That matrix is real: the phases of a Fourier kernel can be moved
+    to the right side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm.baselines import ProductKernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 3))
+    >>> y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+    >>> model = ProductKernelRidgeCV(alphas=[1e-4, 1e4], periods=[1.25, 9]).fit(X, y)
+    >>> model.best_params_
+    {'alpha': 0.0001, 'period': 9.0}
+    """
+
+    def __init__(
+        self,
+        basis="fourier",
+        *,
+        n_basis=16,
+        alphas=ALPHAS,
+        periods=PERIODS,
+        cv=3,
+        bounds=None,
+        extrapolation="clip",
+        normalize_y=True,
+        max_rows=10_000,
+        n_jobs=None,
+    ):
+        self.basis = basis
+        self.n_basis = n_basis
+        self.alphas = alphas
+        self.periods = periods
+        self.cv = cv
+        self.bounds = bounds
+        self.extrapolation = extrapolation
+        self.normalize_y = normalize_y
+        self.max_rows = max_rows
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProductKernelRidgeCV":
+        """Choose alpha and period, and fit to all rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight zero are as if they were not there; errors are weighted, too.
+
+        Returns
+        -------
+        self
+        """
+        alphas = _check_list("alphas", self.alphas, 0.0)
+        periods: Sequence[Any] = _check_list("periods", self.periods, 1.0)
+        rows = self._read_rows(X, y, sample_weight)
+        folds = self._folds(rows)
+        if not any(hasattr(each, "period") for each in self._make_maps(self.basis, periods[0])):
+            periods = ("auto",)
+        scores = self._scores(rows, folds, periods, alphas)
+        self._store(periods, alphas, scores)
+        maps = self._make_maps(self.basis, self.best_params_["period"])
+        self._solve(rows, maps, self.best_params_["alpha"])
+        return self
+
+    def _folds(self, rows: Rows) -> list[Fold]:
+        """Rows of positive weight of every fold."""
+        splitter = check_cv(self.cv, rows.target[:, 0], classifier=False)
+        folds: list[Fold] = []
+        for pair in splitter.split(rows.values, rows.target):
+            train, test = (part[rows.weight[part] > 0] for part in map(_as_indices, pair))
+            if len(train) == 0 or len(test) == 0:
+                raise ValueError(
+                    f"Fold {len(folds)} of cv={self.cv!r} leaves {len(train)} rows to train and "
+                    f"{len(test)} to test on, not counting rows of weight zero; use fewer folds."
+                )
+            folds.append((train, test))
+        return folds
+
+    def _scores(
+        self, rows: Rows, folds: list[Fold], periods: Sequence[Any], alphas: Sequence[float]
+    ) -> NDArray[np.float64]:
+        """Mean squared errors: (n_periods, n_alphas, n_folds)."""
+
+        def score(period: Any) -> NDArray[np.float64]:
+            kernel = ProductKernel(self._make_maps(self.basis, period))
+            matrix = make_matrix(kernel, rows)
+            errors = [_errors(kernel, matrix, rows, fold, alphas) for fold in folds]
+            return np.stack(errors, axis=1) @ self._scale.scale**2 / len(self._scale.scale)
+
+        with threadpool_limits(1):  # of the libraries, beside threads of our own
+            engine = Threads(self.n_jobs)
+            try:
+                return np.stack(engine.run(score, periods))
+            finally:
+                engine.close()
+
+    def _store(self, periods: Sequence[Any], alphas: Sequence[float], scores: NDArray) -> None:
+        pairs = [{"alpha": alpha, "period": period} for period in periods for alpha in alphas]
+        table = scores.reshape(len(pairs), -1)
+        mean = table.mean(axis=1)
+        self.cv_results_ = {
+            "param_period": np.array([pair["period"] for pair in pairs]),
+            "param_alpha": np.array([pair["alpha"] for pair in pairs]),
+            "params": np.array(pairs),
+            **{f"split{fold}_test_mse": table[:, fold] for fold in range(table.shape[1])},
+            "mean_test_mse": mean,
+            "std_test_mse": table.std(axis=1),
+            "rank_test_mse": rankdata(mean, method="min").astype(np.int32),
+        }
+        best = np.flatnonzero(mean <= mean.min() * (1 + TIE))
+        self.best_index_ = int(best[np.argmax(self.cv_results_["param_alpha"][best])])
+        self.best_params_ = pairs[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+
+def _errors(
+    kernel: ProductKernel, matrix: NDArray, rows: Rows, fold: Fold, alphas: Sequence[float]
+) -> NDArray[np.float64]:
+    """Mean squared errors on a fold, for the scaled targets: (n_alphas, n_outputs)."""
+    train, test = rows.take(fold[0]), rows.take(fold[1])
+    root = train.roots()
+    part = matrix[np.ix_(fold[0], fold[0])]
+    part *= root
+    part *= root.T
+    spectrum = dual.Spectrum(part)
+    right = root * kernel.phase(train.values) * train.target
+    turned = spectrum.turn(right)
+    solutions = [
+        spectrum.scale(kernel.relative(len(train) * alpha), turned, right) for alpha in alphas
+    ]
+    across = matrix[np.ix_(fold[1], fold[0])]
+    response = dual.times(across, root * np.hstack(solutions))
+    response = (kernel.phase(test.values).conj() * response).real
+    residual = response.reshape(len(test), len(alphas), -1) - test.target[:, None]
+    return np.tensordot(test.weight / test.weight.sum(), residual**2, axes=1)
+
+
+def _check_list(name: str, given: Any, least: float) -> list[float]:
+    if isinstance(given, str) or np.ndim(given) != 1 or len(given) == 0:
+        raise ValueError(f"{name}={given!r} must be a list of at least one number.")
+    for value in given:
+        check_number(f"an entry of {name}", value, Real, least)
+    return [float(value) for value in given]
+
+
+def _as_indices(part: Any) -> NDArray[np.integer]:
+    part = np.asarray(part)
+    return np.flatnonzero(part) if part.dtype == bool else part

@@ -1,0 +1,160 @@
+"""Ridge regression on random Fourier features, of the band of the library's Fourier features."""
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimators.checks import as_random_state, check_number, check_option
+from .baseline import Baseline, Rows, blocks
+from .least_squares import Block, ridge_weights
+
+KINDS = ("complex", "real")
+
+
+class RandomFourierRidge(Baseline):
+    """Ridge regression on random Fourier features.
+
+    Where `QTKMRegressor` learns a few of the product features from data, this draws some of
+    the same band before it has seen any.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+        Number P of random features, and of weights of an output.
+    kind : {"complex", "real"}, default="complex"
+        Complex exponentials, or cosines of half their band.
+    n_basis : int, "auto" or a sequence of these, default=16
+        Number M of basis functions of a column whose band the frequencies are drawn from.
+    period : float, "auto" or a sequence of these, default="auto"
+        Period L ≥ 1 of that basis where the box of a column has length 1.
+    alpha : float or "auto", default="auto"
+        Penalty on the squared norm of the weights, relative to the mean loss of scaled
+        targets. "auto" is 1 over the number of rows, 0 the least squares of least norm.
+    bounds : (low, high), a sequence of such pairs or None, default=None
+        Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
+        takes the least and the greatest value in the training rows.
+    extrapolation : {"clip", "continue", "error"}, default="clip"
+        What becomes of values outside of the range: the nearest end is taken, the features
+        go on outside of the box, or a ValueError is raised.
+    normalize_y : bool, default=True
+        Scale y to mean 0 and variance 1 for the fit, each output by itself.
+    random_state : int, RandomState or None, default=None
+        Seed of the features. The first features of a seed are the same for every
+        `n_components`, but for their scale.
+
+    Attributes
+    ----------
+    frequencies_ : array of shape (n_features_in_, n_components)
+        Angular frequencies w of columns in the unit box.
+    offsets_ : array of shape (n_components,)
+        Phases b.
+    coef_ : array of shape (n_components, n_outputs)
+        Weights, for the scaled targets; complex if `kind` is.
+    alpha_ : float
+        The penalty that was used.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns; only if X is a frame whose names are all text.
+
+    Notes
+    -----
+    With u and t uniform on [-1/2, 1/2] and [0, 1], the features are
+
+        complex   √(1/P)·exp(i·(w·x + b))    w = 2π·u·M/L    b = 2π·t
+        real      √(2/P)·cos(w·x + b)        w = π·u·M/L     b = 2π·t
+
+    and their weights c minimise (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·‖c‖²; a prediction is Re f.
+    Neither moving the box nor the phases b change a complex model; for a real one the box
+    [-1/2, 1/2] amounts to other phases.  The features' kernel is 1 where `ProductKernelRidge`'s
+    is Π_d M_d, and so the same `alpha` is a stronger penalty here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm.baselines import RandomFourierRidge
+    >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+    >>> y = np.sin(6 * X[:, 0]) * X[:, 1]
+    >>> model = RandomFourierRidge(50, period=8, alpha=1e-6, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        n_components=100,
+        *,
+        kind="complex",
+        n_basis=16,
+        period="auto",
+        alpha="auto",
+        bounds=None,
+        extrapolation="clip",
+        normalize_y=True,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.kind = kind
+        self.n_basis = n_basis
+        self.period = period
+        self.alpha = alpha
+        self.bounds = bounds
+        self.extrapolation = extrapolation
+        self.normalize_y = normalize_y
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RandomFourierRidge":
+        """Draw the features and fit their weights.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        sample_weight : array of shape (n_rows,), optional
+            Rows of weight zero are as if they were not there.
+
+        Returns
+        -------
+        self
+        """
+        check_number("n_components", self.n_components, Integral, 1)
+        check_option("kind", self.kind, KINDS)
+        rng = as_random_state(self.random_state)
+        rows = self._read(X, y, sample_weight)
+        rows = rows.take(np.flatnonzero(rows.weight > 0))
+        self._draw(rng)
+        self.alpha_ = self._alpha()
+        shape = len(rows), self.n_components
+        self.coef_ = ridge_weights(self._blocks(rows), shape, self.alpha_)
+        return self
+
+    def _draw(self, rng: np.random.RandomState) -> None:
+        maps = self._make_maps("fourier", self.period)
+        band = np.array([each.n_basis / each.period for each in maps])
+        if self.kind == "real":
+            band = band / 2
+        # a component after the other: more of them leave the first as they are
+        uniform = rng.uniform(size=(self.n_components, len(maps) + 1))
+        self.frequencies_ = (2 * np.pi * (uniform[:, :-1] - 0.5) * band).T
+        self.offsets_ = 2 * np.pi * uniform[:, -1]
+
+    def _blocks(self, rows: Rows) -> Iterator[Block]:
+        root = rows.roots()
+        for part in blocks(len(rows), self.n_components, least=self.n_components):
+            yield root[part] * self._features(rows.values[part]), root[part] * rows.target[part]
+
+    def _features(self, values: NDArray) -> NDArray:
+        """Random features of values in the unit box: (n, n_components)."""
+        angles = values @ self.frequencies_ + self.offsets_
+        if self.kind == "real":
+            return np.sqrt(2 / self.n_components) * np.cos(angles)
+        return np.sqrt(1 / self.n_components) * np.exp(1j * angles)
+
+    def _width(self) -> int:
+        return self.n_components
+
+    def _respond(self, values: NDArray) -> NDArray:
+        return (self._features(values) @ self.coef_).real

@@ -1,0 +1,89 @@
+"""Pages and figures of an experiment: Markdown tables, the machine, files."""
+
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+
+from .. import __version__
+
+#: colours of the paper's figures
+COLOURS = {"RFF": "#0072BD", "TKM": "#D62728", "QTKM": "#EDB120", "KRR": "0.45"}
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Lay out a Markdown table; the first column is text, the others are numbers.
+
+    Parameters
+    ----------
+    headers : sequence of str
+    rows : iterable of sequences
+        Entries are written as they are: format numbers before.
+
+    Returns
+    -------
+    str
+    """
+    lines = ["| " + " | ".join(headers) + " |"]
+    lines.append("|" + "|".join(["---"] + ["---:"] * (len(headers) - 1)) + "|")
+    lines += ["| " + " | ".join(str(entry) for entry in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def origin(command: str, seconds: float | None = None) -> str:
+    """One paragraph: which command made a page, when, on what machine, in what time."""
+    gib = _memory()
+    machine = f"{cpu_count()} cores" + (f", {gib:.0f} GiB" if gib else "")
+    text = (
+        f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
+        f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
+    )
+    return text + (f"; the fits took {duration(seconds)}." if seconds is not None else ".")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def spread(values: Iterable[float], digits: int = 4) -> str:
+    """Mean ± standard deviation."""
+    array = np.asarray(list(values), dtype=float)
+    deviation = array.std(ddof=1) if array.size > 1 else 0.0
+    return f"{array.mean():.{digits}f} ± {deviation:.{digits}f}"
+
+
+def save_figure(figure: Any, path: Path) -> list[Path]:
+    """Write a figure as PNG and PDF; returns the files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files = [path.with_suffix(".png"), path.with_suffix(".pdf")]
+    # without the date of the run, so that the same numbers give the same files
+    metadata: Mapping[str, Any] = {".png": {}, ".pdf": {"CreationDate": None}}
+    for file in files:
+        figure.savefig(file, dpi=150, metadata=metadata[file.suffix])
+    return files
+
+
+def write_page(path: Path, parts: Iterable[str]) -> Path:
+    """Write a Markdown page from its paragraphs, in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
+    os.replace(partial, path)
+    return path
+
+
+def _memory() -> float:
+    """Main memory in GiB, 0 where it cannot be known."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    except (AttributeError, OSError, ValueError):
+        return 0.0

@@ -1,0 +1,45 @@
+"""Kernel systems are solved however close to singular they are."""
+
+import numpy as np
+import pytest
+
+from qtkm.baselines import dual
+
+
+@pytest.fixture(params=[6, 25])
+def kernel(request):
+    """A singular kernel, of low rank and of almost full rank."""
+    features = np.random.default_rng(0).normal(size=(30, request.param))
+    return features @ features.T / request.param
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("ridge", [10.0, 1e-2, 1e-5])
+def test_solutions_satisfy_their_equations(kernel, ridge, dtype):
+    rng = np.random.default_rng(1)
+    right = (kernel @ rng.normal(size=(30, 2))).astype(dtype)
+    right = right + 1j * kernel @ rng.normal(size=(30, 2)) if dtype is complex else right
+    expected = np.linalg.solve(kernel + ridge * np.eye(30), right)
+    for found in (dual.solve(kernel, ridge, right), dual.Spectrum(kernel).solve(ridge, right)):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-30, 1e-17])
+def test_a_singular_kernel_has_the_solution_of_least_norm(kernel, ridge):
+    right = np.random.default_rng(1).normal(size=(30, 1))
+    found = dual.solve(kernel, ridge, right)
+    np.testing.assert_allclose(found, np.linalg.pinv(kernel, rcond=1e-10) @ right, atol=1e-10)
+
+
+def test_eigenvectors_are_orthonormal_and_give_the_kernel_back(kernel):
+    spectrum = dual.Spectrum(kernel)
+    rank = np.linalg.matrix_rank(kernel)
+    assert spectrum.vectors.shape == (30, rank)
+    vectors = spectrum.vectors
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(rank), atol=1e-13)
+    np.testing.assert_allclose((vectors * spectrum.values) @ vectors.T, kernel, atol=1e-13)
+
+
+def test_a_kernel_of_zeros_has_no_coefficients():
+    assert not dual.solve(np.zeros((3, 3)), 0.0, np.ones((3, 1))).any()
