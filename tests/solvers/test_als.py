@@ -137,7 +137,7 @@ def test_momentum_gets_further_in_as_many_epochs_and_says_so_once_an_epoch():
 
 
 def test_momentum_is_yes_or_no():
-    with pytest.raises(ValueError, match="momentum=0.9 must be True or False"):
+    with pytest.raises(ValueError, match=r"momentum=0\.9 must be True or False"):
         ALS(momentum=0.9).check()
 
 

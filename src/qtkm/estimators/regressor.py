@@ -141,8 +141,8 @@ class QTKMRegressor(RegressorMixin, Model):
         parameters; ``bounds`` (None for categories) and ``categories`` (None for numbers, None
         among them for missing values); ``n_grid``, the number of distinct or binned values;
         ``binned``; ``bin_error``, by how much binning may change a basis function at worst;
-        ``path``, whether the updates go by column "statistics", by the "rows", or by the
-        "chain" of all digits that serves few rows.
+        ``path``, whether the updates go by column "statistics", by the "rows", by the
+        "chain" of all digits that serves few rows, or by the "lags" of a single Fourier column.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)

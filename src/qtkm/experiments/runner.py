@@ -66,13 +66,14 @@ def run_fits(
     finished = total - sum(fit.cost for fit in left)
     form = "{l_bar}{bar}| {elapsed} so far, {remaining} left{postfix}"
     with tqdm(
-        total=total, initial=finished, desc=title, disable=not progress, bar_format=form
-    ) as bar:
-        bar.set_postfix_str(f"{len(every) - len(left)} of {len(every)} fits")
+        total=total, initial=finished, desc=title, disable=not progress, bar_format=form,
+        mininterval=0.5,
+    ) as bar:  # fmt: skip
         for count, (fit, values) in enumerate(_results(left, n_jobs), start=1):
             records.append({**fit.name, **values})
+            done_now = len(every) - len(left) + count
+            bar.set_postfix_str(f"{done_now:,} of {len(every):,} fits", refresh=False)
             bar.update(fit.cost)
-            bar.set_postfix_str(f"{len(every) - len(left) + count} of {len(every)} fits")
 
 
 def _results(fits: Sequence[Fit], n_jobs: int) -> Iterator[tuple[Fit, Mapping[str, Any]]]:

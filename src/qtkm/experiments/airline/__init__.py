@@ -53,13 +53,15 @@ def run(
     flights = choose(datasets, options)
     no_process = alternatives.why_no_process(options.quick)
     models = protocol.table_one()
-    further = alternatives.defaults() + alternatives.others(gaussian_process=no_process is None)
+    further = alternatives.defaults() + alternatives.others()
+    skipped = {alternatives.GAUSSIAN_PROCESS} if no_process else set()
+    fitted = [candidate for candidate in models + further if candidate.name not in skipped]
     records = Records(options.output / "airline.csv", KEYS, protocol.VALUES, _settings(options))
     numbers = {"flights_2001": splits_2001}
     if options.quick:
         splits, numbers = 1, {}
     for each in flights:
-        _run(each, models + further, numbers.get(each.name, splits), records, options)
+        _run(each, fitted, numbers.get(each.name, splits), records, options)
         each.forget()
     return _report(records, flights, models, further, options, no_process)
 
@@ -99,6 +101,7 @@ def _run(
         )
         for split in range(splits)
         for candidate in candidates
+        if candidate.most_splits is None or split < candidate.most_splits
     ]
     left = [fit for fit in fits if records.key(fit.name) not in records.done]
     if left:

@@ -5,6 +5,7 @@ features of the Gaussian kernel with ridge regression, random features of the sa
 the machines', boosted trees, and a sparse Gaussian process where its extra is installed.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingRegressor
@@ -16,6 +17,8 @@ from .kernel_features import KernelFeatureRidge
 from .protocol import N_BASIS, PERIOD, Candidate, Setting, count_weights
 
 COMPONENTS, QUICK_COMPONENTS = 1000, 200
+#: splits that alternatives are run on: enough to see how far apart they are
+SPLITS, PROCESS_SPLITS = 3, 1
 GAUSSIAN_PROCESS = "sparse Gaussian process"
 
 
@@ -41,29 +44,24 @@ def defaults() -> list[Candidate]:
     ]
 
 
-def others(*, gaussian_process: bool) -> list[Candidate]:
+def others() -> list[Candidate]:
     """List other methods.
-
-    Parameters
-    ----------
-    gaussian_process : bool
-        Whether the sparse Gaussian process is among them.
 
     Returns
     -------
     list of Candidate
     """
-    candidates = [
+    every = [
         Candidate("Nyström + ridge", _landmarks, _count_components, 2.0, "Nyström"),
         Candidate("random Fourier + ridge", _frequencies, _count_components, 1.5, "RFF"),
-        Candidate("random Fourier, same band", _same_band, _count_components, 1.5, "RFF"),
+        Candidate(
+            "random Fourier, same band", _same_band, _count_components, 1.5, "RFF, same band"
+        ),
         Candidate("boosting, defaults", _boosting, _count_leaves, 0.2, "boosting"),
         Candidate("boosting, 500 trees", _more_boosting, _count_leaves, 0.8, "boosting"),
+        Candidate(GAUSSIAN_PROCESS, _process, _count_inducing, 8.0, "GP", PROCESS_SPLITS),
     ]
-    if gaussian_process:
-        process = Candidate(GAUSSIAN_PROCESS, _process, _count_inducing, 8.0, "GP")
-        candidates.append(process)
-    return candidates
+    return [replace(candidate, most_splits=candidate.most_splits or SPLITS) for candidate in every]
 
 
 def why_no_process(quick: bool) -> str | None:

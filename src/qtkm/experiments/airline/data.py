@@ -64,8 +64,7 @@ class Flights:
         self._arrays: tuple[NDArray, NDArray] | None = None
         self._halves: tuple[int, Halves] | None = None
 
-    @property
-    def arrays(self) -> tuple[NDArray, NDArray]:
+    def load(self) -> tuple[NDArray, NDArray]:
         """All rows: the columns and the delays in minutes."""
         if self._arrays is None:
             options = self._options
@@ -80,7 +79,7 @@ class Flights:
         """Training and test rows of a split; the last one is kept for the next model."""
         if self._halves is None or self._halves[0] != seed:
             self._halves = None  # the old rows go before the new ones come
-            self._halves = seed, _split(*self.arrays, seed)
+            self._halves = seed, _split(*self.load(), seed)
         return self._halves[1]
 
     def forget(self) -> None:
@@ -127,9 +126,9 @@ def _present(names: Iterable[str], options: Options) -> tuple[list[Flights], Exc
     for name in names:
         flights = Flights(name, options)
         try:
-            flights.arrays  # noqa: B018 - to read is the only way to know
-            flights.forget()
-            found.append(flights)
+            flights.load()  # the only way to know whether it can be read
         except (FileNotFoundError, ModuleNotFoundError) as error:
             missing = error
+        else:
+            found.append(flights)
     return found, missing

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..report import COLOURS, save_figure
 from .data import TITLES
@@ -19,6 +19,7 @@ STYLES = {
     "TKM, defaults": (COLOURS["TKM"], "*"),
     "QTKM, defaults": (COLOURS["QTKM"], "*"),
     "RFF": (COLOURS["RFF"], "s"),
+    "RFF, same band": (COLOURS["RFF"], "P"),
     "Nyström": (COLOURS["KRR"], "D"),
     "boosting": ("#2CA02C", "^"),
     "GP": ("#7E2F8E", "v"),
@@ -62,11 +63,11 @@ def _draw_panel(axes: Axes, families: Families, value: str, label: str) -> None:
         across = [np.mean([row[value] for row in rows]) for rows in models]
         errors = [[row["test_mse"] for row in rows] for rows in models]
         up = [np.mean(each) for each in errors]
-        deviations = [np.std(each, ddof=1) if len(each) > 1 else 0.0 for each in errors]
+        deviations = [np.std(each, ddof=1) if len(each) > 1 else np.nan for each in errors]
         line = "-" if family in ("TKM", "QTKM") else "none"
         axes.errorbar(
             across, up, deviations, color=colour, marker=marker, linestyle=line, capsize=2,
-            markersize=11 if marker == "*" else 6, markeredgecolor="white", label=family,
+            markersize=12 if marker == "*" else 8, markeredgecolor="white", label=family,
         )  # fmt: skip
         if line == "-":
             for x, y, rows in zip(across, up, models, strict=True):
@@ -75,9 +76,9 @@ def _draw_panel(axes: Axes, families: Families, value: str, label: str) -> None:
                     textcoords="offset points", fontsize=8, color="0.3",
                 )  # fmt: skip
     axes.set_xscale("log")
-    formatter = LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.6))
-    axes.xaxis.set_major_formatter(formatter)
-    axes.xaxis.set_minor_formatter(formatter)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(label)
     axes.grid(which="major", color="0.9")
     axes.spines[["top", "right"]].set_visible(False)

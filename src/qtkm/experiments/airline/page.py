@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..report import duration, origin, spread, table, write_page
+from ..report import origin, spread, table, write_page
 from . import published
 from .alternatives import GAUSSIAN_PROCESS
 from .data import PAPER, TITLES
@@ -66,7 +66,7 @@ def write(
             "its numbers are not to be compared with the paper's."
         )
     parts += [describe_data(results), "## The paper's table", paper_table(results, table_one)]
-    parts += [_what_differs(results), "## The six models here"]
+    parts += [_what_differs(results, quick), "## The six models here"]
     for dataset, models in results.items():
         parts += [f"### {TITLES[dataset]}", model_table(models, table_one), claim(models)]
     parts += ["## What one may run instead", _ALTERNATIVES]
@@ -82,13 +82,13 @@ _ALTERNATIVES = (
     "The first two rows repeat the paper's setting. “defaults” is `QTKMRegressor` with only its "
     "rank given: a smooth start, a tenth of the rows for early stopping, a larger penalty. Width "
     "and penalty of the Gaussian kernel's features are searched on 20,000 rows, within the time "
-    "shown; “same band” are random features of the band M/L of the machines. Parameters are "
-    "complex weights (TKM, QTKM), features, at most so many leaves (boosting) and inducing points "
+    "shown; methods that are not ours run on the first splits only. “Same band” are random "
+    "features of the band M/L of the machines. Parameters are complex weights (TKM, QTKM), features, at most so many leaves (boosting) and inducing points "
     "(Gaussian process), as the paper counts them."
 )
 _FIGURE = (
     "Means over the splits, with bars of one standard deviation. Numbers at the points are ranks; "
-    "both axes below are logarithmic, and the two panels of a row share the error."
+    "the horizontal axes are logarithmic, and the two panels of a row share the error."
 )
 
 
@@ -127,13 +127,16 @@ def paper_table(results: Results, names: Sequence[str]) -> str:
     return table(headers, rows) + "\n\n" + caption + "over the splits."
 
 
-def _what_differs(results: Results) -> str:
+def _what_differs(results: Results, quick: bool) -> str:
     data = "The data are the paper's" if PAPER in results else "The data differ"
+    epochs = "fewer epochs than theirs" if quick else f"{published.EPOCHS} epochs as theirs"
+    cores = max(row["cores"] for models in results.values() for rows in models.values()
+                for row in rows)  # fmt: skip
     return (
-        f"{data}; the model, its start, penalty, number of epochs and scaling are the authors'. "
+        f"{data}; the models, their start, penalty and scaling are the authors', with {epochs}. "
         f"Their times are from {published.MACHINE}, with {published.TRAINING_ROWS:,} training "
-        "rows; ours from the machine named above. Each fit here used all its cores, nothing else "
-        "of this run at the same time, and loops that had been compiled before."
+        f"rows; ours from the machine named above, each fit by itself on {cores} threads, with "
+        "loops that had been compiled before."
     )
 
 
@@ -171,12 +174,12 @@ def claim(models: Mapping[str, Sequence[Row]]) -> str:
     gain = np.array([behind[split]["test_mse"] - ahead[split]["test_mse"] for split in common])
     sizes = ahead[common[0]]["parameters"], behind[common[0]]["parameters"]
     said = (
-        f"**{AHEAD} against {BEHIND}**: {sizes[0]:,} parameters against {sizes[1]:,}; its test "
-        f"MSE is lower by {gain.mean():.4f}"
+        f"**{AHEAD} against {BEHIND}**: {sizes[0]:,} parameters against {sizes[1]:,}; the test MSE "
+        f"of {BEHIND} minus that of {AHEAD} is {gain.mean():+.4f}"
     )
     if len(common) == 1:
         verdict = "ahead" if gain[0] > 0 else "not ahead"
-        return f"{said} in the only split, where it is {verdict}; one split has no standard error."
+        return f"{said}: {AHEAD} is {verdict} in this one split, which has no standard error."
     error = gain.std(ddof=1) / np.sqrt(len(common))
     if gain.mean() > 2 * error:
         verdict = "the paper's claim holds here"
@@ -185,8 +188,8 @@ def claim(models: Mapping[str, Sequence[Row]]) -> str:
     else:
         verdict = "the two cannot be told apart here"
     return (
-        f"{said} ± {error:.4f} (mean and its standard error over {len(common)} splits, ahead in "
-        f"{np.sum(gain > 0)} of them): {verdict}."
+        f"{said} ± {error:.4f} (mean and its standard error over {len(common)} splits; it is "
+        f"positive in {np.sum(gain > 0)} of them): {verdict}."
     )
 
 
@@ -198,10 +201,10 @@ def alternatives_table(
     for name in names:
         if records := models.get(name):
             size = f"{np.mean([row['parameters'] for row in records]):,.0f}"
-            rows.append([name, size, _errors(records), _seconds(records)])
-    if no_process is not None:
-        rows.append([f"{GAUSSIAN_PROCESS}: {no_process}", "–", "–", "–"])
-    return table(["model", "parameters", "test MSE", "seconds"], rows)
+            rows.append([name, size, _errors(records), _seconds(records), len(records)])
+        elif name == GAUSSIAN_PROCESS and no_process is not None:
+            rows.append([f"{GAUSSIAN_PROCESS}: {no_process}", "–", "–", "–", "–"])
+    return table(["model", "parameters", "test MSE", "seconds", "splits"], rows)
 
 
 def _errors(records: Sequence[Row]) -> str:
@@ -213,4 +216,5 @@ def _errors(records: Sequence[Row]) -> str:
 
 
 def _seconds(records: Sequence[Row]) -> str:
-    return duration(float(np.mean([row["seconds"] for row in records]))).removesuffix(" s")
+    seconds = float(np.mean([row["seconds"] for row in records]))
+    return f"{seconds:.3g}" if seconds < 100 else f"{seconds:,.0f}"

@@ -64,6 +64,8 @@ class Candidate:
         Expected work of a fit on a row; QTKM of rank 20 has 1.
     family : str
         What is drawn in one colour.
+    most_splits : int or None
+        Run on no more than so many splits; None means on all.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Candidate:
     count: Callable[[Any], int]
     cost: float
     family: str
+    most_splits: int | None = None
 
 
 def table_one() -> list[Candidate]:
@@ -134,9 +137,9 @@ def measure(candidate: Candidate, halves: Halves, setting: Setting) -> dict[str,
         start = perf_counter()
         model.fit(halves.X_train, halves.y_train)
         seconds = perf_counter() - start
+        if getattr(model, "status_", "") == "interrupted":
+            raise KeyboardInterrupt  # a fit that was cut short is not a result
         prediction = model.predict(halves.X_test)
-    if getattr(model, "status_", "") == "interrupted":
-        raise KeyboardInterrupt  # a fit that was cut short is not a result
     return {
         "train_rows": len(halves.y_train),
         "test_rows": len(halves.y_test),

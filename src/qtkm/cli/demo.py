@@ -1,0 +1,33 @@
+"""``qtkm demo``: the library at work on data that come with an installed package."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FEWEST_ROWS = 300
+
+
+def _enough(rows: int | None) -> int | None:
+    if rows is not None and rows < FEWEST_ROWS:
+        raise typer.BadParameter(f"{rows} given; expected a number of at least {FEWEST_ROWS}")
+    return rows
+
+
+def demo(
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plot.")] = Path(
+        "qtkm-demo"
+    ),
+    rows: Annotated[
+        int | None,
+        typer.Option(callback=_enough, metavar="N", help="Use N flights instead of all."),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of split and models.")] = 0,
+) -> None:
+    """Predict the delay of flights from New York, beside a linear model and boosting.
+
+    Example: qtkm demo --rows 20000
+    """
+    from ..experiments import nyc_flights
+
+    nyc_flights.run(output, rows, seed)

@@ -1,0 +1,224 @@
+"""The airline experiment: what it writes, how it goes on, which data it takes."""
+
+import csv
+import sys
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression
+
+from qtkm import QTKMRegressor
+from qtkm.experiments import airline
+from qtkm.experiments.airline import alternatives, data, gaussian_process, protocol, published
+from qtkm.experiments.options import Options
+
+
+def flights(n_columns=8, n_rows=600):
+    """Made-up flights: few distinct values, a smooth delay and noise."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, size=(n_rows, n_columns)).astype(float)
+    return X, np.sin(X[:, 0] / 2) * X[:, 1] + rng.normal(size=n_rows)
+
+
+def missing(**_):
+    raise FileNotFoundError("there is no such file; try another")
+
+
+@pytest.fixture(autouse=True)
+def small_data(monkeypatch):
+    """Made-up flights in place of the substitutes; the paper's data are not there."""
+    monkeypatch.setitem(data.LOADERS, "airline", missing)
+    monkeypatch.setitem(data.LOADERS, "nyc_flights", lambda **_: flights())
+    monkeypatch.setitem(data.LOADERS, "flights_2001", lambda **_: flights(9))
+
+
+@pytest.fixture
+def few_models(monkeypatch):
+    """Two quick models of the table, and one other."""
+
+    def machine(name, rank, family):
+        def make(setting):
+            return QTKMRegressor(n_basis=8, rank=rank, max_iter=1, random_state=setting.seed)
+
+        return protocol.Candidate(name, make, protocol.count_weights, 1.0, family)
+
+    table = [machine("TKM R=8", 2, "TKM"), machine("QTKM R=40", 1, "QTKM")]
+    process = next(c for c in alternatives.others() if c.family == "GP")
+    linear = protocol.Candidate(
+        "linear", lambda _: LinearRegression(), lambda m: m.coef_.size, 1.0, "boosting"
+    )
+    monkeypatch.setattr(protocol, "table_one", lambda: table)
+    monkeypatch.setattr(alternatives, "defaults", list)
+    monkeypatch.setattr(alternatives, "others", lambda: [linear, process])
+    monkeypatch.setattr(gaussian_process, "PACKAGE", "no_such_package")
+
+
+@pytest.fixture
+def no_figure(monkeypatch):
+    """Saves the time that drawing takes."""
+    monkeypatch.setattr(airline, "_draw", lambda *_: None)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Names of the fits that were run."""
+    names, measure = [], protocol.measure
+
+    def count(candidate, halves, setting):
+        names.append((candidate.name, halves.X_train.shape[1], setting.seed))
+        return measure(candidate, halves, setting)
+
+    monkeypatch.setattr(protocol, "measure", count)
+    return names
+
+
+def options(folder, **changes):
+    return Options(folder, progress=False, n_jobs=1, command=("qtkm", "airline"), **changes)
+
+
+def read(folder):
+    with (folder / "airline.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_quick_run_writes_results_figure_and_page(tmp_path):
+    page = airline.run(options(tmp_path, quick=True))
+
+    rows, text = read(tmp_path), page.read_text(encoding="utf-8")
+    assert page == tmp_path / "airline.md"
+    names = [c.name for c in protocol.table_one() + alternatives.defaults()]
+    names += [c.name for c in alternatives.others() if c.family != "GP"]
+    assert [row["model"] for row in rows] == names
+    for row in rows:
+        error = f"{float(row['test_mse']):.4f}"
+        assert any(row["model"] in line and error in line for line in text.splitlines())
+        assert float(row["seconds"]) > 0
+    assert (tmp_path / "airline.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "airline.pdf").read_bytes().startswith(b"%PDF")
+    assert "A quick run" in text
+    assert "not part of a quick run" in text
+
+
+def test_models_of_the_table_have_the_parameters_of_the_paper(tmp_path):
+    halves = data.Flights("nyc_flights", options(tmp_path)).split(0)
+    for candidate in protocol.table_one():
+        model = candidate.make(protocol.Setting(8, 0, 1)).set_params(max_iter=1)
+        model.fit(halves.X_train[:40], halves.y_train[:40])
+        assert candidate.count(model) == published.TABLE[candidate.name].parameters
+
+
+def test_all_splits_of_both_substitutes_are_run_once(tmp_path, few_models, no_figure, counted):
+    airline.run(options(tmp_path), splits=2)
+    models = ["TKM R=8", "QTKM R=40", "linear"]
+    expected = [(name, 8, split) for split in range(2) for name in models]
+    assert counted == expected + [(name, 9, 0) for name in models]
+
+
+def test_an_interrupted_run_goes_on_after_the_last_finished_fit(
+    tmp_path, few_models, no_figure, monkeypatch
+):
+    started, measure = [], protocol.measure
+
+    def interrupted(candidate, halves, setting):
+        started.append((candidate.name, setting.seed))
+        if len(started) == 3:
+            raise KeyboardInterrupt
+        return measure(candidate, halves, setting)
+
+    monkeypatch.setattr(protocol, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        airline.run(options(tmp_path), datasets=["nyc_flights"], splits=2)
+    assert len(read(tmp_path)) == 2
+
+    page = airline.run(options(tmp_path), datasets=["nyc_flights"], splits=2)
+    assert len(started) == 7  # six, and the one that was interrupted twice
+    rows = [(row["model"], row["split"]) for row in read(tmp_path)]
+    assert len(rows) == len(set(rows)) == 6
+
+    written = page.read_text(encoding="utf-8")
+    airline.run(options(tmp_path), datasets=["nyc_flights"], splits=2)
+    assert len(started) == 7
+    assert page.read_text(encoding="utf-8") == written
+
+
+def test_a_fit_that_was_cut_short_is_no_result(tmp_path):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    def make(setting):
+        return QTKMRegressor(n_basis=8, rank=2, callbacks=stop)
+
+    candidate = protocol.Candidate("QTKM", make, protocol.count_weights, 1.0, "QTKM")
+    halves = data.Flights("nyc_flights", options(tmp_path)).split(0)
+    with pytest.warns(ConvergenceWarning), pytest.raises(KeyboardInterrupt):
+        protocol.measure(candidate, halves, protocol.Setting(8, 0, 1))
+
+
+def test_without_the_extra_the_page_says_what_to_install(tmp_path, few_models, no_figure):
+    text = airline.run(options(tmp_path), splits=2).read_text(encoding="utf-8")
+    assert 'pip install "qtkm[gp]"' in text
+    assert "| linear |" in text
+    with pytest.raises(ModuleNotFoundError, match=r"qtkm\[gp\]"):
+        gaussian_process.SparseGaussianProcess().fit(*flights())
+
+
+def test_without_matplotlib_the_page_has_no_figure(tmp_path, few_models, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "qtkm.experiments.airline.figure", raising=False)
+    monkeypatch.delattr("qtkm.experiments.airline.figure", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    page = airline.run(options(tmp_path), datasets=["nyc_flights"], splits=1)
+    assert "## Figure" not in page.read_text(encoding="utf-8")
+    assert 'pip install "qtkm[plot]"' in capsys.readouterr().out
+
+
+def test_results_of_other_settings_are_not_continued(tmp_path, few_models, no_figure):
+    airline.run(options(tmp_path, quick=True))
+    with pytest.raises(ValueError, match=r"other settings: .*quick"):
+        airline.run(options(tmp_path), splits=1)
+
+
+def test_the_paper_s_data_come_first(tmp_path, few_models, no_figure, monkeypatch):
+    page = airline.run(options(tmp_path / "without"), splits=1)
+    assert "was not used" in page.read_text(encoding="utf-8")
+
+    monkeypatch.setitem(data.LOADERS, "airline", lambda **_: flights())
+    page = airline.run(options(tmp_path / "with"), splits=1)
+    assert {row["dataset"] for row in read(tmp_path / "with")} == {"airline"}
+    assert "the paper's own data" in page.read_text(encoding="utf-8")
+
+
+def test_a_substitute_that_is_missing_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setitem(data.LOADERS, "flights_2001", missing)
+    assert [each.name for each in data.choose(None, options(tmp_path))] == ["nyc_flights"]
+    monkeypatch.setitem(data.LOADERS, "nyc_flights", missing)
+    with pytest.raises(FileNotFoundError, match="try another"):
+        data.choose(None, options(tmp_path))
+
+
+def test_what_is_wrongly_asked_for_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"'trains' is not known; use one of 'airline'"):
+        airline.run(options(tmp_path), datasets=["trains"])
+    with pytest.raises(ValueError, match="splits=0 must be at least 1"):
+        airline.run(options(tmp_path), splits=0)
+
+
+def test_two_thirds_train_and_give_the_scale(tmp_path):
+    _, y = flights()
+    sets = data.Flights("nyc_flights", options(tmp_path))
+    halves = sets.split(3)
+    assert len(halves.y_train) == 400
+    assert len(halves.y_test) == 200
+    assert halves.y_train.mean() == pytest.approx(0, abs=1e-12)
+    assert halves.y_train.std(ddof=1) == pytest.approx(1)
+    both = np.concatenate([halves.y_train, halves.y_test])
+    slope, offset = np.polyfit(np.sort(both), np.sort(y), 1)
+    np.testing.assert_allclose(np.sort(both) * slope + offset, np.sort(y), atol=1e-9)
+    assert not np.array_equal(sets.split(4).X_test, halves.X_test)
+    np.testing.assert_array_equal(sets.split(3).X_test, halves.X_test)
+
+
+def test_a_quick_run_takes_some_of_many_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "QUICK_ROWS", 90)
+    X, _ = data.Flights("nyc_flights", options(tmp_path, quick=True)).load()
+    assert len(X) == 90

@@ -1,0 +1,161 @@
+"""The generalization experiment on a small made-up set, and what its curves say."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from qtkm.experiments import generalization
+from qtkm.experiments.generalization import curves, protocol
+from qtkm.experiments.generalization.curves import Curve
+from qtkm.experiments.options import Options
+
+SMALL = protocol.Protocol(
+    sets=("yacht", "banana"), seeds=(0, 1), tkm_ranks=(1, 2), qtkm_ranks=(1, 2, 4),
+    n_frequencies=3, max_iter=8, window=4,
+)  # fmt: skip
+
+
+def made_up(name):
+    def load(return_X_y, as_frame, data_home):
+        rng = np.random.default_rng(len(name))
+        X = rng.uniform(size=(60, 2))
+        return X, np.sin(5 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=60)
+
+    return load
+
+
+@pytest.fixture
+def data(monkeypatch):
+    protocol.rows_of.cache_clear()
+    for name in SMALL.sets:
+        monkeypatch.setitem(protocol.REGISTRY, name, made_up(name))
+    yield
+    protocol.rows_of.cache_clear()
+
+
+def options(folder):
+    return Options(folder, n_jobs=1, progress=False, command=("qtkm", "reproduce"))
+
+
+def test_results_figures_and_page_are_written(data, tmp_path):
+    page = generalization.run(options(tmp_path), protocol=SMALL)
+    names = {file.name for file in tmp_path.iterdir()}
+    assert {"generalization.csv", "generalization_krr.csv", "generalization.md"} <= names
+    for kind in ("test", "train"):
+        assert (tmp_path / f"generalization_{kind}.png").read_bytes().startswith(b"\x89PNG")
+        assert (tmp_path / f"generalization_{kind}.pdf").read_bytes().startswith(b"%PDF")
+    text = page.read_text()
+    assert len(re.findall(r"^\*\*\d\. ", text, re.MULTILINE)) == 5
+    assert "`qtkm reproduce`" in text
+
+
+def test_a_second_run_fits_nothing(data, tmp_path, monkeypatch):
+    generalization.run(options(tmp_path), protocol=SMALL)
+    before = (tmp_path / "generalization.csv").read_text()
+
+    def fail(**_):
+        raise AssertionError("fitted again")
+
+    for name in ("fit_krr", "fit_network", "fit_random_features"):
+        monkeypatch.setattr(protocol, name, fail)
+    generalization.run(options(tmp_path), protocol=SMALL)
+    assert (tmp_path / "generalization.csv").read_text() == before
+
+
+def test_more_splits_add_to_what_is_there(data, tmp_path):
+    generalization.run(options(tmp_path), protocol=SMALL)
+    first = (tmp_path / "generalization.csv").read_text().splitlines()
+    generalization.run(options(tmp_path), protocol=SMALL, splits=2)
+    both = (tmp_path / "generalization.csv").read_text().splitlines()
+    assert both[: len(first)] == first
+    assert len(both) - 1 == 2 * (len(first) - 1)
+
+
+def test_both_models_begin_at_the_same_function(data):
+    """One epoch apart from equal starts, the quantized model is a special case of the other."""
+    arguments = {"alpha": 1e-3, "period": 1.5, "data_home": None, "seed": 3, "split": 0}
+    one = protocol.Protocol(sets=("yacht",), max_iter=1)
+    rows = protocol.rows_of("yacht", 0, None)
+    start = protocol.quantized_start([protocol.RADICES] * 2, 2, 3)
+    full = protocol.unquantized(start)
+    assert [len(column) for column in full] == [1, 1]
+    errors = [
+        protocol.fit_network(set="yacht", model=model, size=2, protocol=one, **arguments)
+        for model in ("TKM", "QTKM")
+    ]
+    assert errors[0]["n_parameters"] == 2 * 16 * 2
+    assert errors[1]["n_parameters"] == 2 * 8 * 2
+    assert all(0 < e["train_mse"] < np.var(rows.y_train) for e in errors)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.experiments.test_generalization import SMALL, made_up, options
+from qtkm.experiments import generalization
+from qtkm.experiments.generalization import protocol
+for name in SMALL.sets:
+    protocol.REGISTRY[name] = made_up(name)
+generalization.run(options(Path({folder!r})), protocol=SMALL)
+"""
+
+
+def test_a_killed_run_goes_on_from_the_last_finished_fit(data, tmp_path, request):
+    root = str(request.config.rootpath)
+    script = SCRIPT.format(root=root, folder=str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    raw = tmp_path / "generalization.csv"
+    while process.poll() is None and (not raw.exists() or raw.read_text().count("\n") < 4):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    kept = raw.read_text().splitlines()[:4]
+    generalization.run(options(tmp_path), protocol=SMALL)
+    lines = raw.read_text().splitlines()
+    assert lines[:4] == kept
+    names = [tuple(line.split(",")[:5]) for line in lines[1:]]
+    n_fits = 2 * 2 * (2 + 3 + 3 * len(SMALL.frequencies(2)))
+    assert len(names) == len(set(names)) == n_fits
+
+
+def line(means, n_parameters=None, deviation=0.01, count=10):
+    rng = np.random.default_rng(0)
+    errors = [mean + deviation * rng.standard_normal(count) for mean in means]
+    return Curve(np.array(n_parameters or range(1, len(means) + 1)) * 10, errors)
+
+
+def test_curves_are_compared_at_equal_numbers_of_parameters_below_the_rows():
+    ours, theirs = line([0.5, 0.4, 0.9], [1, 2, 4]), line([0.6, 0.1], [2, 4])
+    found = curves.compare(ours, theirs, n_rows=30)
+    assert (found.n_compared, found.n_ahead, found.holds) == (1, 1, True)
+    assert found.gap == pytest.approx(1 / 3, abs=0.05)
+    found = curves.compare(ours, theirs, n_rows=50)
+    assert (found.n_compared, found.n_ahead, found.n_clearly_behind) == (2, 1, 1)
+    assert not curves.compare(ours, theirs, n_rows=5).holds
+
+
+def test_double_descent_is_a_rise_between_two_falls():
+    assert curves.descends_twice(line([1.0, 0.5, 0.8, 0.4]))
+    assert not curves.descends_twice(line([1.0, 0.5, 0.8, 0.9]))
+    assert not curves.descends_twice(line([1.0, 0.5, 0.4, 0.3]))
+    assert not curves.descends_twice(line([1.0, 0.5, 0.51, 0.4], deviation=0.1))
+
+
+def test_a_turning_point_is_where_more_parameters_stop_helping():
+    assert curves.turning_point(line([1.0, 0.5, 0.8])) == 20
+    assert curves.turning_point(line([1.0, 0.5, 0.3])) is None
+
+
+def test_a_fit_has_converged_when_a_window_gains_nothing():
+    history = SimpleNamespace(objective=[1.0, 0.5, 0.5, 0.4999])
+    progress = SimpleNamespace(event="epoch", history=history)
+    assert protocol.Converged(2, 1e-3)(progress)
+    assert not protocol.Converged(2, 1e-5)(progress)
+    assert not protocol.Converged(4, 1e-1)(progress)

@@ -1,0 +1,41 @@
+import numpy as np
+
+from qtkm.experiments import report
+
+
+def test_a_table_has_a_line_for_each_row():
+    text = report.table(["set", "error"], [("yacht", "0.1"), ("wine", "0.2")])
+    assert text.splitlines() == [
+        "| set | error |",
+        "|---|---:|",
+        "| yacht | 0.1 |",
+        "| wine | 0.2 |",
+    ]
+
+
+def test_spread_is_mean_and_sample_deviation():
+    assert report.spread([1.0, 3.0], 2) == "2.00 ± 1.41"
+    assert report.spread([1.0], 1) == "1.0 ± 0.0"
+
+
+def test_durations_are_readable():
+    assert [report.duration(s) for s in (2.345, 300, 7200)] == ["2.35 s", "5 min", "2.0 h"]
+
+
+def test_the_origin_names_the_command():
+    text = report.origin("qtkm reproduce sound", 61.0)
+    assert "`qtkm reproduce sound`" in text
+    assert "cores" in text
+    assert "61 s" in text
+
+
+def test_a_figure_is_written_in_both_formats_and_the_same_each_time(tmp_path):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.subplots().plot(np.arange(3))
+    files = report.save_figure(figure, tmp_path / "new" / "plot")
+    assert [file.suffix for file in files] == [".png", ".pdf"]
+    before = [file.read_bytes() for file in files]
+    report.save_figure(figure, tmp_path / "new" / "plot")
+    assert [file.read_bytes() for file in files] == before

@@ -1,0 +1,47 @@
+"""Fits are run once, recorded when they end, and go on after an interruption."""
+
+import pytest
+
+from qtkm.experiments.records import Records
+from qtkm.experiments.runner import Fit, run_fits
+
+
+def square(seed, stop_at=None, log=None):
+    if log is not None:
+        log.append(seed)
+    if seed == stop_at:
+        raise KeyboardInterrupt
+    return {"value": seed**2}
+
+
+def fits(n, **arguments):
+    return [Fit({"seed": seed}, square, arguments, cost=1 + seed) for seed in range(n)]
+
+
+def records(tmp_path):
+    return Records(tmp_path / "raw.csv", ["seed"], ["value"])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_fit_is_recorded(tmp_path, n_jobs):
+    run_fits(fits(6), records(tmp_path), title="squares", n_jobs=n_jobs, progress=False)
+    found = {row["seed"]: row["value"] for row in records(tmp_path).rows}
+    assert found == {seed: seed**2 for seed in range(6)}
+
+
+def test_an_interrupted_run_goes_on_and_repeats_nothing(tmp_path):
+    log = []
+    with pytest.raises(KeyboardInterrupt):
+        run_fits(fits(5, stop_at=3, log=log), records(tmp_path), title="squares", progress=False)
+    assert log == [0, 1, 2, 3]
+    run_fits(fits(5, log=log), records(tmp_path), title="squares", progress=False)
+    assert log == [0, 1, 2, 3, 3, 4]
+    assert len(records(tmp_path).rows) == 5
+
+
+def test_progress_counts_the_fits_and_tells_the_time_left(tmp_path, capsys):
+    run_fits(fits(3), records(tmp_path), title="squares")
+    shown = capsys.readouterr().err
+    assert "squares" in shown
+    assert "left" in shown
+    assert "3 of 3 fits" in shown
