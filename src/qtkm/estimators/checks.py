@@ -5,8 +5,10 @@ and, where it is not plain, what to try.  What a part must hold (`n_basis`, `per
 checked by the part itself, once it is known which columns there are.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,6 +114,15 @@ def _check_callbacks(name: str, value: Any) -> None:
             )
 
 
+def _check_folder(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str | os.PathLike):
+        raise ValueError(f"{name}={value!r} must be the path of a folder, or None.")
+    if Path(value).exists() and not Path(value).is_dir():
+        raise ValueError(f"{name}={str(value)!r} is a file; name a folder, which need not exist.")
+
+
 def as_callbacks(value: Any) -> Sequence[Any]:
     """List what `callbacks` holds: nothing, one function or several."""
     if value is None:
@@ -159,5 +170,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "validation_fraction": _check_fraction,
     "n_jobs": _check_n_jobs,
     "callbacks": _check_callbacks,
+    "checkpoint": _check_folder,
+    "checkpoint_seconds": lambda name, value: check_number(name, value, Real, 0),
     "dtype": lambda name, value: float_type(value),
 }

@@ -155,6 +155,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         n_jobs=None,
         verbose=0,
         callbacks=None,
+        checkpoint=None,
+        checkpoint_seconds=0.0,
     ):
         self.basis = basis
         self.n_basis = n_basis
@@ -181,6 +183,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMClassifier":
         """Fit to data.

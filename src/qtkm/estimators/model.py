@@ -20,6 +20,7 @@ from ..objective import Objective
 from . import defaults, parts
 from .checks import as_callbacks, as_random_state, float_type
 from .cores import check_given, draw, is_zero
+from .fingerprint import fingerprint
 from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
 from .reading import Reading
@@ -144,7 +145,14 @@ class Model(BaseEstimator):
         tol = defaults.tol(validation is not None) if self.tol == "auto" else self.tol
         stopping = solvers.Stopping(self.max_iter, tol)
         callbacks = as_callbacks(self.callbacks)
-        return solvers.solve(solver, objective, cores, stopping, score, callbacks, self.verbose)
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = solvers.Checkpoint(
+                self.checkpoint, fingerprint(self, objective, cores), self.checkpoint_seconds
+            )
+        return solvers.solve(
+            solver, objective, cores, stopping, score, callbacks, self.verbose, checkpoint
+        )
 
     def _start(
         self,

@@ -104,6 +104,13 @@ class QTKMRegressor(RegressorMixin, Model):
     callbacks : callable, sequence of callables or None, default=None
         Called after every column's update and after every epoch with a
         `qtkm.solvers.Progress`; one that returns True ends the fit after the epoch.
+    checkpoint : path-like or None, default=None
+        Folder for checkpoints: cores, history and the solver's state, written after every epoch.
+        If it holds one of this very fit (the same rows and parameters; `max_iter`, `tol`,
+        `n_jobs` and what is only shown may differ), the fit goes on from it to the same cores,
+        bit for bit, as if it had never been interrupted. `random_state` should be a number.
+    checkpoint_seconds : float, default=0
+        Write a checkpoint no more often than this, except after the last epoch.
 
     Attributes
     ----------
@@ -223,6 +230,8 @@ class QTKMRegressor(RegressorMixin, Model):
         n_jobs=None,
         verbose=0,
         callbacks=None,
+        checkpoint=None,
+        checkpoint_seconds=0.0,
     ):
         self.basis = basis
         self.n_basis = n_basis
@@ -250,6 +259,8 @@ class QTKMRegressor(RegressorMixin, Model):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMRegressor":
         """Fit to data.

@@ -2,6 +2,7 @@
 
 from .adam import Adam
 from .als import ALS
+from .checkpoint import Checkpoint
 from .dmrg import DMRG
 from .gauss_newton import GaussNewton
 from .gradient_check import GradientCheck, check_gradient
@@ -27,6 +28,7 @@ __all__ = [
     "LBFGS",
     "REGISTRY",
     "Adam",
+    "Checkpoint",
     "GaussNewton",
     "GradientCheck",
     "History",

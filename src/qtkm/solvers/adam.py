@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,17 @@ class State(solver.State):
     n_steps: int = 0
     lowest: float = float("inf")
     waited: int = 0
+
+    def keep(self) -> dict[str, Any]:
+        """What a checkpoint must hold; the random numbers by their generator's state."""
+        return super().keep() | {"rng": self.rng.bit_generator.state}
+
+    @classmethod
+    def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
+        """State from what `keep` gave."""
+        rng = np.random.default_rng()
+        rng.bit_generator.state = kept["rng"]
+        return cast(State, super().regain(objective, kept | {"rng": rng}))
 
 
 class Adam(Solver):
@@ -82,6 +93,8 @@ class Adam(Solver):
     """
 
     is_monotone: ClassVar[bool] = False
+
+    state: ClassVar[type[solver.State]] = State
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Alternating linear scheme: one core at a time, each to its exact minimum."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -64,6 +64,8 @@ class ALS(Solver):
     least squares for canonical tensor decomposition" (2020), with the simplest of their
     restarts; what it brings here is in docs/decisions/0010-momentum.md.
     """
+
+    state: ClassVar[type[solver.State]] = State
 
     def __init__(self, inner_sweeps=1, momentum=False):
         self.inner_sweeps = inner_sweeps

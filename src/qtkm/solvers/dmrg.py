@@ -1,7 +1,7 @@
 """Two-site alternating scheme for trains, which chooses the ranks as it goes."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from . import solver
 from .solver import Report, Solver, as_float, check_number, check_whole
@@ -43,6 +43,8 @@ class DMRG(Solver):
     left as they are, and with several outputs the last bond keeps its rank.  Use it to find
     ranks, and alternating least squares to finish.
     """
+
+    state: ClassVar[type[solver.State]] = State
 
     def __init__(self, max_rank=None, tol=1e-3):
         self.max_rank = max_rank

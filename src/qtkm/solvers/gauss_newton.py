@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,8 @@ class GaussNewton(Solver):
     ----------
     .. [1] Nielsen, "Damping parameter in Marquardt's method", IMM-REP-1999-05, 1999.
     """
+
+    state: ClassVar[type[solver.State]] = State
 
     def __init__(self, cg_iterations=30, cg_tol=0.1, damping=0.01):
         self.cg_iterations = cg_iterations

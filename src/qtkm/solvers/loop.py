@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from .checkpoint import Checkpoint
 from .result import History, Result
 from .solver import Stop
 
@@ -61,6 +62,10 @@ class Progress:
     history: History
 
 
+#: what a checkpoint holds of the loop, beside history and the solver's state
+_KEPT = ("latest", "best", "best_score", "best_epoch", "lowest")
+
+
 @dataclass
 class _Run:
     stopping: Stopping
@@ -76,6 +81,23 @@ class _Run:
     best_epoch: int = 0
     lowest: float = float("inf")
     stop_requested: bool = False
+    checkpoint: Checkpoint | None = None
+
+    def keep(self, state: Any, force: bool = False) -> None:
+        """Write a checkpoint, if there are any and it is time."""
+        if self.checkpoint is None:
+            return
+        kept = {name: getattr(self, name) for name in _KEPT}
+        kept |= {"history": vars(self.history), "state": state.keep()}
+        self.checkpoint.save(self.n_iter, kept, force=force)
+
+    def regain(self, kept: dict[str, Any]) -> None:
+        """Take up what a checkpoint holds."""
+        for name in _KEPT:
+            setattr(self, name, kept[name])
+        self.history = History(**kept["history"])
+        self.begin -= self.history.seconds[-1]
+        self.bar.update(self.n_iter)
 
     @property
     def n_iter(self) -> int:
@@ -107,6 +129,7 @@ class _Run:
         self._call("epoch", self.n_iter)
         self.bar.set_postfix_str(_describe(self.history), refresh=False)
         self.bar.update()
+        self.keep(state, force=bool(state.finished) or self.verdict() is not None)
         self.stop_if_due()
 
     def stop_if_due(self) -> None:
@@ -177,6 +200,7 @@ def solve(
     score: Callable[[Any], float] | None = None,
     callbacks: Sequence[Callable[[Progress], Any]] = (),
     verbose: int = 0,
+    checkpoint: Checkpoint | None = None,
 ) -> Result:
     """Run a solver to its end, or to an interruption.
 
@@ -193,6 +217,8 @@ def solve(
         Called with a `Progress`; returning True stops after the epoch.
     verbose : int
         0 is silent, 1 shows a progress bar.
+    checkpoint : Checkpoint, optional
+        Where what a fit holds is written after its epochs; one that is there is taken up.
 
     Returns
     -------
@@ -201,14 +227,29 @@ def solve(
         became infinite or not a number: the best cores so far are kept.
     """
     bar = tqdm(total=stopping.max_iter, desc="fit", unit="epoch", disable=not verbose)
-    run = _Run(stopping, score, callbacks, bar, solver.is_monotone, latest=cores)
+    run = _Run(
+        stopping, score, callbacks, bar, solver.is_monotone, latest=cores, checkpoint=checkpoint
+    )
+    kept = None
+    if checkpoint is not None:
+        if solver.state is None:
+            raise ValueError(
+                f"{type(solver).__name__} cannot write checkpoints, because its memory is kept by "
+                "another library; use another solver, or warm_start=True to go on from cores."
+            )
+        kept = checkpoint.load()
     try:
         # overflow is judged by the objective that follows from it
         with bar, np.errstate(over="ignore", invalid="ignore"):
+            if kept is not None:
+                run.regain(kept)
             run.stop_if_due()
-            if not solver.is_monotone and score is None:
+            if kept is None and not solver.is_monotone and score is None:
                 run.consider(cores, objective.value(objective.at(cores)))
-            solver.run(objective, cores, run.report, run.end_epoch)
+            solver.run(
+                objective, cores, run.report, run.end_epoch,
+                None if kept is None else kept["state"], checkpoint is not None,
+            )  # fmt: skip
             raise RuntimeError(f"{solver!r} came to an end without saying why.")
     except Stop as stop:
         return run.result(stop.status, stop.message)

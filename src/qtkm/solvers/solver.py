@@ -10,7 +10,7 @@ fills in `run`, and calls `end_epoch` from that library's callback.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,6 +18,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..networks import flatten, like
+
+#: fields of every state that a checkpoint does not hold
+_SHARED = ("iterate", "record", "finished")
 
 Report = Callable[[Any, list[float]], None]
 EndEpoch = Callable[["State"], None]
@@ -57,12 +60,25 @@ class State:
     record: dict[str, Any] = field(default_factory=dict, kw_only=True)
     finished: str = field(default="", kw_only=True)
 
+    def keep(self) -> dict[str, Any]:
+        """What a checkpoint must hold to go on from here: the cores, and the solver's own."""
+        own = [part.name for part in fields(self) if part.name not in _SHARED]
+        return {"cores": self.iterate.snapshot(), **{name: getattr(self, name) for name in own}}
+
+    @classmethod
+    def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
+        """State from what `keep` gave."""
+        own = {name: value for name, value in kept.items() if name != "cores"}
+        return cls(objective.at(kept["cores"]), **own)
+
 
 class Solver(BaseEstimator):
     """Interface of a solver; parameters are those of the constructor."""
 
     #: the objective never rises from one epoch to the next (but for rounding)
     is_monotone: ClassVar[bool] = True
+    #: class of the states, which says what a checkpoint holds; None if there can be none
+    state: ClassVar[type[State] | None] = None
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
@@ -75,7 +91,15 @@ class Solver(BaseEstimator):
         """One epoch; `report(cores, objectives)` after every update, at least once."""
         raise NotImplementedError
 
-    def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
+    def run(
+        self,
+        objective: Any,
+        cores: Any,
+        report: Report,
+        end_epoch: EndEpoch,
+        kept: dict[str, Any] | None = None,
+        keeps: bool = False,
+    ) -> None:
         """Epochs without end: what ends them is a `Stop`, mostly raised by `end_epoch`.
 
         Parameters
@@ -87,13 +111,24 @@ class Solver(BaseEstimator):
             report(cores, objectives), after every update of the cores.
         end_epoch : callable
             end_epoch(state), after every epoch.
+        kept : dict, optional
+            What a checkpoint held; the fit goes on from there instead of from `cores`.
+        keeps : bool
+            Whether checkpoints are written: then every epoch begins with what one would hold,
+            so that a fit that was not interrupted has the same bits as one that was.
         """
-        state = self.start(objective, cores)
+        if kept is None:
+            state = self.start(objective, cores)
+        else:
+            assert self.state is not None
+            state = self.state.regain(objective, kept)
         while True:
             state = self.step(objective, state, report)
             end_epoch(state)
             if state.finished:
                 raise Stop("converged", state.finished)
+            if keeps:
+                state = type(state).regain(objective, state.keep())
 
 
 def shrink(objective: Any, cores: Any) -> Any:

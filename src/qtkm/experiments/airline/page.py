@@ -83,8 +83,9 @@ _ALTERNATIVES = (
     "rank given: a smooth start, a tenth of the rows for early stopping, a larger penalty. Width "
     "and penalty of the Gaussian kernel's features are searched on 20,000 rows, within the time "
     "shown; methods that are not ours run on the first splits only. “Same band” are random "
-    "features of the band M/L of the machines. Parameters are complex weights (TKM, QTKM), features, at most so many leaves (boosting) and inducing points "
-    "(Gaussian process), as the paper counts them."
+    "features of the band M/L of the machines. Parameters are complex weights (TKM, QTKM), "
+    "features, at most so many leaves (boosting) and inducing points (Gaussian process), as the "
+    "paper counts them."
 )
 _FIGURE = (
     "Means over the splits, with bars of one standard deviation. Numbers at the points are ranks; "

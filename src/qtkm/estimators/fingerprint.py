@@ -1,0 +1,51 @@
+"""What a fit must have in common with a checkpoint to go on from it."""
+
+import hashlib
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from ..networks import flatten
+from ..objective import Objective
+
+#: parameters that change when a fit ends or what is shown, not how it goes on
+FREE = {
+    "callbacks", "checkpoint", "checkpoint_seconds", "max_iter", "n_jobs", "tol", "verbose",
+}  # fmt: skip
+
+
+def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
+    """Parameters, rows and start of a fit, each as a short text."""
+    parameters = {
+        f"parameter {name}": _text(value)
+        for name, value in model.get_params(deep=True).items()
+        if name.split("__")[0] not in FREE
+    }
+    rows = hashlib.sha256()
+    for column in objective.columns:
+        rows.update(np.ascontiguousarray(column.factors).tobytes())
+    for shard in objective.shards:
+        for array in (shard.codes, shard.target, shard.weight):
+            if array is not None:
+                rows.update(np.ascontiguousarray(array).tobytes())
+    start = hashlib.sha256()
+    for core in flatten(cores):
+        start.update(np.ascontiguousarray(core).tobytes())
+    return parameters | {
+        "version of qtkm": version("qtkm"),
+        "rows": rows.hexdigest(),
+        "start": start.hexdigest(),
+    }
+
+
+def _text(value: Any) -> str:
+    """A text that two equal values have in common."""
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array {value.dtype} {value.shape} {digest}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return "a generator"
+    return repr(value)

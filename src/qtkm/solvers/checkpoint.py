@@ -1,0 +1,101 @@
+"""Checkpoints of a fit: what the loop and the solver hold after an epoch, in a folder.
+
+Each is one file, written whole or not at all. The last two are kept, so that there is one to go
+back to if the newest is damaged.
+"""
+
+import os
+import re
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from .. import storage
+
+KIND = "checkpoint"
+#: how many files are kept
+KEPT = 2
+_NAME = re.compile(r"epoch-(\d{6,})\.qtkm")
+
+
+class Checkpoint:
+    """Checkpoints of one fit in a folder.
+
+    Parameters
+    ----------
+    folder : path-like
+    fingerprint : dict
+        What a fit that goes on must have in common with the one that was interrupted.
+    seconds : float
+        Write no more often than this; 0 writes after every epoch.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], fingerprint: dict[str, Any], seconds: float = 0.0
+    ):
+        self.folder, self.fingerprint, self.seconds = Path(folder), fingerprint, seconds
+        self._last = -float("inf")
+
+    def files(self) -> list[Path]:
+        """Files of the folder, the newest first."""
+        if not self.folder.is_dir():
+            return []
+        found = [path for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
+        return sorted(found, key=_epoch, reverse=True)
+
+    def save(self, epoch: int, kept: dict[str, Any], *, force: bool = False) -> None:
+        """Write what is kept after an epoch, if it is time."""
+        now = time.monotonic()
+        if not force and now - self._last < self.seconds:
+            return
+        tree = {"fingerprint": self.fingerprint, "epoch": epoch, **kept}
+        storage.write(self.folder / f"epoch-{epoch:06}.qtkm", KIND, tree)
+        self._last = now
+        for old in self.files()[KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def load(self) -> dict[str, Any] | None:
+        """What the newest file that is whole holds; None if there is no file.
+
+        Raises
+        ------
+        ValueError
+            If a file is of another fit, or no file is whole.
+        """
+        files, damage = self.files(), []
+        for path in files:
+            try:
+                tree = storage.read(path, KIND)
+            except storage.DamagedFileError as error:
+                damage.append(str(error))
+                continue
+            self._check(path, tree)
+            for text in damage:
+                warnings.warn(f"{text} The fit goes on from {path.name} instead.", stacklevel=2)
+            return tree
+        if damage:
+            raise ValueError(
+                f"No checkpoint in {self.folder} can be read. {damage[0]} Remove the folder to "
+                "start anew."
+            )
+        return None
+
+    def _check(self, path: Path, tree: Any) -> None:
+        found = tree.get("fingerprint") if isinstance(tree, dict) else None
+        if found == self.fingerprint:
+            return
+        found = found if isinstance(found, dict) else {}
+        differ = sorted(
+            name for name in found.keys() | self.fingerprint.keys()
+            if found.get(name) != self.fingerprint.get(name)
+        )  # fmt: skip
+        raise ValueError(
+            f"{path} is a checkpoint of another fit: {', '.join(differ)} differ. Choose another "
+            "folder for this fit, or remove that one to start anew."
+        )
+
+
+def _epoch(path: Path) -> int:
+    found = _NAME.fullmatch(path.name)
+    return int(found.group(1)) if found else -1
