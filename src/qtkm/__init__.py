@@ -4,21 +4,26 @@ Regression and classification with f(x) = ⟨φ(x), w⟩, where φ is a tensor p
 or Fourier features and the exponentially many weights w are a tensor network.
 """
 
-from .estimators import QTKMClassifier, QTKMRegressor
-from .features import Categorical, Fourier, Power
-from .losses import Hinge, Logistic, Softmax, Squared, SquaredHinge
-from .networks import (
-    CPD,
-    MERA,
-    BlockTerm,
-    Graph,
-    Grid2D,
-    HierarchicalTucker,
-    TensorRing,
-    TensorTrain,
-    Tucker,
-)
-from .solvers import ALS, DMRG, LBFGS, Adam, GaussNewton, Riemannian, check_gradient
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+if _TYPE_CHECKING:
+    from .estimators import QTKMClassifier, QTKMRegressor
+    from .features import Categorical, Fourier, Power
+    from .losses import Hinge, Logistic, Softmax, Squared, SquaredHinge
+    from .networks import (
+        CPD,
+        MERA,
+        BlockTerm,
+        Graph,
+        Grid2D,
+        HierarchicalTucker,
+        TensorRing,
+        TensorTrain,
+        Tucker,
+    )
+    from .solvers import ALS, DMRG, LBFGS, Adam, GaussNewton, Riemannian, check_gradient
 
 __version__ = "0.1.0"
 
@@ -50,3 +55,53 @@ __all__ = [
     "Tucker",
     "check_gradient",
 ]
+
+#: where the public names live; they are imported when they are first asked for, so that the
+#: command line answers at once
+_PLACES = {
+    "QTKMClassifier": "estimators",
+    "QTKMRegressor": "estimators",
+    "Categorical": "features",
+    "Fourier": "features",
+    "Power": "features",
+    "Hinge": "losses",
+    "Logistic": "losses",
+    "Softmax": "losses",
+    "Squared": "losses",
+    "SquaredHinge": "losses",
+    "CPD": "networks",
+    "MERA": "networks",
+    "BlockTerm": "networks",
+    "Graph": "networks",
+    "Grid2D": "networks",
+    "HierarchicalTucker": "networks",
+    "TensorRing": "networks",
+    "TensorTrain": "networks",
+    "Tucker": "networks",
+    "ALS": "solvers",
+    "DMRG": "solvers",
+    "LBFGS": "solvers",
+    "Adam": "solvers",
+    "GaussNewton": "solvers",
+    "Riemannian": "solvers",
+    "check_gradient": "solvers",
+}
+#: packages that may be named without being imported
+_PACKAGES = {
+    "baselines", "data", "datasets", "engines", "estimators", "features", "losses", "networks",
+    "objective", "solvers", "storage",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _PACKAGES:
+        return _import_module(f".{name}", __name__)
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(_import_module(f".{_PLACES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(globals().keys() | _PLACES.keys() | _PACKAGES)
