@@ -39,8 +39,8 @@ def defaults() -> list[Candidate]:
         return QTKMRegressor(rank=40, random_state=setting.seed, n_jobs=setting.cores)
 
     return [
-        Candidate("TKM R=8, defaults", plain, count_weights, 1.0, "TKM, defaults"),
-        Candidate("QTKM R=40, defaults", quantized, count_weights, 3.0, "QTKM, defaults"),
+        Candidate("TKM R=8, defaults", plain, count_weights, 1.0, "TKM, defaults", SPLITS),
+        Candidate("QTKM R=40, defaults", quantized, count_weights, 3.0, "QTKM, defaults", SPLITS),
     ]
 
 

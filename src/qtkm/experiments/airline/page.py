@@ -82,7 +82,7 @@ _ALTERNATIVES = (
     "The first two rows repeat the paper's setting. “defaults” is `QTKMRegressor` with only its "
     "rank given: a smooth start, a tenth of the rows for early stopping, a larger penalty. Width "
     "and penalty of the Gaussian kernel's features are searched on 20,000 rows, within the time "
-    "shown; methods that are not ours run on the first splits only. “Same band” are random "
+    "shown. All but the first two rows are run on the first splits only. “Same band” are random "
     "features of the band M/L of the machines. Parameters are complex weights (TKM, QTKM), "
     "features, at most so many leaves (boosting) and inducing points (Gaussian process), as the "
     "paper counts them."
