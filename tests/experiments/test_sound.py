@@ -1,0 +1,261 @@
+"""The sound experiment: its files, its numbers, and that finished fits are not repeated."""
+
+import csv
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qtkm.experiments import sound as experiment
+from qtkm.experiments.options import Options
+from qtkm.experiments.sound import protocol, published, run, unconstrained
+from qtkm.experiments.sound.data import load
+from qtkm.experiments.sound.protocol import Protocol
+
+REAL_HOME = os.environ.get("QTKM_DATA_HOME")
+SAMPLES = 2400
+TINY = Protocol(n_basis=64, epochs={2: 12, 4: 12}, plain_epochs={2: 12}, tol=1e-8)
+
+
+def make_home(folder):
+    """A data home with a made-up sound: three tones, one of them fading, and two gaps."""
+    x = np.arange(1, SAMPLES + 1)
+    t = (x - 1) / (SAMPLES - 1)
+    y = np.sin(2 * np.pi * 7 * t) + np.exp(-3 * t) * np.cos(2 * np.pi * 21 * t)
+    y += 0.3 * np.sin(2 * np.pi * 25.5 * t) + 0.01 * np.random.default_rng(0).normal(size=len(x))
+    in_gap = ((x > 500) & (x <= 512)) | ((x > 1500) & (x <= 1515))
+    (folder / "sound").mkdir(parents=True)
+    for name, rows in (("train", ~in_gap), ("test", in_gap)):
+        file = folder / "sound" / f"sound_{name}.csv.gz"
+        table = np.column_stack([x[rows], y[rows]])
+        np.savetxt(file, table, "%.17g", ",", header="x,y", comments="")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Options of a run that was made once, to be read and not to be written to."""
+    folder = tmp_path_factory.mktemp("sound")
+    options = Options(
+        folder / "out",
+        quick=True,
+        data_home=str(make_home(folder / "home")),
+        n_jobs=1,
+        progress=False,
+        command=("qtkm", "sound"),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "QUICK", TINY)
+        run(options)
+    return options
+
+
+@pytest.fixture
+def options(finished, tmp_path, monkeypatch):
+    """Options of a run that begins."""
+    monkeypatch.setattr(experiment, "QUICK", TINY)
+    return replace(finished, output=tmp_path / "out")
+
+
+@pytest.fixture
+def resumed(finished, options):
+    """Options of a run that was finished before."""
+    shutil.copytree(finished.output, options.output)
+    return options
+
+
+def read_rows(output):
+    with (output / "sound.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def medians(rows, rank, column):
+    values = [float(r[column]) for r in rows if r["solver"] == "momentum" and r["rank"] == rank]
+    return np.median(values), min(values), max(values)
+
+
+def test_a_run_writes_page_table_and_figures(finished):
+    page = finished.output / "sound.md"
+    for name in ("sound", "sound_errors"):
+        assert (page.parent / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (page.parent / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    names = [(row["solver"], int(row["rank"]), int(row["start"])) for row in read_rows(page.parent)]
+    expected = {("momentum", rank, start) for rank in (2, 4) for start in (0, 1)}
+    assert sorted(names) == sorted(expected | {("plain", 2, 0)})
+    text = page.read_text()
+    assert "`qtkm sound`" in text
+    assert "A quick run" in text
+    assert "(sound.png)" in text
+    assert f"{SAMPLES - 27:,} samples train, 27 samples in 2 gaps of 12 to 15 test" in text
+
+
+def test_the_page_has_the_numbers_of_the_records(finished):
+    text = (finished.output / "sound.md").read_text()
+    rows = read_rows(finished.output)
+    for rank in ("2", "4"):
+        error, smae = (medians(rows, rank, name) for name in ("weight_error", "smae"))
+        cells = ["{:.3f} ({:.3f} – {:.3f})".format(*numbers) for numbers in (error, smae)]
+        parameters = 2 * 6 * int(rank)
+        line = [rank, parameters, f"{64 / parameters:.1f}", "–", cells[0], "–", cells[1]]
+        assert "| " + " | ".join(map(str, line)) + " |" in text
+
+
+def test_the_papers_numbers_stand_only_beside_its_own_models(resumed, monkeypatch):
+    row = published.Row(24, 2.7, 0.123, 0.456)
+    monkeypatch.setattr(published, "TABLE", {2: row, 4: row})  # 4 has 48 parameters
+    lines = run(resumed).read_text().splitlines()
+    beside = [line for line in lines if "| 0.123 |" in line and "(" in line]
+    assert len(beside) == 1
+    assert beside[0].startswith("| 2 | 24 | 2.7 | 0.123 |")
+    assert "| 0.456 |" in beside[0]
+
+
+def test_finished_fits_are_not_repeated(options, monkeypatch):
+    fitted, fit_one = [], protocol.fit_one
+
+    def fit_or_stop(solver, rank, start, **arguments):
+        if len(fitted) == 3:
+            raise KeyboardInterrupt
+        fitted.append((solver, rank, start))
+        return fit_one(solver, rank, start, **arguments)
+
+    def fit(solver, rank, start, **arguments):
+        fitted.append((solver, rank, start))
+        return fit_one(solver, rank, start, **arguments)
+
+    monkeypatch.setattr(protocol, "fit_one", fit_or_stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(options)
+    before = read_rows(options.output)
+    assert len(before) == 3
+    assert not (options.output / "sound.md").exists()
+
+    monkeypatch.setattr(protocol, "fit_one", fit)
+    run(options)
+    assert len(fitted) == len(set(fitted)) == 5
+    assert read_rows(options.output)[:3] == before
+
+
+def test_a_finished_run_is_drawn_again_without_a_fit(finished, resumed, monkeypatch):
+    def refuse(**_):
+        raise AssertionError("fitted again")
+
+    for file in resumed.output.glob("*.png"):
+        file.unlink()
+    monkeypatch.setattr(protocol, "fit_one", refuse)
+    page = run(resumed)
+    assert page == resumed.output / "sound.md"
+    for name in ("sound.md", "sound.png", "sound_errors.png"):
+        assert (resumed.output / name).read_bytes() == (finished.output / name).read_bytes()
+
+
+def test_a_page_is_about_the_starts_of_its_run(resumed):
+    text = run(resumed, starts=1).read_text()
+    first = next(
+        float(row["smae"])
+        for row in read_rows(resumed.output)
+        if (row["solver"], row["rank"], row["start"]) == ("momentum", "4", "0")
+    )
+    assert f"| {first:.3f} ({first:.3f} – {first:.3f}) |" in text
+
+
+def test_a_model_that_was_taken_away_is_named(resumed):
+    (resumed.output / "sound_fits" / "momentum_rank2_start0.npz").unlink()
+    with pytest.raises(FileNotFoundError, match="momentum_rank2_start0"):
+        run(resumed)
+
+
+@pytest.mark.parametrize("starts", [0, -1])
+def test_no_starts_are_refused(options, starts):
+    with pytest.raises(ValueError, match=f"starts={starts} must be at least 1"):
+        run(options, starts=starts)
+
+
+def test_a_quick_run_without_test_rows_says_so(options, monkeypatch):
+    monkeypatch.setattr("qtkm.experiments.sound.data.QUICK_SAMPLES", 400)
+    with pytest.raises(ValueError, match="no test row among its first 400"):
+        run(options)
+
+
+def test_the_unconstrained_weights_are_those_of_least_squares(finished):
+    sound = load(finished)
+    turns = sound.turns(sound.X_train)
+    features = np.exp(2j * np.pi * np.outer(turns, np.arange(64) - 32))
+    expected = np.linalg.lstsq(features, sound.y_train.astype(complex), rcond=None)[0]
+    weights = unconstrained.solve(turns, sound.y_train, 64)
+    np.testing.assert_allclose(weights, expected, atol=1e-10)
+    response = unconstrained.respond(weights, turns)
+    np.testing.assert_allclose(response, features @ expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_basis", [1, 2, 5, 12])
+def test_responses_for_any_number_of_functions(n_basis):
+    rng = np.random.default_rng(n_basis)
+    weights = rng.normal(size=n_basis) + 1j * rng.normal(size=n_basis)
+    turns = rng.uniform(size=7)
+    features = np.exp(2j * np.pi * np.outer(turns, np.arange(n_basis) - n_basis // 2))
+    np.testing.assert_allclose(unconstrained.respond(weights, turns), features @ weights)
+
+
+def test_too_few_rows_for_all_weights_are_refused():
+    turns = np.linspace(0, 1, 20)
+    with pytest.raises(ValueError, match="20 rows do not determine 64 weights"):
+        unconstrained.solve(turns, np.sin(turns), 64)
+
+
+def test_a_model_of_full_rank_recovers_the_weights(finished, tmp_path):
+    # eight terms, one for each value of three of the four digits, hold any 16 weights
+    chosen = Protocol(n_basis=16, epochs={8: 20}, plain_epochs={8: 1}, tol=0)
+    sound = load(finished)
+    free = unconstrained.solve(sound.turns(sound.X_train), sound.y_train, 16)
+    found = protocol.fit_one(
+        "momentum", 8, 0, sound=sound, free=free, protocol=chosen, folder=tmp_path
+    )
+    test = unconstrained.respond(free, sound.turns(sound.X_test)).real
+    assert found["weight_error"] < 1e-6
+    assert found["smae"] == pytest.approx(np.abs(sound.y_test - test).mean(), abs=1e-6)
+    assert found["compression"] == 16 / (2 * 4 * 8)
+
+
+def test_what_is_kept_of_a_fit_is_the_model_that_was_measured(finished):
+    sound = load(finished)
+    turns = sound.turns(sound.X_train)
+    free = unconstrained.solve(turns, sound.y_train, TINY.n_basis)
+    for row in read_rows(finished.output):
+        weights, trace = protocol.read_kept(finished.output / "sound_fits", row)
+        response = unconstrained.respond(weights, turns)
+        last = dict(zip(protocol.TRACE, trace[-1], strict=True))
+        for name in ("objective", "weight_error", "smae"):
+            assert last[name] == pytest.approx(float(row[name]), rel=1e-9)
+        assert protocol.weight_error(weights, free) == pytest.approx(last["weight_error"])
+        objective = np.mean(np.abs(response - sound.y_train) ** 2)
+        assert objective == pytest.approx(last["objective"], rel=1e-6)
+        assert last["epoch"] == int(row["epochs"])
+        assert (np.diff(trace[:, 0]) > 0).all()
+
+
+def test_without_matplotlib_there_is_a_page_without_figures(resumed, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "qtkm.experiments.sound.figure", raising=False)
+    monkeypatch.delattr("qtkm.experiments.sound.figure", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    text = run(resumed).read_text()
+    assert "![" not in text
+    assert 'pip install "qtkm[plot]"' in capsys.readouterr().out
+
+
+@pytest.mark.skipif(
+    not REAL_HOME or not Path(REAL_HOME, "sound").is_dir(),
+    reason="QTKM_DATA_HOME names no folder with the sound",
+)
+def test_the_real_sound_without_constraint(tmp_path):
+    sound = load(Options(tmp_path, data_home=REAL_HOME))
+    turns = sound.turns(sound.X_train)
+    weights = unconstrained.solve(turns, sound.y_train, protocol.FULL.n_basis)
+    response = unconstrained.respond(weights, sound.turns(sound.X_test)).real
+    assert protocol.mean_error(sound.y_test, response) == pytest.approx(0.180, abs=5e-4)
+    assert len(sound.y_test) == 691
+    assert set(sound.gaps) == {12, 15, 17, 18}
