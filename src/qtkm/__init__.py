@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
-    from .estimators import QTKMClassifier, QTKMRegressor
+    from .estimators import QTKMClassifier, QTKMRegressor, load
     from .features import Categorical, Fourier, Power
     from .losses import Hinge, Logistic, Softmax, Squared, SquaredHinge
     from .networks import (
@@ -54,6 +54,7 @@ __all__ = [
     "TensorTrain",
     "Tucker",
     "check_gradient",
+    "load",
 ]
 
 #: where the public names live; they are imported when they are first asked for, so that the
@@ -61,6 +62,7 @@ __all__ = [
 _PLACES = {
     "QTKMClassifier": "estimators",
     "QTKMRegressor": "estimators",
+    "load": "estimators",
     "Categorical": "features",
     "Fourier": "features",
     "Power": "features",
@@ -88,8 +90,8 @@ _PLACES = {
 }
 #: packages that may be named without being imported
 _PACKAGES = {
-    "baselines", "data", "datasets", "engines", "estimators", "features", "losses", "networks",
-    "objective", "solvers", "storage",
+    "baselines", "data", "datasets", "engines", "estimators", "features", "inspection", "losses",
+    "networks", "objective", "solvers", "storage",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import __version__
-from . import demo, reproduce
+from . import demo, fit, reproduce
 
 #: exit codes: it cannot be done, it was interrupted; 2 is typer's for what was mistyped
 FAILED, INTERRUPTED = 1, 130
@@ -19,7 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
+for command in (fit.fit, fit.predict, fit.evaluate, demo.demo):
+    app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -1,6 +1,7 @@
 """What all estimators share: from X and y to a solved objective, and back to responses."""
 
 import functools
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
 from .reading import Reading
 from .rows import Rows, count_distinct, split
+from .summary import Summarized
 from .targets import drop_weightless
 
 #: validation score of a solver's state
@@ -33,7 +35,7 @@ Score = Callable[[Any], float]
 PREDICT_ROWS = 4096
 
 
-class Model(BaseEstimator):
+class Model(Summarized, BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
 
     @property
@@ -176,24 +178,54 @@ class Model(BaseEstimator):
 
     def _store(self, result: solvers.Result, objective: Objective, reading: Reading) -> None:
         network = objective.network.fitted_to(result.cores)
-        flat = networks.flatten(result.cores)
-        self.cores_ = result.cores
         self.n_iter_ = result.n_iter
         self.status_, self.message_ = result.status, result.message
         history = dict(vars(result.history))
         self.history_ = history | history.pop("records")
-        self.n_parameters_ = network.n_parameters(result.cores)
-        self.n_real_parameters_ = self.n_parameters_ * (2 if np.iscomplexobj(flat[0]) else 1)
-        self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
-        self.alpha_, self.rank_ = objective.alpha, getattr(network, "rank", None)
-        self.network_, self.loss_ = network, cast(Any, objective.loss)
+        self.alpha_ = objective.alpha
+        self._place(result.cores, network, cast(Any, objective.loss))
         iterate = replace(objective, network=network).at(result.cores)
         paths = objective.paths(iterate)
         self.columns_ = [
-            _describe(d, column, paths[d % len(paths)], reading.inputs)
+            describe_column(d, reading, _describe_grid(column, paths[d % len(paths)]))
             for d, column in enumerate(objective.columns)
         ]
         self._reading = reading
+
+    def _place(self, cores: list[Any], network: Any, loss: Any) -> None:
+        """Set cores and network, and what follows from them."""
+        # in one order of memory, so that a copy of a model has the same bits in its predictions
+        flat = [np.asarray(core, order="C") for core in networks.flatten(cores)]
+        self.cores_ = networks.like(cores, flat)
+        self.network_, self.loss_ = network, loss
+        self.rank_ = getattr(network, "rank", None)
+        self.n_parameters_ = network.n_parameters(self.cores_)
+        self.n_real_parameters_ = self.n_parameters_ * (2 if np.iscomplexobj(flat[0]) else 1)
+        self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted model to one file, which `qtkm.load` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            Folders that are missing are made; a file that is there is replaced in one step.
+
+        Raises
+        ------
+        TypeError
+            For a part of a class in no registry, or values of types that a file cannot hold.
+        OSError
+            If the file cannot be written; one that was there is left as it was.
+
+        Notes
+        -----
+        The file holds arrays and text, nothing that is run when it is read.  `callbacks` and
+        `checkpoint` are left out: they belong to the place of the fit.
+        """
+        from .saving import save  # knows the estimators, which are made from this class
+
+        save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -230,14 +262,20 @@ def _refuse_overflow(response: NDArray) -> None:
         )
 
 
-def _describe(d: int, column: Any, path: str, inputs: Inputs) -> dict[str, Any]:
+def describe_column(d: int, reading: Reading, grid: dict[str, Any]) -> dict[str, Any]:
     """What a fit did with a column."""
-    box, categories = column.box, inputs.categories.get(d)
+    box, categories = reading.boxes[d], reading.inputs.categories.get(d)
     return {
-        "name": inputs.names[d],
-        "basis": column.feature_map,
+        "name": reading.inputs.names[d],
+        "basis": reading.maps[d],
         "bounds": None if box is None else (box.low, box.high),
         "categories": None if categories is None else list(categories),
+        **grid,
+    }
+
+
+def _describe_grid(column: Any, path: str) -> dict[str, Any]:
+    return {
         "n_grid": len(column),
         "binned": getattr(column.grid, "is_binned", False),
         "bin_error": column.bin_error,

@@ -45,7 +45,9 @@ def write(path: str | os.PathLike[str], kind: str, tree: Any) -> None:
     metadata = {
         "qtkm": str(FORMAT), "kind": kind, "json": text, "sha256": _checksum(text, arrays),
     }  # fmt: skip
-    _replace(Path(path), safetensors.save(arrays, metadata=metadata))
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"{path} would hold {len(text):,} characters of text, too many to be read")
+    _replace(Path(path), _in_order(safetensors.save(arrays, metadata=metadata)))
 
 
 def read(path: str | os.PathLike[str], kind: str) -> Any:
@@ -138,6 +140,16 @@ def _checksum(text: str, arrays: Mapping[str, NDArray]) -> str:
         digest.update(f"{name}:{array.dtype.name}:{array.shape};".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _in_order(data: bytes) -> bytes:
+    """The same file with sorted metadata, whose order safetensors leaves to chance."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of eight bytes
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
 
 def _damaged(path: Path, why: str) -> DamagedFileError:

@@ -1,0 +1,275 @@
+"""Values to plain trees that `qtkm.storage` can write, and back with the types they had.
+
+None, bools, Python's numbers, text, lists and arrays of numbers stay as they are.  All else is
+a dict that names its type:
+
+    (1, 2)                {"type": "tuple", "values": [1, 2]}
+    {"a": 1}              {"type": "dict", "values": [["a", 1]]}
+    np.float32(0.5)       {"type": "scalar", "value": array(0.5)}
+    np.float32            {"type": "number type", "name": "float32"}
+    array(["a", "bc"])    {"type": "array", "dtype": "<U2", "shape": [2], "values": ["a", "bc"]}
+    Fourier(n_basis=8)    {"type": "part", "kind": "features", "name": "fourier",
+                           "parameters": {"n_basis": 8, …}}
+
+Reading calls nothing but the constructors of registered parts.
+"""
+
+import datetime
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import features, losses, networks, solvers, storage
+
+#: folders of parts, each with its registry of names and classes
+REGISTRIES: dict[str, Mapping[str, type]] = {
+    "features": features.REGISTRY,
+    "networks": networks.REGISTRY,
+    "losses": losses.REGISTRY,
+    "solvers": solvers.REGISTRY,
+}
+#: types of arrays that are kept as they are, and those that go into a wider one
+NUMBERS = ("bool", *(f"{sign}int{n}" for sign in ("u", "") for n in (8, 16, 32, 64)),
+           "float32", "float64", "complex128")  # fmt: skip
+WIDER = {"float16": "float32", "complex64": "complex128"}
+#: characters of the largest array of text: one long entry makes all entries long
+MOST_CHARACTERS = 100_000_000
+
+
+def encode(value: Any) -> Any:
+    """Tree of a value.
+
+    Raises
+    ------
+    TypeError
+        For a value that a file cannot hold; the message says what to do.
+    """
+    if value is None or type(value) in (bool, int, float, complex):
+        return value
+    if type(value) is str:
+        return _check_text(value)
+    if type(value) is list:
+        return _encode_list(value)
+    for kind, encoder in _ENCODERS:
+        if isinstance(value, kind):
+            return encoder(value)
+    if hasattr(value, "get_params"):
+        return encode_part(value)
+    if hasattr(value, "tolist"):  # an Index or a Series
+        return encode(value.tolist())
+    name = type(value).__name__
+    raise TypeError(f"a file cannot hold a {name}; use numbers, text, lists or arrays instead")
+
+
+def decode(tree: Any) -> Any:
+    """Value of a tree that `encode` made; arrays are copies that may be written to.
+
+    Raises
+    ------
+    ValueError, TypeError, KeyError, …
+        For a tree that `encode` cannot have made.
+    """
+    if isinstance(tree, list):
+        return [decode(entry) for entry in tree]
+    if isinstance(tree, np.ndarray):
+        return np.array(tree)
+    if not isinstance(tree, dict):
+        return tree
+    decoder = _DECODERS.get(tree["type"])
+    if decoder is None:
+        raise ValueError(f"the type {tree['type']!r} is not known to this version of qtkm")
+    return decoder(tree)
+
+
+# -- parts ------------------------------------------------------------------------------------
+
+
+def encode_part(part: Any) -> dict[str, Any]:
+    """Registered name and parameters of a feature map, network, loss or solver."""
+    parameters = part.get_params(deep=False)
+    for kind, registry in REGISTRIES.items():
+        for name, cls in registry.items():
+            if type(part) is cls:
+                return {
+                    "type": "part", "kind": kind, "name": name,
+                    "parameters": {key: encode(value) for key, value in parameters.items()},
+                }  # fmt: skip
+    kinds = [kind for kind, classes in REGISTRIES.items()
+             if isinstance(part, tuple(classes.values()))]  # fmt: skip
+    where = f"qtkm.{kinds[0]}.REGISTRY" if kinds else "one of qtkm's registries"
+    raise TypeError(
+        f"{type(part).__name__} is a class that qtkm does not know by name; add it to {where}, "
+        "here and wherever the model is loaded"
+    )
+
+
+def decode_part(tree: Any, kind: str | None = None) -> Any:
+    """Part of a tree; parameters that the class does not have are left out.
+
+    Parameters
+    ----------
+    tree : dict
+    kind : str, optional
+        Which kind of part is expected, a key of REGISTRIES.
+    """
+    kind, name = tree["kind"] if kind is None else kind, tree["name"]
+    if tree["type"] != "part" or tree["kind"] != kind:
+        raise ValueError(f"a part of {tree['kind']!r} stands where one of {kind!r} belongs")
+    cls = REGISTRIES[kind].get(name)
+    if cls is None:
+        raise storage.ForeignFileError(
+            f"it needs {name!r} of qtkm.{kind}.REGISTRY, which is not there; upgrade qtkm, or add "
+            "your own class to it before loading"
+        )
+    known = inspect.signature(cls).parameters
+    given = tree["parameters"].items()
+    return cls(**{key: decode(value) for key, value in given if key in known})
+
+
+# -- single types -----------------------------------------------------------------------------
+
+
+def _check_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise TypeError(f"a file cannot hold {text!r}, which is not valid Unicode") from None
+    return text
+
+
+def _encode_list(values: Iterable[Any]) -> Any:
+    values = list(values)
+    if len(values) > 10 and all(type(value) is float for value in values):
+        # a history may have millions of numbers: exact and short as an array
+        return {"type": "floats", "values": np.array(values)}
+    return [encode(value) for value in values]
+
+
+def _decode_floats(tree: Any) -> list[float]:
+    if tree["values"].dtype != np.float64 or tree["values"].ndim != 1:
+        raise ValueError("a list of numbers holds something else")
+    return tree["values"].tolist()
+
+
+def _encode_dict(value: Mapping[Any, Any]) -> dict[str, Any]:
+    pairs = [[encode(key), encode(entry)] for key, entry in value.items()]
+    return {"type": "dict", "values": pairs}
+
+
+def _encode_array(array: NDArray) -> Any:
+    dtype = array.dtype.newbyteorder("=")
+    if dtype.name in NUMBERS:
+        return array.astype(dtype, copy=False)
+    if dtype.name in WIDER:
+        wider = array.astype(WIDER[dtype.name])
+        return {"type": "narrow", "dtype": dtype.name, "value": wider}
+    if dtype.kind not in "UO":
+        raise TypeError(f"a file cannot hold an array of {dtype}; use numbers or text instead")
+    values = [encode(value) for value in array.ravel().tolist()]
+    return {"type": "array", "dtype": dtype.str, "shape": list(array.shape), "values": values}
+
+
+def _decode_array(tree: Any) -> NDArray:
+    dtype, values = np.dtype(tree["dtype"]), decode(tree["values"])
+    if dtype.kind not in "UO":
+        raise ValueError(f"an array of {dtype} stands where one of text belongs")
+    if dtype.itemsize * len(values) > 4 * MOST_CHARACTERS:
+        raise ValueError("an array of text is too large")
+    if dtype.kind == "U" and not all(isinstance(value, str) for value in values):
+        raise ValueError("an array of text holds something else")
+    array = np.empty(len(values), dtype=dtype)
+    for i, value in enumerate(values):  # one by one: a list as an entry stays one
+        array[i] = value
+    return array.reshape(tree["shape"])
+
+
+def _decode_narrow(tree: Any) -> NDArray:
+    if str(tree["value"].dtype) != WIDER.get(tree["dtype"]):
+        raise ValueError(f"an array cannot be made one of {tree['dtype']!r}")
+    return tree["value"].astype(tree["dtype"])
+
+
+def _encode_scalar(value: np.generic) -> dict[str, Any]:
+    return {"type": "scalar", "value": _encode_array(np.asarray(value))}
+
+
+def _decode_scalar(tree: Any) -> np.generic:
+    value = decode(tree["value"])
+    if value.shape != ():
+        raise ValueError(f"an array of shape {value.shape} stands where one number belongs")
+    return value[()]
+
+
+def _encode_type(value: Any) -> dict[str, Any]:
+    is_plain = isinstance(value, np.dtype) or issubclass(value, np.generic | float)
+    name = np.dtype(value).name if is_plain else ""
+    if name not in NUMBERS:
+        raise TypeError(f"a file cannot hold {value!r}; give its name")
+    return {"type": "dtype" if isinstance(value, np.dtype) else "number type", "name": name}
+
+
+def _decode_type(tree: Any) -> np.dtype:
+    if tree["name"] not in NUMBERS:
+        raise ValueError(f"{tree['name']!r} is no type of numbers")
+    return np.dtype(tree["name"])
+
+
+def _encode_time(value: datetime.date) -> dict[str, Any]:
+    # subclasses such as pandas' come with other precision and need their library to be read
+    if type(value) not in (datetime.date, datetime.datetime) or getattr(value, "tzinfo", None):
+        raise TypeError(f"a file cannot hold a {type(value).__name__} such as {value}; use text")
+    return {"type": type(value).__name__, "value": value.isoformat()}
+
+
+def _encode_generator(value: np.random.RandomState) -> dict[str, Any]:
+    state: Any = value.get_state(legacy=False)
+    if state["bit_generator"] != "MT19937":
+        raise TypeError("a file cannot hold this generator; use a number as random_state")
+    return {
+        "type": "RandomState", "key": state["state"]["key"], "position": state["state"]["pos"],
+        "has_gauss": state["has_gauss"], "gauss": state["gauss"],
+    }  # fmt: skip
+
+
+def _decode_generator(tree: Any) -> np.random.RandomState:
+    key, position = tree["key"], tree["position"]
+    # NumPy reads at this position without a further look
+    if key.shape != (624,) or key.dtype != np.uint32 or position not in range(625):
+        raise ValueError("a generator of random numbers has a state that cannot be")
+    if tree["has_gauss"] not in (0, 1) or not math.isfinite(tree["gauss"]):
+        raise ValueError("a generator of random numbers has a state that cannot be")
+    generator = np.random.RandomState(0)
+    generator.set_state(("MT19937", key, int(position), int(tree["has_gauss"]), tree["gauss"]))
+    return generator
+
+
+_ENCODERS: list[tuple[Any, Callable[[Any], Any]]] = [
+    (np.generic, _encode_scalar),
+    (np.ndarray, _encode_array),
+    (tuple, lambda value: {"type": "tuple", "values": [encode(entry) for entry in value]}),
+    (Mapping, _encode_dict),
+    (list | range, _encode_list),
+    (bytes, lambda value: {"type": "bytes", "value": value.decode("latin-1")}),
+    (datetime.date, _encode_time),
+    (np.dtype | type, _encode_type),
+    (np.random.RandomState, _encode_generator),
+]
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "part": decode_part,
+    "tuple": lambda tree: tuple(decode(tree["values"])),
+    "dict": lambda tree: {decode(key): decode(value) for key, value in tree["values"]},
+    "floats": _decode_floats,
+    "scalar": _decode_scalar,
+    "array": _decode_array,
+    "narrow": _decode_narrow,
+    "number type": lambda tree: _decode_type(tree).type,
+    "dtype": _decode_type,
+    "bytes": lambda tree: tree["value"].encode("latin-1"),
+    "date": lambda tree: datetime.date.fromisoformat(tree["value"]),
+    "datetime": lambda tree: datetime.datetime.fromisoformat(tree["value"]),
+    "RandomState": _decode_generator,
+}

@@ -1,0 +1,299 @@
+"""A file to a fitted model; the layout is that of `qtkm.estimators.saving`.
+
+Nothing of a file is trusted: only registered classes are made, and what a prediction builds on
+is checked against each other before there is a model.
+"""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import fields
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import data, networks, solvers, storage
+from ..losses import Softmax
+from .categories import Categories
+from .checks import check_parameters
+from .classifier import QTKMClassifier
+from .encoding import decode, decode_part
+from .inputs import Inputs
+from .model import describe_column
+from .reading import Reading
+from .regressor import QTKMRegressor
+from .targets import TargetScale
+
+KIND = "model"
+#: estimators that files may name
+CLASSES: dict[str, Any] = {cls.__name__: cls for cls in (QTKMRegressor, QTKMClassifier)}
+#: parameters of the place where a model was fitted, not of the model
+LEFT_OUT = ("callbacks", "checkpoint")
+#: numbers that every history has, one an update or an epoch
+_COURSES = tuple(field.name for field in fields(solvers.History) if field.name != "records")
+#: what a tree that is not as it should be leads to
+_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def load(path: str | os.PathLike[str]) -> QTKMRegressor | QTKMClassifier:
+    """Load a model that was saved with its method `save`.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    QTKMRegressor or QTKMClassifier
+        As it was, to the last bit of its predictions, and ready for a further fit; `callbacks`
+        and `checkpoint` alone are None.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or it cannot be read.
+    ValueError
+        If the file is damaged, holds something else, or needs a newer version of qtkm.
+
+    Notes
+    -----
+    Loading runs no code from the file: one of unknown origin can at worst predict nonsense.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, qtkm, tempfile
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = qtkm.QTKMRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "square.qtkm"
+    ...     model.save(path)
+    ...     loaded = qtkm.load(path)
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name the file of a model in it.")
+    tree = storage.read(path, KIND)
+    try:
+        return from_tree(tree)
+    except storage.ForeignFileError as error:
+        raise storage.ForeignFileError(f"{path} cannot be loaded: {error}.") from None
+    except ValueError as error:
+        raise storage.DamagedFileError(f"{path} is damaged: {error}.") from error
+
+
+def from_tree(tree: Any) -> Any:
+    """Model of a tree.
+
+    Raises
+    ------
+    ValueError
+        If it does not hold together; a ForeignFileError if it needs a class that is not known.
+    """
+    try:
+        return _model(tree)
+    except storage.ForeignFileError:
+        raise
+    except KeyError as error:
+        raise ValueError(f"the entry {error} is missing or not known") from error
+    except _ERRORS as error:
+        raise ValueError(str(error).rstrip(".") or type(error).__name__) from error
+
+
+def _model(tree: Any) -> Any:
+    if tree["class"] not in CLASSES:
+        raise storage.ForeignFileError(
+            f"it holds a {tree['class']!s:.40}, which this version of qtkm does not know; upgrade "
+            "qtkm"
+        )
+    model = _unfitted(CLASSES[tree["class"]], tree.get("parameters", {}))
+    names, target = tree.get("feature_names"), tree["target"]
+    reading = _reading(tree["columns"], names, _scale(target))
+    n_outputs = len(reading.scale.mean)
+    network, loss = decode_part(tree["network"], "networks"), decode_part(tree["loss"], "losses")
+    network.check()
+    loss.check()
+    cores = decode(tree["cores"])
+    _check_cores(cores, network, reading.maps, n_outputs)
+    _check_responses(network, cores, reading)
+    model.n_features_in_ = len(reading.maps)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    _set_task(model, target, loss, n_outputs)
+    _set_summary(model, tree.get("summary", {}), tree["alpha"])
+    model._place(cores, network, loss)
+    model.columns_ = [_describe(d, column, reading) for d, column in enumerate(tree["columns"])]
+    model._reading = reading
+    return model
+
+
+def _need(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _unfitted(cls: Any, parameters: Any) -> Any:
+    """Estimator with parameters; those it does not have are left out."""
+    known = cls().get_params(deep=False)
+    model = cls(**{
+        name: decode(value) for name, value in parameters.items()
+        if name in known and name not in LEFT_OUT
+    })  # fmt: skip
+    check_parameters(model)
+    return model
+
+
+def _reading(columns: Any, names: Any, scale: TargetScale) -> Reading:
+    _need(isinstance(columns, list) and columns, "it has no columns")
+    if names is not None:
+        texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        _need(texts and len(names) == len(columns), "its columns and their names do not agree")
+    is_categorical = [column["categories"] is not None for column in columns]
+    inputs = Inputs([None] * len(columns), names, is_categorical)
+    reading = Reading(inputs, [], [], scale, {})
+    for d, (column, label) in enumerate(zip(columns, inputs.labels, strict=True)):
+        reading.maps.append(decode_part(column["basis"], "features"))
+        reading.boxes.append(None if is_categorical[d] else _box(column, label))
+        if is_categorical[d]:
+            inputs.categories[d] = _categories(column, label)
+            reading.counts[d] = _counts(column, label)
+        _check_map(reading.maps[d], inputs.categories.get(d), label)
+    return reading
+
+
+def _box(column: Any, label: str) -> data.Box:
+    low, high = column["bounds"]
+    _need(_is_number(low) and _is_number(high), f"the bounds of {label} are not finite numbers")
+    rule = column["extrapolation"]
+    _need(low <= high, f"the bounds of {label} are ({low:g}, {high:g}), not low <= high")
+    _need(rule in data.EXTRAPOLATIONS, f"extrapolation={rule!r} of {label} is not known")
+    return data.Box(float(low), float(high), rule, label)
+
+
+def _categories(column: Any, label: str) -> Categories:
+    values = decode(column["categories"])
+    categories = Categories(())
+    # in the order of the file, which is that of the core's rows
+    categories.codes = {value: code for code, value in enumerate(values)}
+    _need(0 < len(values) == len(categories), f"{label} has a category twice, or none")
+    _need(all(value == value for value in values), f"{label} has NaN as a category")
+    return categories
+
+
+def _counts(column: Any, label: str) -> NDArray:
+    counts = decode(column["counts"])
+    _need_numbers(counts, (len(column["categories"]),), f"the counts of {label}")
+    _need(counts.min() >= 0 and counts.sum() > 0, f"the counts of {label} are negative or zero")
+    return counts
+
+
+def _check_map(feature_map: Any, categories: Categories | None, label: str) -> None:
+    """Raise a ValueError for a map that is not one of a fitted column."""
+    expected = categories is not None
+    name = type(feature_map).__name__
+    _need(feature_map.is_categorical == expected, f"{label} has the basis {name}, the wrong kind")
+    period = getattr(feature_map, "period", 1.0)
+    _need(_is_number(period), f"period={period!r} of {label} is not a finite number")
+    feature_map.check(label)
+    if categories is not None:
+        count = (len(categories),)
+        _need(feature_map.radices == count, f"{label} has {count[0]} categories, its basis not")
+
+
+def _scale(target: Any) -> TargetScale:
+    mean, scale, is_constant = (decode(target[key]) for key in ("mean", "scale", "is_constant"))
+    shape = (len(mean),)
+    _need(shape[0] > 0, "it has no outputs")
+    _need_numbers(mean, shape, "the mean of y")
+    _need_numbers(scale, shape, "the scale of y")
+    _need_numbers(is_constant, shape, "the mark of outputs that are constant", "b")
+    _need(scale.min() >= 0, "the scale of y is negative")
+    return TargetScale(mean, scale, is_constant)
+
+
+def _check_cores(cores: Any, network: Any, maps: Sequence[Any], n_outputs: int) -> None:
+    """Raise a ValueError for cores that are not those of the network on these columns."""
+    shapes = network.shapes([feature_map.radices for feature_map in maps], n_outputs)
+    layout = [len(entry) if isinstance(entry, list) else None for entry in cores]
+    expected = [len(entry) if isinstance(entry, list) else None for entry in shapes]
+    _need(layout == expected, "its cores do not have the layout of its network")
+    kind = "c" if any(feature_map.is_complex for feature_map in maps) else "f"
+    flat = [shape for entry in shapes for shape in (entry if isinstance(entry, list) else [entry])]
+    for core, shape in zip(networks.flatten(cores), flat, strict=True):
+        _need_numbers(core, tuple(shape), "a core", kind)
+
+
+def _check_responses(network: Any, cores: Any, reading: Reading) -> None:
+    """Raise an error for parts that give no responses: one row is evaluated."""
+    values = [np.zeros(1, dtype=np.float64 if box else np.int64) for box in reading.boxes]
+    with np.errstate(all="ignore"):
+        evaluator = network.evaluator(cores, reading.frequencies)
+        responses = evaluator.responses(reading.maps, values)
+    _need(responses.shape == (1, len(reading.scale.mean)), "its cores give too many responses")
+
+
+def _set_task(model: Any, target: Any, loss: Any, n_outputs: int) -> None:
+    """Set what regression and classification do not share."""
+    if isinstance(model, QTKMRegressor):
+        ndim = target["ndim"]
+        fits = _is_whole(ndim) and (ndim == 2 or (ndim == 1 and n_outputs == 1))
+        _need(fits, f"y with {ndim!r} dimensions and {n_outputs} outputs cannot be")
+        _need(not loss.is_margin, f"the loss {type(loss).__name__} is not one of regression")
+        model._y_ndim = int(ndim)
+        return
+    classes = decode(target["classes"])
+    _need(isinstance(classes, np.ndarray) and classes.ndim == 1, "its classes are no list")
+    _need(classes.dtype.kind in "biufUSO", f"its classes are {classes.dtype}")
+    texts = classes.dtype.kind != "O" or all(isinstance(label, str) for label in classes)
+    _need(texts and np.array_equal(np.unique(classes), classes), "its classes are not in order")
+    one = len(classes) == 2 and not isinstance(loss, Softmax)
+    fits = len(classes) > 1 and n_outputs == (1 if one else len(classes))
+    _need(fits, f"{len(classes)} classes and {n_outputs} outputs do not agree")
+    _need(loss.for_classes, f"the loss {type(loss).__name__} is not one of classification")
+    model.classes_ = classes
+
+
+def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
+    """Set what is told of the fit."""
+    _need(_is_number(alpha) and alpha >= 0, f"alpha={alpha!r} is not a number >= 0")
+    model.alpha_ = float(alpha)
+    found = {key: decode(value) for key, value in summary.items()}
+    model.n_iter_ = found.get("n_iter", 0)
+    model.status_, model.message_ = found.get("status", "unknown"), found.get("message", "")
+    model.history_ = {name: [] for name in _COURSES} | found.get("history", {})
+    _need(_is_whole(model.n_iter_) and model.n_iter_ >= 0, "its number of epochs is none")
+    texts = isinstance(model.status_, str) and isinstance(model.message_, str)
+    _need(texts and all(map(_is_course, model.history_.items())), "its summary cannot be read")
+
+
+def _is_course(entry: tuple[Any, Any]) -> bool:
+    name, values = entry
+    numbers = name not in _COURSES or all(isinstance(value, float) for value in values)
+    return isinstance(name, str) and isinstance(values, list) and numbers
+
+
+def _describe(d: int, column: Any, reading: Reading) -> dict[str, Any]:
+    grid = column.get("grid", {})
+    keys = ("n_grid", "binned", "bin_error", "path")
+    return describe_column(d, reading, {key: decode(grid.get(key)) for key in keys})
+
+
+def _need_numbers(array: Any, shape: tuple[int, ...], what: str, kinds: str = "f") -> None:
+    is_array = isinstance(array, np.ndarray) and array.dtype.kind in kinds
+    _need(is_array, f"{what} is not an array of numbers of the right type")
+    _need(array.dtype.itemsize in (1, 8, 16), f"{what} has the type {array.dtype}")
+    _need(array.shape == shape, f"{what} has the shape {array.shape} where {shape} belongs")
+    _need(np.isfinite(array).all(), f"{what} has entries that are not finite")
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    return is_real and math.isfinite(float(value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,106 @@
+"""What a fit has learned, in a text of one screen."""
+
+import html
+import textwrap
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+#: characters of a line, and columns and lines of the network that are told one by one
+WIDTH, MOST_COLUMNS, MOST_LINES = 88, 8, 8
+
+
+class Summarized:
+    """An estimator that describes what it has learned, in notebooks below its diagram."""
+
+    def summary(self) -> str:
+        """Describe what was learned in a text of one screen.
+
+        The columns, the network with its parameters, the penalty, and how the fit ended.
+        `qtkm.inspection` tells which columns matter; that needs rows.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        return summarize(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        # what notebooks ask an object for
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle and hasattr(self, "history_"):
+            bundle["text/html"] += f"<pre>{html.escape(self.summary())}</pre>"
+        return bundle
+
+
+def summarize(model: Any) -> str:
+    """Text about a fitted model: columns, network, penalty, and how the fit ended.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+    """
+    lines = [f"{type(model).__name__}: {_outputs(model)}", ""]
+    lines += [*_columns(model), "", *_network(model), "", *_fit(model)]
+    return "\n".join(lines)
+
+
+def _outputs(model: Any) -> str:
+    count = len(model.columns_)
+    text = f"{count} column{'s' * (count > 1)}"
+    classes = getattr(model, "classes_", None)
+    if classes is not None:
+        named = ", ".join(map(str, classes[:5])) + ", …" * (len(classes) > 5)
+        return f"{text}, {len(classes)} classes ({named})"
+    n_outputs = len(model._reading.scale.mean)
+    return f"{text}, {n_outputs} output{'s' * (n_outputs > 1)}"
+
+
+def _columns(model: Any) -> list[str]:
+    shown = model.columns_[:MOST_COLUMNS]
+    names = [textwrap.shorten(str(column["name"]), 20, placeholder="…") for column in shown]
+    width = max(map(len, names))
+    lines = [f"  {name:<{width}}  {_column(c)}" for name, c in zip(names, shown, strict=True)]
+    left_out = len(model.columns_) - len(shown)
+    return [*lines, f"  … {left_out} more, see columns_"] if left_out else lines
+
+
+def _column(column: dict[str, Any]) -> str:
+    if column["categories"] is not None:
+        return f"{len(column['categories'])} categories"
+    low, high = column["bounds"]
+    basis = column["basis"]
+    text = f"{low:.4g} to {high:.4g}, {basis.n_features} {type(basis).__name__} functions"
+    if hasattr(basis, "period"):
+        text += f", period {basis.period:g}"
+    return text
+
+
+def _network(model: Any) -> list[str]:
+    radices = [column["basis"].radices for column in model.columns_]
+    n_outputs = len(model._reading.scale.mean)
+    text = model.network_.describe(radices, n_outputs).splitlines()
+    lines = [textwrap.shorten(line, WIDTH, placeholder=" …") if len(line) > WIDTH else line
+             for line in text[: MOST_LINES + 1]]  # fmt: skip
+    left_out = len(text) - len(lines)
+    return [*lines, f"… {left_out} more lines, see network_.describe"] if left_out else lines
+
+
+def _fit(model: Any) -> list[str]:
+    # a model that was loaded may come without a history
+    history, loss = model.history_, type(model.loss_).__name__
+    epochs = f"{model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
+    facts = [("loss", f"{loss}, alpha {model.alpha_:.3g}")]
+    if history.get("seconds"):
+        epochs += f" in {history['seconds'][-1]:.3g} s"
+    facts.append(("fit", f"{epochs}, {model.status_}"))
+    if history.get("objective"):
+        first, last = history["objective"][0], history["objective"][-1]
+        facts.append(("objective", f"{first:.4g} after the first epoch, {last:.4g} at the end"))
+    if history.get("validation_score"):
+        scores = history["validation_score"]
+        best = max(range(len(scores)), key=scores.__getitem__)
+        facts.append(("validation", f"best score {scores[best]:.4g} after epoch {best + 1}"))
+    lines = [f"{name:<12}{text}" for name, text in facts]
+    return lines + textwrap.wrap(model.message_, WIDTH)

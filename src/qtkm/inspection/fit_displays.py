@@ -1,0 +1,204 @@
+"""Displays of a fit: how the objective fell, and what is left of the targets."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+from .plotting import FAINT, FIRST, SECOND, Display, is_numeric, name_ticks, plain
+from .response import column_values
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: rows from which dots become small and pale
+MANY_ROWS = 2000
+
+
+class HistoryDisplay(Display):
+    """Objective after every epoch, and the validation score where there is one.
+
+    Parameters
+    ----------
+    objective : (n_epochs,) array
+    validation_score : (n_epochs,) array
+        Empty without validation rows.
+    seconds : (n_epochs,) array
+        Since the start of the fit.
+    against : {"epochs", "seconds"}, default="epochs"
+
+    Attributes
+    ----------
+    score_ax_ : matplotlib Axes or None
+        The axes of the validation score, to the right.
+    """
+
+    def __init__(
+        self,
+        objective: NDArray,
+        validation_score: NDArray,
+        seconds: NDArray,
+        against: str = "epochs",
+    ):
+        if against not in ("epochs", "seconds"):
+            raise ValueError(f"against={against!r} is unknown; use 'epochs' or 'seconds'.")
+        self.objective = np.asarray(objective, dtype=np.float64)
+        self.validation_score = np.asarray(validation_score, dtype=np.float64)
+        self.seconds = np.asarray(seconds, dtype=np.float64)
+        self.against = against
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, *, against: str = "epochs", ax: "Axes | None" = None
+    ) -> "HistoryDisplay":
+        """Draw the history of a fitted model, whatever its network.
+
+        Parameters
+        ----------
+        model : QTKMRegressor or QTKMClassifier
+        against : {"epochs", "seconds"}, default="epochs"
+        ax : matplotlib Axes, optional
+        """
+        check_is_fitted(model)
+        history = model.history_
+        if not history.get("objective"):
+            raise ValueError(
+                "The model has no history: its fit ended before the first epoch, or it was "
+                "loaded from a file without one; fit it anew."
+            )
+        scores, seconds = history["validation_score"], history["seconds"]
+        return cls(history["objective"], scores, seconds, against).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        epochs = np.arange(1, len(self.objective) + 1)
+        where = epochs if self.against == "epochs" else self.seconds
+        style = ".-" if len(epochs) <= 100 else "-"
+        ax.plot(where, self.objective, style, color=FIRST, label="objective")
+        xlabel = "epoch" if self.against == "epochs" else "seconds since the start"
+        ax.set(title="Learning curve", xlabel=xlabel, ylabel="training objective")
+        plain(ax)
+        self.score_ax_ = None
+        if len(self.validation_score):
+            ax.yaxis.label.set_color(FIRST)
+            self.score_ax_ = ax.twinx()
+            self.score_ax_.plot(where, self.validation_score, style, color=SECOND)
+            self.score_ax_.set_ylabel("validation score", color=SECOND)
+            self.score_ax_.spines["top"].set_visible(False)
+
+
+class ResidualsDisplay(Display):
+    """Observed against predicted values, or residuals against the prediction or a column.
+
+    Parameters
+    ----------
+    observed, predicted : (n_rows,) arrays
+    against : (n_rows,) array or None
+        Values of a column to draw the residuals against.
+    kind : {"observed", "residuals"}, default="observed"
+        What to draw against the predictions where there is no column.
+    name : str or None
+        Name of the column.
+    """
+
+    def __init__(
+        self,
+        observed: NDArray,
+        predicted: NDArray,
+        against: NDArray | None = None,
+        kind: str = "observed",
+        name: str | None = None,
+    ):
+        if kind not in ("observed", "residuals"):
+            raise ValueError(f"kind={kind!r} is unknown; use 'observed' or 'residuals'.")
+        self.observed = np.asarray(observed, dtype=np.float64)
+        self.predicted = np.asarray(predicted, dtype=np.float64)
+        self.against = against
+        self.kind = kind
+        self.name = name
+
+    @property
+    def residuals(self) -> NDArray[np.float64]:
+        """Observed less predicted values."""
+        return self.observed - self.predicted
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        kind: str = "observed",
+        column: Any = None,
+        output: int | None = None,
+        ax: "Axes | None" = None,
+    ) -> "ResidualsDisplay":
+        """Predict and draw.
+
+        Parameters
+        ----------
+        model : QTKMRegressor
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        kind : {"observed", "residuals"}, default="observed"
+        column : name or number, optional
+            Draw the residuals against this column.
+        output : int, optional
+            Which output of a model with several.
+        ax : matplotlib Axes, optional
+        """
+        if not is_regressor(model):
+            raise ValueError(
+                f"{type(model).__name__} is no regressor and has no residuals; for classes use "
+                "sklearn.metrics.ConfusionMatrixDisplay or RocCurveDisplay."
+            )
+        predicted, observed = model.predict(X), np.asarray(y, dtype=np.float64)
+        if observed.shape != predicted.shape:
+            raise ValueError(f"y has the shape {observed.shape}, expected {predicted.shape}.")
+        if predicted.ndim == 2:
+            chosen = _check_output(output, predicted.shape[1])
+            predicted, observed = predicted[:, chosen], observed[:, chosen]
+        against, name = None, None
+        if column is not None:
+            against, name = column_values(model, X, column)
+        return cls(observed, predicted, against, kind, name).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        n = len(self.predicted)
+        dots = {"s": 16, "alpha": 0.6} if n < MANY_ROWS else {"s": 4, "alpha": 0.25}
+        style: dict[str, Any] = {"color": FIRST, "linewidths": 0, "rasterized": True, **dots}
+        if self.against is not None:
+            self._draw_column(ax, style)
+        elif self.kind == "residuals":
+            ax.scatter(self.predicted, self.residuals, **style)
+            ax.axhline(0, color="black", linewidth=1)
+            ax.set(title="Residuals", xlabel="predicted", ylabel="observed - predicted")
+        else:
+            ax.scatter(self.predicted, self.observed, **style)
+            ends = [min(self.predicted.min(), self.observed.min()),
+                    max(self.predicted.max(), self.observed.max())]  # fmt: skip
+            ax.plot(ends, ends, color="black", linewidth=1)
+            ax.set(title="Predicted and observed", xlabel="predicted", ylabel="observed")
+        plain(ax)
+
+    def _draw_column(self, ax: "Axes", style: dict[str, Any]) -> None:
+        values = np.asarray(self.against)
+        if is_numeric(values):
+            ax.scatter(values, self.residuals, **style)
+        else:
+            categories, codes = np.unique(values, return_inverse=True)
+            groups = [self.residuals[codes == code] for code in range(len(categories))]
+            ax.boxplot(groups, positions=range(len(groups)), showfliers=False,
+                       medianprops={"color": FIRST})  # fmt: skip
+            name_ticks(ax.xaxis, categories.tolist(), rotate=True)
+        ax.axhline(0, color=FAINT if not is_numeric(values) else "black", linewidth=1)
+        title = f"Residuals by {self.name}"
+        ax.set(title=title, xlabel=str(self.name), ylabel="observed - predicted")
+
+
+def _check_output(output: Any, n_outputs: int) -> int:
+    if output not in range(n_outputs):
+        raise ValueError(f"output={output!r} is no output of the model; use 0 … {n_outputs - 1}.")
+    return int(output)

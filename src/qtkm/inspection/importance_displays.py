@@ -1,0 +1,104 @@
+"""Displays of importances and of the strengths of interactions."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .plotting import FIRST, SECOND, Display, heat_map, plain, shorten
+from .shares import Importances, importances
+from .strengths import InteractionStrengths, interaction_strengths
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class ImportancesDisplay(Display):
+    """Bars of first-order and total shares, the most important column on top.
+
+    Parameters
+    ----------
+    importances : Importances
+    max_columns : int, default=20
+        Only so many of the most important columns are drawn.
+    """
+
+    def __init__(self, importances: Importances, max_columns: int = 20):
+        self.importances = importances
+        self.max_columns = max_columns
+        self.figure_size = (6.4, 1.4 + 0.32 * min(max_columns, len(importances.names)))
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, *, max_columns: int = 20, ax: "Axes | None" = None, **options: Any
+    ) -> "ImportancesDisplay":
+        """Compute and draw the importances of all columns.
+
+        Parameters
+        ----------
+        model, X, options
+            As in `qtkm.inspection.importances`.
+        max_columns : int, default=20
+        ax : matplotlib Axes, optional
+        """
+        return cls(importances(model, X, **options), max_columns).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        shares = self.importances
+        order = np.argsort(-shares.total, kind="stable")[: self.max_columns]
+        where = np.arange(len(order))
+        ax.barh(where, shares.total[order], 0.75, color=SECOND, label="total, with others")
+        ax.barh(where, shares.first_order[order], 0.4, color=FIRST, label="first order, alone")
+        ax.set_yticks(where, [shorten(shares.names[d]) for d in order])
+        ax.invert_yaxis()
+        ax.set(
+            title="Importance of the columns",
+            xlabel=f"share in the variance of the {shares.response}",
+        )
+        ax.set_xlim(left=0)
+        ax.legend(loc="lower right", frameon=False)
+        plain(ax)
+
+
+class InteractionStrengthsDisplay(Display):
+    """Strengths of the interactions of all pairs of columns as a map.
+
+    Parameters
+    ----------
+    strengths : InteractionStrengths
+    kind : {"h", "size"}, default="h"
+        Friedman's H, or the root mean square of the interaction.
+    """
+
+    figure_size = (5.6, 4.6)
+
+    def __init__(self, strengths: InteractionStrengths, kind: str = "h"):
+        if kind not in ("h", "size"):
+            raise ValueError(f"kind={kind!r} is unknown; use 'h' or 'size'.")
+        if len(strengths.names) < 2:
+            raise ValueError("The model has one column, and interactions need two.")
+        self.strengths = strengths
+        self.kind = kind
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, *, kind: str = "h", ax: "Axes | None" = None, **options: Any
+    ) -> "InteractionStrengthsDisplay":
+        """Compute and draw the strengths of all interactions.
+
+        Parameters
+        ----------
+        model, X, options
+            As in `qtkm.inspection.interaction_strengths`.
+        kind : {"h", "size"}, default="h"
+        ax : matplotlib Axes, optional
+        """
+        return cls(interaction_strengths(model, X, **options), kind).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        label = (
+            "Friedman's H"
+            if self.kind == "h"
+            else f"rms, in units of the {self.strengths.response}"
+        )
+        heat_map(ax, getattr(self.strengths, self.kind), self.strengths.names, label)
+        ax.set_title("Strength of the interactions")

@@ -1,0 +1,115 @@
+"""What all displays share: axes to draw on, colours, and columns as an axis."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: first and second colour, and that of help lines
+FIRST, SECOND, FAINT = "#1b4f8a", "#e08a3c", "#b8b8b8"
+#: labels longer than this are cut
+LONGEST = 28
+
+Self = TypeVar("Self", bound="Display")
+
+
+class Display:
+    """A drawing that keeps its numbers, in scikit-learn's manner.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+        Both after `plot`.
+    """
+
+    ax_: "Axes"
+    figure_: "Figure"
+    #: inches of a figure of its own
+    figure_size = (6.4, 4.2)
+
+    def plot(self: Self, ax: "Axes | None" = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a figure of its own by default.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = self._new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure  # type: ignore[assignment]
+        self._draw(self.ax_)
+        return self
+
+    def _new_axes(self) -> "Axes":
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError("Displays need matplotlib: pip install qtkm[plot]") from error
+        _, ax = plt.subplots(figsize=self.figure_size, layout="constrained")
+        return ax
+
+    def _draw(self, ax: "Axes") -> None:
+        raise NotImplementedError
+
+
+def plain(ax: "Axes") -> None:
+    """Leave only the left and the lower line of the frame."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def shorten(label: Any, longest: int = LONGEST) -> str:
+    """A label of no more than so many characters."""
+    text = "missing" if label is None else str(label)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def is_numeric(values: NDArray) -> bool:
+    """Whether values are numbers along an axis, not categories."""
+    return values.dtype.kind in "biuf"
+
+
+def name_ticks(axis: Any, labels: Sequence[Any], rotate: bool = False) -> None:
+    """Write labels at 0, 1, 2, …, leaving some out where there are too many to read."""
+    step = -(-len(labels) // 30)
+    shown = range(0, len(labels), step)
+    axis.set_ticks(list(shown), [shorten(labels[i]) for i in shown])
+    if rotate and max(len(shorten(label)) for label in labels) * len(shown) > 50:
+        axis.set_tick_params(rotation=45)
+        for text in axis.get_ticklabels():
+            text.set_horizontalalignment("right")
+            text.set_rotation_mode("anchor")
+
+
+def positions(values: NDArray) -> NDArray:
+    """Where values stand on an axis: numbers at themselves, categories at 0, 1, 2, …."""
+    return values.astype(np.float64) if is_numeric(values) else np.arange(len(values))
+
+
+def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> None:
+    """Draw a symmetric matrix over the columns below its diagonal, with its numbers if few."""
+    # the first row and the last column have nothing below the diagonal
+    lower = matrix[1:, :-1]
+    top = float(lower.max()) or 1.0
+    hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
+    image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
+    name_ticks(ax.xaxis, names[:-1], rotate=True)
+    name_ticks(ax.yaxis, names[1:])
+    plain(ax)
+    if len(names) > 10:
+        return
+    for e in range(len(names)):
+        for d in range(e):
+            colour = "white" if matrix[e, d] > 0.6 * top else "black"
+            text = f"{matrix[e, d]:.2g}"
+            ax.text(d, e - 1, text, ha="center", va="center", color=colour, fontsize=9)

@@ -1,0 +1,245 @@
+"""One output of a fitted model, taken apart into the tables of its columns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators.categories import UNKNOWN
+from ..estimators.inputs import read_columns
+from ..estimators.targets import check_weight
+from ..networks import CPD, TensorRing, TensorTrain
+from .algebra import Algebra, Diagonal, Matrices
+
+#: numbers in the tables of a block of rows, so that a block takes some 50 MB
+BLOCK_NUMBERS = 1 << 21
+MOST_ROWS = 4096
+
+
+@dataclass
+class Rows:
+    """Rows of X as the model reads them.
+
+    Attributes
+    ----------
+    arrays : list of (n,) arrays
+        Numbers as they were given, or category codes.
+    values : list of (n,) arrays
+        Numbers in the unit box, or category codes.
+    weight : (n,) array
+        Weights that add up to 1.
+    """
+
+    arrays: list[NDArray]
+    values: list[NDArray]
+    weight: NDArray[np.float64]
+
+
+class Response:
+    """A real function of the columns: an output of a regressor, a decision of a classifier.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+        A fitted one.
+    output : int, a class or None
+        Which output of a regressor, or which class of a classifier with more than two.
+
+    Attributes
+    ----------
+    names : list of str
+    maps : list of FeatureMap
+    algebra : Algebra
+        How the columns' tables multiply.
+    levels : list of list of arrays
+        Elements of the entries of every column's cores.
+    closing : array
+        What closes the product of all columns, in units of y.
+    offset : float
+        What is added to it.
+    label : str
+        What the response is called on an axis.
+    """
+
+    def __init__(self, model: Any, output: Any = None):
+        check_is_fitted(model)
+        self.algebra = _algebra(model)
+        self._model, self._reading = model, model._reading
+        self.names, self.maps = self._reading.inputs.names, self._reading.maps
+        cores, n_columns = model.cores_, len(self.maps)
+        self.levels = [[self.algebra.entries(core) for core in c] for c in cores[:n_columns]]
+        weight, self.label = _choose_output(model, output, len(self._reading.scale.mean))
+        scale = self._reading.scale
+        self.offset = float(weight @ scale.mean)
+        output_core = cores[n_columns] if len(cores) > n_columns else None
+        self.closing = self.algebra.closing(output_core, weight * scale.scale, cores[0][0])
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.maps)
+
+    def column(self, column: Any) -> int:
+        """Number of a column that is given by its name or number."""
+        return find_column(self.names, column)
+
+    def columns(self, columns: Any) -> list[int]:
+        """Numbers of several columns; None is all of them."""
+        if columns is None:
+            return list(range(self.n_columns))
+        if isinstance(columns, str | Integral):
+            columns = [columns]
+        return [self.column(column) for column in columns]
+
+    def name(self, column: Any) -> str:
+        """Name of a column that is given by its name or number."""
+        return self.names[self.column(column)]
+
+    def read(self, X: Any, sample_weight: Any = None) -> Rows:
+        """Rows of X with weights that add up to 1."""
+        arrays = self._reading.inputs.codes(*read_columns(self._model, X, reset=False))
+        n = len(arrays[0])
+        weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
+        return Rows(arrays, self._reading.values(arrays, slice(None)), weight / weight.sum())
+
+    # -- grids --------------------------------------------------------------------------------
+
+    def is_categorical(self, d: int) -> bool:
+        """Whether a column holds categories."""
+        return bool(self.maps[d].is_categorical)
+
+    def grid(self, d: int, n_grid: int, array: NDArray | None = None) -> NDArray:
+        """Values of a column to look at.
+
+        All categories; or all numbers that an array holds if these are few, and else equal
+        steps over its range, which without an array is the column's box.
+        """
+        if self.is_categorical(d):
+            return np.array([*self._reading.inputs.categories[d], None], dtype=object)[:-1]
+        box = self._reading.boxes[d]
+        if array is None:
+            return np.linspace(box.low, box.high, n_grid)
+        distinct = np.unique(array).astype(np.float64)
+        if len(distinct) <= n_grid:
+            return distinct
+        return np.linspace(distinct[0], distinct[-1], n_grid)
+
+    def values(self, d: int, raw: Any) -> NDArray:
+        """Given numbers or categories of a column, as its feature map reads them."""
+        box = self._reading.boxes[d]
+        if box is not None:
+            return box.to_unit(box.contain(np.asarray(raw, dtype=np.float64)))
+        codes = self._reading.inputs.categories[d].code(raw)
+        untrained = np.append(self._reading.counts[d] == 0, True)[codes]
+        return np.where(untrained, UNKNOWN, codes)
+
+    def width(self, d: int) -> float:
+        """Length of a column's box in its own units; 1 where it has none."""
+        box = self._reading.boxes[d]
+        return 1.0 if box is None or box.low == box.high else box.high - box.low
+
+    # -- tables -------------------------------------------------------------------------------
+
+    def table(self, d: int, values: NDArray) -> NDArray:
+        """What a column contributes at some values: (n, …)."""
+        feature_map, levels = self.maps[d], self.levels[d]
+        share = self._reading.frequencies[d]
+        if share is not None:
+            unknown = np.tensordot(share, levels[0], 1)[None]
+            return np.concatenate([levels[0], unknown])[values % (len(share) + 1)]
+        factors, phase = feature_map.factors(values), feature_map.phase(values)
+        if phase is not None:
+            factors[:, feature_map.slices[0]] *= phase[:, None]
+        parts = feature_map.slices
+        table = np.tensordot(factors[:, parts[0]], levels[0], 1)
+        for part, level in zip(parts[1:], levels[1:], strict=True):
+            table = self.algebra.multiply(table, np.tensordot(factors[:, part], level, 1))
+        return table
+
+    def weights(self, d: int) -> NDArray:
+        """What a column contributes for each of its basis functions: (M, …)."""
+        weights = self.levels[d][0]
+        for level in self.levels[d][1:]:  # the lowest digit runs fastest
+            product = self.algebra.multiply(weights[None], level[:, None])
+            weights = product.reshape(-1, *product.shape[2:])
+        return weights
+
+    def blocks(self, rows: Rows) -> Iterator[tuple[slice, list[NDArray]]]:
+        """Yield blocks of rows with the tables of all columns at them."""
+        numbers = sum(self.size(d) for d in range(self.n_columns))
+        step = max(16, min(MOST_ROWS, BLOCK_NUMBERS // numbers))
+        for start in range(0, len(rows.weight), step):
+            part = slice(start, start + step)
+            yield part, [self.table(d, values[part]) for d, values in enumerate(rows.values)]
+
+    def size(self, d: int) -> int:
+        """Number of entries of a column's element."""
+        first, last = self.levels[d][0], self.levels[d][-1]
+        return first.shape[1] if first.ndim == 2 else first.shape[1] * last.shape[2]
+
+
+def find_column(names: Sequence[str], column: Any) -> int:
+    """Number of a column that is given by its name or number."""
+    n_columns = len(names)
+    if column in names:
+        return names.index(column)
+    if isinstance(column, Integral) and -n_columns <= int(column) < n_columns:
+        return int(column) % n_columns
+    shown = ", ".join(map(repr, names[:20])) + ", …" * (n_columns > 20)
+    raise ValueError(
+        f"There is no column {column!r}; use one of {shown}, or a number below {n_columns}."
+    )
+
+
+def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
+    """Numbers of a column of X, or its categories as text, and its name."""
+    check_is_fitted(model)
+    inputs = model._reading.inputs
+    d = find_column(inputs.names, column)
+    values = inputs.codes(*read_columns(model, X, reset=False))[d]
+    if d in inputs.categories:
+        known = ["missing" if value is None else str(value) for value in inputs.categories[d]]
+        values = np.array([*known, "unknown"])[values]
+    return values, inputs.names[d]
+
+
+def _algebra(model: Any) -> Algebra:
+    network = model.network_
+    if isinstance(network, CPD):
+        return Diagonal()
+    if isinstance(network, TensorTrain | TensorRing):
+        return Matrices()
+    raise ValueError(
+        f"The model has the network {type(network).__name__}, and inspection serves CPD, "
+        "TensorTrain and TensorRing; fit one of these, or use sklearn.inspection."
+    )
+
+
+def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, str]:
+    """Weights of the model's outputs, and what their sum is called."""
+    classes = getattr(model, "classes_", None)
+    if classes is not None and len(classes) == 2:
+        if output is not None and output != classes[1]:
+            raise ValueError(
+                f"output={output!r}, but a classifier of two classes has one decision function, "
+                f"positive for {classes[1]!r}; leave output away."
+            )
+        return np.array([1.0] if n_outputs == 1 else [-1.0, 1.0]), f"decision for {classes[1]}"
+    if classes is not None:
+        return _choose(output, classes.tolist(), "class", "decision for {}")
+    if n_outputs == 1 and output in (None, 0):
+        return np.ones(1), "response"
+    return _choose(output, list(range(n_outputs)), "output", "response of output {}")
+
+
+def _choose(output: Any, known: Sequence[Any], what: str, label: str) -> tuple[NDArray, str]:
+    if output not in known:
+        raise ValueError(
+            f"output={output!r} is no {what} of the model; use one of "
+            f"{', '.join(map(repr, known))}."
+        )
+    return np.eye(len(known))[known.index(output)], label.format(output)

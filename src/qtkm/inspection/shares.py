@@ -1,0 +1,173 @@
+"""How much each column, and each pair of columns, matters: exact variances from the tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .algebra import Algebra, environments, partial_products
+from .effects import mean_environments, one_way
+from .response import Response, Rows
+
+
+@dataclass
+class Importances:
+    """Shares of the columns in the variance of the response.
+
+    Attributes
+    ----------
+    names : list of str
+    main_variance : (n_columns,) array
+        Variance of each main effect over the rows, in squared units of the response.
+    variance : float
+        Variance of the response where the columns are independent.
+    first_order : (n_columns,) array
+        Share that each column explains alone.
+    total : (n_columns,) array
+        Share of all that a column has a part in, alone or with others.
+    second_order : (n_columns, n_columns) array
+        Share that two columns explain together beyond each alone; zero on the diagonal.
+    response : str
+        What the response is called.
+    """
+
+    names: list[str]
+    main_variance: NDArray[np.float64]
+    variance: float
+    first_order: NDArray[np.float64]
+    total: NDArray[np.float64]
+    second_order: NDArray[np.float64]
+    response: str
+
+
+def importances(
+    model: Any, X: Any, *, output: Any = None, sample_weight: Any = None
+) -> Importances:
+    """Exact importances of all columns; nothing is drawn or permuted.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+        A fitted one whose network is a CPD, a train or a ring. The response of a classifier
+        is its decision function.
+    X : array or frame of shape (n_rows, n_columns)
+        Rows that give the distribution of each column, as a rule those of the fit.
+    output : int or class, optional
+        Which output of a regressor with several, or which of more than two classes.
+    sample_weight : array of shape (n_rows,), optional
+
+    Returns
+    -------
+    Importances
+
+    Notes
+    -----
+    `main_variance` is Var_n PD_d(x_nd), over the rows as they are.  The shares are Sobol's
+    indices [1]_ [2]_ for columns that are independent of each other, each distributed as in
+    the rows:
+
+        first_order_d = Var E[f | x_d] / Var f,        total_d = E Var[f | x_{-d}] / Var f,
+        second_order_de = Var(E[f | x_d, x_e] - E[f | x_d] - E[f | x_e]) / Var f.
+
+    Moments of products of independent columns are products of the columns' moments: with
+    G_d = E[T_d ⊗ T_d], m_d = E[T_d] and C_d = G_d - m_d ⊗ m_d the variances are closed products
+    with C in the place of d, m ⊗ m (first and second order) or G (total) in all others.
+    Re f of a complex f has E(Re f)² = ½ E|f|² + ½ Re E f².  The cost is O(n_rows·R²) a column
+    for a CPD and O(n_rows·R⁴) for trains and rings.
+
+    Where columns depend on each other, so do their effects, and a share tells about the model
+    and not about the data.
+
+    References
+    ----------
+    .. [1] I. M. Sobol, "Sensitivity estimates for nonlinear mathematical models",
+       Mathematical Modelling and Computational Experiment 1, 1993.
+    .. [2] T. Homma, A. Saltelli, "Importance measures in global sensitivity analysis of
+       nonlinear models", Reliability Engineering and System Safety 52, 1996.
+    """
+    response = Response(model, output)
+    rows = response.read(X, sample_weight)
+    halves = [_Moments(response, rows, conjugate) for conjugate in (True, False)]
+    variance, first, total, second = (
+        sum(getattr(half, what)() for half in halves) / 2
+        for what in ("variance", "first_order", "total", "second_order")
+    )
+    scale = 1 / variance if variance > 0 else 0.0
+    return Importances(
+        list(response.names),
+        main_variances(response, rows),
+        float(variance),
+        scale * first,
+        scale * total,
+        scale * second,
+        response.label,
+    )
+
+
+def main_variances(response: Response, rows: Rows) -> NDArray[np.float64]:
+    """Variance of every main effect over the rows."""
+    means, mean = mean_environments(response, rows)
+    result = np.empty(response.n_columns)
+    for d, values in enumerate(rows.values):
+        distinct, weight = _distinct(values, rows.weight)
+        effect = one_way(response, d, distinct, means[d]) - mean
+        result[d] = weight @ (effect - weight @ effect) ** 2
+    return result
+
+
+class _Moments:
+    """Second moments of all columns' tables, as if the columns were independent."""
+
+    def __init__(self, response: Response, rows: Rows, conjugate: bool):
+        self.algebra: Algebra = response.algebra
+        one = np.ones(1)
+        self.closing = self.algebra.square(response.closing[None], one, conjugate)
+        self.means: list[NDArray] = []  # m ⊗ m
+        self.spreads: list[NDArray] = []  # C
+        for d, values in enumerate(rows.values):
+            distinct, weight = _distinct(values, rows.weight)
+            table = response.table(d, distinct)
+            mean = np.tensordot(weight, table, 1)
+            # of centred tables: the difference of two moments would lose digits
+            self.means.append(self.algebra.square(mean[None], one, conjugate))
+            self.spreads.append(self.algebra.square(table - mean, weight, conjugate))
+        self.seconds = [m + c for m, c in zip(self.means, self.spreads, strict=True)]  # G
+
+    def _with_spread(self, others: Sequence[NDArray]) -> NDArray[np.float64]:
+        outer = environments(self.algebra, others, self.closing)
+        return np.array([np.sum(c * o).real for c, o in zip(self.spreads, outer, strict=True)])
+
+    def first_order(self) -> NDArray[np.float64]:
+        return self._with_spread(self.means)
+
+    def total(self) -> NDArray[np.float64]:
+        return self._with_spread(self.seconds)
+
+    def variance(self) -> float:
+        """ΠG - Πm⊗m, as a sum over the last column that varies: no difference is taken."""
+        before, _ = partial_products(self.algebra, self.seconds, self.closing)
+        _, after = partial_products(self.algebra, self.means, self.closing)
+        return sum(
+            float(np.sum(c * self.algebra.join(b, a)).real)
+            for a, b, c in zip(before, after, self.spreads, strict=True)
+        )
+
+    def second_order(self) -> NDArray[np.float64]:
+        algebra, n_columns = self.algebra, len(self.means)
+        before, after = partial_products(algebra, self.means, self.closing)
+        result = np.zeros((n_columns, n_columns))
+        for d in range(n_columns):
+            state = algebra.multiply(before[d], self.spreads[d])
+            for e in range(d + 1, n_columns):
+                outer = algebra.join(after[e], state)
+                result[d, e] = result[e, d] = np.sum(self.spreads[e] * outer).real
+                state = algebra.multiply(state, self.means[e])
+        return result
+
+
+def _distinct(values: NDArray, weight: NDArray) -> tuple[NDArray, NDArray]:
+    """Distinct values of a column and the weight of each."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(inverse, weights=weight)

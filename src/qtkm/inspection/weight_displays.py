@@ -1,0 +1,179 @@
+"""Displays of weights: a column's spectrum, the largest coefficients, the rank-one terms."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .coefficients import Coefficients, largest_coefficients
+from .plotting import FAINT, FIRST, Display, name_ticks, plain, shorten
+from .rank_one import RankOneTerms, rank_one_terms
+from .response import Response
+from .spectra import Spectrum, spectrum
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: frequencies up to which each has a dot of its own
+MOST_DOTS = 128
+#: magnitudes below this part of the largest are rounding, and not drawn
+FAINTEST = 1e-12
+#: longest name of a product of basis functions
+LONGEST = 50
+
+
+class SpectrumDisplay(Display):
+    """Magnitudes of the weights over the frequencies of a column, on a logarithmic scale.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    """
+
+    def __init__(self, spectrum: Spectrum):
+        self.spectrum = spectrum
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, column: Any = 0, *, ax: "Axes | None" = None, output: Any = None
+    ) -> "SpectrumDisplay":
+        """Compute and draw the spectrum of a column.
+
+        Parameters
+        ----------
+        model, column, output
+            As in `qtkm.inspection.spectrum`.
+        ax : matplotlib Axes, optional
+        """
+        return cls(spectrum(model, column, output=output)).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        found = self.spectrum
+        floor = FAINTEST * (found.magnitudes.max() or 1.0)
+        magnitudes = np.where(found.magnitudes > floor, found.magnitudes, np.nan)
+        style = ".-" if len(magnitudes) <= MOST_DOTS else "-"
+        ax.plot(found.frequencies, magnitudes, style, color=FIRST, linewidth=1)
+        if np.isfinite(magnitudes).any():
+            ax.set_yscale("log")
+        ax.set(
+            title=f"Spectrum of {found.name}",
+            xlabel=f"frequency, periods a unit of {found.name}",
+            ylabel=f"norm of the weights, {found.response}",
+        )
+        plain(ax)
+
+
+class CoefficientsDisplay(Display):
+    """Bars of the largest weights; those that are not certain to be the largest are pale.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+    """
+
+    def __init__(self, coefficients: Coefficients):
+        self.coefficients = coefficients
+        self.figure_size = (7.5, 1.4 + 0.28 * len(coefficients.values))
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, n_coefficients: int = 10, *, ax: "Axes | None" = None, **options: Any
+    ) -> "CoefficientsDisplay":
+        """Find and draw the largest weights.
+
+        Parameters
+        ----------
+        model, n_coefficients, options
+            As in `qtkm.inspection.largest_coefficients`.
+        ax : matplotlib Axes, optional
+        """
+        return cls(largest_coefficients(model, n_coefficients, **options)).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        found = self.coefficients
+        where = np.arange(len(found.values))
+        colours = [FIRST if i < found.n_certain else FAINT for i in where]
+        ax.barh(where, np.abs(found.values), color=colours)
+        ax.set_yticks(where, [shorten(label, LONGEST) for label in found.labels])
+        ax.invert_yaxis()
+        certain = "" if found.is_exact else f", {found.n_certain} of them certain"
+        ax.set(
+            title=f"Largest weights{certain}",
+            xlabel=f"magnitude of the weight, {found.response}",
+            ylabel="basis functions",
+        )
+        plain(ax)
+
+
+class RankOneTermsDisplay(Display):
+    """Sizes of the rank-one terms, or their functions of one column.
+
+    Parameters
+    ----------
+    terms : RankOneTerms
+    column : str or None
+        Whose functions to draw; None draws the sizes.
+    """
+
+    def __init__(self, terms: RankOneTerms, column: str | None = None):
+        self.terms = terms
+        self.column = column
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        column: Any = None,
+        n_terms: int | None = None,
+        *,
+        ax: "Axes | None" = None,
+        **options: Any,
+    ) -> "RankOneTermsDisplay":
+        """Compute and draw the rank-one terms of a CPD.
+
+        Parameters
+        ----------
+        model, options
+            As in `qtkm.inspection.rank_one_terms`.
+        column : name or number, optional
+            Whose functions to draw; None draws the sizes of the terms.
+        n_terms : int, optional
+            How many of the largest terms; all sizes, or the functions of five.
+        ax : matplotlib Axes, optional
+        """
+        if column is not None:
+            column = Response(model, options.get("output")).name(column)
+            n_terms = n_terms or 5
+        return cls(rank_one_terms(model, n_terms, **options), column).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        if self.column is None:
+            self._draw_sizes(ax)
+        else:
+            self._draw_functions(ax, self.terms.names.index(self.column))
+        plain(ax)
+
+    def _draw_sizes(self, ax: "Axes") -> None:
+        sizes = self.terms.sizes
+        ax.bar(np.arange(1, len(sizes) + 1), sizes, color=FIRST)
+        ax.set(
+            title="Rank-one terms",
+            xlabel="term",
+            ylabel=f"norm of the term's weights, {self.terms.response}",
+        )
+        ax.locator_params(axis="x", integer=True)
+
+    def _draw_functions(self, ax: "Axes", d: int) -> None:
+        terms, categorical = self.terms, self.terms.is_categorical[d]
+        where = np.arange(len(terms.values[d])) if categorical else terms.values[d]
+        ax.axhline(0, color=FAINT, linewidth=1)
+        for t, function in enumerate(terms.functions[d]):
+            label = f"{t + 1}: size {terms.sizes[t]:.3g}"
+            ax.plot(where, function.real, "o" if categorical else "-", label=label)
+        if categorical:
+            name_ticks(ax.xaxis, terms.values[d].tolist(), rotate=True)
+        ax.set(
+            title=f"Rank-one terms in {self.column}",
+            xlabel=str(self.column),
+            ylabel="function of the term, real part",
+        )
+        ax.legend(title="term", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -1,0 +1,171 @@
+"""fit, predict and evaluate from end to end, and what goes wrong with files."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import qtkm
+from qtkm.cli import main
+
+pandas = pytest.importorskip("pandas")
+
+
+def command(*words):
+    """Exit code of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame(rng.uniform(size=(240, 2)), columns=["wind", "sun"])
+    rows["kind"] = rng.choice(["sea", "land"], size=240)
+    rows["power"] = np.sin(5 * rows["wind"]) * rows["sun"] + (rows["kind"] == "sea")
+    rows["high"] = np.where(rows["power"] > rows["power"].median(), "yes", "no")
+    return rows
+
+
+SMALL = ["--rank", 3, "--n-basis", 8, "--max-iter", 8]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".csv.gz", ".tsv"])
+def test_a_table_becomes_a_model_that_predicts(tmp_path, frame, suffix, capsys):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(tmp_path / f"data{suffix}")
+    else:
+        frame.to_csv(tmp_path / f"data{suffix}", index=False, sep="\t" if suffix == ".tsv" else ",")
+    data, model, out = (tmp_path / name for name in (f"data{suffix}", "m.qtkm", f"out{suffix}"))
+    words = ["--target", "power", "--drop", "high", "--out", model, *SMALL]
+    assert command("fit", data, *words) == 0
+    shown = capsys.readouterr().out
+    for text in ("regression", "192, 3", "kind", "R²", "root mean squared error"):
+        assert text in shown
+    assert command("predict", model, data, "--out", out) == 0
+    if suffix == ".parquet":
+        predicted = pandas.read_parquet(out)
+    else:
+        predicted = pandas.read_csv(out, sep="\t" if suffix == ".tsv" else ",")
+    expected = qtkm.load(model).predict(frame[["wind", "sun", "kind"]])
+    np.testing.assert_allclose(predicted["prediction"], expected, rtol=1e-12)
+    assert command("evaluate", model, data, "--target", "power") == 0
+    assert "240" in capsys.readouterr().out
+
+
+def test_a_target_of_text_is_classified(tmp_path, frame, capsys):
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    model = tmp_path / "m.qtkm"
+    words = ["--target", "high", "--drop", "power", "--out", model, *SMALL]
+    assert command("fit", tmp_path / "data.csv", *words) == 0
+    shown = capsys.readouterr().out
+    assert "classification" in shown
+    assert "accuracy" in shown
+    assert "log-loss" in shown
+    assert command("predict", model, tmp_path / "data.csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "prediction"
+    assert set(lines[1:]) == {"yes", "no"}
+    assert command("predict", model, tmp_path / "data.csv", "--proba") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "probability of no,probability of yes"
+    assert sum(map(float, lines[1].split(","))) == pytest.approx(1)
+
+
+def test_rows_without_a_target_are_left_out_and_weights_are_used(tmp_path, frame, capsys):
+    frame["w"] = 1.0
+    frame.loc[:39, "power"] = np.nan
+    frame.drop(columns="high").to_csv(tmp_path / "data.csv", index=False)
+    words = ["--target", "power", "--weight", "w", "--test-size", 0, "--out", tmp_path / "m.qtkm"]
+    assert command("fit", tmp_path / "data.csv", *words, *SMALL) == 0
+    assert "200, 3" in capsys.readouterr().out
+
+
+def test_quiet_says_nothing(tmp_path, frame, capsys):
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", "--quiet"]
+    assert command("fit", tmp_path / "data.csv", *words, *SMALL) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "")
+
+
+def write_bytes(path, data):
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.csv", b"", "a.csv is empty"),
+        ("a.csv", b"wind,power\n", "a.csv has columns but no rows"),
+        ("a.csv", b"wind,powr\n1,2\n", "a.csv has no column 'power'; it has 'powr'"),
+        ("a.csv", b'wind,power\n"1,2\n', "a.csv cannot be read as csv"),
+        ("a.csv", b"power\n1\n2\n3\n", "no column left to predict 'power' from"),
+        ("a.csv", b"wind,power\n1,\n2,\n", "a.csv has 0 rows with a target"),
+        ("a.parquet", b"PAR1 nonsense", "a.parquet cannot be read as parquet"),
+        ("a.xlsx", b"x", "a.xlsx is neither CSV nor Parquet by its name"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path, name, data, message, capsys):
+    path, model = write_bytes(tmp_path / name, data), tmp_path / "m.qtkm"
+    assert command("fit", path, "--target", "power", "--out", model) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("qtkm: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert not model.exists()
+
+
+def test_a_file_that_is_not_there_and_a_folder(tmp_path, capsys):
+    assert command("fit", tmp_path / "no.csv", "--target", "y") == 1
+    assert "no.csv is not there" in capsys.readouterr().err
+    (tmp_path / "folder.csv").mkdir()
+    assert command("fit", tmp_path / "folder.csv", "--target", "y") == 1
+    assert "is a folder, not a file" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(tmp_path, frame, capsys):
+    frame.to_csv(tmp_path / "a.csv")
+    (tmp_path / "a.csv").chmod(0)
+    assert command("fit", tmp_path / "a.csv", "--target", "power") == 1
+    assert "may not be read" in capsys.readouterr().err
+
+
+def test_times_need_a_decision(tmp_path, frame, capsys):
+    pytest.importorskip("pyarrow")
+    frame["when"] = pandas.date_range("2026-01-01", periods=len(frame))
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert command("fit", tmp_path / "a.parquet", "--target", "power") == 1
+    assert "column 'when' holds times; leave it out (--drop when)" in capsys.readouterr().err
+
+
+def test_a_model_file_that_is_none_is_refused(tmp_path, frame, capsys):
+    frame.to_csv(tmp_path / "a.csv")
+    assert command("predict", tmp_path / "a.csv", tmp_path / "a.csv") == 1
+    assert "is not a file of qtkm" in capsys.readouterr().err
+
+
+def test_a_loss_for_classes_does_not_fit_numbers(tmp_path, frame, capsys):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    words = ["--target", "power", "--loss", "hinge"]
+    assert command("fit", tmp_path / "a.csv", *words) == 1
+    assert "add --task classification" in capsys.readouterr().err
+    assert command("fit", tmp_path / "a.csv", "--target", "power", "--task", "guess") == 2
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path, frame):
+    frame = pandas.concat([frame] * 200)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    model = tmp_path / "m.qtkm"
+    words = ["--target", "power", "--drop", "high", "--out", model, "--quiet", *SMALL]
+    assert command("fit", tmp_path / "a.csv", *words) == 0
+    script = f"{sys.executable} -m qtkm predict {model} {tmp_path / 'a.csv'} | head -n 2"
+    done = subprocess.run(script, shell=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[0] == "prediction"
+    assert done.stderr == ""

@@ -1,0 +1,205 @@
+"""Displays draw the numbers with labels, on their own axes or on given ones."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from qtkm.inspection import (
+    CoefficientsDisplay,
+    HistoryDisplay,
+    ImportancesDisplay,
+    InteractionDisplay,
+    InteractionStrengthsDisplay,
+    MainEffectDisplay,
+    RankOneTermsDisplay,
+    ResidualsDisplay,
+    SpectrumDisplay,
+    importances,
+    interaction_strengths,
+)
+from qtkm.inspection.plotting import FAINT
+from tests.inspection.conftest import fit
+
+plt = pytest.importorskip("matplotlib.pyplot")
+to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
+pytestmark = pytest.mark.usefixtures("close_figures")
+
+DISPLAYS = {
+    "main effect": lambda m, X, y, **k: MainEffectDisplay.from_estimator(m, X, "a", **k),
+    "of categories": lambda m, X, y, **k: MainEffectDisplay.from_estimator(m, X, "kind", **k),
+    "interaction": lambda m, X, y, **k: InteractionDisplay.from_estimator(m, X, ("a", "b"), **k),
+    "with categories": lambda m, X, y, **k: InteractionDisplay.from_estimator(m, X, (2, 0), **k),
+    "importances": lambda m, X, y, **k: ImportancesDisplay.from_estimator(m, X, **k),
+    "strengths": lambda m, X, y, **k: InteractionStrengthsDisplay.from_estimator(m, X, **k),
+    "spectrum": lambda m, X, y, **k: SpectrumDisplay.from_estimator(m, "b", **k),
+    "coefficients": lambda m, X, y, **k: CoefficientsDisplay.from_estimator(m, 6, **k),
+    "sizes": lambda m, X, y, **k: RankOneTermsDisplay.from_estimator(m, **k),
+    "terms": lambda m, X, y, **k: RankOneTermsDisplay.from_estimator(m, "a", **k),
+    "history": lambda m, X, y, **k: HistoryDisplay.from_estimator(m, **k),
+    "seconds": lambda m, X, y, **k: HistoryDisplay.from_estimator(m, against="seconds", **k),
+    "observed": lambda m, X, y, **k: ResidualsDisplay.from_estimator(m, X, y, **k),
+    "residuals": lambda m, X, y, **k: ResidualsDisplay.from_estimator(
+        m, X, y, kind="residuals", **k
+    ),
+    "by column": lambda m, X, y, **k: ResidualsDisplay.from_estimator(m, X, y, column="b", **k),
+    "by category": lambda m, X, y, **k: ResidualsDisplay.from_estimator(m, X, y, column=2, **k),
+}
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_every_display_draws_with_a_title_on_a_figure_of_its_own(name, cpd, X, y):
+    display = DISPLAYS[name](cpd, X, y)
+    assert display.ax_.get_title()
+    assert display.ax_.has_data()
+    display.figure_.canvas.draw()
+    assert display.figure_ is display.ax_.figure
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_every_display_draws_on_given_axes(name, cpd, X, y):
+    _, ax = plt.subplots()
+    assert DISPLAYS[name](cpd, X, y, ax=ax).ax_ is ax
+    assert plt.get_fignums() == [ax.figure.number]
+
+
+def labels(display):
+    return display.ax_.get_xlabel(), display.ax_.get_ylabel()
+
+
+def test_a_main_effect_is_a_curve(cpd, X):
+    display = MainEffectDisplay.from_estimator(cpd, X, "a", n_grid=30)
+    assert labels(display)[0] == "a"
+    assert labels(display)[1].startswith("response above its mean")
+    curve = display.ax_.lines[1].get_ydata()
+    np.testing.assert_array_equal(curve, display.main_effect.effect)
+
+
+def test_categories_are_ticks(cpd, X):
+    display = MainEffectDisplay.from_estimator(cpd, X, "kind")
+    ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert ticks == ["long", "mid", "short"]
+
+
+def test_an_interaction_names_both_columns(cpd, X):
+    display = InteractionDisplay.from_estimator(cpd, X, ("b", "a"), n_grid=11)
+    assert labels(display) == ("b", "a")
+    mesh = display.ax_.collections[0]
+    np.testing.assert_array_equal(np.ravel(mesh.get_array()), display.interaction.effect.T.ravel())
+
+
+def test_importances_stand_in_order(cpd, X):
+    display = ImportancesDisplay.from_estimator(cpd, X, max_columns=2)
+    shares = importances(cpd, X)
+    ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
+    order = np.argsort(-shares.total)[:2]
+    assert ticks == [shares.names[d] for d in order]
+    widths = [bar.get_width() for bar in display.ax_.containers[0]]
+    np.testing.assert_allclose(widths, shares.total[order])
+
+
+def test_strengths_are_written_into_the_map(cpd, X):
+    strengths = interaction_strengths(cpd, X)
+    display = InteractionStrengthsDisplay(strengths, kind="size").plot()
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts == [f"{strengths.size[pair]:.2g}" for pair in [(1, 0), (2, 0), (2, 1)]]
+
+
+def test_a_spectrum_is_logarithmic(cpd):
+    display = SpectrumDisplay.from_estimator(cpd, "b")
+    assert labels(display)[0] == "frequency, periods a unit of b"
+    assert display.ax_.get_yscale() == "log"
+    assert len(display.ax_.lines) == 1
+
+
+def test_coefficients_that_are_not_certain_are_pale(cpd):
+    display = CoefficientsDisplay.from_estimator(cpd, 4, max_slices=4)
+    certain = display.coefficients.n_certain
+    colours = [bar.get_facecolor() for bar in display.ax_.containers[0]]
+    assert certain < 4
+    assert f"{certain} of them certain" in display.ax_.get_title()
+    assert len(set(colours[:certain])) <= 1
+    assert set(colours[certain:]) == {to_rgba(FAINT)}
+
+
+def test_a_term_is_a_line(cpd):
+    display = RankOneTermsDisplay.from_estimator(cpd, 0, n_terms=2)
+    # the line at zero, and two terms
+    assert len(display.ax_.lines) == 3
+    assert len(display.ax_.get_legend().get_texts()) == 2
+    assert labels(display)[0] == "a"
+
+
+def test_a_history_without_validation_has_one_line(cpd):
+    display = HistoryDisplay.from_estimator(cpd)
+    assert display.score_ax_ is None
+    assert labels(display) == ("epoch", "training objective")
+    np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), cpd.history_["objective"])
+
+
+def test_validation_scores_have_axes_of_their_own(X, y):
+    model = fit(X, y, early_stopping=True)
+    display = HistoryDisplay.from_estimator(model)
+    assert display.score_ax_.get_ylabel() == "validation score"
+    np.testing.assert_array_equal(
+        display.score_ax_.lines[0].get_ydata(), model.history_["validation_score"]
+    )
+
+
+def test_residuals_are_observed_less_predicted(cpd, X, y):
+    display = ResidualsDisplay.from_estimator(cpd, X, y, column="a")
+    dots = display.ax_.collections[0].get_offsets()
+    np.testing.assert_allclose(dots[:, 0], X["a"])
+    np.testing.assert_allclose(dots[:, 1], y - cpd.predict(X))
+    assert labels(display) == ("a", "observed - predicted")
+
+
+def test_residuals_of_one_output(outputs, X, y):
+    both = np.column_stack([y, np.cos(X["b"])])
+    display = ResidualsDisplay.from_estimator(outputs, X, both, output=1)
+    np.testing.assert_allclose(display.residuals, both[:, 1] - outputs.predict(X)[:, 1])
+    with pytest.raises(ValueError, match="output=None is no output"):
+        ResidualsDisplay.from_estimator(outputs, X, both)
+
+
+def test_history_and_residuals_serve_every_network(tucker, X, y):
+    rows = X[["a", "b"]]
+    assert len(HistoryDisplay.from_estimator(tucker).ax_.lines) == 1
+    assert ResidualsDisplay.from_estimator(tucker, rows, y, column="b").name == "b"
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+def test_classes_have_no_residuals(two_classes, X, y):
+    with pytest.raises(ValueError, match="QTKMClassifier is no regressor"):
+        ResidualsDisplay.from_estimator(two_classes, X, y)
+
+
+def test_unknown_kinds_are_refused(cpd, X, y):
+    with pytest.raises(ValueError, match="use 'observed' or 'residuals'"):
+        ResidualsDisplay.from_estimator(cpd, X, y, kind="errors")
+    with pytest.raises(ValueError, match="use 'epochs' or 'seconds'"):
+        HistoryDisplay.from_estimator(cpd, against="minutes")
+    with pytest.raises(ValueError, match="use 'h' or 'size'"):
+        InteractionStrengthsDisplay.from_estimator(cpd, X, kind="H")
+    with pytest.raises(ValueError, match=r"y has the shape \(3,\), expected \(60,\)"):
+        ResidualsDisplay.from_estimator(cpd, X, y[:3])
+    with pytest.raises(ValueError, match="no column 'z'"):
+        RankOneTermsDisplay.from_estimator(cpd, "z")
+
+
+def test_a_model_without_a_history_has_no_learning_curve(cpd):
+    bare = copy.copy(cpd)
+    bare.history_ = {}
+    with pytest.raises(ValueError, match="no history"):
+        HistoryDisplay.from_estimator(bare)
+
+
+def test_one_column_has_no_interactions(X, y):
+    one = fit(X[["a"]], y)
+    with pytest.raises(ValueError, match="interactions need two"):
+        InteractionStrengthsDisplay.from_estimator(one, X[["a"]])
+    shares = importances(one, X[["a"]])
+    assert shares.first_order[0] == pytest.approx(1)
+    assert shares.total[0] == pytest.approx(1)
