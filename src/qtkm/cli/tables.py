@@ -44,9 +44,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
     """
     pandas, kind = _pandas(), kind_of(path)
     if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} is not there" if not path.exists() else f"{path} is no file"
-        )
+        what = "is a folder, not a file" if path.is_dir() else "is not there"
+        raise FileNotFoundError(f"{path} {what}")
     try:
         if kind == "parquet":
             frame = pandas.read_parquet(path)
