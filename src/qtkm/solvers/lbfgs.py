@@ -47,15 +47,7 @@ class LBFGS(Solver):
         check_whole("memory", self.memory, 1, "; 10 to 100 is usual")
         check_whole("iterations", self.iterations, 1, "; with 1, every iteration is an epoch")
 
-    def run(
-        self,
-        objective: Any,
-        cores: Any,
-        report: Report,
-        end_epoch: EndEpoch,
-        kept: dict[str, Any] | None = None,
-        keeps: bool = False,
-    ) -> None:
+    def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
         """All epochs, in one call of SciPy so that its memory is kept: no checkpoint has that."""
         path = _Path(objective, self.iterations, report, end_epoch)
         options = {

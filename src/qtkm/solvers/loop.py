@@ -246,10 +246,11 @@ def solve(
             run.stop_if_due()
             if kept is None and not solver.is_monotone and score is None:
                 run.consider(cores, objective.value(objective.at(cores)))
-            solver.run(
-                objective, cores, run.report, run.end_epoch,
-                None if kept is None else kept["state"], checkpoint is not None,
-            )  # fmt: skip
+            if checkpoint is None:
+                solver.run(objective, cores, run.report, run.end_epoch)
+            else:
+                state = None if kept is None else kept["state"]
+                solver.run_with_checkpoints(objective, cores, run.report, run.end_epoch, state)
             raise RuntimeError(f"{solver!r} came to an end without saying why.")
     except Stop as stop:
         return run.result(stop.status, stop.message)

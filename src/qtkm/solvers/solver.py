@@ -91,15 +91,7 @@ class Solver(BaseEstimator):
         """One epoch; `report(cores, objectives)` after every update, at least once."""
         raise NotImplementedError
 
-    def run(
-        self,
-        objective: Any,
-        cores: Any,
-        report: Report,
-        end_epoch: EndEpoch,
-        kept: dict[str, Any] | None = None,
-        keeps: bool = False,
-    ) -> None:
+    def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
         """Epochs without end: what ends them is a `Stop`, mostly raised by `end_epoch`.
 
         Parameters
@@ -111,24 +103,39 @@ class Solver(BaseEstimator):
             report(cores, objectives), after every update of the cores.
         end_epoch : callable
             end_epoch(state), after every epoch.
-        kept : dict, optional
-            What a checkpoint held; the fit goes on from there instead of from `cores`.
-        keeps : bool
-            Whether checkpoints are written: then every epoch begins with what one would hold,
-            so that a fit that was not interrupted has the same bits as one that was.
         """
+        state = self.start(objective, cores)
+        while True:
+            state = self._epoch_of(objective, state, report, end_epoch)
+
+    def run_with_checkpoints(
+        self,
+        objective: Any,
+        cores: Any,
+        report: Report,
+        end_epoch: EndEpoch,
+        kept: dict[str, Any] | None,
+    ) -> None:
+        """Run, where checkpoints are written, from the start or from what one held.
+
+        Every epoch begins with what a checkpoint would hold, so that a fit that was not
+        interrupted has the same bits as one that was.
+        """
+        assert self.state is not None
         if kept is None:
             state = self.start(objective, cores)
         else:
-            assert self.state is not None
             state = self.state.regain(objective, kept)
         while True:
-            state = self.step(objective, state, report)
-            end_epoch(state)
-            if state.finished:
-                raise Stop("converged", state.finished)
-            if keeps:
-                state = type(state).regain(objective, state.keep())
+            state = self._epoch_of(objective, state, report, end_epoch)
+            state = self.state.regain(objective, state.keep())
+
+    def _epoch_of(self, objective: Any, state: Any, report: Report, end_epoch: EndEpoch) -> Any:
+        state = self.step(objective, state, report)
+        end_epoch(state)
+        if state.finished:
+            raise Stop("converged", state.finished)
+        return state
 
 
 def shrink(objective: Any, cores: Any) -> Any:
