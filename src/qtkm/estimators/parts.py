@@ -20,7 +20,11 @@ _UNSET = "auto"
 
 
 def resolve(
-    kind: str, given: Any, registry: Mapping[str, type], shorthands: dict[str, tuple[Any, Any]]
+    kind: str,
+    given: Any,
+    registry: Mapping[str, type],
+    shorthands: dict[str, tuple[Any, Any]],
+    base: type,
 ) -> Any:
     """Make a part from its name or object.
 
@@ -32,10 +36,13 @@ def resolve(
     registry : mapping of names to classes
     shorthands : dict of name to (value, default)
         The estimator's own parameters that speak of this part.
+    base : type
+        Class of all parts of this kind: an object of a class that is not in the registry, a
+        user's own, will do as well.
     """
     if isinstance(given, str) and given in registry:
         part = registry[given]()
-    elif isinstance(given, tuple(registry.values())):
+    elif isinstance(given, base):
         part = clone(given)
     else:
         classes = ", ".join(f"{cls.__name__}()" for cls in registry.values())
@@ -73,9 +80,8 @@ def _is_list(value: Any) -> bool:
 
 def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_rank: Any) -> Any:
     """Network of an estimator; `known_rank` is that of an earlier fit."""
-    network = resolve(
-        "network", estimator.network, networks.REGISTRY, {"rank": (estimator.rank, _UNSET)}
-    )
+    rank = {"rank": (estimator.rank, _UNSET)}
+    network = resolve("network", estimator.network, networks.REGISTRY, rank, networks.Network)
     if _same(getattr(network, "rank", None), _UNSET):
         given = None if isinstance(estimator.init, str) else network.rank_of(estimator.init)
         least = defaults.least_rank(n_outputs, isinstance(network, networks.CPD))
@@ -94,7 +100,8 @@ def make_regression_loss(estimator: Any) -> Any:
             f"loss={given!r} tells classes apart, and {type(estimator).__name__} predicts numbers; "
             f"use QTKMClassifier, or one of {_list(known)}."
         )
-    loss = resolve("loss", given, known, {"residual": (estimator.residual, RESIDUALS[0])})
+    residual = {"residual": (estimator.residual, RESIDUALS[0])}
+    loss = resolve("loss", given, known, residual, losses.Loss)
     loss.check()
     return loss
 
@@ -105,7 +112,10 @@ def make_classification_loss(estimator: Any, n_classes: int) -> Any:
     given = estimator.loss
     if isinstance(given, str) and given == "logistic" and n_classes > 2:
         given = "softmax"
-    loss = resolve("loss", given, known, {"residual": (RESIDUALS[0], RESIDUALS[0])})
+    if not getattr(given, "for_classes", True):
+        given = repr(given)  # of no use here, and said so below
+    residual = {"residual": (RESIDUALS[0], RESIDUALS[0])}
+    loss = resolve("loss", given, known, residual, losses.Loss)
     loss.check()
     return loss
 
@@ -123,12 +133,13 @@ def losses_with_probabilities() -> str:
 
 def make_solver(estimator: Any) -> Any:
     """Solver of an estimator, if it fits the network."""
-    solver = resolve("solver", estimator.solver, solvers.REGISTRY, {})
+    solver = resolve("solver", estimator.solver, solvers.REGISTRY, {}, solvers.Solver)
     solver.check()
-    fitting = resolve("network", estimator.network, networks.REGISTRY, {}).solvers
+    network = resolve("network", estimator.network, networks.REGISTRY, {}, networks.Network)
+    fitting = network.solvers
     names = {cls: name for name, cls in solvers.REGISTRY.items()}
-    name = next(names[cls] for cls in type(solver).__mro__ if cls in names)
-    if name not in fitting:
+    known = [names[cls] for cls in type(solver).__mro__ if cls in names]
+    if known and known[0] not in fitting:
         raise ValueError(
             f"solver={estimator.solver!r} does not fit network={estimator.network!r}; use one of "
             f"{_list(name for name in fitting if name in solvers.REGISTRY)}."
@@ -171,7 +182,9 @@ def make_maps(
             "period": (given["period"][d], _UNSET),
             "quantization": (estimator.quantization, 2),
         }
-        feature_map = resolve("basis", given["basis"][d], features.REGISTRY, shorthands)
+        feature_map = resolve(
+            "basis", given["basis"][d], features.REGISTRY, shorthands, features.FeatureMap
+        )
         _finish(feature_map, label, shape, None if known is None else known[d])
         maps.append(feature_map)
     return maps
