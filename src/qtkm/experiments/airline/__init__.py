@@ -101,7 +101,8 @@ def _run(
         )
         for split in range(splits)
         for candidate in candidates
-        if candidate.most_splits is None or split < candidate.most_splits
+        if flights.name not in candidate.left_out
+        and (candidate.most_splits is None or split < candidate.most_splits)
     ]
     left = [fit for fit in fits if records.key(fit.name) not in records.done]
     if left:

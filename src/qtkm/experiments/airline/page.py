@@ -203,8 +203,9 @@ def alternatives_table(
         if records := models.get(name):
             size = f"{np.mean([row['parameters'] for row in records]):,.0f}"
             rows.append([name, size, _errors(records), _seconds(records), len(records)])
-        elif name == GAUSSIAN_PROCESS and no_process is not None:
-            rows.append([f"{GAUSSIAN_PROCESS}: {no_process}", "–", "–", "–", "–"])
+        elif name == GAUSSIAN_PROCESS:
+            why = no_process or "not run on this set"
+            rows.append([f"{GAUSSIAN_PROCESS}: {why}", "–", "–", "–", "–"])
     return table(["model", "parameters", "test MSE", "seconds", "splits"], rows)
 
 

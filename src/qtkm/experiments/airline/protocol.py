@@ -66,6 +66,8 @@ class Candidate:
         What is drawn in one colour.
     most_splits : int or None
         Run on no more than so many splits; None means on all.
+    left_out : tuple of str
+        Data sets that it is not run on.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Candidate:
     cost: float
     family: str
     most_splits: int | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def table_one() -> list[Candidate]:
