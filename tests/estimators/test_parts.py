@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from qtkm import ALS, CPD, Fourier, Power, Squared
+from qtkm import ALS, CPD, Fourier, Power, QTKMClassifier, Squared
+from qtkm.losses import Loss
 
 
 def test_an_object_is_the_same_as_its_name(make, X, y):
@@ -166,3 +167,13 @@ def test_complex_cores_do_not_start_a_real_model(make, X, y):
         make(basis="power", init=cores).fit(X, y)
     real = [[core.real for core in column] for column in cores]
     assert make(basis="power", init=real).fit(X, y).score(X, y) > 0.5
+
+
+class Absolute(Loss):
+    """A loss of a user's own, of numbers."""
+
+
+def test_a_loss_of_numbers_does_not_tell_classes_apart(X):
+    labels = np.where(X[:, 0] > X[:, 0].mean(), "a", "b")
+    with pytest.raises(ValueError, match=r"loss=Absolute\(\) is not one for classes; use a name"):
+        QTKMClassifier(loss=Absolute()).fit(X, labels)

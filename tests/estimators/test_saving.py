@@ -1,7 +1,6 @@
 """Saved models: they come back as they were, bit for bit, and what cannot is said when saving."""
 
 import datetime
-import json
 import os
 import pickle
 import re
@@ -123,12 +122,6 @@ def test_a_loaded_model_goes_on_as_the_first_would(saved, name):
     first.history_.pop("seconds")
     loaded.history_.pop("seconds")
     assert_same(loaded, first)
-
-
-def contents(path):
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    return json.loads(data[8 : 8 + length]), data[8 + length :]
 
 
 @pytest.mark.parametrize("name", MODELS)

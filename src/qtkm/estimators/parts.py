@@ -112,8 +112,11 @@ def make_classification_loss(estimator: Any, n_classes: int) -> Any:
     given = estimator.loss
     if isinstance(given, str) and given == "logistic" and n_classes > 2:
         given = "softmax"
-    if not getattr(given, "for_classes", True):
-        given = repr(given)  # of no use here, and said so below
+    if isinstance(given, losses.Loss) and not given.for_classes:
+        raise ValueError(
+            f"loss={given!r} is not one for classes; use a name ({_list(known)}), or a loss with "
+            "for_classes = True."
+        )
     residual = {"residual": (RESIDUALS[0], RESIDUALS[0])}
     loss = resolve("loss", given, known, residual, losses.Loss)
     loss.check()
