@@ -2,8 +2,8 @@
 
 A loss compares a response with a target, row by row.  It knows nothing of features, networks
 or data.  Responses come as arrays (n, k) of n rows and k outputs, real or complex, targets as
-real arrays of the same shape.  All losses but the squared loss of a complex residual read the
-real part of the response only.
+real arrays of the same shape.  A loss says by `sees_complex` whether the imaginary part of the
+response matters to it.
 """
 
 from typing import Any, ClassVar
