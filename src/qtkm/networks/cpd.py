@@ -224,18 +224,11 @@ class CPDIterate:
 
     def responses(self, shard: Any) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
-        mixing = self.mixing
-        shape = (len(shard), max(1, len(mixing)), 2 if self.is_complex else 1)
-        out = np.empty(shape, dtype=np.float64)
-        columns, table = shard.column_order, self.table
+        return self.response_pass()(shard, run=self.run)
 
-        def respond(bounds):
-            kernels.responses(
-                *bounds, shard.codes, columns, table, self.offsets, self.rank, mixing, out
-            )
-
-        self.run(respond, shard.blocks())
-        return complex_numbers(out)
+    def response_pass(self) -> "_ResponsePass":
+        """Pass that gives the responses of a shard's rows."""
+        return _ResponsePass(self.table, self.offsets, self.mixing, self.rank)
 
     def environments(self, shard: Any, d: int) -> NDArray:
         """Environments of a shard's rows outside of column d, scaled by the root weights."""
@@ -278,6 +271,8 @@ class CPDIterate:
 
     def paths(self, setting: Any) -> list[str]:
         """How each block's local problem best meets the rows."""
+        if not setting.rows_are_here:
+            return ["statistics"] * self.n_blocks
         output = ["statistics"] * (self.n_blocks - len(self.columns))
         if setting.path == "lags":
             refuse_lags(self, setting)
@@ -342,9 +337,17 @@ class CPDIterate:
             self._stale.add(block)
 
     def place(
-        self, block: int, cores: list[NDArray], table: NDArray | None, scale: NDArray
+        self,
+        block: int,
+        cores: list[NDArray],
+        table: NDArray | None,
+        scale: NDArray,
+        gram: NDArray | None = None,
     ) -> None:
-        """Put updated cores of a block in place; `scale` goes to the next block."""
+        """Put updated cores of a block in place; `scale` goes to the next block.
+
+        A column's table and the product of its cores' Gram matrices may come with them.
+        """
         self.token = object()
         if self._chain is not None:
             self._chain.leave()
@@ -352,7 +355,7 @@ class CPDIterate:
             self.cores[block] = cores[0] * scale
             return
         self.cores[block] = cores
-        self._grams[block] = None
+        self._grams[block] = gram
         if table is None:
             self._stale.add(block)
         else:
@@ -368,12 +371,35 @@ class CPDIterate:
         level = -1 if block == last else 0
         self.cores[block] = list(self.cores[block])
         self.cores[block][level] = self.cores[block][level] * scale
-        self._grams[block] = None
+        gram = self._grams[block]
+        if gram is not None:
+            self._grams[block] = gram * np.multiply.outer(scale, scale)
         if block not in self._stale:
             planes = np.concatenate([scale] * (self.width // self.rank))
             self._table[self.offsets[block] : self.offsets[block + 1]] *= planes.astype(
                 self._table.dtype
             )
+
+
+class _ResponsePass:
+    """Responses of the rows; carries only tables."""
+
+    def __init__(self, table, offsets, mixing, rank):
+        self.table, self.offsets, self.mixing, self.rank = table, offsets, mixing, rank
+
+    def __call__(self, shard: Any, run: Run) -> NDArray:
+        planes = self.table.shape[1] // self.rank
+        out = np.empty((len(shard), max(1, len(self.mixing)), planes))
+        columns = shard.column_order
+
+        def respond(bounds):
+            kernels.responses(
+                *bounds, shard.codes, columns, self.table, self.offsets, self.rank, self.mixing,
+                out,
+            )  # fmt: skip
+
+        run(respond, shard.blocks())
+        return complex_numbers(out)
 
 
 class _StatisticsPass:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .design import PLANNED_ROWS, ROWS, Term, Tree, adjoint, join
-from .graph_problem import GradientPass, TangentPass, VertexProblem, fill
+from .graph_problem import GradientPass, ResponsePass, TangentPass, VertexProblem
 from .network import Cores, Run
 from .structure import Structure
 
@@ -216,8 +216,10 @@ class Iterate:
         return VertexProblem(self, block, setting)
 
     def responses(self, shard: Any) -> NDArray:
-        rows = self.rows
-        return fill(rows, shard, self.run, rows.responses)
+        return self.response_pass()(shard, run=self.run)
+
+    def response_pass(self) -> ResponsePass:
+        return ResponsePass(self.rows)
 
     def gradient_pass(self) -> GradientPass:
         return GradientPass(self.rows)

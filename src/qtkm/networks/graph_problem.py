@@ -91,6 +91,16 @@ class GradientPass:
         return add_up(self.rows, shard, run, accumulate, shapes)
 
 
+class ResponsePass:
+    """Responses of the rows; carries only `Rows`."""
+
+    def __init__(self, rows: Any):
+        self.rows = rows
+
+    def __call__(self, shard: Any, run: Run) -> NDArray:
+        return fill(self.rows, shard, run, self.rows.responses)
+
+
 class TangentPass:
     """Change of the responses in a direction; carries only `Rows` and the direction."""
 

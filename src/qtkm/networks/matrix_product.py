@@ -22,7 +22,7 @@ from .network import Cores, Network, Run, flatten, like
 from .planes import as_planes
 from .product_evaluate import ProductEvaluator
 from .product_pairs import PairProblem, Truncation
-from .product_passes import GradientPass, Tables, TangentPass, respond
+from .product_passes import GradientPass, ResponsePass, Tables, TangentPass, respond
 from .product_paths import choose_paths
 from .product_problems import make_problem
 from .structure import Edge, Structure
@@ -272,6 +272,10 @@ class ProductIterate:
     def responses(self, shard: Any) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
         return respond(self.tables, shard, self.run)
+
+    def response_pass(self) -> ResponsePass:
+        """Pass that gives the responses of a shard's rows."""
+        return ResponsePass(self.tables)
 
     # -- local problems ---------------------------------------------------------------------
 

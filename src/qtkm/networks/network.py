@@ -190,6 +190,12 @@ class Iterate(Protocol):
     def responses(self, shard: Any) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
 
+    def response_pass(self) -> Callable[..., NDArray]:
+        """Pass over a shard: pass(shard, run=run) -> its responses.
+
+        Like all passes it carries only tables, so that it can be sent to where the rows are.
+        """
+
     def gradient_pass(self) -> Callable[..., Any]:
         """Pass over a shard: pass(shard, slopes, run=run) -> arrays to be added up.
 

@@ -64,6 +64,32 @@ def respond(tables: Tables, shard: Any, run: Run, closing: NDArray | None = None
     return complex_numbers(out)
 
 
+@dataclass
+class ResponsePass:
+    """Responses of the rows."""
+
+    tables: Tables
+
+    def __call__(self, shard: Any, run: Run) -> NDArray:
+        return respond(self.tables, shard, run)
+
+
+@dataclass
+class OutputPass:
+    """Σ z̄zᵀ, Σ y·z and, where asked for, Σ zzᵀ over the states z before the output core."""
+
+    tables: Tables
+    both: bool
+
+    def __call__(self, shard: Any, run: Run) -> tuple[NDArray, ...]:
+        states = last_states(self.tables, shard, run)
+        root, target = shard.scaled
+        if len(root):
+            states = states * root[:, None]
+        sums = (states.conj().T @ states, target.T @ states)
+        return (*sums, states.T @ states) if self.both else sums
+
+
 def last_states(tables: Tables, shard: Any, run: Run) -> NDArray:
     """The product of all columns' matrices, (n_rows, bonds[-1]·bonds[0]), transposed."""
     size = tables.closing.shape[2]

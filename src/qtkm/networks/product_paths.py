@@ -43,7 +43,7 @@ def _choose(iterate: Any, d: int, setting: Any) -> str:
     }
     if 8 * n_grid * both * planes * size**2 / 2 > STATISTICS_BYTES:
         del costs["statistics"]
-    if n_rows * size * planes > ROW_NUMBERS:
+    if not setting.rows_are_here or n_rows * size * planes > ROW_NUMBERS:
         del costs["rows"]
     return min(costs, key=lambda path: costs[path])
 

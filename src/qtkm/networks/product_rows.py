@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from . import product_cores as algebra
 from .local import LocalSystem, least_squares
 from .product_column import ColumnProblem, Problem
-from .product_passes import environments, last_states
+from .product_passes import OutputPass, environments
 
 
 class RowsProblem(ColumnProblem):
@@ -82,20 +82,10 @@ class OutputProblem(Problem):
     def system(self, level: int) -> LocalSystem:
         """Local system of the core: the same matrix for every output."""
         left, n_outputs, right = self.cores[0].shape
-        size = left * right
-        kind = np.complex128 if self.iterate.is_complex else np.float64
-        hermitian, symmetric = np.zeros((size, size), kind), np.zeros((size, size), kind)
-        products = np.zeros((n_outputs, size), kind)
-        for shard in self.setting.shards:
-            design = last_states(self.iterate.tables, shard, self.iterate.run)
-            root, target = shard.scaled
-            if len(root):
-                design = design * root[:, None]
-            hermitian += design.conj().T @ design
-            symmetric += design.T @ design if self.is_split else 0
-            products += target.T @ design
+        sums = self.setting.sum(OutputPass(self.iterate.tables, self.is_split))
+        hermitian, products = sums[:2]
         parts = np.repeat(hermitian[None], n_outputs, axis=0)
-        both = np.repeat(symmetric[None], n_outputs, axis=0) if self.is_split else None
+        both = np.repeat(sums[2][None], n_outputs, axis=0) if self.is_split else None
         return least_squares(
             parts, both, products, self.gamma(0), self.setting, (n_outputs, left, right)
         )

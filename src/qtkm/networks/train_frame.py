@@ -25,7 +25,7 @@ from . import product_cores as algebra
 from . import product_levels as levels
 from .network import Cores, flatten, like
 from .planes import as_planes
-from .product_passes import GradientPass, TangentPass
+from .product_passes import GradientPass, ResponsePass, TangentPass
 
 Sites = list[NDArray]
 
@@ -58,6 +58,10 @@ class TrainFrame:
     def responses(self, shard: Any) -> NDArray:
         """Responses of a shard's rows."""
         return self.iterate.responses(shard)
+
+    def response_pass(self) -> ResponsePass:
+        """Pass that gives the responses of a shard's rows."""
+        return self.iterate.response_pass()
 
     def squared_norm(self) -> float:
         """‖w‖²: that of the last core."""

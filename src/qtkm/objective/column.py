@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..data import Box, Grid, blocks
 from ..features import FeatureMap
+from ..kernels.column import LANES
 
 #: factors are kept between passes up to this many entries, else computed anew each time
 KEPT_ENTRIES = 20_000_000
@@ -65,6 +66,35 @@ class Column:
         """Turns of the grid values where the basis has them, see `FeatureMap.turns`."""
         return self.feature_map.turns(self.values)
 
+    @cached_property
+    def lines(self) -> tuple[NDArray, ...]:
+        """What `kernels.column.sweep` reads of the column.
+
+        Factor entries, phase and the distinct products of two entries of all levels as lines,
+        where the products of each level end, which product is which, and the radices.
+        """
+        found = [self.products(level, True) for level in range(len(self.radices))]
+        factors = np.ascontiguousarray(self.factors.T)
+        products = [
+            factors[part][pairs[:, 0]].conj() * factors[part][pairs[:, 1]]
+            for part, (pairs, _) in zip(self.slices, found, strict=True)
+        ]
+        phase = self.phase if len(self.phase) else np.ones(len(self))
+        return (
+            _to_lines(factors),
+            _to_lines(phase[None])[0],
+            _to_lines(np.concatenate(products)),
+            np.cumsum([len(pairs) for pairs, _ in found]),
+            np.concatenate([np.ravel(index) for _, index in found]),
+            np.asarray(self.radices, dtype=np.int64),
+        )
+
+    @property
+    def n_lines(self) -> int:
+        """Number of lines of `lines`, each of one number a grid value and plane."""
+        entries = sum(len(self.products(k, True)[0]) for k in range(len(self.radices)))
+        return sum(self.radices) + entries + 1
+
     def products(self, level: int, conjugate: bool) -> tuple[NDArray, NDArray]:
         """Distinct products of two factor entries, see `FeatureMap.products`."""
         key = (level, conjugate)
@@ -90,3 +120,11 @@ class Column:
         if isinstance(self.grid, int) or not self.grid.is_binned:
             return 0.0
         return float(self.feature_map.bin_error(self.values[1] - self.values[0]))
+
+
+def _to_lines(values: NDArray) -> NDArray[np.float64]:
+    """Numbers (n, n_grid) as planes (n, 2, padded), with zeros up to a whole vector."""
+    lines = np.zeros((len(values), 2, values.shape[1] + -values.shape[1] % LANES))
+    lines[:, 0, : values.shape[1]] = values.real
+    lines[:, 1, : values.shape[1]] = values.imag
+    return lines

@@ -15,12 +15,14 @@ the part of the loss that reads Im f is ½c(Im f)².
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines import add_in_order
+from .passes import AfterResponses
 from .setting import Setting
 
 #: least share of the bound in the curvature of the first try: rows that a hinge leaves without
@@ -34,9 +36,10 @@ def update(
 ) -> list[float]:
     """Update the cores of a block; the objective after it, which is never above the one before."""
     before, start = objective.value(iterate), iterate.snapshot()
-    responses, mean_loss = objective.kept_responses(iterate), objective.mean_loss(iterate)
+    mean_loss = objective.mean_loss(iterate)
+    responses = objective.kept_responses(iterate) if objective.rows_are_here else None
     for share in (SHARE, 1.0):
-        setting = _model(objective, responses, mean_loss, share)
+        setting = _model(objective, iterate, responses, mean_loss, share)
         problem = make_problem(setting)
         problem.sweep()
         for _ in range(sweeps - 1):
@@ -47,41 +50,76 @@ def update(
         if after <= before:
             return [after]
         iterate.restore(start)
-    objective.keep_responses(iterate, responses, mean_loss)
+    if responses is not None:
+        objective.keep_responses(iterate, responses, mean_loss)
     return [before]
 
 
-def _model(objective: Any, responses: list[NDArray], mean_loss: float, share: float) -> Setting:
+def _model(
+    objective: Any, iterate: Any, responses: list[NDArray] | None, mean_loss: float, share: float
+) -> Setting:
     """Least squares whose objective is the quadratic model of the loss.
 
-    Its curvature is nowhere less than this share of the bound.
+    Its curvature is nowhere less than this share of the bound.  Where the rows are not in memory,
+    weights and targets are made anew in each pass, at the cores of now: the passes must be over
+    before a core changes, as they are where a block is updated from sums.
     """
-    exact, shards, constant = objective.setting, [], 0.0
-    for shard, response in zip(objective.shards, responses, strict=True):
+    exact = objective.setting
+    work = _Work(objective.loss, share)
+    if responses is None:
+        reweigh = _Reweigh(iterate.response_pass(), work)
+        constant = objective.engine.sum(reweigh.constant, objective.shards)
+        model = replace(exact, view=reweigh)
+    else:
+        pairs = [
+            work(shard, response, run=objective.engine.run)
+            for shard, response in zip(objective.shards, responses, strict=True)
+        ]
+        constant = add_in_order(value for _, value in pairs)
+        model = replace(exact, shards=[shard for shard, _ in pairs])
+    value = mean_loss + float(constant[0]) / exact.total_weight
+    return replace(model, constant=value, is_exact=False)
+
+
+@dataclass
+class _Work:
+    """Shards with the weights and targets of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
+
+    loss: Any
+    share: float
+
+    def __call__(self, shard: Any, response: NDArray, run: Any) -> tuple[Any, NDArray]:
         weight, target = np.empty(len(shard)), np.empty(response.shape)
 
-        def part(
-            bounds: tuple[int, int],
-            shard: Any = shard,
-            response: NDArray = response,
-            weight: NDArray = weight,
-            target: NDArray = target,
-        ) -> float:
+        def part(bounds: tuple[int, int]) -> float:
             rows = slice(*bounds)
             omega = None if shard.weight is None else shard.weight[rows]
             weight[rows], target[rows], value = _working(
-                objective.loss, response[rows], shard.target[rows], omega, share
+                self.loss, response[rows], shard.target[rows], omega, self.share
             )
             return value
 
-        constant += sum(objective.engine.run(part, shard.blocks()))
-        shards.append(shard.reweighted(weight, target))
-    return replace(
-        exact,
-        shards=shards,
-        constant=mean_loss + constant / exact.total_weight,
-        is_exact=False,
-    )
+        value = sum(run(part, shard.blocks()))
+        return shard.reweighted(weight, target), np.array([value])
+
+
+@dataclass
+class _Reweigh:
+    """The same from the tables alone: a view of shards that are not in memory."""
+
+    respond: Callable[..., NDArray]
+    work: _Work
+
+    def __call__(self, shard: Any, run: Any) -> Any:
+        return self._both(shard, run)[0]
+
+    def constant(self, shard: Any, run: Any) -> NDArray:
+        """Second part alone."""
+        return self._both(shard, run)[1]
+
+    def _both(self, shard: Any, run: Any) -> tuple[Any, NDArray]:
+        real = not self.work.loss.sees_complex
+        return AfterResponses(self.respond, self.work, real)(shard, run=run)
 
 
 def _working(

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Shard
-from ..engines import Engine
+from ..engines import Engine, add_in_order
 from ..losses import Loss
 from ..networks import Cores, Network, flatten, like
-from . import majorize
+from . import majorize, passes
 from .column import Column
 from .setting import Setting
 
@@ -57,21 +57,19 @@ class Objective:
     path: str = "auto"
 
     def __post_init__(self) -> None:
-        weight, squares = self.engine.sum(_totals, self.shards)
+        weight, squares, n_rows = self.engine.sum(passes.totals, self.shards)
         self.total_weight = float(weight[0])
-        self.constant = (float(squares[0]) + self.scatter) / self.total_weight
+        self.constant = (float(squares.sum()) + self.scatter) / self.total_weight
+        #: number of training rows, equal ones counted once where they were merged
+        self.n_rows = int(n_rows[0])
+        self.n_outputs = len(squares)
         self._kept: tuple[object, list[NDArray]] | None = None
         self._kept_loss: tuple[object, float] | None = None
 
     @property
-    def n_outputs(self) -> int:
-        """Number of outputs."""
-        return self.shards[0].target.shape[1]
-
-    @property
-    def n_rows(self) -> int:
-        """Number of training rows, equal ones counted once where they were merged."""
-        return sum(len(shard) for shard in self.shards)
+    def rows_are_here(self) -> bool:
+        """Whether the training rows are in this process's memory."""
+        return passes.are_here(self.shards)
 
     @cached_property
     def is_complex(self) -> bool:
@@ -92,6 +90,7 @@ class Objective:
             n_rows=self.n_rows,
             is_exact=self.loss.is_quadratic,
             path=self.path,
+            rows_are_here=self.rows_are_here,
         )
 
     @property
@@ -155,29 +154,24 @@ class Objective:
 
     def mean_loss(self, iterate: Any, shards: Sequence[Shard] | None = None) -> float:
         """Weighted mean loss over the training rows, or over those of other shards."""
+        losses = passes.LossPass(self.loss)
         if shards is not None:
-            total = sum(self._loss(shard, iterate.responses(shard)) for shard in shards)
-            return total / sum(_weight(shard) for shard in shards)
+            total, weight = self.engine.sum(self._after_responses(losses, iterate), shards)
+            return float(total / weight)
         if self._kept_loss is None or self._kept_loss[0] is not iterate.token:
-            total = sum(map(self._loss, self.shards, self.kept_responses(iterate)))
-            self._kept_loss = iterate.token, (total + self.scatter) / self.total_weight
+            total, _ = self._sum_with_responses(losses, iterate)
+            self._kept_loss = iterate.token, (float(total) + self.scatter) / self.total_weight
         return self._kept_loss[1]
-
-    def _loss(self, shard: Shard, response: NDArray) -> float:
-        def part(bounds: tuple[int, int]) -> float:
-            rows = slice(*bounds)
-            values = self.loss.value(response[rows], shard.target[rows])
-            return float(values.sum() if shard.weight is None else shard.weight[rows] @ values)
-
-        return sum(self.engine.run(part, shard.blocks()))
 
     def mean_square(self, iterate: Any, shards: Sequence[Shard]) -> float:
         """Weighted mean square error of Re f over rows that need not be those of the fit."""
-        total = 0.0
-        for shard in shards:
-            error = ((iterate.responses(shard).real - shard.target) ** 2).sum(axis=1)
-            total += float(error.sum() if shard.weight is None else shard.weight @ error)
-        return total / sum(_weight(shard) for shard in shards)
+        total, weight = self.engine.sum(passes.SquarePass(iterate.response_pass()), shards)
+        return float(total / weight)
+
+    def mean_size(self, iterate: Any) -> float:
+        """Mean of |f|² over the training rows."""
+        total = self.engine.sum(passes.SizePass(iterate.response_pass()), self.shards)
+        return float(total[0]) / self.n_rows
 
     def kept_responses(self, iterate: Any) -> list[NDArray]:
         """Responses of the training rows, kept until the cores change."""
@@ -201,8 +195,10 @@ class Objective:
         """
         every = shards is None
         chosen = self.shards if shards is None else shards
-        total = self.total_weight if every else sum(_weight(shard) for shard in chosen)
-        add_slopes = _SlopePass(iterate, self.loss, total)
+        total = self.total_weight if every else sum(map(passes.weight_of, chosen))
+        add_slopes = passes.SlopePass(
+            iterate.response_pass(), iterate.gradient_pass(), self.loss, total
+        )
         value, *sums = self.engine.sum(add_slopes, chosen)
         mean = float(value[0]) + (self.scatter / total if every else 0.0)
         gradient = iterate.gradient(sums)
@@ -216,20 +212,28 @@ class Objective:
 
         The penalty takes part with its diagonal blocks, one a core.
         """
-        responses = self.kept_responses(iterate)
 
         def product(direction: Cores) -> Cores:
-            add_curvature = _CurvaturePass(iterate, self.loss, self.total_weight, direction)
-            sums = None
-            for shard, response in zip(self.shards, responses, strict=True):
-                part = self.engine.sum(add_curvature, [shard], response)
-                sums = part if sums is None else [a + b for a, b in zip(sums, part, strict=True)]
-            result = iterate.gradient(sums)
+            add_curvature = passes.CurvaturePass(
+                iterate.tangent(direction), iterate.gradient_pass(), self.loss, self.total_weight
+            )
+            result = iterate.gradient(self._sum_with_responses(add_curvature, iterate))
             if self.alpha > 0:
                 _add(result, iterate.norm_product(direction), self.alpha)
             return result
 
         return product
+
+    def _sum_with_responses(self, function: Callable[..., Any], iterate: Any) -> Any:
+        """Sum of function(shard, responses, run=…) over the training rows."""
+        if not self.rows_are_here:
+            return self.engine.sum(self._after_responses(function, iterate), self.shards)
+        pairs = zip(self.shards, self.kept_responses(iterate), strict=True)
+        return add_in_order(function(*pair, run=self.engine.run) for pair in pairs)
+
+    def _after_responses(self, function: Callable[..., Any], iterate: Any) -> Callable[..., Any]:
+        real = not self.loss.sees_complex
+        return passes.AfterResponses(iterate.response_pass(), function, real)
 
     def to_vector(self, cores: Cores) -> NDArray[np.float64]:
         """All cores as one vector of real numbers."""
@@ -247,52 +251,7 @@ class Objective:
         return like(self.shapes, flat)
 
 
-class _SlopePass:
-    """Mean loss of a shard's rows and what its gradient needs."""
-
-    def __init__(self, iterate: Any, loss: Loss, total_weight: float):
-        self.iterate, self.loss, self.total_weight = iterate, loss, total_weight
-        self.gradient_pass = iterate.gradient_pass()
-
-    def __call__(self, shard: Shard, run: Any) -> tuple[Any, ...]:
-        response = self.iterate.responses(shard)
-        value = self.loss.value(response, shard.target)
-        slopes = self.loss.gradient(response, shard.target)
-        slopes *= _scale(shard, self.total_weight)
-        total = value.sum() if shard.weight is None else shard.weight @ value
-        mean = np.array([float(total) / self.total_weight])
-        return mean, *self.gradient_pass(shard, slopes, run=run)
-
-
-class _CurvaturePass:
-    """What the product of a direction with the Gauss-Newton matrix needs of a shard's rows."""
-
-    def __init__(self, iterate: Any, loss: Loss, total_weight: float, direction: Cores):
-        self.loss, self.total_weight = loss, total_weight
-        self.tangent, self.gradient_pass = iterate.tangent(direction), iterate.gradient_pass()
-
-    def __call__(self, shard: Shard, response: NDArray, run: Any) -> tuple[Any, ...]:
-        change = self.tangent(shard, run=run)
-        slopes = self.loss.curvature_product(response, shard.target, change)
-        slopes = slopes * _scale(shard, self.total_weight)
-        return self.gradient_pass(shard, slopes, run=run)
-
-
 def _add(total: Cores, more: Cores, scale: float) -> None:
     """Add a multiple of some cores to others, in place."""
     for a, b in zip(flatten(total), flatten(more), strict=True):
         a += scale * b
-
-
-def _scale(shard: Shard, total_weight: float) -> Any:
-    return 1 / total_weight if shard.weight is None else shard.weight[:, None] / total_weight
-
-
-def _weight(shard: Shard) -> float:
-    return float(len(shard) if shard.weight is None else shard.weight.sum())
-
-
-def _totals(shard: Shard, run: Any) -> tuple[NDArray, NDArray]:
-    """Total weight and weighted sum of squared targets."""
-    target = shard.scaled[1]
-    return np.array([_weight(shard)]), np.array([float(np.vdot(target, target))])

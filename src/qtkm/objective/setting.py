@@ -31,6 +31,12 @@ class Setting:
         "auto", or how the local problems are to meet the rows.
     kept : dict
         What a network has computed of these rows once and for all, by name.
+    rows_are_here : bool
+        Whether `shards` are in this process's memory, so that a problem may look at them itself
+        and keep something a row. Else all it has is `sum`.
+    view : callable or None
+        view(shard, run=…) gives a shard with the weights and targets of this objective, where
+        they are not its own.
     """
 
     shards: Sequence[Shard]
@@ -43,8 +49,23 @@ class Setting:
     n_rows: int
     is_exact: bool = True
     path: str = "auto"
+    rows_are_here: bool = True
+    view: Callable[..., Shard] | None = None
     kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     def sum(self, function: Callable[..., Any]) -> Any:
         """Sum of function(shard, run=…) over the shards."""
+        if self.view is not None:
+            function = _Viewed(self.view, function)
         return self.engine.sum(function, self.shards)
+
+
+@dataclass
+class _Viewed:
+    """A pass over shards as a setting sees them."""
+
+    view: Callable[..., Shard]
+    function: Callable[..., Any]
+
+    def __call__(self, shard: Shard, run: Any) -> Any:
+        return self.function(self.view(shard, run=run), run=run)

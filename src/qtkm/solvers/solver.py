@@ -148,8 +148,7 @@ def shrink(objective: Any, cores: Any) -> Any:
     search takes care of it, gained nothing.
     """
     iterate, flat = objective.at(cores), flatten(cores)
-    responses = objective.kept_responses(iterate)
-    square = sum(float(np.vdot(f, f).real) for f in responses) / objective.n_rows
+    square = objective.mean_size(iterate)
     if not objective.constant < square < float("inf") or objective.constant == 0:
         return cores
     scale = (objective.constant / square) ** (0.5 / len(flat))
