@@ -82,7 +82,8 @@ class Baseline(RegressorMixin, BaseEstimator):
         n_outputs = target.shape[1]
         if not self.normalize_y:
             return as_given(n_outputs)
-        return standardize(target, weight, np.zeros(n_outputs))
+        mean = np.average(target, axis=0, weights=weight)
+        return standardize(mean, np.average((target - mean) ** 2, axis=0, weights=weight))
 
     def _labels(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

@@ -59,10 +59,14 @@ def encode(
     found = _few_distinct(column, max_bins)
     if found is not None:
         return found
-    codes = np.empty(len(column), dtype=code_type(max_bins))
-    kernels.bin_codes(*_near_one(column, low, high), max_bins, codes)
-    centres = (np.arange(max_bins) + 0.5) / max_bins
-    return Grid(low * (1 - centres) + high * centres, True), codes
+    grid = equal_bins(low, high, max_bins)
+    return grid, Coder(grid, low, high).codes(column)
+
+
+def equal_bins(low: float, high: float, n_bins: int) -> Grid:
+    """Centres of equal-width bins."""
+    centres = (np.arange(n_bins) + 0.5) / n_bins
+    return Grid(low * (1 - centres) + high * centres, True)
 
 
 def _near_one(
@@ -78,19 +82,54 @@ def _near_one(
 
 
 def _few_distinct(column, limit):
-    size = 1 << int(np.ceil(np.log2(4 * min(limit, len(column)) + 4)))
-    keys = np.zeros(size, dtype=np.uint64)
-    used = np.full(size, -1, dtype=np.int64)
-    bits = column.view(np.uint64)
-    if kernels.distinct(bits, limit, keys, used) > limit:
+    values = find_distinct(column, limit)
+    if values is None:
         return None
-    filled = np.flatnonzero(used >= 0)
-    values = keys[filled].view(np.float64)
-    order = np.argsort(values)
-    used[filled[order]] = np.arange(len(filled))
-    codes = np.empty(len(column), dtype=code_type(len(filled)))
-    kernels.look_up(bits, keys, used, codes)
-    return Grid(values[order], False), codes
+    grid = Grid(values, False)
+    return grid, Coder(grid, 0.0, 0.0).codes(column)
+
+
+def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64] | None:
+    """Distinct values of a column, ascending; None where there are more than `limit`."""
+    keys, used = _hash_table(min(limit, len(column)))
+    if kernels.distinct(column.view(np.uint64), limit, keys, used) > limit:
+        return None
+    return np.sort(keys[used >= 0].view(np.float64))
+
+
+def _hash_table(n_values: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    size = 1 << int(np.ceil(np.log2(4 * n_values + 4)))
+    return np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int64)
+
+
+class Coder:
+    """From the values of a column to their codes on a grid.
+
+    Parameters
+    ----------
+    grid : Grid
+    low, high : float
+        Range of the values, of which a binned grid is made.
+    """
+
+    def __init__(self, grid: Grid, low: float, high: float):
+        self.grid, self.low, self.high = grid, low, high
+        if not grid.is_binned:
+            self._keys, self._used = _hash_table(len(grid))
+            kernels.distinct(grid.values.view(np.uint64), len(grid), self._keys, self._used)
+
+    def codes(self, column: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
+        """Codes of values; those of an exact grid must be among its values.
+
+        The column is contiguous, without -0.0.
+        """
+        codes = np.empty(len(column), dtype=code_type(len(self.grid)))
+        if self.grid.is_binned:
+            near = _near_one(column, self.low, self.high)
+            kernels.bin_codes(*near, len(self.grid), codes)
+        else:
+            kernels.look_up(column.view(np.uint64), self._keys, self._used, codes)
+        return codes
 
 
 def code_type(n_codes: int) -> type[np.unsignedinteger]:

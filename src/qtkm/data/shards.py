@@ -6,9 +6,8 @@ column with the most grid values first, which makes a shard blind to the order o
 lets neighbours read neighbouring rows of the largest tables; the small ones stay in cache anyway.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,12 +56,15 @@ class Shard:
         Row weights; None means 1.
     n_codes : sequence of int
         Grid size of each column.
+    find_order : callable or None
+        What `order` would compute, where it is known from elsewhere.
     """
 
     codes: NDArray[np.unsignedinteger]
     target: NDArray[np.floating]
     weight: NDArray[np.floating] | None
     n_codes: tuple[int, ...]
+    find_order: Callable[[int], tuple[NDArray, NDArray]] | None = field(default=None, repr=False)
     _groups: dict[int | None, Groups] = field(default_factory=dict, repr=False)
     _scaled: tuple[NDArray[np.floating], NDArray[np.floating]] | None = field(
         default=None, repr=False
@@ -96,7 +98,7 @@ class Shard:
 
     def reweighted(self, weight: NDArray[np.floating], target: NDArray[np.floating]) -> "Shard":
         """The same rows with other weights and targets."""
-        return Shard(self.codes, target, weight, self.n_codes, self._groups)
+        return Shard(self.codes, target, weight, self.n_codes, self.find_order, self._groups)
 
     def take(self, rows: NDArray[np.integer]) -> "Shard":
         """Some of the rows."""
@@ -110,11 +112,15 @@ class Shard:
         return self._groups[column]
 
     def _group(self, column: int | None) -> Groups:
-        rows = np.arange(len(self), dtype=np.int32)
         if column is None:
-            return _segment(rows, np.array([0, len(self)]))
+            return _segment(np.arange(len(self), dtype=np.int32), np.array([0, len(self)]))
+        return _segment(*(self.find_order or self.order)(column))
+
+    def order(self, column: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Row numbers sorted by the code of a column, and where each code's rows begin."""
+        rows = np.arange(len(self), dtype=np.int32)
         codes = np.ascontiguousarray(self.codes[:, column])
-        return _segment(*kernels.sort_by_code(codes, self.n_codes[column], rows))
+        return kernels.sort_by_code(codes, self.n_codes[column], rows)
 
 
 def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
@@ -140,24 +146,34 @@ def build(
     n_codes: tuple[int, ...],
 ) -> list[Shard]:
     """Sort rows into shards."""
-    count = max(1, -(-len(codes) // SHARD_ROWS))
-    bounds = [len(codes) * i // count for i in range(count + 1)]
-    return [_sorted(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
-            for a, b in pairwise(bounds)]  # fmt: skip
+    return [
+        sort_rows(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
+        for a, b in blocks(len(codes), SHARD_ROWS)
+    ]
 
 
-def _sorted(
+def sort_rows(
     codes: NDArray[np.unsignedinteger],
     target: NDArray[np.floating],
     weight: NDArray[np.floating] | None,
     n_codes: tuple[int, ...],
 ) -> Shard:
+    """One shard of some rows, sorted by their codes."""
     order = np.arange(len(codes), dtype=np.int32)
     for column in np.argsort(n_codes, kind="stable"):
         keys = np.ascontiguousarray(codes[:, column])
         order, _ = kernels.sort_by_code(keys, n_codes[column], order)
     weight = None if weight is None else weight[order]
     return Shard(codes[order], target[order], weight, n_codes)
+
+
+def map_targets(shards: Sequence[Shard], function: Callable[[NDArray], NDArray]) -> None:
+    """Put function(targets) in place of the targets of shards, wherever they are."""
+    if not isinstance(shards, list):
+        shards.map_targets(function)  # type: ignore[attr-defined]
+        return
+    for shard in shards:
+        shard.target, shard._scaled = function(shard.target), None
 
 
 def merge(

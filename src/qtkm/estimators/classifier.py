@@ -1,5 +1,6 @@
 """Classification: the same machine, with losses that tell classes apart."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from .checks import check_parameters
 from .docstrings import filled_from
 from .model import Model, Score
 from .regressor import QTKMRegressor
-from .rows import split
 from .targets import check_weight
 
 
@@ -295,9 +295,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         labels.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)
 
-    def _split(self, target: NDArray, rng: np.random.RandomState) -> Any:
-        classes = labels.to_codes(target)
-        return split(len(target), self.early_stopping, self.validation_fraction, rng, classes)
+    _classes_of = staticmethod(labels.to_codes)
 
-    def _validation_score(self, objective: Objective, shards: list[Shard]) -> Score:
+    def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
         return lambda state: -objective.mean_loss(state.iterate, shards)

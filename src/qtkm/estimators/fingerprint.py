@@ -8,6 +8,7 @@ import numpy as np
 
 from ..networks import flatten
 from ..objective import Objective
+from .rows import digest
 
 #: parameters that change when a fit ends or what is shown, not how it goes on
 FREE = {
@@ -25,10 +26,7 @@ def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
     rows = hashlib.sha256()
     for column in objective.columns:
         rows.update(np.ascontiguousarray(column.factors).tobytes())
-    for shard in objective.shards:
-        for array in (shard.codes, shard.target, shard.weight):
-            if array is not None:
-                rows.update(np.ascontiguousarray(array).tobytes())
+    rows.update(objective.engine.sum(digest, objective.shards).tobytes())
     start = hashlib.sha256()
     for core in flatten(cores):
         start.update(np.ascontiguousarray(core).tobytes())

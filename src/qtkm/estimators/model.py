@@ -25,7 +25,7 @@ from .fingerprint import fingerprint
 from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
 from .reading import Reading
-from .rows import Rows, count_distinct, split
+from .rows import CountPass, Splitter, arrange, count_distinct
 from .summary import Summarized
 from .targets import drop_weightless
 
@@ -88,7 +88,7 @@ class Model(Summarized, BaseEstimator):
         known: Reading | None,
         engine: Engine,
         rng: np.random.RandomState,
-    ) -> tuple[Objective, list[data.Shard] | None, Reading]:
+    ) -> tuple[Objective, Sequence[data.Shard] | None, Reading]:
         """Objective over the training rows, shards of validation rows, and the reading."""
         shape, labels = (count_distinct(arrays), len(arrays)), inputs.labels
         sizes = {d: len(categories) for d, categories in inputs.categories.items()}
@@ -99,26 +99,31 @@ class Model(Summarized, BaseEstimator):
         network.structure([feature_map.radices for feature_map in maps], n_outputs)
         boxes, alpha = self._boxes(inputs, arrays, known, engine), self._alpha(shape, known)
         columns, codes = encode_columns(arrays, labels, maps, boxes, self.max_bins, engine)
-        train = Rows(codes, target, weight, tuple(len(column) for column in columns))
+        n_codes = tuple(len(column) for column in columns)
+        splitter = self._splitter(len(target), rng)
+        rows = arrange(codes, target, weight, n_codes, splitter, average=loss.is_quadratic)
         del codes  # what is not needed any more is not kept through the fit
-        validation = None
-        halves = self._split(target, rng)
-        if halves is not None:
-            train, validation = train.take(halves[0]), train.take(halves[1])
         known_scale = None if known is None else known.known_scale
         normalize = getattr(self, "normalize_y", False)
-        scale, scatter = train.prepare(normalize, known_scale, average=loss.is_quadratic)
-        reading = Reading(inputs, maps, boxes, scale, {d: train.count(d) for d in sizes})
+        scale, scatter = rows.scale(normalize, known_scale, engine)
+        counts = {d: engine.sum(CountPass(d), rows.train) for d in sizes}
+        reading = Reading(inputs, maps, boxes, scale, counts)
         objective = Objective(
-            columns, train.shards(), network, loss, engine, alpha, scatter, float_type(self.dtype)
+            columns, rows.train, network, loss, engine, alpha, scatter, float_type(self.dtype)
         )
-        return objective, None if validation is None else validation.apply(scale).shards(), reading
+        return objective, rows.validation, reading
 
-    def _split(self, target: NDArray, rng: np.random.RandomState) -> Any:
-        """Training and validation rows, or None where all rows train."""
-        return split(len(target), self.early_stopping, self.validation_fraction, rng)
+    def _splitter(self, n_rows: int, rng: np.random.RandomState) -> Splitter:
+        """Rule by which validation rows are set aside."""
+        n_pieces = len(list(data.blocks(n_rows, data.SHARD_ROWS)))
+        return Splitter(
+            n_rows, n_pieces, self.early_stopping, self.validation_fraction, rng, self._classes_of
+        )
 
-    def _validation_score(self, objective: Objective, shards: list[data.Shard]) -> Score:
+    #: from targets to the classes of rows, each of which gives its share for validation
+    _classes_of: Callable[[NDArray], NDArray] | None = None
+
+    def _validation_score(self, objective: Objective, shards: Sequence[data.Shard]) -> Score:
         """Score of a solver's state on the validation rows."""
         raise NotImplementedError
 
@@ -140,7 +145,7 @@ class Model(Summarized, BaseEstimator):
         self,
         solver: Any,
         objective: Objective,
-        validation: list[data.Shard] | None,
+        validation: Sequence[data.Shard] | None,
         cores: list[Any],
     ) -> solvers.Result:
         score = None if validation is None else self._validation_score(objective, validation)

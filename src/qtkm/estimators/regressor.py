@@ -1,5 +1,6 @@
 """Regression: the estimator most users meet first."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -299,8 +300,8 @@ class QTKMRegressor(RegressorMixin, Model):
         response = self._responses(X)
         return response[:, 0] if self._y_ndim == 1 else response
 
-    def _validation_score(self, objective: Objective, shards: list[Shard]) -> Score:
-        variance = spread(shards)
+    def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
+        variance = spread(shards, objective.engine)
         return lambda state: 1 - objective.mean_square(state.iterate, shards) / variance
 
     def __sklearn_tags__(self) -> Any:

@@ -1,26 +1,95 @@
 """Coded rows with their targets and weights, on their way into shards.
 
-    y → training and validation rows → equal rows merged → scaled → shards
+    rows → pieces of consecutive rows → training and validation shards → targets scaled
+
+Every piece becomes one shard of training rows and, with early stopping, one of validation rows; up
+to `MERGE_ROWS` rows equal ones are merged.  Scales, counts and digests are sums over shards, so
+that they come out the same wherever the shards are.
 
 Targets that are very large or very small are brought near 1 by a power of two, which rounds
 nothing, before anything is squared.
 """
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import data
-from .targets import SAFE, TargetScale, as_given, standardize
+from ..engines import Engine
+from .targets import SAFE, TargetScale, as_given, moments, standardize
 
 #: fewest rows at which early_stopping="auto" sets validation rows aside
 EARLY_STOPPING_ROWS = 10_000
 
 
-class Rows:
-    """Coded rows with targets and weights.
+@dataclass
+class Arranged:
+    """Rows in shards.
+
+    Attributes
+    ----------
+    train : sequence of Shard
+    validation : sequence of Shard or None
+    target_range : (2, n_outputs) array
+        Least and greatest targets of all rows, in units of y.
+    exponent : (n_outputs,) int array
+        Power of two that was taken out of the targets in the shards.
+    scatter : (n_outputs,) array
+        Weighted sum of squares that merging took out of them.
+    """
+
+    train: Sequence[data.Shard]
+    validation: Sequence[data.Shard] | None
+    target_range: NDArray[np.float64]
+    exponent: NDArray[np.int64]
+    scatter: NDArray[np.float64]
+
+    def scale(
+        self, normalize: bool, known: TargetScale | None, engine: Engine
+    ) -> tuple[TargetScale, float]:
+        """Scale the targets.
+
+        Parameters
+        ----------
+        normalize : bool
+            Whether to scale to mean 0 and variance 1, or to leave the targets as they are.
+        known : TargetScale or None
+            The scale of an earlier fit, to be kept.
+        engine : Engine
+
+        Returns
+        -------
+        scale : TargetScale
+        scatter : float
+            Weighted sum of squares that merging took out of the scaled targets.
+        """
+        if known is not None:
+            here = known.times_power_of_two(-self.exponent)
+        elif normalize:
+            here = standardize(*moments(self.train, self.scatter, engine))
+        else:
+            here = as_given(len(self.scatter)).times_power_of_two(-self.exponent)
+        _refuse_large(here.apply(np.ldexp(self.target_range, -self.exponent)))
+        for shards in (self.train, self.validation):
+            if shards is not None:
+                data.map_targets(shards, here.apply)
+        root = np.where(here.is_constant, 0, np.sqrt(self.scatter)) / here.scale
+        return known or here.times_power_of_two(self.exponent), float(np.sum(root**2))
+
+
+def arrange(
+    codes: NDArray,
+    target: NDArray,
+    weight: NDArray | None,
+    n_codes: tuple[int, ...],
+    splitter: "Splitter",
+    average: bool,
+) -> Arranged:
+    """Arrange rows that are in memory.
 
     Parameters
     ----------
@@ -30,127 +99,118 @@ class Rows:
         Positive weights; None for weights of 1.
     n_codes : tuple of int
         Grid size of every column.
+    splitter : Splitter
+    average : bool
+        Whether rows with different targets may be merged into one with their mean, as a
+        quadratic loss allows.
+    """
+    target_range = np.array([target.min(axis=0), target.max(axis=0)])
+    exponent = power_of_two(target_range)
+    if exponent.any():
+        target = np.ldexp(target, -exponent)
+    scatter = np.zeros(target.shape[1])
+    train: list[data.Shard] = []
+    validation: list[data.Shard] = []
+    for i, (a, b) in enumerate(data.blocks(len(codes), data.SHARD_ROWS)):
+        piece: list[Any] = [codes[a:b], target[a:b], None if weight is None else weight[a:b]]
+        rest, aside = splitter.split(i, piece[1])
+        if aside is not None:
+            validation.append(sort_piece(take(piece, aside), n_codes))
+        if rest is not None:
+            piece = take(piece, rest)
+        if len(codes) <= data.MERGE_ROWS:
+            *piece, scatter = data.merge(piece[0], piece[1], piece[2], average)
+        train.append(sort_piece(piece, n_codes))
+    return Arranged(train, validation or None, target_range, exponent, scatter)
+
+
+def take(piece: Sequence[NDArray | None], rows: NDArray) -> list[Any]:
+    """Some rows of codes, targets and weights."""
+    return [None if array is None else array[rows] for array in piece]
+
+
+def sort_piece(piece: Sequence[Any], n_codes: tuple[int, ...]) -> data.Shard:
+    """Shard of codes, targets and weights."""
+    codes, target, weight = piece
+    return data.sort_rows(codes, target, weight, n_codes)
+
+
+def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Exponent to take out of targets that are too large or too small to be squared."""
+    largest = np.abs(target_range).max(axis=0)
+    safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
+    return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
+
+
+def _refuse_large(ends: NDArray[np.float64]) -> None:
+    largest = np.abs(ends).max()
+    if not largest < SAFE:
+        raise ValueError(
+            f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
+            "too large; use normalize_y=True with warm_start=False, or other units for y."
+        )
+
+
+class Splitter:
+    """Which rows of each piece are set aside for validation.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows in all.
+    n_pieces : int
+    early_stopping : bool or "auto"
+    fraction : float
+    rng : RandomState
+    by_class : callable or None
+        From targets to a code for every row: the fraction is then taken from each class, of
+        which at least one row stays to train on.
     """
 
     def __init__(
-        self, codes: NDArray, target: NDArray, weight: NDArray | None, n_codes: tuple[int, ...]
+        self,
+        n_rows: int,
+        n_pieces: int,
+        early_stopping: Any,
+        fraction: float,
+        rng: np.random.RandomState,
+        by_class: Any = None,
     ):
-        self.codes, self.target, self.weight, self.n_codes = codes, target, weight, n_codes
+        wanted = early_stopping
+        if isinstance(wanted, str):
+            wanted = n_rows > EARLY_STOPPING_ROWS
+        self.fraction, self.by_class = fraction, by_class
+        self.wanted = bool(wanted)
+        # pieces are drawn from by themselves, in any order and anywhere
+        self.generators: list[Any] = [rng]
+        if self.wanted and n_pieces > 1:
+            self.generators = rng.randint(2**31, size=n_pieces).tolist()
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def take(self, rows: NDArray) -> "Rows":
-        """Some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.codes[rows], self.target[rows], weight, self.n_codes)
-
-    def prepare(
-        self, normalize: bool, known: TargetScale | None, average: bool = True
-    ) -> tuple[TargetScale, float]:
-        """Merge equal rows where they are not too many, and scale the targets; in place.
-
-        Parameters
-        ----------
-        normalize : bool
-            Whether to scale to mean 0 and variance 1, or to leave the targets as they are.
-        known : TargetScale or None
-            The scale of an earlier fit, to be kept.
-        average : bool
-            Whether rows with different targets may be merged into one with their mean, as a
-            quadratic loss allows.
-
-        Returns
-        -------
-        scale : TargetScale
-        scatter : float
-            Weighted sum of squares that merging took out of the scaled targets.
-        """
-        exponent = self._move_near_one()
-        scatter = np.zeros(self.target.shape[1])
-        if len(self) <= data.MERGE_ROWS:
-            merged = data.merge(self.codes, self.target, self.weight, average)
-            self.codes, self.target, self.weight, scatter = merged
-        if known is not None:
-            here = known.times_power_of_two(-exponent)
-        elif normalize:
-            here = standardize(self.target, self.weight, scatter)
+    def split(self, piece: int, target: NDArray) -> tuple[NDArray | None, NDArray | None]:
+        """Training and validation rows of a piece, both in order; None where all rows train."""
+        if not self.wanted:
+            return None, None
+        n_rows = len(target)
+        rng = self.generators[piece]
+        order = (np.random.RandomState(rng) if isinstance(rng, int) else rng).permutation(n_rows)
+        if self.by_class is None:
+            aside = order[: int(np.ceil(self.fraction * n_rows))]
         else:
-            here = as_given(len(scatter)).times_power_of_two(-exponent)
-        self._apply(here)
-        root = np.where(here.is_constant, 0, np.sqrt(scatter)) / here.scale
-        return known or here.times_power_of_two(exponent), float(np.sum(root**2))
+            aside = _of_each_class(order, self.by_class(target), self.fraction)
+        if not 0 < len(aside) < n_rows:
+            self._refuse(n_rows, len(aside))
+        rest = np.ones(n_rows, dtype=bool)
+        rest[aside] = False
+        return np.flatnonzero(rest), np.sort(aside)
 
-    def apply(self, scale: TargetScale) -> "Rows":
-        """Scale the targets; in place."""
-        self._apply(scale.times_power_of_two(-self._move_near_one()))
-        return self
-
-    def _move_near_one(self) -> NDArray[np.int64]:
-        """Take a power of two out of targets that are too large or too small to be squared."""
-        largest = _largest(self.target)
-        safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
-        exponent = np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900))
-        if exponent.any():
-            self.target = np.ldexp(self.target, -exponent)
-        return exponent
-
-    def _apply(self, scale: TargetScale) -> None:
-        self.target = scale.apply(self.target)
-        largest = _largest(self.target).max()
-        if not largest < SAFE:
-            raise ValueError(
-                f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
-                "too large; use normalize_y=True with warm_start=False, or other units for y."
-            )
-
-    def shards(self) -> list[data.Shard]:
-        """Sort the rows into shards."""
-        return data.build(self.codes, self.target, self.weight, self.n_codes)
-
-    def count(self, d: int) -> NDArray[np.float64]:
-        """Weight of the rows of each code of a column."""
-        counts = np.bincount(self.codes[:, d], self.weight, minlength=self.n_codes[d])
-        return counts.astype(np.float64)
-
-
-def _largest(values: NDArray) -> NDArray:
-    return np.maximum(values.max(axis=0), -values.min(axis=0))
-
-
-def split(
-    n_rows: int,
-    early_stopping: Any,
-    fraction: float,
-    rng: np.random.RandomState,
-    classes: NDArray | None = None,
-) -> tuple[NDArray, NDArray] | None:
-    """Training and validation rows, or None where all rows train.
-
-    With `classes`, a code for every row, the fraction is taken from each class, of which at
-    least one row stays to train on.
-    """
-    wanted = early_stopping
-    if isinstance(wanted, str):
-        wanted = n_rows > EARLY_STOPPING_ROWS
-    if not wanted:
-        return None
-    order = rng.permutation(n_rows)
-    if classes is None:
-        aside = order[: int(np.ceil(fraction * n_rows))]
-    else:
-        aside = _of_each_class(order, classes, fraction)
-    if not 0 < len(aside) < n_rows:
+    def _refuse(self, n_rows: int, n_aside: int) -> None:
         what, remedy = "validate", "more rows of each class"
-        if len(aside):
+        if n_aside:
             what, remedy = "train", "more rows, a smaller validation_fraction"
         raise ValueError(
-            f"early_stopping=True with validation_fraction={fraction:g} leaves none of the "
+            f"early_stopping=True with validation_fraction={self.fraction:g} leaves none of the "
             f"{n_rows} rows to {what} on; use {remedy} or early_stopping=False."
         )
-    rest = np.ones(n_rows, dtype=bool)
-    rest[aside] = False
-    return np.flatnonzero(rest), np.sort(aside)
 
 
 def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray:
@@ -159,13 +219,33 @@ def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray
     return np.concatenate([rows[:size] for rows, size in zip(members, sizes, strict=True)])
 
 
-def spread(shards: Sequence[data.Shard]) -> float:
+# -- sums over shards ---------------------------------------------------------------------------
+
+
+def spread(shards: Sequence[data.Shard], engine: Engine) -> float:
     """Weighted mean square of the targets around their mean; 1 where they have no spread."""
-    target = np.concatenate([shard.target for shard in shards])
-    weight = np.concatenate([np.ones(len(s)) if s.weight is None else s.weight for s in shards])
-    deviation = target - np.average(target, axis=0, weights=weight)
-    variance = float(np.average((deviation**2).sum(axis=1), weights=weight))
+    variance = float(moments(shards, np.zeros(1), engine)[1].sum())
     return variance if variance > 0 else 1.0
+
+
+@dataclass
+class CountPass:
+    """Weight of the rows of each code of a column."""
+
+    column: int
+
+    def __call__(self, shard: data.Shard, run: Any) -> NDArray[np.float64]:
+        codes, n_codes = shard.codes[:, self.column], shard.n_codes[self.column]
+        return np.bincount(codes, shard.weight, minlength=n_codes).astype(np.float64)
+
+
+def digest(shard: data.Shard, run: Any) -> NDArray[np.uint64]:
+    """Four numbers that are others for other rows; sums of them wrap around."""
+    found = hashlib.sha256()
+    for array in (shard.codes, shard.target, shard.weight):
+        if array is not None:
+            found.update(np.ascontiguousarray(array).tobytes())
+    return np.frombuffer(found.digest(), dtype=np.uint64).copy()
 
 
 def count_distinct(arrays: Sequence[NDArray]) -> int:

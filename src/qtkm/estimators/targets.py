@@ -1,11 +1,15 @@
 """Targets and weights: what a user passes as y and sample_weight, and what the fit sees."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
+
+from ..data import Shard
+from ..engines import Engine
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
@@ -118,15 +122,37 @@ def as_given(n_outputs: int) -> TargetScale:
     return TargetScale(np.zeros(n_outputs), np.ones(n_outputs), np.zeros(n_outputs, dtype=bool))
 
 
-def standardize(target: NDArray, weight: NDArray | None, scatter: NDArray) -> TargetScale:
-    """Mean and standard deviation of the targets, as they were before equal rows were merged."""
-    total = float(len(target)) if weight is None else weight.sum()
-    if weight is None:
-        mean = target.mean(axis=0)
-        squares = np.array([np.vdot(c, c) for c in (target - mean).T])
-    else:
-        mean = weight @ target / total
-        squares = weight @ (target - mean) ** 2
-    scale = np.sqrt((squares + scatter) / total)
+def moments(
+    shards: Sequence[Shard], scatter: NDArray, engine: Engine
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances of the targets, as they were before equal rows were merged."""
+    total, sums = engine.sum(_first_moments, shards)
+    mean = sums / total
+    return mean, (engine.sum(_SquaresAround(mean), shards) + scatter) / total
+
+
+def standardize(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> TargetScale:
+    """Scale to mean 0 and variance 1."""
+    scale = np.sqrt(variance)
     constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
     return TargetScale(mean, np.where(constant, 1.0, scale), constant)
+
+
+def _first_moments(shard: Shard, run: Any) -> tuple[NDArray, NDArray]:
+    """Total weight and weighted sums of the targets."""
+    if shard.weight is None:
+        return np.array([float(len(shard))]), shard.target.sum(axis=0)
+    return np.array([shard.weight.sum()]), shard.weight @ shard.target
+
+
+@dataclass
+class _SquaresAround:
+    """Weighted sums of squares of the targets around a mean."""
+
+    mean: NDArray[np.float64]
+
+    def __call__(self, shard: Shard, run: Any) -> NDArray[np.float64]:
+        deviation = shard.target - self.mean
+        if shard.weight is None:
+            return np.array([np.vdot(column, column) for column in deviation.T])
+        return shard.weight @ deviation**2
