@@ -1,10 +1,8 @@
 """What all estimators share: from X and y to a solved objective, and back to responses."""
 
-import functools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,21 +11,22 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import ThreadpoolController
 
 from .. import data, networks, solvers
-from ..engines import Engine, Threads
-from ..objective import Objective
+from ..engines import Engine
+from ..objective import Column, Objective
 from . import defaults, parts
 from .checks import as_callbacks, as_random_state, float_type
 from .cores import check_given, draw, is_zero
 from .fingerprint import fingerprint
 from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
+from .plan import Plan
 from .reading import Reading
-from .rows import CountPass, Splitter, arrange, count_distinct
+from .rows import Arranged, CountPass, Splitter, arrange, count_distinct
 from .summary import Summarized
 from .targets import drop_weightless
+from .working import threads
 
 #: validation score of a solver's state
 Score = Callable[[Any], float]
@@ -48,19 +47,67 @@ class Model(Summarized, BaseEstimator):
 
         The parameters have been checked.
         """
-        solver, rng = parts.make_solver(self), as_random_state(self.random_state)
         known = self._reading if self._goes_on else None
+        rng = as_random_state(self.random_state)
         inputs, arrays = self._read(X, target, weight, known)
         target, weight = drop_weightless(target, weight)
-        with _threads(self.n_jobs) as engine:
-            objective, validation, reading = self._prepare(
-                inputs, arrays, target, weight, loss, known, engine, rng
+        with threads(self.n_jobs) as engine:
+            boxes = self._boxes(inputs, arrays, known, engine)
+            shape = (count_distinct(arrays), len(arrays))
+            plan = self._plan(inputs, shape, target.shape[1], boxes, loss, known)
+            columns, codes = encode_columns(
+                arrays, inputs.labels, plan.maps, boxes, self.max_bins, engine
             )
-            cores = self._start(objective, inputs.labels, known, rng)
-            result = self._solve(solver, objective, validation, cores)
+            del arrays  # what is not needed any more is not kept through the fit
+            n_codes = tuple(len(column) for column in columns)
+            n_pieces = len(list(data.blocks(len(target), data.SHARD_ROWS)))
+            splitter = self._splitter(len(target), n_pieces, rng)
+            rows = arrange(codes, target, weight, n_codes, splitter, average=loss.is_quadratic)
+            del codes
+            self._run(plan, columns, rows, engine, rng)
+
+    def _plan(
+        self,
+        inputs: Inputs,
+        shape: tuple[int, int],
+        n_outputs: int,
+        boxes: list[data.Box | None],
+        loss: Any,
+        known: Reading | None,
+    ) -> Plan:
+        """Decide on all that depends on no more than the ranges of the columns."""
+        sizes = {d: len(categories) for d, categories in inputs.categories.items()}
+        maps = parts.make_maps(self, inputs.labels, sizes, shape, known.maps if known else None)
+        network = parts.make_network(self, shape, n_outputs, self.rank_ if known else None)
+        # ranks that do not fit are refused here, before anything takes long
+        network.structure([feature_map.radices for feature_map in maps], n_outputs)
+        return Plan(
+            inputs, maps, boxes, network, loss, self._alpha(shape, known), parts.make_solver(self),
+            known,
+        )  # fmt: skip
+
+    def _run(
+        self,
+        plan: Plan,
+        columns: list[Column],
+        rows: Arranged,
+        engine: Engine,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Fit to rows in shards."""
+        known_scale = None if plan.known is None else plan.known.known_scale
+        scale, scatter = rows.scale(getattr(self, "normalize_y", False), known_scale, engine)
+        counts = {d: engine.sum(CountPass(d), rows.train) for d in plan.inputs.categories}
+        reading = Reading(plan.inputs, plan.maps, plan.boxes, scale, counts)
+        objective = Objective(
+            columns, rows.train, plan.network, plan.loss, engine, plan.alpha, scatter,
+            float_type(self.dtype),
+        )  # fmt: skip
+        cores = self._start(objective, plan.inputs.labels, plan.known, rng)
+        result = self._solve(plan.solver, objective, rows.validation, cores)
         self._store(result, objective, reading)
         if result.status in ("interrupted", "failed"):
-            warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(result.message, ConvergenceWarning, stacklevel=4)
 
     def _read(
         self, X: Any, target: NDArray, weight: NDArray | None, known: Reading | None
@@ -78,44 +125,8 @@ class Model(Summarized, BaseEstimator):
             inputs.categories = dict(known.inputs.categories)
         return inputs, inputs.learn(columns, finite, weight)
 
-    def _prepare(
-        self,
-        inputs: Inputs,
-        arrays: list[NDArray],
-        target: NDArray,
-        weight: NDArray | None,
-        loss: Any,
-        known: Reading | None,
-        engine: Engine,
-        rng: np.random.RandomState,
-    ) -> tuple[Objective, Sequence[data.Shard] | None, Reading]:
-        """Objective over the training rows, shards of validation rows, and the reading."""
-        shape, labels = (count_distinct(arrays), len(arrays)), inputs.labels
-        sizes = {d: len(categories) for d, categories in inputs.categories.items()}
-        maps = parts.make_maps(self, labels, sizes, shape, known.maps if known else None)
-        n_outputs = target.shape[1]
-        network = parts.make_network(self, shape, n_outputs, self.rank_ if known else None)
-        # ranks that do not fit are refused here, before anything takes long
-        network.structure([feature_map.radices for feature_map in maps], n_outputs)
-        boxes, alpha = self._boxes(inputs, arrays, known, engine), self._alpha(shape, known)
-        columns, codes = encode_columns(arrays, labels, maps, boxes, self.max_bins, engine)
-        n_codes = tuple(len(column) for column in columns)
-        splitter = self._splitter(len(target), rng)
-        rows = arrange(codes, target, weight, n_codes, splitter, average=loss.is_quadratic)
-        del codes  # what is not needed any more is not kept through the fit
-        known_scale = None if known is None else known.known_scale
-        normalize = getattr(self, "normalize_y", False)
-        scale, scatter = rows.scale(normalize, known_scale, engine)
-        counts = {d: engine.sum(CountPass(d), rows.train) for d in sizes}
-        reading = Reading(inputs, maps, boxes, scale, counts)
-        objective = Objective(
-            columns, rows.train, network, loss, engine, alpha, scatter, float_type(self.dtype)
-        )
-        return objective, rows.validation, reading
-
-    def _splitter(self, n_rows: int, rng: np.random.RandomState) -> Splitter:
+    def _splitter(self, n_rows: int, n_pieces: int, rng: np.random.RandomState) -> Splitter:
         """Rule by which validation rows are set aside."""
-        n_pieces = len(list(data.blocks(n_rows, data.SHARD_ROWS)))
         return Splitter(
             n_rows, n_pieces, self.early_stopping, self.validation_fraction, rng, self._classes_of
         )
@@ -251,7 +262,7 @@ class Model(Summarized, BaseEstimator):
             values = reading.values(arrays, part)
             out[part] = reading.scale.undo(evaluator.responses(reading.maps, values).real)
 
-        with _threads(self.n_jobs) as engine:
+        with threads(self.n_jobs) as engine:
             engine.run(respond, data.blocks(len(out), PREDICT_ROWS))
         _refuse_overflow(out)
         return out
@@ -286,20 +297,3 @@ def _describe_grid(column: Any, path: str) -> dict[str, Any]:
         "bin_error": column.bin_error,
         "path": path,
     }
-
-
-@functools.cache
-def _controller() -> ThreadpoolController:
-    # finding the libraries takes milliseconds, so it is done once
-    return ThreadpoolController()
-
-
-@contextmanager
-def _threads(n_jobs: int | None) -> Iterator[Threads]:
-    """Threads of our own for the length of a with block, BLAS held to one thread."""
-    with _controller().limit(limits=1):
-        engine = Threads(n_jobs)
-        try:
-            yield engine
-        finally:
-            engine.close()
