@@ -5,6 +5,7 @@ from .grid import Coder, Grid, code_type, encode, equal_bins, find_distinct
 from .prefetch import prefetched
 from .shards import (
     MERGE_ROWS,
+    READ_ROWS,
     SHARD_ROWS,
     TASK_ROWS,
     Groups,
@@ -20,6 +21,7 @@ from .stored import ShardWriter, StoredShards
 __all__ = [
     "EXTRAPOLATIONS",
     "MERGE_ROWS",
+    "READ_ROWS",
     "SHARD_ROWS",
     "TASK_ROWS",
     "Box",

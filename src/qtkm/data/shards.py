@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from ..kernels import grids as kernels
 
+#: rows that are read from a source at a time
+READ_ROWS = 1 << 16
 #: rows in a shard; measured in docs/decisions/0003-paths.md
 SHARD_ROWS = 1 << 20
 #: rows that one task sums; groups larger than this are split

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..data import EXTRAPOLATIONS
+from .memory import parse_limit
 
 INITS = ("smooth", "random")
 RESIDUALS = ("complex", "real")
@@ -172,5 +173,6 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "callbacks": _check_callbacks,
     "checkpoint": _check_folder,
     "checkpoint_seconds": lambda name, value: check_number(name, value, Real, 0),
+    "memory_limit": lambda name, value: parse_limit(value),
     "dtype": lambda name, value: float_type(value),
 }

@@ -14,6 +14,7 @@ from ..losses import Softmax
 from ..objective import Objective
 from . import labels, parts
 from .checks import check_parameters
+from .dataset_targets import LabelTarget
 from .docstrings import filled_from
 from .model import Model, Score
 from .regressor import QTKMRegressor
@@ -157,6 +158,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         callbacks=None,
         checkpoint=None,
         checkpoint_seconds=0.0,
+        memory_limit=None,
     ):
         self.basis = basis
         self.n_basis = n_basis
@@ -185,6 +187,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMClassifier":
         """Fit to data.
@@ -209,8 +212,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         codes = labels.code_labels(y, classes)
         weight = labels.weigh(codes, classes, self.class_weight, weight)
         loss = parts.make_classification_loss(self, len(classes))
-        one_output = len(classes) == 2 and not isinstance(loss, Softmax)
-        target = labels.to_signs(codes, 1 if one_output else len(classes))
+        target = labels.to_signs(codes, 1 if self._has_one_output(len(classes)) else len(classes))
         self._fit(X, target, weight, loss)
         self.classes_ = classes
         return self
@@ -294,6 +296,24 @@ class QTKMClassifier(ClassifierMixin, Model):
         y = labels.check_labels(y, type(self).__name__)
         labels.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)
+
+    def _dataset_target(self, names: list[str]) -> LabelTarget:
+        if len(names) != 1:
+            raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
+        known = self.classes_ if self._goes_on else None
+        return LabelTarget(
+            names[0], type(self).__name__, self.class_weight, known, self._has_one_output
+        )
+
+    def _dataset_loss(self, target: LabelTarget) -> Any:
+        return parts.make_classification_loss(self, len(target.classes))
+
+    def _has_one_output(self, n_classes: int) -> bool:
+        loss = parts.make_classification_loss(self, n_classes)
+        return n_classes == 2 and not isinstance(loss, Softmax)
+
+    def _take_target(self, target: LabelTarget, is_vector: bool) -> None:
+        self.classes_ = target.classes
 
     _classes_of = staticmethod(labels.to_codes)
 

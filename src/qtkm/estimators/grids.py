@@ -38,20 +38,20 @@ def make_boxes(
         Rule of the boxes for values outside.
     engine : Engine
     """
-    given = None if bounds is None else _check_bounds(bounds, len(arrays))
+    given = None if bounds is None else check_bounds(bounds, labels)
 
     def make(d: int) -> data.Box | None:
         if is_categorical[d]:
             return None
         low, high = (arrays[d].min(), arrays[d].max()) if given is None else given[d]
-        if not low < high and given is not None:
-            raise ValueError(f"bounds of {labels[d]} are ({low:g}, {high:g}), not low < high.")
         return data.Box(float(low), float(high), extrapolation, labels[d])
 
     return _run(engine, make, arrays)
 
 
-def _check_bounds(bounds: Any, n_columns: int) -> NDArray[np.float64]:
+def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
+    """Give bounds as one pair (low, high) a column."""
+    n_columns = len(labels)
     expected = f"give (low, high), or one such pair for each of the {n_columns} columns"
     try:
         given = np.asarray(bounds, dtype=np.float64)
@@ -61,7 +61,11 @@ def _check_bounds(bounds: Any, n_columns: int) -> NDArray[np.float64]:
         raise ValueError(f"bounds={bounds!r} have the shape {given.shape}; {expected}.")
     if not np.isfinite(given).all():
         raise ValueError(f"bounds={bounds!r} must be finite; {expected}.")
-    return np.broadcast_to(given, (n_columns, 2))
+    pairs = np.broadcast_to(given, (n_columns, 2))
+    for (low, high), label in zip(pairs, labels, strict=True):
+        if not low < high:
+            raise ValueError(f"bounds of {label} are ({low:g}, {high:g}), not low < high.")
+    return pairs
 
 
 def encode_columns(
@@ -85,8 +89,8 @@ def encode_columns(
         low, high = box.low, box.high
         if box.extrapolation == "continue":
             low, high = min(low, float(values.min())), max(high, float(values.max()))
-            _check_reach(maps[d], box, low, high)
-        return data.encode(values, low, high, _n_bins(max_bins, maps[d], box, low, high))
+            check_reach(maps[d], box, low, high)
+        return data.encode(values, low, high, n_bins(max_bins, maps[d], box, low, high))
 
     encoded = _run(engine, encode, arrays)
     columns = [
@@ -102,7 +106,7 @@ def encode_columns(
     return columns, codes
 
 
-def _check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float) -> None:
+def check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float) -> None:
     """Refuse values so far outside of the box that the basis has none there."""
     ends = box.to_unit(np.array([low, high]))
     entries = np.abs(feature_map.factors(ends))
@@ -124,7 +128,7 @@ def _run(engine: Engine, function: Callable[[int], Any], arrays: Sequence[NDArra
     return engine.run(function, columns)
 
 
-def _n_bins(
+def n_bins(
     max_bins: Any, feature_map: FeatureMap, box: data.Box, low: float, high: float
 ) -> int | None:
     """Largest number of grid values of a column, None for all of its distinct ones."""

@@ -51,18 +51,23 @@ class Inputs:
         keep = None if weight is None or weight.all() else weight > 0
         return [
             self._learn(d, *column) if self.is_categorical[d] else column
-            for d, column in enumerate(self._look(columns, finite, keep))
+            for d, column in enumerate(self.look(columns, finite, keep))
         ]
 
     def codes(self, columns: Sequence[Any], finite: bool) -> list[NDArray]:
         """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
         return [
-            self._code(d, *column) if self.is_categorical[d] else column
-            for d, column in enumerate(self._look(columns, finite, None))
+            self.code(d, *column) if self.is_categorical[d] else column
+            for d, column in enumerate(self.look(columns, finite, None))
         ]
 
-    def _look(self, columns: Sequence[Any], finite: bool, keep: NDArray | None) -> Iterator[Any]:
-        """Yield the numbers of a column, or its distinct values and which each row holds."""
+    def look(
+        self, columns: Sequence[Any], finite: bool, keep: NDArray | None, first_row: int = 0
+    ) -> Iterator[Any]:
+        """Yield the numbers of a column, or its distinct values and which each row holds.
+
+        Only of the rows to keep; `first_row` is the number of the first row in messages.
+        """
         for d, (column, label) in enumerate(zip(columns, self.labels, strict=True)):
             if self.is_categorical[d]:
                 distinct, inverse = factorize(column, label)
@@ -70,11 +75,11 @@ class Inputs:
                 continue
             values = numbers(column, label)
             if not finite:
-                refuse_not_finite(values, label)
+                refuse_not_finite(values, label, first_row)
             yield values if keep is None else values[keep]
 
-    def _learn(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
-        present = Categories(distinct[i] for i in np.unique(inverse))
+    def learn_categories(self, d: int, present: Categories) -> None:
+        """Take over the categories of a column; a fit that goes on knows all of them."""
         known = self.categories.setdefault(d, present)
         new = [value for value in present if value not in known.codes]
         if new:
@@ -82,10 +87,19 @@ class Inputs:
                 f"warm_start=True cannot go on: {self.labels[d]} has categories that the first "
                 f"fit has not seen ({shorten(new)}); use warm_start=False to start anew."
             )
-        return self._code(d, distinct, inverse)
 
-    def _code(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
+    def _learn(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
+        self.learn_categories(d, present_categories(distinct, inverse))
+        return self.code(d, distinct, inverse)
+
+    def code(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
+        """Codes of a column that holds which of some distinct values."""
         return self.categories[d].code(distinct)[inverse]
+
+
+def present_categories(distinct: Sequence[Any], inverse: NDArray) -> Categories:
+    """Categories that some row holds."""
+    return Categories(distinct[i] for i in np.unique(inverse))
 
 
 def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
@@ -170,20 +184,32 @@ def _is_finite_throughout(X: NDArray) -> bool:
         return bool(np.isfinite(X.sum()))
 
 
-def refuse_not_finite(values: NDArray, label: str) -> None:
-    """Raise a ValueError where a numeric column has NaN or infinite values."""
+def refuse_not_finite(values: NDArray, label: str, first_row: int = 0) -> None:
+    """Raise a ValueError where a numeric column has NaN or infinite values.
+
+    Parameters
+    ----------
+    values : array
+    label : str
+        What the column is called in messages.
+    first_row : int
+        Number of the first row in messages.
+    """
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
+    row = first_row + int(np.argmin(np.isfinite(values)))
     n_missing = int(np.isnan(values).sum())
     if n_missing:
         raise ValueError(
-            f"Input X contains NaN: {n_missing} of the {len(values)} values of {label}. Impute "
-            "them (sklearn.impute) or leave out their rows; only columns declared with "
+            f"Input X contains NaN: {n_missing} of the {len(values)} values of {label}, the first "
+            f"in row {row:,}. "
+            "Impute them (sklearn.impute) or leave out their rows; only columns declared with "
             "categorical_features may have missing values."
         )
     raise ValueError(
         f"Input X contains infinity: {int(np.isinf(values).sum())} of the {len(values)} values of "
-        f"{label}. Numeric columns must be finite; clip these values or leave out their rows."
+        f"{label}, the first in row {row:,}. Numeric columns must be finite; clip these values or "
+        "leave out their rows."
     )
 
 

@@ -111,13 +111,16 @@ def weigh(
     """Weight of every row: that of its class times its own; None for weights of 1."""
     if class_weight is None:
         return sample_weight
-    if isinstance(class_weight, str):  # "balanced"
-        counts = np.bincount(codes[codes >= 0], _known(codes, sample_weight), len(classes))
-        by_class = counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1))
-    else:
-        by_class = _from_mapping(class_weight, classes)
-    weight = by_class[codes]
+    counts = np.bincount(codes[codes >= 0], _known(codes, sample_weight), len(classes))
+    weight = weights_of_classes(counts, classes, class_weight)[codes]
     return weight if sample_weight is None else check_weight(weight * sample_weight, len(codes))
+
+
+def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> NDArray:
+    """Weight of each class, from a mapping or "balanced" by the weights of their rows."""
+    if isinstance(class_weight, str):  # "balanced"
+        return counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1))
+    return _from_mapping(class_weight, classes)
 
 
 def _known(codes: NDArray, weight: NDArray | None) -> NDArray | None:

@@ -18,23 +18,24 @@ from ..objective import Column, Objective
 from . import defaults, parts
 from .checks import as_callbacks, as_random_state, float_type
 from .cores import check_given, draw, is_zero
+from .dataset import FitsDatasets
 from .fingerprint import fingerprint
 from .grids import encode_columns, make_boxes
 from .inputs import Inputs, read_columns
 from .plan import Plan
+from .predicting import PredictsDatasets, steps
 from .reading import Reading
 from .rows import Arranged, CountPass, Splitter, arrange, count_distinct
+from .streaming import refuse_distant_rows
 from .summary import Summarized
-from .targets import drop_weightless
+from .targets import drop_weightless, refuse_unequal
 from .working import threads
 
 #: validation score of a solver's state
 Score = Callable[[Any], float]
-#: rows that are evaluated at a time when predicting
-PREDICT_ROWS = 4096
 
 
-class Model(Summarized, BaseEstimator):
+class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
 
     @property
@@ -47,24 +48,40 @@ class Model(Summarized, BaseEstimator):
 
         The parameters have been checked.
         """
+        if self.memory_limit is not None and isinstance(X, np.ndarray) and X.ndim == 2:
+            self._fit_within_limit(X, target, weight, loss)
+            return
         known = self._reading if self._goes_on else None
         rng = as_random_state(self.random_state)
         inputs, arrays = self._read(X, target, weight, known)
         target, weight = drop_weightless(target, weight)
         with threads(self.n_jobs) as engine:
-            boxes = self._boxes(inputs, arrays, known, engine)
-            shape = (count_distinct(arrays), len(arrays))
-            plan = self._plan(inputs, shape, target.shape[1], boxes, loss, known)
-            columns, codes = encode_columns(
-                arrays, inputs.labels, plan.maps, boxes, self.max_bins, engine
-            )
-            del arrays  # what is not needed any more is not kept through the fit
-            n_codes = tuple(len(column) for column in columns)
-            n_pieces = len(list(data.blocks(len(target), data.SHARD_ROWS)))
-            splitter = self._splitter(len(target), n_pieces, rng)
-            rows = arrange(codes, target, weight, n_codes, splitter, average=loss.is_quadratic)
-            del codes
-            self._run(plan, columns, rows, engine, rng)
+            self._fit_arrays(inputs, arrays, target, weight, loss, known, engine, rng)
+
+    def _fit_arrays(
+        self,
+        inputs: Inputs,
+        arrays: list[NDArray],
+        target: NDArray,
+        weight: NDArray | None,
+        loss: Any,
+        known: Reading | None,
+        engine: Engine,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Fit to columns of numbers and codes of categories, all rows of positive weight."""
+        boxes = self._boxes(inputs, arrays, known, engine)
+        shape = (count_distinct(arrays), len(arrays))
+        plan = self._plan(inputs, shape, target.shape[1], boxes, loss, known)
+        columns, codes = encode_columns(
+            arrays, inputs.labels, plan.maps, boxes, self.max_bins, engine
+        )
+        n_codes = tuple(len(column) for column in columns)
+        n_pieces = len(list(data.blocks(len(target), data.SHARD_ROWS)))
+        splitter = self._splitter(len(target), n_pieces, rng)
+        rows = arrange(codes, target, weight, n_codes, splitter, average=loss.is_quadratic)
+        del codes  # what is not needed any more is not kept through the fit
+        self._run(plan, columns, rows, engine, rng)
 
     def _plan(
         self,
@@ -95,6 +112,7 @@ class Model(Summarized, BaseEstimator):
         rng: np.random.RandomState,
     ) -> None:
         """Fit to rows in shards."""
+        refuse_distant_rows(plan.solver, rows.train)
         known_scale = None if plan.known is None else plan.known.known_scale
         scale, scatter = rows.scale(getattr(self, "normalize_y", False), known_scale, engine)
         counts = {d: engine.sum(CountPass(d), rows.train) for d in plan.inputs.categories}
@@ -114,10 +132,7 @@ class Model(Summarized, BaseEstimator):
     ) -> tuple[Inputs, list[NDArray]]:
         """Columns of the training X; a fit that goes on keeps the categories it knows."""
         columns, finite = read_columns(self, X, reset=known is None)
-        if len(columns[0]) != len(target):
-            raise ValueError(
-                f"X and y have inconsistent numbers of rows: {len(columns[0])} and {len(target)}."
-            )
+        refuse_unequal(len(columns[0]), len(target))
         names = getattr(self, "feature_names_in_", None)
         inputs = Inputs(columns, names, self.categorical_features)
         if known is not None:
@@ -263,7 +278,7 @@ class Model(Summarized, BaseEstimator):
             out[part] = reading.scale.undo(evaluator.responses(reading.maps, values).real)
 
         with threads(self.n_jobs) as engine:
-            engine.run(respond, data.blocks(len(out), PREDICT_ROWS))
+            engine.run(respond, steps(len(out)))
         _refuse_overflow(out)
         return out
 

@@ -10,6 +10,7 @@ from ..data import Shard
 from ..objective import Objective
 from . import parts
 from .checks import check_parameters
+from .dataset_targets import NumberTarget
 from .model import Model, Score
 from .rows import spread
 from .targets import check_target, check_weight
@@ -112,6 +113,10 @@ class QTKMRegressor(RegressorMixin, Model):
         bit for bit, as if it had never been interrupted. `random_state` should be a number.
     checkpoint_seconds : float, default=0
         Write a checkpoint no more often than this, except after the last epoch.
+    memory_limit : int, str or None, default=None
+        Bytes that a fit may take besides the data it is given, as a number or a text such as "1GB".
+        Rows that do not fit are kept on disk, in smaller blocks if need be; a limit that is too
+        small is a MemoryError that says the smallest that works. None is half of what is free.
 
     Attributes
     ----------
@@ -233,6 +238,7 @@ class QTKMRegressor(RegressorMixin, Model):
         callbacks=None,
         checkpoint=None,
         checkpoint_seconds=0.0,
+        memory_limit=None,
     ):
         self.basis = basis
         self.n_basis = n_basis
@@ -262,6 +268,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
+        self.memory_limit = memory_limit
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMRegressor":
         """Fit to data.
@@ -299,6 +306,15 @@ class QTKMRegressor(RegressorMixin, Model):
         """
         response = self._responses(X)
         return response[:, 0] if self._y_ndim == 1 else response
+
+    def _dataset_target(self, names: list[str]) -> NumberTarget:
+        return NumberTarget(names)
+
+    def _dataset_loss(self, target: NumberTarget) -> Any:
+        return parts.make_regression_loss(self)
+
+    def _take_target(self, target: NumberTarget, is_vector: bool) -> None:
+        self._y_ndim = 1 if is_vector else 2
 
     def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
         variance = spread(shards, objective.engine)

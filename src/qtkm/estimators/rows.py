@@ -182,17 +182,18 @@ class Splitter:
         self.fraction, self.by_class = fraction, by_class
         self.wanted = bool(wanted)
         # pieces are drawn from by themselves, in any order and anywhere
-        self.generators: list[Any] = [rng]
-        if self.wanted and n_pieces > 1:
-            self.generators = rng.randint(2**31, size=n_pieces).tolist()
+        self._order = rng.permutation(n_rows) if self.wanted and n_pieces == 1 else None
+        self._seeds = rng.randint(2**31, size=n_pieces) if self.wanted and n_pieces > 1 else None
 
     def split(self, piece: int, target: NDArray) -> tuple[NDArray | None, NDArray | None]:
         """Training and validation rows of a piece, both in order; None where all rows train."""
         if not self.wanted:
             return None, None
         n_rows = len(target)
-        rng = self.generators[piece]
-        order = (np.random.RandomState(rng) if isinstance(rng, int) else rng).permutation(n_rows)
+        order = self._order
+        if self._seeds is not None:
+            order = np.random.RandomState(self._seeds[piece]).permutation(n_rows)
+        assert order is not None
         if self.by_class is None:
             aside = order[: int(np.ceil(self.fraction * n_rows))]
         else:

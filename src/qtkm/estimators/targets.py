@@ -23,8 +23,11 @@ def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
     return _as_numbers(y, "y", estimator, "encode the target as numbers")
 
 
-def check_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """Give sample_weight as an array of n_rows weights, not all of them zero."""
+def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray[np.float64]:
+    """Give sample_weight as an array of n_rows weights, not all of them zero.
+
+    With `every=False` these are some of the rows, and the others may have a weight.
+    """
     weight = _as_numbers(sample_weight, "sample_weight", None, "give one number a row")
     if weight.shape != (n_rows,):
         raise ValueError(
@@ -36,7 +39,7 @@ def check_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
             f"sample_weight has negative entries (the least is {weight.min():g}); weights must be "
             ">= 0."
         )
-    if not weight.any():
+    if every and not weight.any():
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     return weight
 
@@ -67,6 +70,12 @@ def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np
     return array
 
 
+def refuse_unequal(n_rows: int, n_targets: int) -> None:
+    """Raise a ValueError where X and y do not go together."""
+    if n_rows != n_targets:
+        raise ValueError(f"X and y have inconsistent numbers of rows: {n_rows} and {n_targets}.")
+
+
 def drop_weightless(values: NDArray, weight: NDArray | None) -> tuple[NDArray, NDArray | None]:
     """Rows of positive weight, and their weights (None for weights of 1)."""
     if weight is None or weight.all():
@@ -76,12 +85,16 @@ def drop_weightless(values: NDArray, weight: NDArray | None) -> tuple[NDArray, N
 
 
 def _tame(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights that can be squared and summed: the same, times a power of four."""
-    largest = weight.max()
+    exponent = tame_exponent(weight.max())
+    return np.ldexp(weight, -exponent) if exponent else weight
+
+
+def tame_exponent(largest: float) -> int:
+    """Power of two to take out of weights, so that they can be squared and summed."""
     if 1 / SAFE < largest < SAFE:
-        return weight
-    # of four, so that their square roots change by a power of two as well
-    return np.ldexp(weight, -2 * (np.frexp(largest)[1] // 2))
+        return 0
+    # even, so that their square roots change by a power of two as well
+    return 2 * (int(np.frexp(largest)[1]) // 2)
 
 
 @dataclass(frozen=True)

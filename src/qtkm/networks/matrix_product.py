@@ -136,6 +136,14 @@ class MatrixProduct(Network):
         """Cores with their tables, ready to be updated."""
         return ProductIterate(self, columns, cores, dtype, run)
 
+    def numbers_held(
+        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+    ) -> tuple[int, int]:
+        """Numbers that a fit from sums over shards holds; see `Network.numbers_held`."""
+        size = max(shape[0] * shape[2] for shape in flatten(self.shapes(radices, n_outputs)))
+        square = planes**2 * size * (size + 1) // 2
+        return 2 * planes * size * sum(sizes), max(sizes) * (square + planes * size)
+
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
         """The whole weight tensor, (ΠM, n_outputs)."""
         outer = cores[0][0].shape[0]

@@ -9,6 +9,7 @@ Derivatives are written as complex numbers: the gradient with respect to w is
 """
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -123,6 +124,30 @@ class Network(BaseEstimator):
     def iterate(self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run) -> "Iterate":
         """Cores with what follows from them on the columns' grids."""
         raise NotImplementedError
+
+    def numbers_held(
+        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+    ) -> tuple[int, int]:
+        """Numbers that a fit from sums over shards holds, whatever the number of rows.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Grid values of every column.
+        radices : sequence of sequence of int
+        n_outputs : int
+        planes : int
+            2 for complex numbers, else 1.
+
+        Returns
+        -------
+        tables : int
+            Of all columns' tables.
+        sums : int
+            Of what the largest local problem sums over the rows.
+        """
+        cores = [prod(shape) for shape in flatten(self.shapes(radices, n_outputs))]
+        return planes * sum(cores), planes**2 * max(cores) ** 2
 
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
         """The whole weight tensor, (ΠM, n_outputs): for tests and tiny models.

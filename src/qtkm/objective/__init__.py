@@ -2,6 +2,7 @@
 
 from .column import Column
 from .objective import Objective
+from .passes import are_here
 from .setting import Setting
 
-__all__ = ["Column", "Objective", "Setting"]
+__all__ = ["Column", "Objective", "Setting", "are_here"]

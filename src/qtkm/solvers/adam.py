@@ -93,6 +93,7 @@ class Adam(Solver):
     """
 
     is_monotone: ClassVar[bool] = False
+    needs_rows: ClassVar[bool] = True
 
     state: ClassVar[type[solver.State]] = State
 

@@ -44,6 +44,7 @@ class DMRG(Solver):
     ranks, and alternating least squares to finish.
     """
 
+    needs_rows: ClassVar[bool] = True
     state: ClassVar[type[solver.State]] = State
 
     def __init__(self, max_rank=None, tol=1e-3):

@@ -77,6 +77,8 @@ class Solver(BaseEstimator):
 
     #: the objective never rises from one epoch to the next (but for rounding)
     is_monotone: ClassVar[bool] = True
+    #: whether it looks at rows itself, which must then be in this process's memory
+    needs_rows: ClassVar[bool] = False
     #: class of the states, which says what a checkpoint holds; None if there can be none
     state: ClassVar[type[State] | None] = None
 

@@ -1,0 +1,88 @@
+"""Rows of one or many files."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .csv_file import CsvPart
+from .errors import DataFileError, missing_column
+from .kinds import unify
+from .parquet_file import ParquetPart
+from .paths import combine
+from .source import Chunk, Source
+
+READERS: dict[str, type[ParquetPart] | type[CsvPart]] = {"Parquet": ParquetPart, "CSV": CsvPart}
+
+
+class FileSource(Source):
+    """Rows of Parquet files or of CSV files, one file after the other.
+
+    Parameters
+    ----------
+    paths : sequence of pathlib.Path
+    kind : {"Parquet", "CSV"}
+
+    Notes
+    -----
+    A column may be of other types in other files as long as one type holds them all: integers
+    and fractions, text and dictionaries.  Files without rows are passed over.
+
+    Raises
+    ------
+    DataFileError
+        If a file is damaged, or none has rows.
+    """
+
+    def __init__(self, paths: Sequence[Path], kind: str):
+        self.paths = list(paths)
+        self._parts = [READERS[kind](path) for path in self.paths]
+        self.names = list(self._parts[0].types)
+        counts = [part.n_rows for part in self._parts]
+        if not any(count is None or count > 0 for count in counts):
+            raise DataFileError(f"{self._name()} has columns but no rows.")
+        self.n_rows = None if None in counts else sum(map(int, counts))  # type: ignore[arg-type]
+
+    def fingerprint(self) -> str:
+        return combine(part.stamp for part in self._parts)
+
+    def refuse_changes(self) -> None:
+        for part in self._parts:
+            part.stamp.refuse_changes()
+
+    def expected_rows(self) -> int | None:
+        counts = [part.expected_rows for part in self._parts]
+        return None if None in counts else sum(map(int, counts))  # type: ignore[arg-type]
+
+    def _name(self) -> str:
+        more = f" and {len(self.paths) - 1} more files" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}"
+
+    def _check(self, wanted: Sequence[str]) -> None:
+        for part in self._parts:
+            for name in wanted:
+                if name not in part.types:
+                    raise missing_column(str(part.path), name, list(part.types))
+        self._types(wanted)
+
+    def _types(self, wanted: Sequence[str]) -> dict[str, Any]:
+        """Types of columns that hold what is in all files."""
+        parts = [part for part in self._parts if part.n_rows != 0]
+        wheres = [str(part.path) for part in parts]
+        return {name: unify(name, [part.types[name] for part in parts], wheres) for name in wanted}
+
+    def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
+        for part in self._parts:
+            part.stamp.refuse_changes()
+            types = self._types(wanted)
+            for batch, n_rows, where in part.chunks(wanted, coded, rows, types):
+                values = {name: batch.column(name) for name in wanted}
+                yield {name: _cast(values[name], types[name]) for name in wanted}, n_rows, where
+            part.stamp.refuse_changes()
+
+
+def _cast(array: Any, wanted: Any) -> Any:
+    """Array of the type that all files have in common; text stays coded where it is."""
+    coded = getattr(array.type, "value_type", None)
+    if array.type == wanted or coded == wanted:
+        return array
+    return array.cast(wanted, safe=False)  # integers beyond 2**53 may be rounded

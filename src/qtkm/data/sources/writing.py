@@ -1,0 +1,138 @@
+"""Tables to a CSV or Parquet file, piece by piece, and in the end whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .errors import need
+from .paths import CSV, PARQUET, format_of
+
+#: rows that are written at once: those of a row group of Parquet
+GROUP_ROWS = 1 << 17
+_PACKED = {".gz": "gzip", ".bz2": "bz2"}
+
+
+class TableWriter:
+    """A file that is written in a with block, under another name until its end.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV or Parquet by its name. Folders that are missing are made; a file that is there is
+        replaced in one step.
+    avoid : iterable of path-like
+        Files that must not be replaced: those that the rows come from.
+
+    Raises
+    ------
+    ValueError
+        If the name tells no format, or is that of a file to avoid.
+    OSError
+        If the file cannot be written; one that was there is left as it was.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], avoid: Iterable[str | os.PathLike[str]] = ()):
+        self.path = Path(path)
+        kind = format_of(self.path)
+        if self.path.is_dir():
+            example = self.path / "predictions.parquet"
+            raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {example}.")
+        if kind is None:
+            raise ValueError(
+                f"{path} is neither CSV nor Parquet by its name; expected one that ends in "
+                f"{', '.join((*CSV, *PARQUET))}."
+            )
+        if any(_is_same(self.path, Path(other)) for other in avoid):
+            raise ValueError(f"{path} is one of the files that are read; give another name.")
+        self._is_csv = kind == "CSV"
+        self._writer: Any = None
+        self._held: list[Any] = []
+
+    def __enter__(self) -> "TableWriter":
+        name = f".{self.path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
+        self._partial = self.path.with_name(name)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: BinaryIO = self._partial.open("xb")
+        except OSError as error:
+            raise self._explain(error) from error
+        return self
+
+    def write(self, table: Any) -> None:
+        """Add rows: a pyarrow table, of the schema that the first one has."""
+        self._held.append(table)
+        if sum(len(held) for held in self._held) >= GROUP_ROWS:
+            self._flush()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            self._abandon()
+
+    def _finish(self) -> None:
+        self._flush()
+        try:
+            self._close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._partial, self.path)
+        except OSError as error:
+            raise self._explain(error) from error
+
+    def _abandon(self) -> None:
+        """Leave nothing behind; does nothing to a file that is finished."""
+        # what cannot be written, such as a footer on a full disk, is not needed any more
+        with suppress(Exception):
+            self._close()
+        with suppress(OSError):
+            self._file.close()
+        self._partial.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        pyarrow = need("pyarrow", "tables are written")
+        table, self._held = pyarrow.concat_tables(self._held), []
+        try:
+            if self._writer is None:
+                self._start(table.schema)
+            self._writer.write_table(table)
+        except OSError as error:
+            raise self._explain(error) from error
+
+    def _start(self, schema: Any) -> None:
+        if not self._is_csv:
+            parquet = need("pyarrow.parquet", "Parquet files are written")
+            self._sink, self._writer = None, parquet.ParquetWriter(self._file, schema)
+            return
+        pyarrow = need("pyarrow", "CSV files are written")
+        csv = need("pyarrow.csv", "CSV files are written")
+        packed = _PACKED.get(self.path.suffix.lower())
+        self._sink = pyarrow.CompressedOutputStream(self._file, packed) if packed else None
+        separator = "\t" if ".tsv" in self.path.name.lower() else ","
+        options = csv.WriteOptions(delimiter=separator)
+        self._writer = csv.CSVWriter(self._sink or self._file, schema, write_options=options)
+
+    def _close(self) -> None:
+        """Write what stands at the end of the format."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+            if self._sink is not None:
+                self._sink.close()
+
+    def _explain(self, error: OSError) -> OSError:
+        return OSError(error.errno, f"The rows were not written: {error.strerror}", str(self.path))
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is not there
+        return path.absolute() == other.absolute()

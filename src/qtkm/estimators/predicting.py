@@ -1,0 +1,274 @@
+"""Predictions from disk to disk: tables of any length, a block of rows at a time."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+from tqdm.auto import tqdm
+
+from ..data.sources import Block, Source, open_source
+from ..data.sources.errors import DataFileError, need
+from ..data.sources.writing import TableWriter
+
+#: rows that are evaluated at a time
+PREDICT_ROWS = 4096
+
+
+def steps(n_rows: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that are evaluated at a time.
+
+    All but the last have the same length, because the rounding of a row depends on how many
+    there are: so the first rows of a table have the same bits however long the table is.
+    """
+    for begin in range(0, n_rows, PREDICT_ROWS):
+        yield begin, min(begin + PREDICT_ROWS, n_rows)
+
+
+class PredictsDatasets:
+    """An estimator that predicts tables which do not fit in memory."""
+
+    def predict_dataset(
+        self,
+        source: Any,
+        out: str | os.PathLike[str],
+        *,
+        columns: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        proba: bool = False,
+    ) -> int:
+        """Predict the rows of a table of any length, from a file to a file.
+
+        Parameters
+        ----------
+        source : path-like, list of these, batches or Source
+            A CSV or Parquet file, a folder of such files, a pattern, a list of files, frames or
+            other batches of rows: what `qtkm.data.sources.open_source` takes.
+        out : path-like
+            CSV or Parquet file to write, by its name. It is there as a whole in the end, or it is
+            as before; it must not be one of the files that are read.
+        columns : sequence of str, optional
+            The columns to predict from, in the order of those of the fit. By default those with
+            the names that the fit saw; where it saw none, all columns but those of `keep`.
+        keep : sequence of str
+            Columns of the source to carry along, before the predictions.
+        proba : bool
+            Probabilities of the classes instead of their labels.
+
+        Returns
+        -------
+        int
+            Number of rows written.
+
+        Raises
+        ------
+        DataFileError
+            If a file is damaged, lacks a column, or changes meanwhile. A ValueError.
+        OSError
+            If the predictions cannot be written.
+
+        Notes
+        -----
+        The predictions are those of `predict` or `predict_proba` for the whole table, bit for
+        bit, in the columns "prediction" ("prediction 0", "prediction 1", … with several outputs)
+        or "probability of …".  Memory holds one block of rows at a time.  With `verbose` a bar
+        shows the progress.
+        """
+        check_is_fitted(self)
+        keep = [keep] if isinstance(keep, str) else list(keep)
+        table = open_source(source)
+        features = find_features(self, table, columns, keep)
+        predict = _predictor(self, proba, keep)
+        bar = tqdm(
+            total=table.expected_rows(), desc="predict", unit=" rows", unit_scale=True,
+            disable=not getattr(self, "verbose", 0),
+        )  # fmt: skip
+        n_rows = 0
+        with bar, TableWriter(out, avoid=table.paths) as writer:
+            pieces = _pieces(self, table.blocks(features, carry=keep), features)
+            for X, carried, where in _in_step(pieces):
+                writer.write(_beside(carried, predict(X, where)))
+                n_rows += len(X)
+                bar.update(len(X))
+            table.refuse_changes()
+        return n_rows
+
+
+def find_features(
+    model: Any, table: Source, columns: Sequence[str] | None, keep: Sequence[str]
+) -> list[str]:
+    """Columns of a source that a fitted model predicts from, in its order.
+
+    Parameters
+    ----------
+    model : estimator
+    table : Source
+    columns : sequence of str or None
+        Given by the user.
+    keep : sequence of str
+        Columns that are no features where neither the model nor the user has names.
+    """
+    n_columns, names = model.n_features_in_, getattr(model, "feature_names_in_", None)
+    if columns is not None:
+        found, what = list(columns), "columns names"
+    elif names is not None:
+        found, what = [str(name) for name in names], ""
+    else:
+        found, what = [name for name in table.names if name not in keep], "the source has"
+    if len(found) != n_columns:
+        rest = "" if columns is not None or not keep else " beside those of keep"
+        raise ValueError(
+            f"{what} {len(found)} columns{rest}, but the model was fitted to {n_columns}; name "
+            f"{n_columns} with columns=[…], in the order of the fit."
+        )
+    return found
+
+
+# -- rows in ----------------------------------------------------------------------------------
+
+#: rows of X, columns to carry along as a pyarrow table or None, and where the rows stand
+_Piece = tuple[Any, Any, str]
+
+
+def _pieces(model: Any, blocks: Iterator[Block], features: Sequence[str]) -> Iterator[_Piece]:
+    schema = None
+    for block in blocks:
+        if block.carried:
+            schema = schema or _schema(block.carried)
+            carried = _carry(block, schema)
+        else:
+            carried = None
+        yield _as_X(model, [block.columns[name] for name in features]), carried, block.where
+
+
+def _as_X(model: Any, columns: Sequence[Any]) -> Any:
+    """What `predict` takes: a frame where the fit has seen names, an array otherwise."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        frame = need("pandas", "columns with names are held").DataFrame
+        return frame(dict(zip(names, columns, strict=True)), copy=False)
+    is_text = any(not isinstance(column, np.ndarray) for column in columns)
+    if is_text:
+        X = np.empty((len(columns[0]), len(columns)), dtype=object)
+        for d, column in enumerate(columns):
+            X[:, d] = column
+        return X
+    return np.column_stack(columns)
+
+
+def _schema(carried: dict[str, Any]) -> Any:
+    pyarrow = need("pyarrow", "columns are carried along")
+    # what is missing at first may be text later, and text holds it all
+    text = {name: pyarrow.types.is_null(array.type) for name, array in carried.items()}
+    return pyarrow.schema(
+        [(name, pyarrow.string() if text[name] else carried[name].type) for name in carried]
+    )
+
+
+def _carry(block: Block, schema: Any) -> Any:
+    pyarrow = need("pyarrow", "columns are carried along")
+    arrays = []
+    for field in schema:
+        array = block.carried[field.name]
+        try:
+            arrays.append(array.cast(field.type))
+        except (ValueError, pyarrow.ArrowException) as error:
+            raise DataFileError(
+                f"column {field.name!r} of keep is {array.type} in {block.where} and {field.type} "
+                f"before, which cannot hold it ({error}); make it the same type everywhere."
+            ) from error
+    return pyarrow.table(arrays, schema=schema)
+
+
+def _in_step(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
+    """Deal the same rows out in pieces that end where `steps` end, but for the last."""
+    held: list[_Piece] = []
+    count = 0
+    for piece in pieces:
+        fill = min(-count % PREDICT_ROWS, len(piece[0]))
+        if count:
+            held.append(_cut(piece, 0, fill))
+            count += fill
+            if count < PREDICT_ROWS:
+                continue
+            yield _join(held)
+            held, count = [], 0
+        end = fill + (len(piece[0]) - fill) // PREDICT_ROWS * PREDICT_ROWS
+        if end > fill:
+            yield _cut(piece, fill, end)
+        if end < len(piece[0]):
+            held, count = [_cut(piece, end, len(piece[0]))], len(piece[0]) - end
+    if held:
+        yield _join(held)
+
+
+def _cut(piece: _Piece, begin: int, end: int) -> _Piece:
+    X, carried, where = piece
+    part = X.iloc[begin:end] if hasattr(X, "iloc") else X[begin:end]
+    return part, None if carried is None else carried.slice(begin, end - begin), where
+
+
+def _join(pieces: Sequence[_Piece]) -> _Piece:
+    if len(pieces) == 1:
+        return pieces[0]
+    parts, tables, wheres = zip(*pieces, strict=True)
+    carried = None
+    if tables[0] is not None:
+        carried = need("pyarrow", "columns are carried along").concat_tables(tables)
+    where = f"{wheres[0]} … {wheres[-1]}" if wheres[0] != wheres[-1] else wheres[0]
+    if not hasattr(parts[0], "iloc"):
+        return np.concatenate(parts), carried, where
+    columns = {name: _concatenate([part[name] for part in parts]) for name in parts[0].columns}
+    return type(parts[0])(columns, copy=False), carried, where
+
+
+def _concatenate(columns: Sequence[Any]) -> Any:
+    """One column of several; their categories may differ."""
+    if all(column.dtype.kind in "biufmM" for column in columns):
+        return np.concatenate([column.to_numpy() for column in columns])
+    pandas = need("pandas", "columns of text are held")
+    values = np.concatenate([column.astype(object).to_numpy() for column in columns])
+    return pandas.Series(values, dtype=object).astype("category")
+
+
+# -- predictions out --------------------------------------------------------------------------
+
+
+def _predictor(
+    model: Any, proba: bool, keep: Sequence[str]
+) -> Callable[[Any, str], dict[str, NDArray]]:
+    """A function from rows to named columns of predictions."""
+    if proba and not hasattr(model, "classes_"):
+        raise ValueError(
+            f"proba=True asks for probabilities of classes, but {type(model).__name__} predicts "
+            "numbers; leave it out."
+        )
+    method = model.predict_proba if proba else model.predict
+    if proba:
+        names = [f"probability of {label}" for label in model.classes_]
+    elif hasattr(model, "classes_") or model._y_ndim == 1:
+        names = ["prediction"]
+    else:
+        names = [f"prediction {k}" for k in range(len(model._reading.scale.mean))]
+    for name in keep:
+        if name in names:
+            raise ValueError(f"keep names {name!r}, which is a column of predictions.")
+
+    def predict(X: Any, where: str) -> dict[str, NDArray]:
+        try:
+            result = method(X)
+        except ValueError as error:
+            raise ValueError(f"{error} The rows stand in {where}.") from error
+        return dict(zip(names, result.reshape(len(result), -1).T, strict=True))
+
+    return predict
+
+
+def _beside(carried: Any, predictions: dict[str, NDArray]) -> Any:
+    pyarrow = need("pyarrow", "predictions are written")
+    table = pyarrow.table({name: np.ascontiguousarray(a) for name, a in predictions.items()})
+    for k, name in enumerate([] if carried is None else carried.column_names):
+        table = table.add_column(k, carried.schema.field(name), carried.column(name))
+    return table
