@@ -20,6 +20,7 @@ from benchmarks import (
     costs,
     families,
     flights_epoch,
+    from_disk,
     gram_kernels,
     large_epoch,
     prediction,
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "costs": costs.run,
     "solvers": solvers.run,
     "classifiers": classifiers.run,
+    "from_disk": from_disk.run,
 }
 RESULTS = Path(__file__).parent / "results"
 
