@@ -138,12 +138,14 @@ class Need:
         bound = available() // 2 if limit is None else limit
         if self.in_memory() <= bound:
             return True, data.SHARD_ROWS
-        rows = data.SHARD_ROWS
-        while self.on_disk(rows) > bound and rows > FEWEST_ROWS:
-            rows //= 2
-        if self.on_disk(rows) <= bound:
-            return False, rows
-        least = format_bytes(self.on_disk(FEWEST_ROWS))
+        rows = [data.SHARD_ROWS]
+        while rows[-1] > FEWEST_ROWS:
+            rows.append(rows[-1] // 2)
+        for count in rows:
+            if self.on_disk(count) <= bound:
+                return False, count
+        # more shards have more sums that wait, so that smaller ones may take more
+        least = format_bytes(min(map(self.on_disk, rows)))
         if limit is None:
             raise MemoryError(
                 f"this fit takes {least} at least, and only {format_bytes(2 * bound)} are free; "
