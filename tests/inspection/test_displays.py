@@ -11,6 +11,7 @@ from qtkm.inspection import (
     ImportancesDisplay,
     InteractionDisplay,
     InteractionStrengthsDisplay,
+    MainEffect,
     MainEffectDisplay,
     RankOneTermsDisplay,
     ResidualsDisplay,
@@ -79,6 +80,36 @@ def test_categories_are_ticks(cpd, X):
     display = MainEffectDisplay.from_estimator(cpd, X, "kind")
     ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
     assert ticks == ["long", "mid", "short"]
+
+
+def test_categories_too_many_to_name_stand_in_order_of_their_effect():
+    names = np.array([f"kind {i}" for i in range(200)], dtype=object)
+    effect = np.random.default_rng(0).normal(size=200)
+    display = MainEffectDisplay(MainEffect("kind", names, effect, 0.0, None, "response")).plot()
+    np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), np.sort(effect))
+    ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert ticks[0] == names[effect.argmin()]
+    assert len(ticks) < 50
+
+
+def test_labels_do_not_overlap_on_small_axes(cpd, X):
+    figure, axes = plt.subplots(2, 3, figsize=(7, 4), layout="constrained")
+    names = np.array([f"category {i}" for i in range(12)], dtype=object)
+    effect = MainEffect("kind", names, np.arange(12.0), 0.0, None, "response")
+    MainEffectDisplay(effect).plot(axes[0, 0])
+    figure.canvas.draw()
+    labels = [text for text in axes[0, 0].get_xticklabels() if text.get_text()]
+    places = [text.get_window_extent().x1 for text in labels]
+    assert min(np.diff(places)) >= 0.9 * figure.dpi * plt.rcParams["font.size"] / 72
+
+
+def test_whole_numbers_have_whole_ticks(cpd):
+    months = np.arange(1.0, 13)
+    effect = MainEffect("month", months, np.sin(months), 0.0, None, "response")
+    ticks = MainEffectDisplay(effect).plot().ax_.get_xticks()
+    np.testing.assert_array_equal(ticks, np.round(ticks))
+    epochs = HistoryDisplay.from_estimator(cpd).ax_.get_xticks()
+    np.testing.assert_array_equal(epochs, np.round(epochs))
 
 
 def test_an_interaction_names_both_columns(cpd, X):
@@ -152,6 +183,13 @@ def test_residuals_are_observed_less_predicted(cpd, X, y):
     np.testing.assert_allclose(dots[:, 0], X["a"])
     np.testing.assert_allclose(dots[:, 1], y - cpd.predict(X))
     assert labels(display) == ("a", "observed - predicted")
+
+
+@pytest.mark.parametrize("kind", ["observed", "residuals"])
+def test_very_many_rows_are_counted_in_cells(kind):
+    observed, predicted = np.random.default_rng(0).normal(size=(2, 30_000))
+    display = ResidualsDisplay(observed, predicted, kind=kind).plot()
+    assert display.ax_.collections[0].get_array().sum() == 30_000
 
 
 def test_residuals_of_one_output(outputs, X, y):

@@ -52,11 +52,6 @@ def test_only_a_fitted_model_has_a_summary():
         QTKMRegressor().summary()
 
 
-def test_a_notebook_shows_the_summary_of_a_fitted_model(cpd):
-    assert "P = " in cpd._repr_mimebundle_()["text/html"]
-    assert "P = " not in QTKMRegressor()._repr_mimebundle_()["text/html"]
-
-
 def test_a_model_without_a_history_has_a_summary(cpd):
     bare = copy.copy(cpd)
     bare.history_ = {}

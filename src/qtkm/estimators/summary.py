@@ -1,10 +1,11 @@
 """What a fit has learned, in a text of one screen."""
 
-import html
 import textwrap
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
+
+from .html import learned
 
 #: characters of a line, and columns and lines of the network that are told one by one
 WIDTH, MOST_COLUMNS, MOST_LINES = 88, 8, 8
@@ -29,9 +30,18 @@ class Summarized:
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         # what notebooks ask an object for
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in bundle and hasattr(self, "history_"):
-            bundle["text/html"] += f"<pre>{html.escape(self.summary())}</pre>"
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
         return bundle
+
+    @property
+    def _repr_html_(self) -> Any:
+        # what else shows HTML asks for this; it is missing where no diagram is wanted
+        diagram = super()._repr_html_  # type: ignore[misc]
+        return lambda: diagram() + self._learned_html()
+
+    def _learned_html(self) -> str:
+        return learned(self) if hasattr(self, "history_") else ""
 
 
 def summarize(model: Any) -> str:

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .effects import Interaction, MainEffect, interaction, main_effects
-from .plotting import FAINT, FIRST, Display, is_numeric, name_ticks, plain, positions
+from .plotting import (
+    FAINT,
+    FIRST,
+    Display,
+    is_numeric,
+    labels_apart,
+    name_ticks,
+    plain,
+    positions,
+    whole_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,14 +50,13 @@ class MainEffectDisplay(Display):
 
     def _draw(self, ax: "Axes") -> None:
         main = self.main_effect
-        where = positions(main.values)
         ax.axhline(0, color=FAINT, linewidth=1)
         if is_numeric(main.values):
-            ax.plot(where, main.effect, color=FIRST)
+            ax.plot(positions(main.values), main.effect, color=FIRST)
+            if np.all(main.values == np.round(main.values)):
+                whole_ticks(ax.xaxis)
         else:
-            ax.vlines(where, 0, main.effect, color=FIRST, linewidth=1)
-            ax.plot(where, main.effect, "o", color=FIRST)
-            name_ticks(ax.xaxis, main.values.tolist(), rotate=True)
+            self._draw_categories(ax)
         if main.deciles is not None:
             low = ax.get_xaxis_transform()
             ax.vlines(main.deciles, 0, 0.03, color="black", linewidth=1, transform=low)
@@ -57,6 +66,17 @@ class MainEffectDisplay(Display):
             ylabel=f"{main.response} above its mean {main.mean:.4g}",
         )
         plain(ax)
+
+    def _draw_categories(self, ax: "Axes") -> None:
+        """Draw a dot a category; by size of effect where not all of them can be named."""
+        main = self.main_effect
+        apart = labels_apart(ax.xaxis, len(main.values))
+        order = np.arange(len(main.values)) if apart == 1 else np.argsort(main.effect)
+        where = np.arange(len(order))
+        ax.vlines(where, 0, main.effect[order], color=FIRST, linewidth=1)
+        ax.plot(where, main.effect[order], "o" if apart == 1 else ".", color=FIRST)
+        ax.margins(x=0.5 / max(len(order), 4))
+        name_ticks(ax.xaxis, main.values[order].tolist())
 
 
 class InteractionDisplay(Display):
@@ -98,6 +118,6 @@ class InteractionDisplay(Display):
         ax.figure.colorbar(mesh, ax=ax, label=label)
         for axis, values in zip((ax.xaxis, ax.yaxis), both.values, strict=True):
             if not is_numeric(values):
-                name_ticks(axis, values.tolist(), rotate=axis is ax.xaxis)
+                name_ticks(axis, values.tolist())
         first, second = both.names
         ax.set(title=f"Interaction of {first} and {second}", xlabel=first, ylabel=second)

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .plotting import FAINT, FIRST, SECOND, Display, is_numeric, name_ticks, plain
+from .plotting import FAINT, FIRST, SECOND, Display, is_numeric, name_ticks, plain, whole_ticks
 from .response import column_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: rows from which dots become small and pale
-MANY_ROWS = 2000
+#: rows from which dots become small and pale, and from which they are counted in cells
+MANY_ROWS, MOST_DOTS = 2000, 20_000
 
 
 class HistoryDisplay(Display):
@@ -79,6 +79,8 @@ class HistoryDisplay(Display):
         xlabel = "epoch" if self.against == "epochs" else "seconds since the start"
         ax.set(title="Learning curve", xlabel=xlabel, ylabel="training objective")
         plain(ax)
+        if self.against == "epochs":
+            whole_ticks(ax.xaxis)
         self.score_ax_ = None
         if len(self.validation_score):
             ax.yaxis.label.set_color(FIRST)
@@ -166,33 +168,39 @@ class ResidualsDisplay(Display):
         return cls(observed, predicted, against, kind, name).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        n = len(self.predicted)
-        dots = {"s": 16, "alpha": 0.6} if n < MANY_ROWS else {"s": 4, "alpha": 0.25}
-        style: dict[str, Any] = {"color": FIRST, "linewidths": 0, "rasterized": True, **dots}
         if self.against is not None:
-            self._draw_column(ax, style)
+            self._draw_column(ax)
         elif self.kind == "residuals":
-            ax.scatter(self.predicted, self.residuals, **style)
+            self._draw_rows(ax, self.predicted, self.residuals)
             ax.axhline(0, color="black", linewidth=1)
             ax.set(title="Residuals", xlabel="predicted", ylabel="observed - predicted")
         else:
-            ax.scatter(self.predicted, self.observed, **style)
-            ends = [min(self.predicted.min(), self.observed.min()),
-                    max(self.predicted.max(), self.observed.max())]  # fmt: skip
-            ax.plot(ends, ends, color="black", linewidth=1)
+            self._draw_rows(ax, self.predicted, self.observed)
+            # a line without ends, so that the axes are those of the rows
+            ax.axline((0, 0), slope=1, color="black", linewidth=1)
             ax.set(title="Predicted and observed", xlabel="predicted", ylabel="observed")
         plain(ax)
 
-    def _draw_column(self, ax: "Axes", style: dict[str, Any]) -> None:
+    def _draw_rows(self, ax: "Axes", x: NDArray, y: NDArray) -> None:
+        """Draw a dot a row, or how many rows there are in cells where dots would hide dots."""
+        if len(x) > MOST_DOTS:
+            # colours begin below one row, so that cells of one row can be seen
+            cells = ax.hexbin(x, y, gridsize=60, bins="log", mincnt=1, vmin=0.2, cmap="Blues")
+            ax.figure.colorbar(cells, ax=ax, label="rows").ax.set_ylim(bottom=1)
+            return
+        size, alpha = (16, 0.6) if len(x) < MANY_ROWS else (4, 0.25)
+        ax.scatter(x, y, s=size, alpha=alpha, color=FIRST, linewidths=0, rasterized=True)
+
+    def _draw_column(self, ax: "Axes") -> None:
         values = np.asarray(self.against)
         if is_numeric(values):
-            ax.scatter(values, self.residuals, **style)
+            self._draw_rows(ax, values, self.residuals)
         else:
             categories, codes = np.unique(values, return_inverse=True)
             groups = [self.residuals[codes == code] for code in range(len(categories))]
             ax.boxplot(groups, positions=range(len(groups)), showfliers=False,
                        medianprops={"color": FIRST})  # fmt: skip
-            name_ticks(ax.xaxis, categories.tolist(), rotate=True)
+            name_ticks(ax.xaxis, categories.tolist())
         ax.axhline(0, color=FAINT if not is_numeric(values) else "black", linewidth=1)
         title = f"Residuals by {self.name}"
         ax.set(title=title, xlabel=str(self.name), ylabel="observed - predicted")

@@ -1,5 +1,6 @@
 """What all displays share: axes to draw on, colours, and columns as an axis."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 FIRST, SECOND, FAINT = "#1b4f8a", "#e08a3c", "#b8b8b8"
 #: labels longer than this are cut
 LONGEST = 28
+#: room that a letter takes along a line and a line down a page, in sizes of the font
+LETTER, LINE = 0.6, 1.15
 
 Self = TypeVar("Self", bound="Display")
 
@@ -78,16 +81,35 @@ def is_numeric(values: NDArray) -> bool:
     return values.dtype.kind in "biuf"
 
 
-def name_ticks(axis: Any, labels: Sequence[Any], rotate: bool = False) -> None:
-    """Write labels at 0, 1, 2, …, leaving some out where there are too many to read."""
-    step = -(-len(labels) // 30)
-    shown = range(0, len(labels), step)
-    axis.set_ticks(list(shown), [shorten(labels[i]) for i in shown])
-    if rotate and max(len(shorten(label)) for label in labels) * len(shown) > 50:
+def name_ticks(axis: Any, labels: Sequence[Any]) -> None:
+    """Write labels at 0, 1, 2, …, slanted or leaving some out where they have no room."""
+    texts = [shorten(label) for label in labels]
+    shown = range(0, len(texts), labels_apart(axis, len(texts)))
+    axis.set_ticks(list(shown), [texts[i] for i in shown])
+    if axis is axis.axes.xaxis and LETTER * sum(len(texts[i]) + 2 for i in shown) > _length(axis):
         axis.set_tick_params(rotation=45)
         for text in axis.get_ticklabels():
             text.set_horizontalalignment("right")
             text.set_rotation_mode("anchor")
+
+
+def labels_apart(axis: Any, n_labels: int) -> int:
+    """Tell every how many labels one has room on an axis."""
+    return max(1, math.ceil(n_labels * LINE / _length(axis)))
+
+
+def _length(axis: Any) -> float:
+    """Length of an axis in sizes of the font; a layout may still make it a little shorter."""
+    from matplotlib import rcParams
+
+    box = axis.axes.get_window_extent()
+    pixels = box.width if axis is axis.axes.xaxis else box.height
+    return float(pixels / axis.axes.figure.dpi * 72 / rcParams["font.size"])
+
+
+def whole_ticks(axis: Any) -> None:
+    """Put ticks at whole numbers only."""
+    axis.get_major_locator().set_params(integer=True)
 
 
 def positions(values: NDArray) -> NDArray:
@@ -103,13 +125,14 @@ def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> N
     hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
     image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
-    name_ticks(ax.xaxis, names[:-1], rotate=True)
+    name_ticks(ax.xaxis, names[:-1])
     name_ticks(ax.yaxis, names[1:])
     plain(ax)
     if len(names) > 10:
         return
+    size = 9 if len(names) <= 6 else 7
     for e in range(len(names)):
         for d in range(e):
             colour = "white" if matrix[e, d] > 0.6 * top else "black"
             text = f"{matrix[e, d]:.2g}"
-            ax.text(d, e - 1, text, ha="center", va="center", color=colour, fontsize=9)
+            ax.text(d, e - 1, text, ha="center", va="center", color=colour, fontsize=size)

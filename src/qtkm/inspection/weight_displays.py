@@ -18,7 +18,7 @@ MOST_DOTS = 128
 #: magnitudes below this part of the largest are rounding, and not drawn
 FAINTEST = 1e-12
 #: longest name of a product of basis functions
-LONGEST = 50
+LONGEST = 72
 
 
 class SpectrumDisplay(Display):
@@ -54,12 +54,28 @@ class SpectrumDisplay(Display):
         ax.plot(found.frequencies, magnitudes, style, color=FIRST, linewidth=1)
         if np.isfinite(magnitudes).any():
             ax.set_yscale("log")
+            _plain_logarithms(ax.yaxis, np.nanmin(magnitudes), np.nanmax(magnitudes))
+        ax.ticklabel_format(axis="x", scilimits=(-2, 4))
+        ax.locator_params(axis="x", nbins=5)
         ax.set(
             title=f"Spectrum of {found.name}",
-            xlabel=f"frequency, periods a unit of {found.name}",
             ylabel=f"norm of the weights, {found.response}",
         )
+        # to the left, because the power of ten of the ticks stands to the right
+        ax.set_xlabel(f"frequency, periods a unit of {found.name}", loc="left")
         plain(ax)
+
+
+def _plain_logarithms(axis: Any, low: float, high: float) -> None:
+    """Write 0.2 and not 2·10⁻¹, between the powers of ten only where there are few of them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    write = FuncFormatter(lambda value, _: f"{value:g}")
+    axis.set_major_formatter(write)
+    axis.set_minor_formatter(NullFormatter())
+    if high < 200 * low:
+        axis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axis.set_minor_formatter(write)
 
 
 class CoefficientsDisplay(Display):
@@ -72,7 +88,7 @@ class CoefficientsDisplay(Display):
 
     def __init__(self, coefficients: Coefficients):
         self.coefficients = coefficients
-        self.figure_size = (7.5, 1.4 + 0.28 * len(coefficients.values))
+        self.figure_size = (9.0, 1.4 + 0.28 * len(coefficients.values))
 
     @classmethod
     def from_estimator(
@@ -170,7 +186,7 @@ class RankOneTermsDisplay(Display):
             label = f"{t + 1}: size {terms.sizes[t]:.3g}"
             ax.plot(where, function.real, "o" if categorical else "-", label=label)
         if categorical:
-            name_ticks(ax.xaxis, terms.values[d].tolist(), rotate=True)
+            name_ticks(ax.xaxis, terms.values[d].tolist())
         ax.set(
             title=f"Rank-one terms in {self.column}",
             xlabel=str(self.column),
