@@ -240,12 +240,11 @@ def _predictor(
     model: Any, proba: bool, keep: Sequence[str]
 ) -> Callable[[Any, str], dict[str, NDArray]]:
     """A function from rows to named columns of predictions."""
-    if proba and not hasattr(model, "classes_"):
-        raise ValueError(
-            f"proba=True asks for probabilities of classes, but {type(model).__name__} predicts "
-            "numbers; leave it out."
-        )
-    method = model.predict_proba if proba else model.predict
+    try:
+        method = model.predict_proba if proba else model.predict
+    except AttributeError as error:  # a loss without probabilities says so in the cause
+        what = error.__cause__ or f"{type(model).__name__} predicts numbers, not classes."
+        raise ValueError(f"proba=True is not possible: {what}") from None
     if proba:
         names = [f"probability of {label}" for label in model.classes_]
     elif hasattr(model, "classes_") or model._y_ndim == 1:

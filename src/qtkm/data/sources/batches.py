@@ -57,7 +57,7 @@ def is_batch(value: Any) -> bool:
     """Whether a value is one batch by itself."""
     return (
         isinstance(value, Mapping)
-        or (hasattr(value, "columns") and (hasattr(value, "iloc") or hasattr(value, "get_columns")))
+        or ((hasattr(value, "iloc") or hasattr(value, "get_columns")) and hasattr(value, "columns"))
         or (hasattr(value, "column_names") and hasattr(value, "column"))
     )
 

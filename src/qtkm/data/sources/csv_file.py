@@ -74,10 +74,10 @@ class CsvPart:
     def chunks(
         self, wanted: Sequence[str], coded: set[str], rows: int, types: dict[str, Any]
     ) -> Iterator[tuple[Any, int, str]]:
-        """Yield record batches, see `ParquetPart.chunks`."""
+        """Yield tables, see `ParquetPart.chunks`; `types` has those that turn out to be needed."""
         if self.n_rows == 0:
             return
-        types, done = dict(types), 0
+        done = 0
         while True:
             try:
                 reader = self._open(_as_read(types, coded), wanted)

@@ -75,8 +75,8 @@ class FileSource(Source):
             part.stamp.refuse_changes()
             types = self._types(wanted)
             for batch, n_rows, where in part.chunks(wanted, coded, rows, types):
-                values = {name: batch.column(name) for name in wanted}
-                yield {name: _cast(values[name], types[name]) for name in wanted}, n_rows, where
+                values = {name: _cast(batch.column(name), types[name]) for name in wanted}
+                yield values, n_rows, where
             part.stamp.refuse_changes()
 
 

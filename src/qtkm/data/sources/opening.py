@@ -56,6 +56,11 @@ def open_source(source: Any) -> Source:
             f"The source is a {type(source).__name__}, which holds no rows yet; write it to a "
             "Parquet file (sink_parquet), or pass source.collect()."
         )
+    if hasattr(source, "files") and hasattr(source, "to_batches"):
+        raise TypeError(
+            "The source is a dataset of pyarrow, which reads ahead as much as it likes; pass its "
+            "list of files, source.files."
+        )
     if callable(source) or isinstance(source, Iterable):
         return BatchSource(source)
     raise TypeError(

@@ -1,5 +1,7 @@
 """Tables to a CSV or Parquet file, piece by piece, and in the end whole or not at all."""
 
+import bz2
+import gzip
 import os
 import secrets
 from collections.abc import Iterable
@@ -12,7 +14,6 @@ from .paths import CSV, PARQUET, format_of
 
 #: rows that are written at once: those of a row group of Parquet
 GROUP_ROWS = 1 << 17
-_PACKED = {".gz": "gzip", ".bz2": "bz2"}
 
 
 class TableWriter:
@@ -111,10 +112,8 @@ class TableWriter:
             parquet = need("pyarrow.parquet", "Parquet files are written")
             self._sink, self._writer = None, parquet.ParquetWriter(self._file, schema)
             return
-        pyarrow = need("pyarrow", "CSV files are written")
         csv = need("pyarrow.csv", "CSV files are written")
-        packed = _PACKED.get(self.path.suffix.lower())
-        self._sink = pyarrow.CompressedOutputStream(self._file, packed) if packed else None
+        self._sink = _packer(self._file, self.path.suffix.lower())
         separator = "\t" if ".tsv" in self.path.name.lower() else ","
         options = csv.WriteOptions(delimiter=separator)
         self._writer = csv.CSVWriter(self._sink or self._file, schema, write_options=options)
@@ -129,6 +128,13 @@ class TableWriter:
 
     def _explain(self, error: OSError) -> OSError:
         return OSError(error.errno, f"The rows were not written: {error.strerror}", str(self.path))
+
+
+def _packer(file: BinaryIO, suffix: str) -> Any:
+    """A file that packs what is written to it, or None where nothing is packed."""
+    if suffix == ".gz":
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
+    return bz2.BZ2File(file, "wb") if suffix == ".bz2" else None
 
 
 def _is_same(path: Path, other: Path) -> bool:
