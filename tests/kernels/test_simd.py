@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 from numpy import uint64 as index
 
-from qtkm.kernels import cpd, cpd_gradient
+from qtkm.kernels import cpd, cpd_gradient, lines
 from qtkm.kernels._simd import LANES, add_multiple, elementwise, row_times_matrix
 
 #: below, at and above whole numbers of vectors
@@ -213,3 +213,40 @@ def test_no_rows_sum_to_zeros():
     zero = index(0)
     times_matrix(out, row, matrix, (zero,) * 3, (index(4), zero, zero), zero, index(4))
     np.testing.assert_array_equal(out, 0)
+
+
+# -- summed -----------------------------------------------------------------------------------
+
+
+@njit
+def sums_of_products(a, b, i, j, count):
+    return lines._sums((a, b), (i, j), count)
+
+
+@njit
+def conjugate_product(out, a, b, c, i, j, k, m, size):
+    lines._weighed((out, a, b, c), (i, j, k, m), size)
+
+
+@each_width
+def test_sums_of_products_come_in_four_parts(width):
+    rng = np.random.default_rng(0)
+    (whole, a), (other, b) = planes(rng, 3, width), planes(rng, 2, width)
+    found = sums_of_products(whole, other, index(1 + 4 * width), index(1 + 2 * width), index(width))
+    x, y = numbers(a[2]), numbers(b[1])
+    expected = [x.real @ y.real, x.real @ y.imag, x.imag @ y.real, x.imag @ y.imag]
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@each_size
+def test_the_first_of_a_weighed_product_is_conjugated(size):
+    rng = np.random.default_rng(0)
+    arrays = [planes(rng, 2, size) for _ in range(4)]
+    before = arrays[0][0].copy()
+    conjugate_product(
+        *(whole for whole, _ in arrays), index(1), *[index(1 + 2 * size)] * 3, index(size)
+    )
+    a, b, c = (numbers(rows[1]) for _, rows in arrays[1:])
+    np.testing.assert_allclose(numbers(arrays[0][1][0]), a.conj() * b * c, atol=1e-13)
+    np.testing.assert_array_equal(np.delete(arrays[0][0], range(1, 1 + 2 * size)),
+                                  np.delete(before, range(1, 1 + 2 * size)))  # fmt: skip

@@ -238,8 +238,8 @@ def test_lags_are_chosen_for_many_rows(n_rows, alpha, chosen):
 
 def test_a_fit_from_lags_finds_the_least_squares_solution_at_full_rank():
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(6000, 1))
-    y = np.sin(9 * X[:, 0]) + 0.1 * rng.normal(size=6000)
+    X = rng.uniform(size=(9000, 1))
+    y = np.sin(9 * X[:, 0]) + 0.1 * rng.normal(size=9000)
     model = QTKMRegressor(
         n_basis=8, period=2, quantization=[2, 4], rank=2, alpha=1e-4, max_bins=None, tol=1e-14,
         max_iter=500, normalize_y=False, random_state=0,

@@ -11,7 +11,8 @@ A loop takes C-contiguous arrays of doubles or singles, for each the position of
 part, and the number of entries; the imaginary parts begin `rank` numbers later.  Arithmetic
 is in double precision.
 
-`row_times_matrix` multiplies a row by a small matrix, with the sums in registers.
+`summed` makes sums along such vectors, and `row_times_matrix` multiplies a row by a small matrix,
+with the sums in registers.
 """
 
 import inspect
@@ -48,6 +49,15 @@ class Complex:
             subtract(multiply(a, c), multiply(b, d)),
             add(multiply(a, d), multiply(b, c)),
         )
+
+    def conjugate(self) -> "Complex":
+        """The conjugate number."""
+        return Complex(self.builder, self.real, self.builder.fneg(self.imaginary))
+
+    def products(self, other: "Complex") -> list[Any]:
+        """Re·Re, Re·Im, Im·Re and Im·Im."""
+        multiply, mine = self._operation("fmul"), (self.real, self.imaginary)
+        return [multiply(x, y) for x in mine for y in (other.real, other.imaginary)]
 
     def _operation(self, name: str) -> Callable[[Any, Any], Any]:
         method = getattr(self.builder, name)
@@ -139,6 +149,42 @@ def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = Fa
     return loop_with_constant if has_constant else loop
 
 
+def summed(body: Callable[..., list[Any]], n_sums: int) -> Any:
+    """Make a sum: `body` takes one Complex an array and returns `n_sums` real numbers.
+
+    Called with arrays, offsets and a number of entries that is a multiple of `LANES`, it returns
+    the sums as a tuple.
+    """
+    n_arrays = len(inspect.signature(body).parameters)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bases = _pointers(context, builder, signature.args[0], arguments[0])
+        starts, count = _unpack(builder, arguments[1]), arguments[2]
+        vector = ir.VectorType(_DOUBLE, LANES)
+        sums = [cgutils.alloca_once(builder, vector) for _ in range(n_sums)]
+        for part in sums:
+            builder.store(ir.Constant(vector, None), part)
+        zero, lanes = ir.Constant(count.type, 0), ir.Constant(count.type, LANES)
+        with cgutils.for_range_slice(builder, zero, count, lanes) as (place, _):
+            numbers = []
+            for base, start in zip(bases, starts, strict=True):
+                at = builder.add(start, place)
+                places = at, builder.add(at, count)
+                parts = (_load(builder, base, where, LANES) for where in places)
+                numbers.append(Complex(builder, *parts))
+            for part, value in zip(sums, body(*numbers), strict=True):
+                builder.store(builder.fadd(builder.load(part), value, flags=_FLAGS), part)
+        totals = [_add_lanes(builder, builder.load(part)) for part in sums]
+        return context.make_tuple(builder, signature.return_type, totals)
+
+    @intrinsic
+    def loop(typing_context, arrays, offsets, count):
+        some = types.UniTuple(types.uint64, n_arrays)
+        return types.UniTuple(types.float64, n_sums)(arrays, some, types.uint64), generate
+
+    return loop
+
+
 @intrinsic
 def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns):
     """out[j] = Σ_i row[i]·matrix[i, j] over complex planes.
@@ -227,6 +273,21 @@ def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, co
 
     two = types.UniTuple(types.uint64, 2)
     return types.void(arrays, two, two, types.float64, types.float64, types.uint64), generate
+
+
+def _add_lanes(builder: Any, value: Any) -> Any:
+    """Sum of the members of a vector, by halves."""
+    width = LANES
+    while width > 1:
+        width //= 2
+        undefined = ir.Constant(value.type, ir.Undefined)
+        halves = []
+        for first in (0, width):
+            kind = ir.VectorType(ir.IntType(32), width)
+            chosen = ir.Constant(kind, list(range(first, first + width)))
+            halves.append(builder.shuffle_vector(value, undefined, chosen))
+        value = builder.fadd(*halves, flags=_FLAGS)
+    return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
 
 
 def _broadcast(builder: Any, value: Any, vector: Any) -> Any:

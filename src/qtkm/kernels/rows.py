@@ -194,17 +194,6 @@ def design_matrix(environment, prefix, factors, radices, level, cores, rank, is_
 
 
 @jit
-def conjugate_planes(planes, total_weight, out):
-    """Conjugate of planes over the total weight."""
-    size = out.shape[1]
-    numbers = out.view(np.float64).reshape(size, -1)
-    for i in range(size):
-        numbers[i, 0] = planes[0, i] / total_weight
-        if numbers.shape[1] == 2:
-            numbers[i, 1] = -planes[0, size + i] / total_weight
-
-
-@jit
 def normalize_into(solution, core):
     """Write a solution into a core, its columns scaled to unit norm; returns the norms."""
     norm = np.zeros(core.shape[1])

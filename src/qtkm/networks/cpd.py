@@ -19,7 +19,7 @@ from ..kernels import cpd as kernels
 from ..kernels import levels as level_kernels
 from . import cpd_gradient
 from .chain import Chain, ChainProblem
-from .cpd_column import CategoricalProblem, OutputProblem, StatisticsProblem
+from .cpd_column import CategoricalProblem, OutputProblem, StatisticsProblem, can_compile
 from .cpd_lags import LagsProblem
 from .cpd_paths import choose_paths, refuse_lags, why_no_lags
 from .cpd_rows import RowsProblem
@@ -90,6 +90,13 @@ class CPD(Network):
         """Cores with their tables, ready to be updated."""
         return CPDIterate(columns, cores, dtype, run)
 
+    def numbers_held(
+        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+    ) -> tuple[int, int]:
+        """Numbers that a fit from sums over shards holds; see `Network.numbers_held`."""
+        square = planes**2 * self.rank * (self.rank + 1) // 2
+        return planes * self.rank * sum(sizes), max(sizes) * (square + planes * self.rank)
+
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
         """The whole weight tensor, (ΠM, n_outputs)."""
         terms = np.ones((1, flatten(cores)[0].shape[1]))
@@ -138,7 +145,6 @@ class CPDIterate:
         self._grams: list[NDArray | None] = [None] * len(columns)
         self._table = aligned((int(self.offsets[-1]), self.width), dtype)
         self._stale = set(range(len(columns)))
-        self._chain: Chain | None = None
         self.token = object()
 
     @property
@@ -289,19 +295,17 @@ class CPDIterate:
         )
         paths = choose_paths(
             self.columns, setting.n_rows, self.rank, self.is_complex, setting.alpha, chain,
-            lags=why_no_lags(self, setting) is None,
+            lags=why_no_lags(self, setting) is None, compiled=can_compile(self, setting),
         )  # fmt: skip
         return paths + output
 
     def problem(self, block: int, setting: Any, path: str) -> Any:
         """Local problem of a column or of the output core."""
         if path == "chain":
-            problem = self.chain_problem(block, setting)
-            if problem is not None:
-                return problem
+            return self.chain_problem(block, setting)
         if path == "lags":
             return self.lags_problem(setting)
-        if path in ("rows", "chain"):
+        if path == "rows":
             return RowsProblem(self, block, setting)
         both = setting.real_part and self.is_complex
         sums = setting.sum(self.statistics(block, both))
@@ -311,15 +315,12 @@ class CPDIterate:
             return CategoricalProblem(self, block, sums, setting)
         return StatisticsProblem(self, block, sums, setting)
 
-    def chain_problem(self, block: int, setting: Any) -> Any:
-        """Local problem of a column within a chain of all sites, if columns come in order."""
-        if self._chain is None:
-            self._chain = Chain(self, setting.shards[0])
-        if block == 0:
-            self._chain.start()
-        if self._chain.next_block != block:
-            return None
-        return ChainProblem(self._chain, block, setting)
+    def chain_problem(self, block: int, setting: Any) -> ChainProblem:
+        """Local problem of a column within a chain of all columns."""
+        name = f"chain of rank {self.rank}"
+        if name not in setting.kept:
+            setting.kept[name] = Chain(self.columns, setting.shards[0], self.rank)
+        return ChainProblem(setting.kept[name], self, block, setting)
 
     def lags_problem(self, setting: Any) -> LagsProblem:
         """Local problem of the only column from its lags, which are computed once a fit."""
@@ -349,8 +350,6 @@ class CPDIterate:
         A column's table and the product of its cores' Gram matrices may come with them.
         """
         self.token = object()
-        if self._chain is not None:
-            self._chain.leave()
         if block == len(self.columns):
             self.cores[block] = cores[0] * scale
             return

@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import column as column_kernels
 from ..kernels import levels as kernels
 from ..kernels import local
 from .local import LocalSystem, least_squares
 from .planes import from_planes, to_planes, weigh_triangle
+
+#: numbers on the grid of a column up to which its levels are updated in one compiled call
+COMPILED_NUMBERS = 4_000_000
 
 
 class Problem:
@@ -109,12 +113,37 @@ class StatisticsProblem(Problem):
         self.sums = rhs[:, 0]
         _mix(self.packed, iterate)
         self.cores = list(iterate.cores[block])
-        self.prefix, self.suffix = _products(self.column, self.cores, iterate)
+        self.prefix: NDArray | None = None
+        self.suffix: list[NDArray] = []
+        self.gram: NDArray | None = None
+
+    def sweep(self) -> list[float]:
+        """Update all levels once, in one compiled call where that serves."""
+        column, setting = self.column, self.setting
+        is_small = len(column) * (self.rank**2 + column.n_lines) <= COMPILED_NUMBERS
+        if not (is_small and can_compile(self.iterate, setting)):
+            return super().sweep()
+        cores = np.concatenate(self.cores)
+        try:
+            values, self.scale, self.gram, self.prefix = column_kernels.sweep_statistics(
+                self.packed, self.sums, self.outside, *column.lines, cores,
+                setting.alpha, setting.total_weight, setting.constant, True,
+            )  # fmt: skip
+        except np.linalg.LinAlgError:
+            return super().sweep()
+        self.cores = [cores[part] for part in column.slices]
+        return values.tolist()
+
+    def _before(self) -> NDArray:
+        """Phase times the responses of the levels before; made on first use, with the suffix."""
+        if self.prefix is None:
+            self.prefix, self.suffix = _products(self.column, self.cores, self.iterate)
+        return self.prefix
 
     def system(self, level: int) -> LocalSystem:
         """Local system of a level."""
-        column, rank = self.column, self.rank
-        other = kernels.multiply(self.prefix, self.suffix[level], rank)
+        column, rank, prefix = self.column, self.rank, self._before()
+        other = kernels.multiply(prefix, self.suffix[level], rank)
         first, radix = column.slices[level].start, column.radices[level]
         hermitian = self._gram(level, other, conjugate=True)
         symmetric = None
@@ -145,17 +174,23 @@ class StatisticsProblem(Problem):
 
     def accept(self, level: int, core: NDArray) -> None:
         """Put in a new core of a level."""
+        prefix = self._before()
         self.normalize(level, core)
-        self.prefix = _advance(self.prefix, self.column, level, self.cores[level], self.iterate)
+        self.prefix = _advance(prefix, self.column, level, self.cores[level], self.iterate)
 
     def restart(self) -> None:
         """Begin another sweep over the levels."""
         super().restart()
-        self.prefix, self.suffix = _products(self.column, self.cores, self.iterate)
+        self.prefix = self.gram = None
 
     def finish(self) -> None:
         """Hand the cores back."""
-        self.iterate.place(self.block, self.cores, self.prefix, self.scale)
+        self.iterate.place(self.block, self.cores, self.prefix, self.scale, self.gram)
+
+
+def can_compile(iterate: Any, setting: Any) -> bool:
+    """Whether the levels of a column can be updated from statistics in one compiled call."""
+    return iterate.is_complex and setting.alpha > 0 and not setting.real_part
 
 
 class CategoricalProblem(Problem):

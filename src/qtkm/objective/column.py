@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..data import Box, Grid, blocks
 from ..features import FeatureMap
-from ..kernels.column import LANES
+from ..kernels.lines import padded_length
 
 #: factors are kept between passes up to this many entries, else computed anew each time
 KEPT_ENTRIES = 20_000_000
@@ -68,32 +68,31 @@ class Column:
 
     @cached_property
     def lines(self) -> tuple[NDArray, ...]:
-        """What `kernels.column.sweep` reads of the column.
+        """The column as `kernels.column.sweep` reads it, in the layout of `kernels.lines`.
 
-        Factor entries, phase and the distinct products of two entries of all levels as lines,
-        where the products of each level end, which product is which, and the radices.
+        Factor entries, phase and pairs of all levels as lines, where the pairs of each level
+        end, which two entries are which pair, and the radices.
         """
-        found = [self.products(level, True) for level in range(len(self.radices))]
-        factors = np.ascontiguousarray(self.factors.T)
-        products = [
-            factors[part][pairs[:, 0]].conj() * factors[part][pairs[:, 1]]
-            for part, (pairs, _) in zip(self.slices, found, strict=True)
-        ]
-        phase = self.phase if len(self.phase) else np.ones(len(self))
+        factors, places, pairs = self.factors.T, [], []
+        for level, part in enumerate(self.slices):
+            chosen, index = self.products(level, True)
+            found = factors[part][chosen[:, 0]].conj() * factors[part][chosen[:, 1]]
+            pairs.append(np.vstack([found, np.zeros((len(found) % 2, len(self)))]))
+            places.append(np.ravel(index))
         return (
             _to_lines(factors),
-            _to_lines(phase[None])[0],
-            _to_lines(np.concatenate(products)),
-            np.cumsum([len(pairs) for pairs, _ in found]),
-            np.concatenate([np.ravel(index) for _, index in found]),
+            _to_lines(self.phase[None] if len(self.phase) else np.ones((1, len(self))))[0],
+            _to_lines(np.concatenate(pairs)),
+            np.cumsum([len(found) for found in pairs]),
+            np.concatenate(places),
             np.asarray(self.radices, dtype=np.int64),
         )
 
-    @property
+    @cached_property
     def n_lines(self) -> int:
-        """Number of lines of `lines`, each of one number a grid value and plane."""
-        entries = sum(len(self.products(k, True)[0]) for k in range(len(self.radices)))
-        return sum(self.radices) + entries + 1
+        """Lines that `lines` has, each of two numbers a grid value."""
+        n_pairs = (len(self.products(level, True)[0]) for level in range(len(self.radices)))
+        return sum(self.radices) + 1 + sum(n + n % 2 for n in n_pairs)
 
     def products(self, level: int, conjugate: bool) -> tuple[NDArray, NDArray]:
         """Distinct products of two factor entries, see `FeatureMap.products`."""
@@ -123,8 +122,8 @@ class Column:
 
 
 def _to_lines(values: NDArray) -> NDArray[np.float64]:
-    """Numbers (n, n_grid) as planes (n, 2, padded), with zeros up to a whole vector."""
-    lines = np.zeros((len(values), 2, values.shape[1] + -values.shape[1] % LANES))
+    """Numbers (n, n_grid) as planes (n, 2, padded), with zeros at the end."""
+    lines = np.zeros((len(values), 2, padded_length(values.shape[1])))
     lines[:, 0, : values.shape[1]] = values.real
     lines[:, 1, : values.shape[1]] = values.imag
     return lines

@@ -24,7 +24,7 @@ def page(
         "Figures 2 and 4 of Wesel and Batselier, *Quantized Fourier and Polynomial Features for "
         "more Expressive Tensor Network Models* (AISTATS 2024).",
         origin(options.command_line, seconds)
-        + " The seconds of fits that ran side by side are added up.",
+        + " These are seconds of a processor core, added up over fits that ran side by side.",
         "![Test error](generalization_test.png)",
         "![Training error](generalization_train.png)",
         "Bands are one standard deviation over "
