@@ -28,6 +28,7 @@ from benchmarks import (
     scaling,
     small_epoch,
     solvers,
+    tuning,
 )
 from benchmarks.machine import available_cores, facts
 
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "costs": costs.run,
     "solvers": solvers.run,
     "classifiers": classifiers.run,
+    "tuning": tuning.run,
     "from_disk": from_disk.run,
 }
 RESULTS = Path(__file__).parent / "results"

@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
         TensorTrain,
         Tucker,
     )
+    from .selection import QTKMClassifierCV, QTKMRegressorCV
     from .solvers import ALS, DMRG, LBFGS, Adam, GaussNewton, Riemannian, check_gradient
 
 __version__ = "0.1.0"
@@ -45,7 +46,9 @@ __all__ = [
     "Logistic",
     "Power",
     "QTKMClassifier",
+    "QTKMClassifierCV",
     "QTKMRegressor",
+    "QTKMRegressorCV",
     "Riemannian",
     "Softmax",
     "Squared",
@@ -80,6 +83,8 @@ _PLACES = {
     "TensorRing": "networks",
     "TensorTrain": "networks",
     "Tucker": "networks",
+    "QTKMClassifierCV": "selection",
+    "QTKMRegressorCV": "selection",
     "ALS": "solvers",
     "DMRG": "solvers",
     "LBFGS": "solvers",
@@ -91,7 +96,7 @@ _PLACES = {
 #: packages that may be named without being imported
 _PACKAGES = {
     "baselines", "data", "datasets", "engines", "estimators", "features", "inspection", "losses",
-    "networks", "objective", "solvers", "storage",
+    "networks", "objective", "selection", "solvers", "storage",
 }  # fmt: skip
 
 

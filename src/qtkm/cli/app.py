@@ -2,24 +2,40 @@
 
 import os
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
-from . import demo, fit, reproduce
+from . import demo, fit, inspect, reproduce, tune
+from .codes import CLOSED, FAILED, INTERRUPTED
 
-#: exit codes: it cannot be done, it was interrupted; 2 is typer's for what was mistyped
-FAILED, INTERRUPTED = 1, 130
+
+class Commands(TyperGroup):
+    """Commands whose interruption, and whose reader's end, are told as other programs do."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("qtkm: interrupted", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # whoever read the output has seen enough; Python would complain once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(CLOSED) from None
+
 
 app = typer.Typer(
     name="qtkm",
-    help="Quantized tensor-network kernel machines.",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit.fit, fit.predict, fit.evaluate, demo.demo):
+for command in (fit.fit, tune.tune, fit.predict, fit.evaluate, inspect.inspect, demo.demo):
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 
@@ -39,7 +55,14 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
-    """Quantized tensor-network kernel machines."""
+    """Quantized tensor-network kernel machines.
+
+    Example: qtkm fit flights.parquet --target delay --out model.qtkm
+
+    Exit codes: 0 done, 1 it cannot be done (a sentence says why), 2 mistyped,
+
+    130 interrupted (a fit saves its best cores), 141 the reader closed the pipe.
+    """
     context.obj = {"debug": debug}
 
 
@@ -52,27 +75,25 @@ def main(arguments: list[str] | None = None) -> None:
         Instead of those of the process.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    try:
-        app(words, prog_name="qtkm")
-    except KeyboardInterrupt:
-        _leave("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # whoever read the output has seen enough; Python would complain once more at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(FAILED)
-    except (ImportError, OSError, ValueError, MemoryError) as error:
-        if "--debug" in words:
-            raise
-        _leave(_sentence(error), FAILED)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            app(words, prog_name="qtkm")
+        except Exception as error:
+            if "--debug" in words:
+                raise
+            typer.echo(f"qtkm: {_sentence(error)}", err=True)
+            sys.exit(FAILED)
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    typer.echo(f"qtkm: {' '.join(str(message).split())}", err=True)
 
 
 def _sentence(error: Any) -> str:
     text = " ".join(str(error).split())
+    if not isinstance(error, ImportError | OSError | ValueError | MemoryError):
+        return f"this should not happen: {type(error).__name__}: {text}; --debug shows where"
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return text or type(error).__name__
-
-
-def _leave(message: str, code: int) -> None:
-    typer.echo(f"qtkm: {message}", err=True)
-    sys.exit(code)

@@ -29,5 +29,7 @@ def demo(
     Example: qtkm demo --rows 20000
     """
     from ..experiments import nyc_flights
+    from .tables import check_writable
 
+    check_writable(output / nyc_flights.PLOT_FILE)  # before the fits, which take minutes
     nyc_flights.run(output, rows, seed)

@@ -1,9 +1,12 @@
-"""``qtkm fit``: from a table to a saved model, with the score on rows it has not seen."""
+"""``qtkm fit``, ``predict``, ``evaluate``: from a table to a saved model, and back to tables."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from .codes import FAILED, INTERRUPTED
 
 Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column to predict.")]
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to save the model.")]
@@ -19,6 +22,10 @@ def fit(
     ] = "auto",
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Leave out a column; repeatable.")
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Take a column of numbers for categories; repeatable."),
     ] = None,
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of row weights.")
@@ -49,23 +56,43 @@ def fit(
 
     Columns of text are taken for categories. Rows without a target are left out.
 
+    Ctrl-C ends the fit and saves the best cores so far.
+
     Example: qtkm fit flights.parquet --target delay --rank 20 --out model.qtkm
+
+    Example: qtkm fit adult.csv --target income --drop id --category zip -q
     """
     from . import jobs
 
     if task not in ("auto", "regression", "classification"):
         raise typer.BadParameter(f"{task!r} is not one of auto, regression, classification")
     given = {"rank": rank, "n_basis": n_basis, "period": period, "alpha": alpha, "loss": loss}
+    # a bar that draws over itself is for terminals, not for files
+    is_watched = not quiet and sys.stderr.isatty()
     parameters: dict[str, Any] = {
         **{name: value for name, value in given.items() if value is not None},
         "basis": basis, "network": network, "solver": solver, "max_iter": max_iter,
-        "random_state": random_state, "n_jobs": n_jobs, "verbose": 0 if quiet else 1,
+        "random_state": random_state, "n_jobs": n_jobs, "verbose": int(is_watched),
         "checkpoint": None if checkpoint is None else str(checkpoint),
     }  # fmt: skip
-    jobs.fit(
+    model = jobs.fit(
         data, target, out, task=task, drop=drop or [], weight=weight, test_size=test_size,
-        parameters=parameters, quiet=quiet,
+        parameters=parameters, quiet=quiet, category=category or [],
     )  # fmt: skip
+    _end(model, out, checkpoint is not None)
+
+
+def _end(model: Any, out: Path, has_checkpoint: bool) -> None:
+    """Say how a fit ended that did not end by itself."""
+    from .output import note
+
+    if model.status_ == "interrupted":
+        more = " The same command goes on from the checkpoint." if has_checkpoint else ""
+        note(f"Interrupted in epoch {model.n_iter_ + 1}; the best cores so far are in {out}.{more}")
+        raise typer.Exit(INTERRUPTED)
+    if model.status_ == "failed":
+        note(f"{model.message_} They are in {out}.")
+        raise typer.Exit(FAILED)
 
 
 def predict(
@@ -82,6 +109,8 @@ def predict(
     """Predict the rows of a table.
 
     Example: qtkm predict model.qtkm new.csv --out predicted.csv
+
+    Example: qtkm predict model.qtkm new.csv | head
     """
     from . import jobs
 

@@ -1,21 +1,31 @@
 """What the commands do: read, fit, save, predict, score, and print a table about it."""
 
 import sys
+import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from sklearn import metrics
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from .. import load
 from ..estimators import QTKMClassifier, QTKMRegressor
-from .tables import choose, kind_of, read_table, write_table
-from .task import find_categories, find_task, refuse_times
+from .output import note, show
+from .scoring import scores
+from .tables import check_writable, choose, kind_of, read_table, write_table
+from .task import (
+    find_categories,
+    find_names,
+    find_task,
+    refuse_missing,
+    refuse_mixed,
+    refuse_times,
+)
 
 
 def fit(
@@ -29,6 +39,7 @@ def fit(
     test_size: float,
     parameters: dict[str, Any],
     quiet: bool,
+    category: Sequence[str] = (),
 ) -> Any:
     """Fit a model to a table, score it on rows set aside, save it.
 
@@ -48,40 +59,82 @@ def fit(
     parameters : dict
         Of the estimator.
     quiet : bool
+    category : sequence of str
+        Columns of categories, beside those of text.
 
     Returns
     -------
-    The fitted model.
+    The fitted model; `status_` tells whether it was interrupted.
     """
-    frame = read_table(data)
-    needed = [target] if weight is None else [target, weight]
-    choose(frame, [*needed, *drop], data)
-    frame = frame.dropna(subset=needed)
-    if len(frame) < 2:
-        raise ValueError(f"{data} has {len(frame)} rows with a target; at least 2 are needed")
-    X, y = frame.drop(columns=[*needed, *drop]), frame[target]
-    if X.shape[1] == 0:
-        raise ValueError(f"{data} has no column left to predict {target!r} from")
-    refuse_times(X)
-    task = find_task(y) if task == "auto" else task
-    model = _make(task, X, parameters)
-    weights = None if weight is None else frame[weight].to_numpy()
-    train, test = _split(len(frame), y, test_size, task, parameters["random_state"])
+    check_writable(out)
+    X, y, weights = _read(data, target, weight, drop, category)
+    if not quiet:
+        for name, count in find_names(X):
+            note(
+                f"column {name!r} has {count:,} different texts in {len(X):,} rows; if they name "
+                f"the rows, they teach nothing: leave them out, --drop {quote(name)}"
+            )
+    if task == "auto":
+        refuse_mixed(y, "the target", "or say --task classification if these are classes")
+        task = find_task(y)
+    model = _make(task, X, parameters, category)
+    train, test = _split(len(y), y, test_size, task, parameters["random_state"])
     begin = perf_counter()
-    model.fit(X.iloc[train], y.iloc[train], None if weights is None else weights[train])
+    with warnings.catch_warnings():
+        # said by whoever asked for the fit, from the model's status
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X.iloc[train], y.iloc[train], None if weights is None else weights[train])
     seconds = perf_counter() - begin
-    model.save(out)
+    _save(model, out)
     if not quiet:
         lines = _training(model, task, len(train), X.shape[1], seconds)
         if len(test):
             held = None if weights is None else weights[test]
             lines += scores(model, X.iloc[test], y.iloc[test], held)
-        _show(f"{out}", lines)
+        show(f"{out}", lines)
     return model
 
 
-def _make(task: str, X: Any, parameters: dict[str, Any]) -> Any:
-    categories = find_categories(X)
+def _read(
+    data: Path, target: str, weight: str | None, drop: Sequence[str], category: Sequence[str]
+) -> tuple[Any, Any, Any]:
+    """Features, target and weights of the rows that have a target."""
+    if weight == target:
+        raise ValueError(f"{target!r} is given as target and as weight; name two columns")
+    frame = read_table(data)
+    needed = [target] if weight is None else [target, weight]
+    choose(frame, [*needed, *drop, *category], data)
+    frame = frame.dropna(subset=needed)
+    if len(frame) < 2:
+        raise ValueError(f"{data} has {len(frame)} rows with a target; at least 2 are needed")
+    X = frame.drop(columns=[*needed, *drop])
+    if X.shape[1] == 0:
+        raise ValueError(f"{data} has no column left to predict {target!r} from")
+    plain = X.drop(columns=list(category), errors="ignore")
+    refuse_times(plain)
+    refuse_missing(plain, data, "these rows or the column, --drop {}")
+    for name in plain.columns:
+        refuse_mixed(
+            plain[name], "column", f"leave the column out, --drop {quote(name)}, or take all "
+            f"its values for categories, --category {quote(name)}",
+        )  # fmt: skip
+    return X, frame[target], None if weight is None else frame[weight].to_numpy()
+
+
+def _save(model: Any, out: Path) -> None:
+    """Save a model; where that fails, elsewhere, for its fit may have taken long."""
+    try:
+        model.save(out)
+    except OSError as error:
+        rescue = Path(tempfile.mkdtemp(prefix="qtkm-")) / out.name
+        model.save(rescue)
+        raise OSError(
+            f"{out} was not written ({error.strerror}); the model is in {rescue}"
+        ) from None
+
+
+def _make(task: str, X: Any, parameters: dict[str, Any], category: Sequence[str]) -> Any:
+    categories = [name for name in X.columns if name in {*find_categories(X), *category}]
     settings = {**parameters, "categorical_features": categories or None}
     if task == "classification":
         return QTKMClassifier(**settings)
@@ -98,14 +151,19 @@ def _split(n_rows: int, y: Any, test_size: float, task: str, seed: int) -> tuple
     rows = np.arange(n_rows)
     if test_size == 0 or n_rows < 5:
         return rows, rows[:0]
-    rare = task == "classification" and y.value_counts().min() < 2
-    stratify = y if task == "classification" and not rare else None
-    try:
-        return tuple(
-            train_test_split(rows, test_size=test_size, random_state=seed, stratify=stratify)
-        )
-    except ValueError:  # fewer test rows than classes
+    if task != "classification":
         return tuple(train_test_split(rows, test_size=test_size, random_state=seed))
+    # the only row of a class is one to train on: tested on, it would be a label not known
+    alone = (y.map(y.value_counts()) < 2).to_numpy(dtype=bool)
+    rest = rows[~alone]
+    if len(rest) < 5:
+        return rows, rows[:0]
+    options = {"test_size": test_size, "random_state": seed}
+    try:
+        train, test = train_test_split(rest, stratify=y.iloc[rest], **options)
+    except ValueError:  # fewer test rows than classes
+        return rows, rows[:0]
+    return np.sort(np.concatenate([train, rows[alone]])), test
 
 
 def _training(
@@ -126,46 +184,6 @@ def _training(
     return lines
 
 
-def scores(model: Any, X: Any, y: Any, weight: Any = None) -> list[tuple[str, str]]:
-    """Scores of a model on rows.
-
-    Parameters
-    ----------
-    model : estimator
-    X, y : frame and series
-    weight : array or None
-
-    Returns
-    -------
-    list of (name, text)
-    """
-    predicted = model.predict(X)
-    options = {"sample_weight": weight}
-    if not hasattr(model, "classes_"):
-        truth = y.to_numpy(dtype=float)
-        error = metrics.mean_squared_error(truth, predicted, **options)
-        return [
-            ("rows scored", f"{len(truth):,}"),
-            ("R²", f"{metrics.r2_score(truth, predicted, **options):.4f}"),
-            ("root mean squared error", f"{np.sqrt(error):.4g}"),
-            ("mean absolute error",
-             f"{metrics.mean_absolute_error(truth, predicted, **options):.4g}"),
-        ]  # fmt: skip
-    truth = y.to_numpy()
-    unknown = sorted({str(label) for label in set(truth) - set(model.classes_)})
-    if unknown:
-        raise ValueError(f"the target has labels that the model does not know: {unknown[0]!r}")
-    lines = [
-        ("rows scored", f"{len(truth):,}"),
-        ("accuracy", f"{metrics.accuracy_score(truth, predicted, **options):.4f}"),
-    ]
-    if hasattr(model, "predict_proba"):
-        proba = model.predict_proba(X)
-        loss = metrics.log_loss(truth, proba, labels=model.classes_, **options)
-        lines.append(("log-loss", f"{loss:.4f}"))
-    return lines
-
-
 def predict(model_file: Path, data: Path, out: Path | None, proba: bool) -> None:
     """Predict the rows of a table, to a file or to the screen.
 
@@ -181,8 +199,9 @@ def predict(model_file: Path, data: Path, out: Path | None, proba: bool) -> None
 
     if out is not None:
         kind_of(out)  # a wrong name is refused before anything takes long
+        check_writable(out)
     model = load(model_file)
-    X = _features(model, read_table(data), data)
+    X = features(model, data)
     if proba:
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"{model_file} gives no probabilities; leave out --proba")
@@ -212,22 +231,51 @@ def evaluate(model_file: Path, data: Path, target: str) -> None:
         Column of the truth.
     """
     model = load(model_file)
-    frame = read_table(data)
-    choose(frame, [target], data)
-    frame = frame.dropna(subset=[target])
-    if len(frame) == 0:
-        raise ValueError(f"{data} has no row with a target")
-    _show(f"{model_file}", scores(model, _features(model, frame, data), frame[target]))
+    X, y = features(model, data, target)
+    show(f"{model_file}", scores(model, X, y))
 
 
-def _features(model: Any, frame: Any, path: Path) -> Any:
-    """The model's columns of a table."""
+def features(model: Any, path: Path, target: str | None = None) -> Any:
+    """The model's columns of a table, and its target if asked for.
+
+    Parameters
+    ----------
+    model : estimator
+    path : pathlib.Path
+    target : str, optional
+        Rows without it are left out.
+
+    Returns
+    -------
+    X, or (X, y)
+    """
     names = getattr(model, "feature_names_in_", None)
-    return frame if names is None else choose(frame, list(names), path)
+    more = [] if target is None else [target]
+    frame = read_table(path, None if names is None else list(dict.fromkeys([*names, *more])))
+    choose(frame, more, path)
+    if target is not None:
+        frame = frame.dropna(subset=[target])
+        if len(frame) == 0:
+            raise ValueError(f"{path} has no row with a target")
+    X = frame.drop(columns=more) if names is None else frame[list(names)]
+    for column in model.columns_:
+        name = column["name"]
+        if column["categories"] is None and name in X.columns:
+            _refuse_text(X[name], path)
+    numbers = [c["name"] for c in model.columns_ if c["categories"] is None]
+    refuse_missing(X[[name for name in numbers if name in X.columns]], path, "these rows")
+    return X if target is None else (X, frame[target])
 
 
-def _show(title: str, lines: Sequence[tuple[str, str]]) -> None:
-    table = Table(title=title, show_header=False, title_justify="left")
-    for name, text in lines:
-        table.add_row(name, text)
-    Console().print(table)
+def _refuse_text(column: Any, path: Path) -> None:
+    """Raise a ValueError for text where the model expects numbers."""
+    import pandas
+
+    if getattr(column.dtype, "kind", "O") in "biuf":
+        return
+    strange = column[pandas.to_numeric(column, errors="coerce").isna() & column.notna()]
+    example = (column if strange.empty else strange).iloc[0]
+    raise ValueError(
+        f"{path} has text such as {example!r:.40} in column {column.name!r}, where the model "
+        "expects numbers"
+    )

@@ -1,9 +1,13 @@
 """Tables from CSV and Parquet files and back, with errors that name the file."""
 
 import os
+import tempfile
+import zlib
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 CSV, PARQUET = (".csv", ".csv.gz", ".csv.bz2", ".csv.zip", ".tsv"), (".parquet", ".pq")
 INSTALL = 'pip install "qtkm[data]"'
@@ -35,7 +39,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
     ----------
     path : pathlib.Path
     columns : sequence of str, optional
-        Only these.
+        Only these; of a Parquet file no others are read.
 
     Raises
     ------
@@ -47,22 +51,43 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
         what = "is a folder, not a file" if path.is_dir() else "is not there"
         raise FileNotFoundError(f"{path} {what}")
     try:
-        if kind == "parquet":
-            frame = pandas.read_parquet(path)
-        else:
-            separator = "\t" if path.name.lower().endswith(".tsv") else ","
-            frame = pandas.read_csv(path, sep=separator)
+        frame = _read_parquet(path, columns) if kind == "parquet" else _read_csv(path)
     except pandas.errors.EmptyDataError:
         raise ValueError(f"{path} is empty") from None
-    except (ValueError, OSError, EOFError) as error:
-        if isinstance(error, PermissionError):
-            raise PermissionError(f"{path} may not be read") from None
+    except PermissionError:
+        raise PermissionError(f"{path} may not be read") from None
+    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path} cannot be read as {kind}: {reason:.200}") from None
+    frame.columns = [str(name) for name in frame.columns]
+    if columns is not None:
+        frame = choose(frame, columns, path)
     if len(frame) == 0:
         raise ValueError(f"{path} has columns but no rows")
-    frame.columns = [str(name) for name in frame.columns]
-    return frame if columns is None else choose(frame, columns, path)
+    return frame
+
+
+def _read_csv(path: Path) -> Any:
+    # types are told by whole columns: by blocks of rows, a column could become half text
+    return _pandas().read_csv(path, sep=_separator(path), low_memory=False)
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> Any:
+    pandas = _pandas()
+    try:
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(f"Parquet is read with pyarrow; try: {INSTALL}") from None
+    try:
+        names = parquet.read_schema(path).names
+        wanted = None if columns is None or set(columns) - set(names) else list(columns)
+        return pandas.read_parquet(path, columns=wanted)
+    except arrow.ArrowException as error:  # not all of them are ValueErrors
+        raise ValueError(str(error)) from None
+
+
+def _separator(path: Path) -> str:
+    return "\t" if path.name.lower().endswith(".tsv") else ","
 
 
 def choose(frame: Any, columns: Sequence[str], path: Path) -> Any:
@@ -80,10 +105,38 @@ def choose(frame: Any, columns: Sequence[str], path: Path) -> Any:
         name, names = missing[0], list(frame.columns)
         near = get_close_matches(name, names, 3) or names[:8]
         more = ", …" if len(names) > len(near) else ""
+        hint = ""
+        if len(names) == 1 and kind_of(path) == "csv" and any(mark in names[0] for mark in ";\t|"):
+            hint = f"; are its values separated by something else than {_separator(path)!r}?"
         raise ValueError(
-            f"{path} has no column {name!r}; it has {', '.join(map(repr, near))}{more}"
+            f"{path} has no column {name!r}; it has {', '.join(map(repr, near))}{more}{hint}"
         )
     return frame[list(columns)]
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a name that no file can be written to, before anything takes long.
+
+    Raises
+    ------
+    OSError
+        If it is a folder, or its folder is no folder or may not be written to. Folders that are
+        missing are no hindrance if the one they would stand in can be written to.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {path / 'name'}")
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"{path} cannot be written: nothing can be put into {folder} ({error.strerror})"
+        ) from None
 
 
 def write_table(frame: Any, path: Path) -> None:
@@ -95,8 +148,7 @@ def write_table(frame: Any, path: Path) -> None:
         if kind == "parquet":
             frame.to_parquet(partial, index=False)
         else:
-            separator = "\t" if path.name.lower().endswith(".tsv") else ","
-            frame.to_csv(partial, index=False, sep=separator)
+            frame.to_csv(partial, index=False, sep=_separator(path))
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,9 +1,14 @@
 """What kind of model a target asks for, and which columns are categories."""
 
+from shlex import quote
 from typing import Any
 
 #: whole numbers of up to so many values are taken for classes
 MOST_CLASSES = 20
+#: text of which so large a part of the different values are numbers is a mistake in numbers
+MOSTLY = 0.9
+#: with more categories than this part of the rows, a column tells rows apart, not kinds of them
+MOST_CATEGORIES = 0.5
 
 
 def find_task(target: Any) -> str:
@@ -41,6 +46,48 @@ def refuse_times(frame: Any) -> None:
     times = [name for name in frame.columns if getattr(frame[name].dtype, "kind", "O") in "mM"]
     if times:
         raise ValueError(
-            f"column {times[0]!r} holds times; leave it out (--drop {times[0]}), or give what may "
-            "matter of it as numbers, such as the hour or the weekday"
+            f"column {times[0]!r} holds times; leave it out (--drop {quote(times[0])}), or give "
+            "what may matter of it as numbers, such as the hour or the weekday"
         )
+
+
+def refuse_mixed(column: Any, what: str, remedy: str) -> None:
+    """Raise a ValueError for text that is numbers but for a few values.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    what : str
+        What it is called.
+    remedy : str
+        What else may be done than to correct the values.
+    """
+    import pandas
+
+    if getattr(column.dtype, "kind", "O") in "biufmM":
+        return
+    distinct = pandas.Series(column.dropna().unique(), dtype=object)
+    strange = distinct[pandas.to_numeric(distinct, errors="coerce").isna()]
+    if len(strange) and len(strange) <= (1 - MOSTLY) * len(distinct):
+        count = int(column.isin(strange).sum())
+        raise ValueError(
+            f"{what} {column.name!r} has text among its numbers: {strange.iloc[0]!r:.40} and the "
+            f"like in {count:,} of {len(column):,} rows; correct them, {remedy}"
+        )
+
+
+def refuse_missing(frame: Any, path: Any, remedy: str) -> None:
+    """Raise a ValueError for columns of numbers that have missing ones, with what may be done."""
+    for name in frame.columns:
+        count = int(frame[name].isna().sum())
+        if count and getattr(frame[name].dtype, "kind", "O") in "iuf":
+            raise ValueError(
+                f"{path} has no number in column {name!r} in {count:,} of {len(frame):,} rows; "
+                f"fill them in, or leave out {remedy.format(quote(name))}"
+            )
+
+
+def find_names(frame: Any) -> list[tuple[str, int]]:
+    """Columns of text with so many values that they tell rows apart, and how many."""
+    counts = [(name, int(frame[name].nunique())) for name in find_categories(frame)]
+    return [(name, count) for name, count in counts if count > MOST_CATEGORIES * len(frame)]

@@ -1,0 +1,67 @@
+"""How the commands speak: tables on the standard output, remarks on the standard error."""
+
+import sys
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
+    """Print names and texts as a table.
+
+    Parameters
+    ----------
+    title : str
+    lines : sequence of (str, str)
+    """
+    table = Table(title=Text(title), show_header=False, title_justify="left")
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    for name, text in lines:
+        # as Text, because brackets in names are no markup
+        table.add_row(Text(name), Text(text))
+    console().print(table)
+
+
+def columns(title: str, names: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
+    """Print lines of texts below the names of their columns, all but the first to the right.
+
+    Parameters
+    ----------
+    title : str
+    names : sequence of str
+    lines : sequence of sequences of str
+    """
+    write(title)  # not the table's own, which would be folded to its width
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+    for number, name in enumerate(names):
+        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*map(Text, line))
+    console().print(table, "")
+
+
+def write(text: str) -> None:
+    """Print text as it is; on a screen, lines too long for it are folded between words."""
+    where = console()
+    where.print(Text(text), soft_wrap=not where.is_terminal)
+
+
+def note(text: str) -> None:
+    """Print a remark."""
+    print(f"qtkm: {text}", file=sys.stderr)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # told like any other, see `qtkm.cli.app`
+
+
+def console() -> Console:
+    """Where tables go; a letter that the encoding of the output lacks ends no command."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    return _Console()

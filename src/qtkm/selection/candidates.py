@@ -1,0 +1,101 @@
+"""What is tried: the grid of parameters, checked, with "auto" filled in."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid
+
+from ..estimators import parts
+from ..estimators.checks import check_number
+from ..estimators.defaults import alpha as default_alpha
+from .posed import Posed
+
+#: parameters of a search, and those of the estimator that they are lists of
+NAMES = {"alphas": "alpha", "n_basis": "n_basis", "periods": "period", "ranks": "rank"}
+#: "auto": these multiples of what the estimator would choose by itself
+MULTIPLES = {
+    "alphas": (100.0, 1.0, 0.01),
+    "n_basis": (0.5, 1, 2),
+    "periods": (0.5, 1.0, 2.0),
+    "ranks": (0.5, 1, 2),
+}
+
+
+def check_lists(search: Any) -> None:
+    """Raise a ValueError for lists that no estimator could use, before rows are read."""
+    _check_list("alphas", search.alphas, Real, 0.0)
+    _check_list("n_basis", search.n_basis, Integral, 1)
+    _check_list("periods", search.periods, Real, 1.0)
+    _check_list("ranks", search.ranks, Integral, 1)
+
+
+def _check_list(name: str, given: Any, kind: type, least: float) -> None:
+    if isinstance(given, str) and given == "auto":
+        return
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise ValueError(f"{name}={given!r} must be a list of what is to be tried, or 'auto'.")
+    if len(given) == 0:
+        raise ValueError(f"{name} is an empty list; give at least one entry, or 'auto'.")
+    entries = _plain(given)
+    for entry in entries:
+        if not isinstance(entry, list | tuple):  # an entry for each column is checked later
+            check_number(f"an entry of {name}", entry, kind, least)
+    twice = [entry for i, entry in enumerate(entries) if entry in entries[:i]]
+    if twice:
+        raise ValueError(f"{name} has the entry {twice[0]!r} twice; once will do.")
+
+
+def _plain(values: Any) -> list[Any]:
+    """Entries of a list, as Python's own numbers and lists."""
+    plain = (value.tolist() if hasattr(value, "tolist") else value for value in values)
+    return [tuple(value) if isinstance(value, list) else value for value in plain]
+
+
+def make_candidates(search: Any, posed: Posed, n_rows: int) -> list[dict[str, Any]]:
+    """All combinations, in the order of scikit-learn's ParameterGrid.
+
+    Parameters
+    ----------
+    search : QTKMRegressorCV or QTKMClassifierCV
+    posed : Posed
+        Training rows of a fold.
+    n_rows : int
+        Number of rows of the model that is fitted in the end.
+    """
+    shape = (max(posed.shape[0], round(n_rows * posed.share)), posed.shape[1])
+    grid = {}
+    has_period = any(hasattr(feature_map, "period") for feature_map in posed.maps(posed.estimator))
+    for name, parameter in NAMES.items():
+        given = getattr(search, name)
+        if name == "periods" and not has_period:
+            continue
+        values = _auto(name, posed, shape) if isinstance(given, str) else _plain(given)
+        if values is not None:
+            grid[parameter] = values
+    return list(ParameterGrid(grid))
+
+
+def _auto(name: str, posed: Posed, shape: tuple[int, int]) -> list[Any] | None:
+    """Multiples of the default; None where the estimator says what it is to be."""
+    estimator = posed.estimator
+    own: Sequence[Any]
+    if name == "alphas":
+        own = [estimator.alpha]
+        default: Any = default_alpha(*shape)
+    elif name == "ranks":
+        own = [estimator.rank, getattr(estimator.network, "rank", "auto")]
+        network = parts.make_network(estimator, shape, posed.n_outputs, None)
+        default = getattr(network, "rank", None)
+    else:
+        parameter = NAMES[name]
+        bases = estimator.basis if isinstance(estimator.basis, list | tuple) else [estimator.basis]
+        own = [getattr(estimator, parameter), *(getattr(b, parameter, "auto") for b in bases)]
+        maps = posed.maps(estimator, shape)
+        default = max((getattr(m, parameter) for m in maps if hasattr(m, parameter)), default=None)
+    if default is None or any(not isinstance(v, str) or v != "auto" for v in own):
+        return None
+    least = 0.0 if name == "alphas" else 1
+    scaled = (max(least, type(default)(default * factor)) for factor in MULTIPLES[name])
+    return sorted(set(scaled), reverse=name == "alphas")

@@ -1,0 +1,131 @@
+"""One candidate on one fold: a fit that can pause after some epochs and go on later.
+
+A fit that was paused ends with the same cores, bit for bit, as one that was not, so that epochs
+spent on a first look are not lost on those candidates that are looked at again.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from .. import solvers
+from ..engines import Engine
+from ..estimators import defaults, parts
+from ..estimators.checks import as_callbacks
+from .posed import Posed
+
+
+class _Memory(solvers.Checkpoint):
+    """A checkpoint that is kept in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Any] | None = None
+
+    def load(self) -> dict[str, Any] | None:
+        """What was kept."""
+        return self.kept
+
+    def save(self, epoch: int, kept: dict[str, Any], *, force: bool = False) -> None:
+        """Keep what the loop holds after an epoch."""
+        self.kept = kept
+
+
+class _Pausing(solvers.Solver):
+    """A solver that goes on from the state in which it was left."""
+
+    state = solvers.State
+
+    def __init__(self, solver: Any):
+        self.solver = solver
+        self.left: Any = None
+
+    @property
+    def is_monotone(self) -> bool:  # type: ignore[override]
+        """As of the solver itself."""
+        return self.solver.is_monotone
+
+    def start(self, objective: Any, cores: Any) -> Any:
+        """State before the first epoch."""
+        return self.solver.start(objective, cores)
+
+    def step(self, objective: Any, state: Any, report: Any) -> Any:
+        """One epoch."""
+        self.left = self.solver.step(objective, state, report)
+        return self.left
+
+    def run_with_checkpoints(
+        self, objective: Any, cores: Any, report: Any, end_epoch: Any, kept: Any
+    ) -> None:
+        """Run from the state that was left, not from a copy of it."""
+        state = self.start(objective, cores) if self.left is None else self.left
+        while True:
+            state = self._epoch_of(objective, state, report, end_epoch)
+
+
+class Course:
+    """Fit of one candidate to the training rows of one fold.
+
+    Parameters
+    ----------
+    posed : Posed
+        Training rows.
+    parameters : dict
+        Of the candidate.
+    stop : callable
+        stop() tells whether the search is to end; asked after every epoch.
+
+    Attributes
+    ----------
+    model : estimator
+        Ready to predict after the first `advance`.
+    n_epochs : int
+    finished : bool
+        Whether the fit has come to its end.
+    seconds : float
+        Spent so far.
+    """
+
+    def __init__(self, posed: Posed, parameters: dict[str, Any], stop: Callable[[], bool]):
+        self.model, self._posed, self._stop = posed.model(parameters), posed, stop
+        self.n_epochs, self.finished, self.seconds = 0, False, 0.0
+        solver = parts.make_solver(self.model)
+        self._solver = solver if solver.state is None else _Pausing(solver)
+        self._memory = None if solver.state is None else _Memory()
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._memory is not None and self._memory.kept is not None
+
+    def advance(self, n_epochs: int, engine: Engine, start: Any = None) -> None:
+        """Go on until so many epochs are done in all, or to the end if it comes before.
+
+        Parameters
+        ----------
+        n_epochs : int
+        engine : Engine
+        start : callable, optional
+            start(objective, draw): cores to start from, instead of draw() as the fit would.
+        """
+        begin = perf_counter()
+        model, most = self.model, self.model.max_iter
+        objective, validation, reading, draw = self._posed.objective(model, engine)
+        cores = None  # of a fit that goes on, which has its own
+        if not self._goes_on:
+            cores = draw() if start is None else start(objective, draw)
+        score = None if validation is None else model._validation_score(objective, validation)
+        tol = defaults.tol(validation is not None) if model.tol == "auto" else model.tol
+        limit = min(n_epochs, most)
+        callbacks = (*as_callbacks(model.callbacks), lambda progress: self._stop())
+        result = solvers.solve(
+            self._solver, objective, cores, solvers.Stopping(limit, tol), score, callbacks,
+            checkpoint=self._memory,
+        )  # fmt: skip
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        model._place(result.cores, objective.network.fitted_to(result.cores), objective.loss)
+        model._reading, model.n_iter_ = reading, result.n_iter
+        self.n_epochs = result.n_iter
+        self.finished = limit == most or result.status != "max_iter"
+        self.seconds += perf_counter() - begin
+        if self.finished:
+            self._memory, self._solver = None, None  # their tables are not needed any more

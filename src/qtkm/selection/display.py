@@ -1,0 +1,142 @@
+"""Display of a search: the scores of all candidates, by each of their parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..inspection.plotting import FAINT, FIRST, SECOND, Display, name_ticks, plain
+from .table import PARAMETERS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: width of the cloud of dots at a value, and the share of scores that stay in sight
+CLOUD, SHOWN = 0.5, 0.75
+
+
+class SearchDisplay(Display):
+    """Scores of the candidates of a search, one panel a parameter that was varied.
+
+    Dots are candidates: full ones were fitted to the end on all folds, pale ones given up before,
+    with the score they had then. The line joins the best score at each value; the star is
+    the candidate that was chosen. The worst scores are triangles at the lower edge.
+
+    Parameters
+    ----------
+    results : dict of arrays
+        As `cv_results_`.
+    best : int
+        The candidate that was chosen.
+    parameters : sequence of str or None, default=None
+        Of ``alpha``, ``n_basis``, ``period`` and ``rank`` those to draw; None for all that have
+        more than one value.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        The panels, after `plot`.
+    """
+
+    def __init__(
+        self, results: Mapping[str, Any], best: int, parameters: Sequence[str] | None = None
+    ):
+        self.results, self.best = results, best
+        self.parameters = _choose(results, parameters)
+        self.figure_size = (2.4 + 2.3 * len(self.parameters), 3.6)
+
+    @classmethod
+    def from_estimator(
+        cls, search: Any, *, parameters: Sequence[str] | None = None, ax: "Axes | None" = None
+    ) -> "SearchDisplay":
+        """Draw what a fitted search has tried.
+
+        Parameters
+        ----------
+        search : QTKMRegressorCV or QTKMClassifierCV
+        parameters : sequence of str, optional
+            Those to draw; all that were varied by default.
+        ax : matplotlib Axes, optional
+            The panels divide its room.
+        """
+        check_is_fitted(search, "cv_results_")
+        return cls(search.cv_results_, search.best_index_, parameters).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        ax.set_axis_off()
+        panels = ax.get_subplotspec().subgridspec(1, len(self.parameters))  # type: ignore[union-attr]
+        self.axes_: list[Axes] = []
+        for number, name in enumerate(self.parameters):
+            first = self.axes_[0] if number else None
+            panel = self.figure_.add_subplot(panels[number], sharey=first)
+            self._draw_panel(panel, name)
+            panel.tick_params(labelleft=not number)
+            self.axes_.append(panel)
+        self.axes_[0].set_title("Candidates of the search", loc="left")
+        self.axes_[0].set_ylabel("mean score of the test rows")
+        # beside the dots, so that it hides none
+        self.axes_[-1].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+
+    def _draw_panel(self, ax: "Axes", name: str) -> None:
+        scores = np.asarray(self.results["mean_test_score"], dtype=np.float64)
+        labels, place = _places(self.results[f"param_{name}"])
+        known = np.isfinite(scores)
+        low = _lowest_shown(scores[known])
+        finished = np.asarray(self.results["finished"])
+        x = place + _cloud(place)
+        kinds = ((~finished, FAINT, "given up"), (finished, FIRST, "fitted to the end"))
+        for chosen, colour, label in kinds:
+            inside = chosen & known & (scores >= low)
+            ax.scatter(x[inside], scores[inside], s=14, color=colour, linewidths=0, label=label)
+            below = chosen & known & (scores < low)
+            ax.scatter(x[below], np.full(below.sum(), low), s=14, marker="v", color=colour)
+        best = [np.max(scores[known & (place == i)], initial=-np.inf) for i in range(len(labels))]
+        seen = np.flatnonzero(np.array(best) >= low)
+        ax.plot(seen, np.array(best)[seen], color=FIRST, linewidth=1)
+        star: dict[str, Any] = {"s": 110, "marker": "*", "color": SECOND, "label": "chosen"}
+        ax.scatter(x[self.best], scores[self.best], zorder=3, **star)
+        ax.set_xlim(-0.5, len(labels) - 0.5)
+        ax.set_xlabel(name)
+        name_ticks(ax.xaxis, labels)
+        plain(ax)
+
+
+def _choose(results: Mapping[str, Any], parameters: Sequence[str] | None) -> list[str]:
+    tried = [name for name in PARAMETERS if f"param_{name}" in results]
+    if parameters is None:
+        varied = [name for name in tried if len(_places(results[f"param_{name}"])[0]) > 1]
+        return varied or tried[:1]
+    unknown = [name for name in parameters if name not in tried]
+    if unknown or isinstance(parameters, str) or not parameters:
+        raise ValueError(
+            f"parameters={parameters!r} must be a list of some of {', '.join(map(repr, tried))}."
+        )
+    return list(parameters)
+
+
+def _places(values: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """Labels of the values that a parameter takes, in order, and which one a candidate has."""
+    entries = list(values)
+    distinct = sorted(set(entries), key=lambda value: (isinstance(value, tuple), value))
+    return [_label(value) for value in distinct], np.array([distinct.index(v) for v in entries])
+
+
+def _label(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _cloud(place: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Steps to the side that keep candidates at one value apart."""
+    step = np.zeros(len(place))
+    for value in np.unique(place):
+        members = np.flatnonzero(place == value)
+        step[members] = np.linspace(-CLOUD / 2, CLOUD / 2, len(members)) if len(members) > 1 else 0
+    return step
+
+
+def _lowest_shown(scores: NDArray[np.float64]) -> float:
+    """Score below which candidates are so poor that they would press the others together."""
+    top, usual = scores.max(), np.quantile(scores, 1 - SHOWN)
+    return float(max(scores.min(), usual - 0.1 * (top - usual)))

@@ -1,0 +1,77 @@
+"""The order in which candidates are looked at first, each starting from its neighbour's cores.
+
+    alpha    large ──► small         the cores as they are
+    rank     small ──► large         with small columns added
+
+Neighbours have nearly the same solution, so that one epoch from there tells more than one from
+the start.
+"""
+
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any
+
+from ..estimators.cores import is_zero
+from ..networks import CPD, flatten, like
+from ..objective import Objective
+
+#: size of added columns, relative to those of a fit's own start
+SMALL = 0.1
+
+#: candidates, each with the neighbour that it starts from
+Path = list[tuple[int, int | None]]
+Start = Callable[[Objective, Callable[[], Any]], Any]
+
+
+def make_paths(candidates: Sequence[dict[str, Any]]) -> list[Path]:
+    """Paths through candidates that differ in alpha and rank alone.
+
+    Returns
+    -------
+    list of lists of (candidate, neighbour or None)
+        Neighbours come first.
+    """
+    paths: dict[str, list[int]] = {}
+    for number, candidate in enumerate(candidates):
+        others = {k: v for k, v in candidate.items() if k != "alpha" and not _is_rank(k, v)}
+        paths.setdefault(repr(others), []).append(number)
+    return [_make_path(members, candidates) for members in paths.values()]
+
+
+def _is_rank(name: str, value: Any) -> bool:
+    return name == "rank" and isinstance(value, Real)
+
+
+def _make_path(members: list[int], candidates: Sequence[dict[str, Any]]) -> Path:
+    def place(number: int) -> tuple[Any, float]:
+        rank, alpha = candidates[number].get("rank"), candidates[number].get("alpha", 0.0)
+        return (rank if isinstance(rank, Real) else 0, -alpha)
+
+    path: Path = []
+    first = before = None  # the largest alpha of the rank below; the candidate before
+    for number in sorted(members, key=place):
+        is_first = before is None or place(number)[0] != place(before)[0]
+        path.append((number, first if is_first else before))
+        first, before = number if is_first else first, number
+    return path
+
+
+def start_from(cores: Any) -> Start:
+    """Start of a fit at the cores of a neighbour, as far as they fit."""
+
+    def start(objective: Objective, draw: Callable[[], Any]) -> Any:
+        there, shapes = flatten(cores), flatten(objective.shapes)
+        if is_zero(cores) or len(there) != len(shapes):
+            return draw()
+        if all(core.shape == shape for core, shape in zip(there, shapes, strict=True)):
+            return like(cores, [core.copy() for core in there])
+        if not isinstance(objective.network, CPD):
+            return draw()
+        drawn = draw()
+        for number, (wide, core) in enumerate(zip(flatten(drawn), there, strict=True)):
+            if number == 0:  # one small factor makes the whole of an added term small
+                wide[:, core.shape[1] :] *= SMALL
+            wide[:, : core.shape[1]] = core
+        return drawn
+
+    return start

@@ -1,0 +1,180 @@
+"""The search: rounds in which fewer and fewer candidates get more and more epochs and folds.
+
+    round 1    all                one epoch on one fold, along paths of neighbours
+    round 2    the best fourth    some epochs on two folds
+    round 3    the best 16th      more epochs on all folds
+    last       the best 32nd      to the end, on all folds and all rows
+
+Fits of the later rounds are those of the estimator itself and go on from round to round, so
+that a candidate of the last round has the scores that scikit-learn's GridSearchCV would give it.
+What the shares were measured on is in docs/decisions/0011-choosing-parameters.md.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from ..engines import Threads
+from .course import Course
+from .folds import Fold
+from .path import Path, make_paths, start_from
+from .table import Table
+
+
+@dataclass(frozen=True)
+class Round:
+    """What the candidates of a round get, and how many go on.
+
+    Attributes
+    ----------
+    n_folds : int or None
+        None for all.
+    epochs : float or None
+        Share of the estimator's max_iter, at least one epoch; None goes on to the end.
+    kept : int
+        One in so many of all candidates goes on.
+    """
+
+    n_folds: int | None
+    epochs: float | None
+    kept: int
+
+
+ROUNDS = (Round(1, 0.025, 4), Round(2, 0.15, 16), Round(None, 0.4, 32))
+LAST = Round(None, None, 1)
+#: fewest candidates that go on; with no more than these there is nothing to choose beforehand
+FEWEST = 2
+
+
+@dataclass
+class _Job:
+    """Candidates to be brought to so many epochs on one fold, each after its neighbour."""
+
+    number: int
+    fold: int
+    path: Path
+    epochs: int
+    starts_anew: bool = False
+
+
+@dataclass
+class Race:
+    """A search over candidates.
+
+    Attributes
+    ----------
+    estimator : estimator
+    candidates : list of dict
+    folds : list of Fold
+    scorer : callable
+        scorer(model, X, y), higher is better.
+    engine : Threads
+    sampled : list of Fold or None
+        The same folds with fewer rows, for all rounds but the last.
+    uses_paths : bool
+        Whether candidates of the first round start from their neighbours' cores.
+    report : callable
+        report(epochs), told of epochs that were done, or need not be done.
+    table : Table
+        What was found out.
+    """
+
+    estimator: Any
+    candidates: list[dict[str, Any]]
+    folds: list[Fold]
+    scorer: Any
+    engine: Threads
+    sampled: list[Fold] | None = None
+    uses_paths: bool = True
+    report: Callable[[int], None] = lambda epochs: None
+    table: Table = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.table = Table(len(self.candidates), len(self.folds))
+        self.rounds = (*ROUNDS, LAST) if len(self.candidates) > FEWEST else (LAST,)
+        self._courses: dict[tuple[int, int], Course] = {}
+        self._stopped = False
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs that the whole search takes at most, as `report` is told of them."""
+        alive, total = len(self.candidates), 0
+        for each in self.rounds:
+            total += alive * self._n_folds(each) * self._epochs(each)
+            alive = self._n_kept(each)
+        return total
+
+    def run(self) -> None:
+        """Run all rounds; a KeyboardInterrupt leaves the table as it stands."""
+        alive = list(range(len(self.candidates)))
+        try:
+            for number, each in enumerate(self.rounds, 1):
+                if each is LAST and self.sampled is not None:
+                    self._courses, self.sampled = {}, None
+                try:
+                    self._share(self._jobs(number, each, alive))
+                finally:
+                    self.table.settle(number, slice(self._n_folds(each)))
+                alive = self._leaders(number, self._n_kept(each))
+        finally:
+            self._stopped = True  # fits on other threads end with their epoch
+
+    def _epochs(self, each: Round) -> int:
+        return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
+
+    def _n_folds(self, each: Round) -> int:
+        return min(each.n_folds or len(self.folds), len(self.folds))
+
+    def _n_kept(self, each: Round) -> int:
+        return max(FEWEST, -(-len(self.candidates) // each.kept))
+
+    def _leaders(self, number: int, count: int) -> list[int]:
+        """The best candidates of a round, the best first; lets go of all others' fits."""
+        order = self.table.order().tolist()
+        leaders = [each for each in order if self.table.round[each] == number][:count]
+        self._courses = {key: self._courses[key] for key in self._courses if key[0] in leaders}
+        return leaders
+
+    def _jobs(self, number: int, each: Round, alive: list[int]) -> list[_Job]:
+        epochs, folds = self._epochs(each), range(self._n_folds(each))
+        if number == 1 and each is not LAST and self.uses_paths:
+            paths = make_paths(self.candidates)
+            return [_Job(number, fold, path, epochs, True) for path in paths for fold in folds]
+        return [_Job(number, fold, [(c, None)], epochs) for c in alive for fold in folds]
+
+    def _share(self, jobs: list[_Job]) -> None:
+        """Do jobs side by side if there are enough of them, else one by one on all threads."""
+        if 2 * len(jobs) > self.engine.n_threads:
+            self.engine.run(self._do, jobs)
+        else:
+            for job in jobs:
+                self._do(job)
+
+    def _do(self, job: _Job) -> None:
+        fold = (self.sampled or self.folds)[job.fold]
+        posed = fold.posed(self.estimator)
+        cores: dict[int | None, Any] = {}
+        for candidate, neighbour in job.path:
+            if self._stopped:
+                return
+            course = self._courses.get((candidate, job.fold))
+            if course is None:
+                course = Course(posed, self.candidates[candidate], lambda: self._stopped)
+            if not course.finished:
+                start = None if neighbour is None else start_from(cores[neighbour])
+                course.advance(job.epochs, self.engine, start)
+                self._score(candidate, job.fold, course, fold)
+            self.table.finish(candidate, job.fold, job.number)
+            if job.starts_anew:
+                cores[candidate] = course.model.cores_
+            else:
+                self._courses[candidate, job.fold] = course
+            self.report(job.epochs)
+
+    def _score(self, candidate: int, number: int, course: Course, fold: Fold) -> None:
+        begin = perf_counter()
+        score = fold.score(course.model, self.scorer)
+        seconds = perf_counter() - begin
+        self.table.enter(candidate, number, course, len(fold.train), score, seconds)

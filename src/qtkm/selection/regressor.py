@@ -1,0 +1,138 @@
+"""Regression with parameters that are chosen by cross-validation."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from ..estimators import QTKMRegressor
+from ..estimators.targets import check_target
+from .search import Search
+
+
+class QTKMRegressorCV(RegressorMixin, Search):
+    """`QTKMRegressor` with penalty, period, basis size and rank chosen by cross-validation.
+
+    Parameters
+    ----------
+    estimator : QTKMRegressor or None, default=None
+        What is tuned; None for one with default parameters and this `random_state` and `n_jobs`.
+    alphas : sequence of float or "auto", default="auto"
+        Penalties to choose from.
+    periods : sequence of float or "auto", default="auto"
+        Periods of the Fourier basis to choose from; an entry may be a sequence with one period
+        a column.
+    n_basis : sequence of int or "auto", default="auto"
+        Numbers of basis functions to choose from; an entry may be a sequence with one number a
+        column.
+    ranks : sequence of int or "auto", default="auto"
+        Ranks to choose from. "auto" of this and the three above is the estimator's own parameter
+        if that is set, else its default for these rows, half and double of it (of `alphas`, a
+        hundredth and a hundred times).
+    cv : int, splitter, iterable of (train, test), float, "hold-out" or None, default=None
+        Folds, as scikit-learn has them: an integer cuts the rows in their order, so shuffle
+        sorted ones or pass ``KFold(3, shuffle=True)``. A float is the share of rows to hold out,
+        at random; "hold-out" is a fifth of them. None is 3 folds, and a hold-out where the
+        search sees a sample.
+    scoring : str, callable or None, default=None
+        Score to be maximised, as scikit-learn has it; None is R².
+    refit : bool, default=True
+        Whether to fit a model with the best parameters to all rows.
+    sample_rows : int, "auto" or None, default="auto"
+        Rows that the search sees; where there are more, it sees a random sample, and only the
+        best few candidates are compared on all rows. "auto" is 50,000, None all rows.
+    random_state : int, RandomState or None, default=None
+        Seed of hold-out and sample, and of the estimator where none is given.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib, except that None means all cores.
+    verbose : int, default=0
+        1 shows a progress bar with the time that is left.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        Parameters of the estimator that were chosen: ``alpha``, ``n_basis``, ``period``, ``rank``,
+        those of them that were searched.
+    best_score_ : float
+        Their mean score over the folds.
+    best_index_ : int
+        Their place in `cv_results_`.
+    best_estimator_ : QTKMRegressor
+        The model with these parameters, fitted to all rows; with ``refit=True``.
+    cv_results_ : dict of arrays
+        One entry for each candidate, in the order of scikit-learn's ParameterGrid, as
+        `sklearn.model_selection.GridSearchCV` has it: ``param_alpha`` …, ``params``,
+        ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        ``mean_fit_time`` …. Candidates that were given up have the scores they had then, NaN on
+        folds they never saw, and rank behind all that came further: ``round`` tells how far,
+        ``n_epochs`` and ``n_rows`` with how many epochs and rows. ``finished`` are those whose
+        fits came to their end on all folds.
+    n_splits_ : int
+        Number of folds.
+    scorer_ : callable
+    refit_time_ : float
+        Seconds of the last fit.
+    n_features_in_, feature_names_in_
+        As of the estimator.
+
+    Notes
+    -----
+    The search is a race: all candidates get one epoch on one fold, the best fourth some more
+    epochs on two folds, and so on; the last few are fitted to their end on all folds, so that
+    theirs are the scores of a plain grid search.  In the first round a candidate starts from the
+    cores of its neighbour with the next larger penalty or the next smaller rank.  Codes, sorts and
+    features are made once a fold.
+
+    Ctrl-C ends the search with a ConvergenceWarning: the best candidate so far is chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm import QTKMRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 3))
+    >>> y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+    >>> search = QTKMRegressorCV(
+    ...     ranks=[1, 4], n_basis=[8], periods=[2.0], alphas=[1.0, 1e-4], random_state=0
+    ... ).fit(X, y)
+    >>> search.best_params_
+    {'alpha': 0.0001, 'n_basis': 8, 'period': 2.0, 'rank': 4}
+    >>> search.score(X, y) > 0.99
+    True
+    """
+
+    _kind = QTKMRegressor
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        alphas="auto",
+        periods="auto",
+        n_basis="auto",
+        ranks="auto",
+        cv=None,
+        scoring=None,
+        refit=True,
+        sample_rows="auto",
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.alphas = alphas
+        self.periods = periods
+        self.n_basis = n_basis
+        self.ranks = ranks
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.sample_rows = sample_rows
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    score = Search.score  # by `scoring`, not the mixin's
+
+    def _check_target(self, y: Any) -> NDArray:
+        return check_target(self, y)

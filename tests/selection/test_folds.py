@@ -1,0 +1,104 @@
+"""Folds and hold-outs: which rows train and which test."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
+
+from qtkm.selection.folds import Fold, Rows, sample, split
+
+
+def rows_of(n_rows=60, weight=None, labels=None):
+    X = np.arange(n_rows, dtype=float)[:, None]
+    return Rows(X, np.arange(n_rows) if labels is None else labels, weight)
+
+
+def pairs_of(cv, rows=None, by_class=False, is_large=False):
+    rng = np.random.RandomState(0)
+    return split(rows_of() if rows is None else rows, cv, by_class, is_large, rng)
+
+
+def assert_same(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        for part, other in zip(a, b, strict=True):
+            np.testing.assert_array_equal(part, other)
+
+
+@pytest.mark.parametrize("cv", [4, KFold(2, shuffle=True, random_state=0), TimeSeriesSplit(3)])
+def test_folds_are_those_of_scikit_learn(cv):
+    splitter = KFold(cv) if isinstance(cv, int) else cv
+    assert_same(pairs_of(cv), splitter.split(np.zeros((60, 1))))
+
+
+def test_none_is_three_folds_and_a_hold_out_of_many_rows():
+    assert len(pairs_of(None)) == 3
+    ((train, test),) = pairs_of(None, is_large=True)
+    assert (len(train), len(test)) == (48, 12)
+
+
+@pytest.mark.parametrize(("cv", "n_test"), [("hold-out", 12), (0.5, 30), (0.1, 6)])
+def test_a_hold_out_is_drawn_at_random(cv, n_test):
+    ((train, test),) = pairs_of(cv)
+    assert len(test) == n_test
+    assert sorted([*train, *test]) == list(range(60))
+    assert test.tolist() != sorted(test.tolist())
+
+
+def test_classes_are_in_all_folds():
+    labels = np.repeat(["a", "b"], [50, 10])
+    rows = rows_of(labels=labels)
+    assert_same(pairs_of(2, rows, True), StratifiedKFold(2).split(rows.X, labels))
+    ((_, test),) = pairs_of("hold-out", rows, True)
+    assert np.sum(labels[test] == "b") == 2
+    alone = rows_of(labels=np.repeat(["a", "b"], [59, 1]))
+    assert len(pairs_of("hold-out", alone, True)[0][1]) == 12
+
+
+def test_pairs_of_numbers_and_masks():
+    mask = np.arange(60) < 40
+    numbers = np.flatnonzero(mask), np.flatnonzero(~mask)
+    assert_same(pairs_of([(mask, ~mask)]), [numbers])
+    assert_same(pairs_of([numbers]), [numbers])
+
+
+def test_rows_of_weight_zero_are_in_no_fold():
+    weight = (np.arange(60) % 2).astype(float)
+    for train, test in pairs_of(3, rows_of(weight=weight)):
+        assert (np.concatenate([train, test]) % 2 == 1).all()
+    weight[:20] = 0
+    with pytest.raises(ValueError, match="Fold 0 of cv=3 leaves 20 rows to train and 0 to test"):
+        pairs_of(3, rows_of(weight=weight))
+
+
+def test_a_sample_has_fewer_rows_of_every_fold():
+    rows = rows_of()
+    pairs = pairs_of(3, rows)
+    sampled = sample(pairs, rows, 30, False, np.random.RandomState(0))
+    for (train, test), (some, few) in zip(pairs, sampled, strict=True):
+        assert set(some) < set(train)
+        assert set(few) < set(test)
+        assert len(some) + len(few) == 30
+    with pytest.raises(ValueError, match="sample_rows=2 leaves"):
+        sample(pairs, rows, 2, False, np.random.RandomState(0))
+
+
+def test_a_sample_keeps_rare_classes():
+    labels = np.repeat(["a", "b"], [56, 4])
+    rows = rows_of(labels=labels)
+    pairs = [(np.arange(60), np.arange(60))]
+    ((train, _),) = sample(pairs, rows, 15, True, np.random.RandomState(0))
+    assert np.sum(labels[train] == "b") == 1
+    assert len(train) == 15
+
+
+def test_a_fold_scores_a_model_on_its_test_rows():
+    class Model:
+        def predict(self, X):
+            return X[:, 0] + 1
+
+    rows = rows_of(weight=np.arange(1.0, 61.0))
+    fold = Fold(rows, np.arange(40), np.arange(40, 60))
+
+    def scorer(model, X, y, sample_weight):
+        return np.average(model.predict(X) - y, weights=sample_weight) * len(y)
+
+    assert fold.score(Model(), scorer) == pytest.approx(20)

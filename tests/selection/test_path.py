@@ -1,0 +1,72 @@
+"""Paths through the candidates, and starts from a neighbour's cores."""
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid
+
+from qtkm import QTKMRegressor
+from qtkm.engines import Threads
+from qtkm.networks import flatten
+from qtkm.selection.path import make_paths, start_from
+from qtkm.selection.posed import Posed
+
+
+def test_neighbours_come_first_and_differ_in_one_step():
+    grid = {"alpha": [0.1, 10.0, 1.0], "n_basis": [4, 8], "rank": [5, 2]}
+    candidates = list(ParameterGrid(grid))
+    paths = make_paths(candidates)
+    assert len(paths) == 2
+    assert sorted(number for path in paths for number, _ in path) == list(range(12))
+    for path in paths:
+        seen = set()
+        for number, neighbour in path:
+            assert neighbour is None or neighbour in seen
+            seen.add(number)
+        steps = [(candidates[n]["rank"], candidates[n]["alpha"]) for n, _ in path]
+        assert steps == [(2, 10.0), (2, 1.0), (2, 0.1), (5, 10.0), (5, 1.0), (5, 0.1)]
+        assert path[0][1] is None
+        assert path[3][1] == path[0][0]  # a larger rank begins at the largest alpha
+
+
+def test_without_ranks_and_alphas_every_candidate_is_a_path():
+    candidates = [{"period": 2.0}, {"period": 4.0}]
+    assert make_paths(candidates) == [[(0, None)], [(1, None)]]
+
+
+def objective_of(X, y, network, rank):
+    model = QTKMRegressor(network=network, rank=rank, n_basis=4, period=2.0, random_state=0)
+    posed, engine = Posed(model, X, y, None), Threads(1)
+    objective, _, _, draw = posed.objective(posed.model({}), engine)
+    return objective, draw
+
+
+def test_added_columns_of_a_cpd_change_the_response_little(X, y):
+    narrow, draw = objective_of(X, y, "cpd", 2)
+    cores = draw()
+    wide, draw = objective_of(X, y, "cpd", 5)
+    start = start_from(cores)(wide, draw)
+    assert [core.shape for core in flatten(start)] == flatten(wide.shapes)
+    before = narrow.at(cores).responses(narrow.shards[0])
+    after = wide.at(start).responses(wide.shards[0])
+    drawn = wide.at(draw()).responses(wide.shards[0])
+    assert np.abs(after - before).max() < 0.5 < np.abs(drawn - before).max()
+    for core, wider in zip(flatten(cores), flatten(start), strict=True):
+        np.testing.assert_array_equal(wider[:, :2], core)
+        assert wider[:, 2:].any(axis=0).all()
+
+
+def test_cores_that_do_not_fit_are_drawn_anew(X, y):
+    _, draw = objective_of(X, y, "train", 2)
+    cores = draw()
+    wide, draw = objective_of(X, y, "train", 3)
+    start = start_from(cores)(wide, draw)
+    for core, drawn in zip(flatten(start), flatten(draw()), strict=True):
+        np.testing.assert_array_equal(core, drawn)
+
+
+def test_cores_of_the_same_shape_are_copied(X, y):
+    objective, draw = objective_of(X, y, "train", 2)
+    cores = draw()
+    start = start_from(cores)(objective, None)
+    for core, copy in zip(flatten(cores), flatten(start), strict=True):
+        np.testing.assert_array_equal(core, copy)
+        assert core is not copy

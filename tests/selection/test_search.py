@@ -1,0 +1,273 @@
+"""A search finds what a grid search finds, with the same scores, and says what it did."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+
+import qtkm
+from qtkm import CPD, Fourier, QTKMClassifierCV, QTKMRegressorCV
+from qtkm.selection import race
+from tests.selection.conftest import GRID, PARAMETERS
+
+FOLDS = KFold(3, shuffle=True, random_state=0)
+
+
+def splits(search):
+    """Scores of all candidates on all folds."""
+    results = search.cv_results_
+    return np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)]).T
+
+
+@pytest.mark.parametrize("alpha", [1e-1, 1e-4])
+@pytest.mark.parametrize("changes", [{}, {"early_stopping": True}, {"solver": "lbfgs"},
+                                     {"network": "train"}, {"max_bins": 20}])  # fmt: skip
+def test_one_candidate_has_the_scores_of_cross_validation(regressor, changes, alpha, X, y):
+    model = regressor.set_params(rank=2, n_basis=8, period=2.0, alpha=alpha, **changes)
+    search = QTKMRegressorCV(model, cv=FOLDS).fit(X, y)
+    np.testing.assert_array_equal(splits(search)[0], cross_val_score(model, X, y, cv=FOLDS))
+    np.testing.assert_array_equal(search.predict(X), clone(model).fit(X, y).predict(X))
+    assert search.best_params_ == {}
+
+
+def test_a_fit_that_was_paused_has_the_scores_of_cross_validation(regressor, X, y):
+    search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
+    finished = np.flatnonzero(search.cv_results_["finished"])
+    assert 0 < len(finished) < len(search.cv_results_["params"])
+    for number in finished:
+        model = clone(regressor).set_params(**search.cv_results_["params"][number])
+        expected = cross_val_score(model, X, y, cv=FOLDS)
+        np.testing.assert_array_equal(splits(search)[number], expected)
+        assert search.cv_results_["mean_test_score"][number] == pytest.approx(expected.mean())
+
+
+def test_with_all_candidates_to_the_end_it_is_a_grid_search(regressor, monkeypatch, X, y):
+    monkeypatch.setattr(race, "FEWEST", 100)
+    search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
+    grid = {PARAMETERS[name]: values for name, values in GRID.items()}
+    plain = GridSearchCV(regressor, grid, cv=FOLDS).fit(X, y)
+    assert search.cv_results_["params"] == plain.cv_results_["params"]
+    for name in ("mean_test_score", "std_test_score", "rank_test_score", "split1_test_score"):
+        np.testing.assert_array_equal(search.cv_results_[name], plain.cv_results_[name])
+    assert search.best_params_ == plain.best_params_
+    assert search.best_index_ == plain.best_index_
+    np.testing.assert_array_equal(search.predict(X), plain.predict(X))
+
+
+def test_the_chosen_candidate_is_among_the_best(regressor, X, y):
+    search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
+    assert search.best_params_["rank"] == 3
+    assert search.best_params_["alpha"] == 1e-3
+    assert search.best_score_ == search.cv_results_["mean_test_score"][search.best_index_]
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+    assert search.score(X, y) > 0.9
+
+
+def test_the_table_tells_how_far_each_candidate_came(regressor, X, y):
+    results = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y).cv_results_
+    assert {len(values) for values in results.values()} == {16}
+    early = results["round"] == 1
+    assert early.sum() == 12
+    assert np.isfinite(results["split0_test_score"]).all()
+    assert np.isnan(results["split1_test_score"][early]).all()
+    assert (results["n_epochs"][early] == 1).all()
+    later = results["rank_test_score"][~early]
+    assert later.max() < results["rank_test_score"][early].min()
+    assert sorted(results["rank_test_score"])[0] == 1
+    np.testing.assert_array_equal(results["n_rows"], 100)
+    np.testing.assert_array_equal(results["finished"], results["round"] == results["round"].max())
+
+
+def test_threads_do_not_change_the_result(regressor, X, y):
+    one, two = (QTKMRegressorCV(regressor, **GRID, cv=FOLDS, n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(splits(one), splits(two))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_a_generator_of_random_numbers_is_the_same_for_all_candidates(regressor, X, y):
+    model = regressor.set_params(random_state=np.random.RandomState(3))
+    search = QTKMRegressorCV(model, ranks=[2], n_basis=[4], periods=[2.0], cv=FOLDS).fit(X, y)
+    again = QTKMRegressorCV(model, ranks=[2], n_basis=[4], periods=[2.0], cv=FOLDS).fit(X, y)
+    np.testing.assert_array_equal(splits(search), splits(again))
+
+
+def test_classes_are_tuned_like_numbers(classifier, X, labels):
+    search = QTKMClassifierCV(classifier, **GRID, scoring="neg_log_loss").fit(X, labels)
+    model = clone(classifier).set_params(**search.best_params_)
+    expected = cross_val_score(model, X, labels, cv=3, scoring="neg_log_loss")
+    np.testing.assert_allclose(splits(search)[search.best_index_], expected, rtol=1e-12)
+    best = search.best_estimator_
+    np.testing.assert_array_equal(search.classes_, ["high", "low"])
+    np.testing.assert_array_equal(search.predict(X), best.predict(X))
+    np.testing.assert_array_equal(search.predict_proba(X), best.predict_proba(X))
+    np.testing.assert_array_equal(search.predict_log_proba(X), best.predict_log_proba(X))
+    np.testing.assert_array_equal(search.decision_function(X), best.decision_function(X))
+
+
+def test_probabilities_are_there_if_the_loss_gives_some(classifier, X, labels):
+    search = QTKMClassifierCV(classifier.set_params(loss="hinge"), ranks=[1])
+    assert not hasattr(search, "predict_proba")
+    assert hasattr(QTKMClassifierCV(), "predict_proba")
+
+
+def test_other_scores_and_weights(regressor, X, y):
+    weight = np.arange(len(y)) % 3
+    scoring = make_scorer(mean_absolute_error, greater_is_better=False)
+    lists = {"ranks": [2], "alphas": [1e-3], "n_basis": [4], "periods": [2.0]}
+    search = QTKMRegressorCV(regressor, **lists, cv=FOLDS, scoring=scoring).fit(X, y, weight)
+    train, test = next(FOLDS.split(X))
+    model = clone(regressor).set_params(**search.best_params_)
+    model.fit(X[train], y[train], weight[train])
+    error = mean_absolute_error(y[test], model.predict(X[test]), sample_weight=weight[test])
+    assert search.cv_results_["split0_test_score"][0] == pytest.approx(-error, rel=1e-12)
+    assert search.score(X, y) == pytest.approx(-mean_absolute_error(y, search.predict(X)))
+
+
+def test_several_outputs(regressor, X, y):
+    both = np.column_stack([y, -2 * y])
+    search = QTKMRegressorCV(regressor, ranks=[1, 3], n_basis=[8], periods=[2.0], alphas=[1e-3])
+    assert search.fit(X, both).predict(X).shape == (150, 2)
+
+
+def test_a_frame_with_categories(regressor, X, y):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    frame["kind"] = np.where(X[:, 0] > 0.5, "u", "v")
+    model = regressor.set_params(categorical_features=["kind"])
+    search = QTKMRegressorCV(model, **GRID, cv=FOLDS).fit(frame, y)
+    expected = cross_val_score(clone(model).set_params(**search.best_params_), frame, y, cv=FOLDS)
+    np.testing.assert_array_equal(splits(search)[search.best_index_], expected)
+    assert list(search.feature_names_in_) == ["a", "b", "c", "kind"]
+
+
+def test_columns_of_many_values_are_binned_as_in_a_fit_of_its_own(regressor, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3000, 2))
+    y = np.sin(9 * X[:, 0]) * X[:, 1]
+    # 16 basis functions of period 1 ask for more bins than 4 of period 2
+    lists = {"n_basis": [4, 16], "periods": [1.0, 2.0], "ranks": [2], "alphas": [1e-3]}
+    monkeypatch.setattr(race, "FEWEST", 100)
+    search = QTKMRegressorCV(regressor, **lists, cv=FOLDS).fit(X, y)
+    for number, params in enumerate(search.cv_results_["params"]):
+        expected = cross_val_score(clone(regressor).set_params(**params), X, y, cv=FOLDS)
+        np.testing.assert_array_equal(splits(search)[number], expected)
+
+
+def test_the_search_sees_a_sample_and_the_best_few_see_all_rows(regressor, X, y):
+    search = QTKMRegressorCV(regressor, **GRID, sample_rows=60, random_state=0).fit(X, y)
+    assert search.n_splits_ == 1  # a hold-out, where there are so many rows
+    results = search.cv_results_
+    finished = results["finished"]
+    np.testing.assert_array_equal(results["n_rows"][finished], 120)
+    assert (np.abs(results["n_rows"][~finished] - 48) < 12).all()
+    whole = QTKMRegressorCV(regressor, **GRID, sample_rows=None, cv=FOLDS).fit(X, y)
+    np.testing.assert_array_equal(whole.cv_results_["n_rows"], 100)
+
+
+def test_without_a_refit_there_are_parameters_but_no_model(regressor, X, y):
+    search = QTKMRegressorCV(regressor, **GRID, refit=False).fit(X, y)
+    assert search.best_params_["rank"] == 3
+    assert not hasattr(search, "best_estimator_")
+    with pytest.raises(AttributeError, match="no attribute 'predict'") as refused:
+        search.predict(X)
+    assert "refit=False and so no model" in str(refused.value.__cause__)
+
+
+def test_the_best_model_is_saved(regressor, X, y, tmp_path):
+    search = QTKMRegressorCV(regressor, ranks=[1, 2], n_basis=[4], periods=[2.0]).fit(X, y)
+    search.save(tmp_path / "best.qtkm")
+    loaded = qtkm.load(tmp_path / "best.qtkm")
+    np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
+
+
+class Interrupting:
+    """A callback that presses Ctrl-C after so many epochs."""
+
+    def __init__(self, n_epochs):
+        self.left = n_epochs
+
+    def __call__(self, progress):
+        self.left -= progress.event == "epoch"
+        if self.left == 0:
+            self.left = -1  # once
+            raise KeyboardInterrupt
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def test_ctrl_c_keeps_what_was_tried(regressor, X, y):
+    search = QTKMRegressorCV(regressor.set_params(callbacks=Interrupting(8)), **GRID, n_jobs=1)
+    with pytest.warns(ConvergenceWarning, match="Interrupted when 7 of 16 candidates had been"):
+        search.fit(X, y)
+    assert (search.cv_results_["round"] > 0).sum() == 7
+    assert not search.cv_results_["finished"].any()
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_score_ == np.nanmax(scores)
+    assert search.score(X, y) > 0.5
+
+
+def test_ctrl_c_in_a_later_round_prefers_those_that_came_far(regressor, X, y):
+    search = QTKMRegressorCV(regressor.set_params(callbacks=Interrupting(30)), **GRID, n_jobs=1)
+    with pytest.warns(ConvergenceWarning, match="Interrupted when 16 of 16"):
+        search.fit(X, y)
+    rounds = search.cv_results_["round"]
+    assert rounds[search.best_index_] == rounds.max() > 1
+
+
+def test_ctrl_c_before_anything_was_tried_is_one(regressor, X, y):
+    search = QTKMRegressorCV(regressor.set_params(callbacks=Interrupting(1)), **GRID, n_jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+
+
+def test_progress_is_shown_if_asked_for(regressor, X, y, capsys):
+    QTKMRegressorCV(regressor, **GRID, verbose=1).fit(X, y)
+    shown = capsys.readouterr().err
+    assert "tune: 100%" in shown
+    assert "best 0." in shown
+    QTKMRegressorCV(regressor, **GRID).fit(X, y)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ranks": []}, "ranks is an empty list; give at least one entry, or 'auto'"),
+        ({"ranks": 5}, "ranks=5 must be a list of what is to be tried, or 'auto'"),
+        ({"ranks": [2, 0]}, "an entry of ranks=0 must be a whole number >= 1"),
+        ({"ranks": [2.5]}, "an entry of ranks=2.5 must be a whole number"),
+        ({"alphas": [1, -1]}, "an entry of alphas=-1 must be a finite number >= 0"),
+        ({"alphas": "all"}, "alphas='all' must be a list"),
+        ({"alphas": [0.1, "auto"]}, "an entry of alphas='auto' must be a finite number"),
+        ({"periods": [0.5]}, "an entry of periods=0.5 must be a finite number >= 1"),
+        ({"n_basis": [8, 8]}, "n_basis has the entry 8 twice"),
+        ({"n_basis": [(4, 8)]}, "n_basis has 2 entries, but X has 3 columns"),
+        ({"cv": "leave-one-out"}, "cv='leave-one-out' is not known; use a number of folds"),
+        ({"cv": 1.5}, "cv=1.5 must be a share of the rows between 0 and 1"),
+        ({"cv": []}, "gives no folds"),
+        ({"sample_rows": 1}, "sample_rows=1 must be a whole number >= 2, 'auto', or None"),
+        ({"sample_rows": "some"}, "sample_rows='some' must be"),
+        ({"estimator": Fourier()}, "must be a QTKMRegressor, or None"),
+        ({"n_jobs": 0}, "n_jobs=0 must be"),
+        ({"scoring": lambda *_: [1, 2]}, "scoring must give one number a fold"),
+        ({"scoring": lambda *_: float("nan")}, "Every score is NaN"),
+    ],
+)
+def test_what_cannot_be_used_is_said(changes, message, regressor, X, y):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)")):
+        QTKMRegressorCV(**({"estimator": regressor, "ranks": [2]} | changes)).fit(X, y)
+
+
+def test_a_list_that_contradicts_a_part_is_refused_before_any_fit(regressor, X, y):
+    model = regressor.set_params(basis=Fourier(n_basis=4), callbacks=Interrupting(1))
+    with pytest.raises(ValueError, match="n_basis=8 contradicts"):
+        QTKMRegressorCV(model, n_basis=[4, 8]).fit(X, y)
+
+
+def test_a_part_of_fixed_size_is_left_alone(regressor, X, y):
+    model = regressor.set_params(basis=Fourier(n_basis=4), network=CPD(2))
+    search = QTKMRegressorCV(model, alphas=[1e-3], periods=[2.0, 4.0]).fit(X, y)
+    assert set(search.best_params_) == {"alpha", "period"}
