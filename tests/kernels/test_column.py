@@ -73,17 +73,3 @@ def test_a_singular_system_raises_and_the_steps_take_over():
         sweep(problem, np.concatenate(problem.cores))
     before = objective.value(iterate)
     assert objective.update(iterate, 0, "statistics")[-1] < before
-
-
-@pytest.mark.parametrize("n_points", [1, 3, 4, 5, 64, 65, 200])
-def test_lines_are_rows_turned_and_padded_with_zeros(n_points):
-    rows = np.random.default_rng(0).normal(size=(n_points, 6))
-    padded = kernels.padded_length(n_points)
-    lines = kernels.to_lines(rows, padded)
-    assert padded >= n_points
-    assert lines.shape == (3, 2, padded)
-    np.testing.assert_array_equal(lines[:, :, :n_points].reshape(6, -1)[[0, 2, 4, 1, 3, 5]].T, rows)
-    np.testing.assert_array_equal(lines[:, :, n_points:], 0)
-    back = np.empty_like(rows)
-    kernels.to_rows(lines, back)
-    np.testing.assert_array_equal(back, rows)

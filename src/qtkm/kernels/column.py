@@ -63,9 +63,8 @@ def sweep(
         for r in range(rank):
             multiply((other, table), (line(other, r), line(table, r)), width(other))
         entries, place = factors[first : first + radix], places[square : square + radix * radix]
-        matrix = (
-            level_matrix(grams, other, entries, pairs[begin:end], place, is_complex) / total_weight
-        )
+        matrix = level_matrix(grams, other, entries, pairs[begin:end], place, is_complex)
+        matrix /= total_weight
         matrix = matrix.reshape(1, radix * rank, radix * rank)
         add_norm(matrix, gram * rest[level], alpha)
         right = right_side(targets, other, entries, total_weight)

@@ -2,7 +2,7 @@
 
 A line is [Re | Im] along the points, padded with zeros to whole vectors, so that an entry of a
 local system is a few sums along contiguous memory.  Points are the grid values of a column, with
-the statistics S[u] and b[u]; or the rows, whose S is 1 where the environments are part of the lines.
+the statistics S[u] and b[u]; or the rows, whose S is 1, their environments being part of the lines.
 
     lines of   shape
     products   (rank, 2, length)        of the responses of levels

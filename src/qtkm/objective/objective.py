@@ -159,7 +159,7 @@ class Objective:
             total, weight = self.engine.sum(self._after_responses(losses, iterate), shards)
             return float(total / weight)
         if self._kept_loss is None or self._kept_loss[0] is not iterate.token:
-            total, _ = self._sum_with_responses(losses, iterate)
+            total, _ = self.sum_with_responses(losses, iterate)
             self._kept_loss = iterate.token, (float(total) + self.scatter) / self.total_weight
         return self._kept_loss[1]
 
@@ -217,14 +217,14 @@ class Objective:
             add_curvature = passes.CurvaturePass(
                 iterate.tangent(direction), iterate.gradient_pass(), self.loss, self.total_weight
             )
-            result = iterate.gradient(self._sum_with_responses(add_curvature, iterate))
+            result = iterate.gradient(self.sum_with_responses(add_curvature, iterate))
             if self.alpha > 0:
                 _add(result, iterate.norm_product(direction), self.alpha)
             return result
 
         return product
 
-    def _sum_with_responses(self, function: Callable[..., Any], iterate: Any) -> Any:
+    def sum_with_responses(self, function: Callable[..., Any], iterate: Any) -> Any:
         """Sum of function(shard, responses, run=…) over the training rows."""
         if not self.rows_are_here:
             return self.engine.sum(self._after_responses(function, iterate), self.shards)
