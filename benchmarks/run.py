@@ -25,6 +25,7 @@ from benchmarks import (
     large_epoch,
     prediction,
     report,
+    scale,
     scaling,
     small_epoch,
     solvers,
@@ -46,6 +47,7 @@ BENCHMARKS = {
     "classifiers": classifiers.run,
     "tuning": tuning.run,
     "from_disk": from_disk.run,
+    "scale": scale.run,
 }
 RESULTS = Path(__file__).parent / "results"
 
