@@ -148,7 +148,7 @@ def hole(X, value, column=1):
 
 
 REFUSED = {
-    "NaN": (lambda X: hole(X, np.nan), "NaN: 2 of the 120 values of column 1. Impute them"),
+    "NaN": (lambda X: hole(X, np.nan), "column 1, the first in row 3. Impute"),
     "NaN, single": (lambda X: hole(X, np.nan).astype("f4"), "NaN: 2 of the 120 values of column 1"),
     "NaN in a frame": (
         lambda X: frame_with(hole(X, np.nan)),
