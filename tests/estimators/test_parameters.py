@@ -17,6 +17,7 @@ from qtkm import (
     QTKMRegressor,
     Squared,
 )
+from qtkm.engines import Threads
 from qtkm.networks import TensorTrain
 from qtkm.solvers import DMRG
 
@@ -124,6 +125,9 @@ CASES = [
     ("n_jobs", 0, "n_jobs=0 must be a whole number other than 0, or None for all cores"),
     ("n_jobs", 1.5, "n_jobs=1.5 must be a whole number other than 0"),
     ("n_jobs", "all", "n_jobs='all' must be a whole number other than 0"),
+    ("engine", "ray", "engine='ray' is not known; use one of 'threads', 'dask', or an object with"),
+    ("engine", None, "engine=None is not known; use one of 'threads', 'dask', or an object with"),
+    ("engine", Threads, "engine=<class .*Threads'> is not known"),
     ("verbose", -1, "verbose=-1 must be a whole number >= 0"),
     ("verbose", "loud", "verbose='loud' must be a whole number >= 0"),
     ("callbacks", "print", "callbacks has the entry 'print'; give functions that take a Progress"),
@@ -202,6 +206,7 @@ def test_ranks_that_do_not_fit_the_sites_are_refused_before_the_data_are_coded(
         ("random_state", np.random.RandomState(0)),
         ("n_jobs", np.int64(1)),
         ("n_jobs", -2),
+        ("engine", Threads(2)),
         ("callbacks", []),
         ("solver", ALS(2)),
     ],

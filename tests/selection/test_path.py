@@ -6,7 +6,7 @@ from sklearn.model_selection import ParameterGrid
 from qtkm import QTKMRegressor
 from qtkm.engines import Threads
 from qtkm.networks import flatten
-from qtkm.selection.path import make_paths, start_from
+from qtkm.selection.path import find_adjacent, make_paths, start_from
 from qtkm.selection.posed import Posed
 
 
@@ -30,6 +30,17 @@ def test_neighbours_come_first_and_differ_in_one_step():
 def test_without_ranks_and_alphas_every_candidate_is_a_path():
     candidates = [{"period": 2.0}, {"period": 4.0}]
     assert make_paths(candidates) == [[(0, None)], [(1, None)]]
+
+
+def test_adjacent_candidates_are_one_step_away():
+    grid = {"alpha": [0.1, 10.0, 1.0], "n_basis": [(4, 2), 8], "rank": [5]}
+    candidates = list(ParameterGrid(grid))
+    adjacent = find_adjacent(candidates)
+    ends = [(candidates[i]["alpha"], candidates[i]["n_basis"]) for i in adjacent[0]]
+    assert (candidates[0]["alpha"], candidates[0]["n_basis"]) == (0.1, (4, 2))
+    assert sorted(ends, key=repr) == [(0.1, 8), (1.0, (4, 2))]
+    for number, others in enumerate(adjacent):
+        assert all(number in adjacent[other] for other in others)
 
 
 def objective_of(X, y, network, rank):

@@ -2,10 +2,22 @@
 
 from collections.abc import Callable
 
-from .engine import Engine, add, add_in_order
+from .blas import one_blas_thread
+from .dask_cluster import Dask
+from .engine import Engine, add, add_in_order, first_half, is_elsewhere
 from .threads import Threads
 
 #: shorthand -> engine; a new engine is one file and one line here
-REGISTRY: dict[str, Callable[..., Engine]] = {"threads": Threads}
+REGISTRY: dict[str, Callable[..., Engine]] = {"threads": Threads, "dask": Dask}
 
-__all__ = ["REGISTRY", "Engine", "Threads", "add", "add_in_order"]
+__all__ = [
+    "REGISTRY",
+    "Dask",
+    "Engine",
+    "Threads",
+    "add",
+    "add_in_order",
+    "first_half",
+    "is_elsewhere",
+    "one_blas_thread",
+]

@@ -7,6 +7,10 @@ It offers
     sum(function, shards, *arguments)   a sum over shards, added by `add_in_order`
     close()
 
+and, where it computes in other processes,
+
+    place(shards) -> sequence           a list of shards, sent to where `sum` finds them
+
 A function given to `sum` is called as function(shard, *arguments, run=run) and returns
 arrays, or a tuple of them, that can be added.
 """
@@ -22,10 +26,15 @@ class Engine(Protocol):
         """Apply a function to every task; results in the order of the tasks."""
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
-        """Sum of function(shard, *arguments, run=…) over shards."""
+        """Sum of ``function(shard, *arguments, run=…)`` over shards."""
 
     def close(self) -> None:
         """Let go of threads or connections."""
+
+
+def is_elsewhere(engine: Engine) -> bool:
+    """Whether an engine computes in other processes, to which shards are sent."""
+    return hasattr(engine, "place")
 
 
 def add(a: Any, b: Any) -> Any:
@@ -53,3 +62,12 @@ def add_in_order(results: Iterable[Any]) -> Any:
     while partial:
         total = add(partial.pop()[1], total)
     return total
+
+
+def first_half(count: int) -> int:
+    """How many of so many results, two or more, `add_in_order` adds before it adds the rest.
+
+    The largest power of two below their number.  Either part is added like results of their own,
+    so that parts can be added elsewhere.
+    """
+    return 1 << ((count - 1).bit_length() - 1)

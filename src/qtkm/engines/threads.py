@@ -34,6 +34,9 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self._inside = threading.local()
 
+    def __reduce__(self) -> Any:
+        return Threads, (self.n_jobs,)  # a copy has threads of its own
+
     def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
         """Apply a function to every task; results in the order of the tasks."""
         tasks = list(tasks)
@@ -53,7 +56,7 @@ class Threads:
         return task
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
-        """Sum of function(shard, *arguments, run=…) over shards, added in a fixed order."""
+        """Sum of ``function(shard, *arguments, run=…)`` over shards, added in a fixed order."""
         return add_in_order(function(shard, *arguments, run=self.run) for shard in shards)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..data import EXTRAPOLATIONS
+from ..engines import REGISTRY
 from .memory import parse_limit
 
 INITS = ("smooth", "random")
@@ -107,6 +108,11 @@ def _check_n_jobs(name: str, value: Any) -> None:
         )
 
 
+def _check_engine(name: str, value: Any) -> None:
+    if not all(callable(getattr(value, method, None)) for method in ("run", "sum", "close")):
+        check_option(name, value, tuple(REGISTRY), "or an object with run, sum and close")
+
+
 def _check_callbacks(name: str, value: Any) -> None:
     for callback in as_callbacks(value):
         if not callable(callback):
@@ -170,6 +176,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "early_stopping": _check_early_stopping,
     "validation_fraction": _check_fraction,
     "n_jobs": _check_n_jobs,
+    "engine": _check_engine,
     "callbacks": _check_callbacks,
     "checkpoint": _check_folder,
     "checkpoint_seconds": lambda name, value: check_number(name, value, Real, 0),

@@ -1,6 +1,7 @@
 """Classification: the same machine, with losses that tell classes apart."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Shard
 from ..losses import Softmax
 from ..objective import Objective
 from . import labels, parts
 from .checks import check_parameters
+from .dask_collections import is_collection, predict_lazily
 from .dataset_targets import LabelTarget
 from .docstrings import filled_from
 from .model import Model, Score
@@ -28,6 +31,17 @@ def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
         f"loss={estimator.loss!r} gives no probabilities; use one of "
         f"{parts.losses_with_probabilities()}, or sklearn.calibration.CalibratedClassifierCV."
     )
+
+
+@dataclass
+class _OneOutput:
+    """Whether one output is enough for so many classes; may go where the estimator does not."""
+
+    loss: Any
+
+    def __call__(self, n_classes: int) -> bool:
+        loss = parts.make_classification_loss(self, n_classes)
+        return n_classes == 2 and not isinstance(loss, Softmax)
 
 
 @filled_from(QTKMRegressor)
@@ -154,6 +168,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         dtype="float64",
         random_state=None,
         n_jobs=None,
+        engine="threads",
         verbose=0,
         callbacks=None,
         checkpoint=None,
@@ -183,6 +198,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.engine = engine
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
@@ -195,6 +211,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
+            Or a Dask array or frame, and so y and sample_weight, with the same partitions: the
+            fit is then one of the running Dask client, and the rows stay with its workers.
         y : array of shape (n_rows,)
             Labels: numbers, text or bools.
         sample_weight : array of shape (n_rows,), optional
@@ -205,6 +223,9 @@ class QTKMClassifier(ClassifierMixin, Model):
         self
         """
         check_parameters(self)
+        if is_collection(X, y, sample_weight):
+            self._fit_collections(X, y, sample_weight)
+            return self
         y, weight = labels.check_labels(y, type(self).__name__), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(y))
@@ -212,7 +233,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         codes = labels.code_labels(y, classes)
         weight = labels.weigh(codes, classes, self.class_weight, weight)
         loss = parts.make_classification_loss(self, len(classes))
-        target = labels.to_signs(codes, 1 if self._has_one_output(len(classes)) else len(classes))
+        target = labels.to_signs(codes, 1 if _OneOutput(self.loss)(len(classes)) else len(classes))
         self._fit(X, target, weight, loss)
         self.classes_ = classes
         return self
@@ -238,6 +259,10 @@ class QTKMClassifier(ClassifierMixin, Model):
             With two classes, positive for ``classes_[1]``: Re f, or the difference of the two
             outputs of a softmax. Else one column a class, of which the largest wins.
         """
+        if is_collection(X):
+            check_is_fitted(self)
+            width = len(self.classes_) if len(self.classes_) > 2 else None
+            return predict_lazily(self, "decision_function", X, np.float64, width)
         response = self._responses(X)
         if len(self.classes_) > 2:
             return response
@@ -255,6 +280,9 @@ class QTKMClassifier(ClassifierMixin, Model):
         array of shape (n_rows,)
             Labels, of the type of `classes_`.
         """
+        if is_collection(X):
+            check_is_fitted(self)
+            return predict_lazily(self, "predict", X, self.classes_.dtype, None)
         codes = labels.to_codes(self._responses(X))
         return self.classes_[codes]
 
@@ -273,6 +301,9 @@ class QTKMClassifier(ClassifierMixin, Model):
         array of shape (n_rows, n_classes)
             In the order of `classes_`; every row adds up to 1.
         """
+        if is_collection(X):
+            check_is_fitted(self)
+            return predict_lazily(self, "predict_proba", X, np.float64, len(self.classes_))
         response = self._responses(X)
         return self.loss_.link(response)
 
@@ -302,15 +333,11 @@ class QTKMClassifier(ClassifierMixin, Model):
             raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
         known = self.classes_ if self._goes_on else None
         return LabelTarget(
-            names[0], type(self).__name__, self.class_weight, known, self._has_one_output
+            names[0], type(self).__name__, self.class_weight, known, _OneOutput(self.loss)
         )
 
     def _dataset_loss(self, target: LabelTarget) -> Any:
         return parts.make_classification_loss(self, len(target.classes))
-
-    def _has_one_output(self, n_classes: int) -> bool:
-        loss = parts.make_classification_loss(self, n_classes)
-        return n_classes == 2 and not isinstance(loss, Softmax)
 
     def _take_target(self, target: LabelTarget, is_vector: bool) -> None:
         self.classes_ = target.classes

@@ -29,12 +29,16 @@ def _shrink(objective: Objective, cores: list[Any]) -> None:
     at responses of the size of the rank, half of the first steps of a logistic loss were taken
     back, and five epochs came as far as two from here (banana).
     """
-    responses = objective.kept_responses(objective.at(cores))
-    squares = sum(float(np.vdot(response, response).real) for response in responses)
-    size = np.sqrt(squares / sum(response.size for response in responses))
+    squares, count = objective.sum_with_responses(_squares, objective.at(cores))
+    size = np.sqrt(squares / count)
     if size > SMALL:
         core = flatten(cores)[0]
         core *= SMALL / size
+
+
+def _squares(shard: Any, response: NDArray, run: Any) -> NDArray[np.float64]:
+    """Sum of |f|², and how many there are."""
+    return np.array([float(np.vdot(response, response).real), response.size])
 
 
 def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list[Any]:

@@ -9,7 +9,7 @@ from .checks import check_parameters
 from .dataset_targets import DatasetTarget, NumberTarget
 from .streaming import Table, fit_table, from_arrays, make_table
 from .targets import refuse_unequal
-from .working import threads
+from .working import engine_here
 
 
 class FitsDatasets:
@@ -66,7 +66,7 @@ class FitsDatasets:
 
     def _fit_table(self, table: Table, is_vector: bool, cache: Any = None) -> None:
         reader = self._dataset_target(table.target)
-        with threads(self.n_jobs) as engine:  # type: ignore[attr-defined]
+        with engine_here(self) as engine:
             fit_table(self, table, reader, engine, cache)
         self._take_target(reader, is_vector)
 
@@ -76,7 +76,7 @@ class FitsDatasets:
         """Fit to an array block by block, so that no column of it is copied as a whole."""
         refuse_unequal(len(X), len(target))
         table = from_arrays(X, target, weight)
-        with threads(self.n_jobs) as engine:  # type: ignore[attr-defined]
+        with engine_here(self) as engine:
             fit_table(self, table, NumberTarget(table.target), engine, loss=loss)
 
     def _dataset_target(self, names: list[str]) -> DatasetTarget:

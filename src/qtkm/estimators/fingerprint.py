@@ -12,8 +12,8 @@ from .rows import digest
 
 #: parameters that change when a fit ends or what is shown, not how it goes on
 FREE = {
-    "callbacks", "checkpoint", "checkpoint_seconds", "max_iter", "memory_limit", "n_jobs", "tol",
-    "verbose",
+    "callbacks", "checkpoint", "checkpoint_seconds", "engine", "max_iter", "memory_limit", "n_jobs",
+    "tol", "verbose",
 }  # fmt: skip
 
 

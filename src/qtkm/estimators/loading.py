@@ -31,7 +31,7 @@ KIND = "model"
 #: estimators that files may name
 CLASSES: dict[str, Any] = {cls.__name__: cls for cls in (QTKMRegressor, QTKMClassifier)}
 #: parameters of the place where a model was fitted, not of the model
-LEFT_OUT = ("callbacks", "checkpoint")
+LEFT_OUT = ("callbacks", "checkpoint", "engine")
 #: numbers that every history has, one an update or an epoch
 _COURSES = tuple(field.name for field in fields(solvers.History) if field.name != "records")
 #: what a tree that is not as it should be leads to
@@ -48,8 +48,8 @@ def load(path: str | os.PathLike[str]) -> QTKMRegressor | QTKMClassifier:
     Returns
     -------
     QTKMRegressor or QTKMClassifier
-        As it was, to the last bit of its predictions, and ready for a further fit; `callbacks`
-        and `checkpoint` alone are None.
+        As it was, to the last bit of its predictions, and ready for a further fit; `callbacks`,
+        `checkpoint` and `engine` alone have their defaults.
 
     Raises
     ------

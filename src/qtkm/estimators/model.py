@@ -1,7 +1,6 @@
 """What all estimators share: from X and y to a solved objective, and back to responses."""
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -29,7 +28,7 @@ from .rows import Arranged, CountPass, Splitter, arrange, count_distinct
 from .streaming import refuse_distant_rows
 from .summary import Summarized
 from .targets import drop_weightless, refuse_unequal
-from .working import threads
+from .working import cluster_of, engine_of, threads, warn_user
 
 #: validation score of a solver's state
 Score = Callable[[Any], float]
@@ -55,8 +54,15 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
         rng = as_random_state(self.random_state)
         inputs, arrays = self._read(X, target, weight, known)
         target, weight = drop_weightless(target, weight)
-        with threads(self.n_jobs) as engine:
+        with engine_of(self) as engine:
             self._fit_arrays(inputs, arrays, target, weight, loss, known, engine, rng)
+
+    def _fit_collections(self, X: Any, y: Any, weight: Any) -> None:
+        """Fit to collections of Dask; the parameters have been checked."""
+        from .dask_fit import fit_collections
+
+        with cluster_of(self) as engine:
+            fit_collections(self, X, y, weight, engine)
 
     def _fit_arrays(
         self,
@@ -112,20 +118,21 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
         rng: np.random.RandomState,
     ) -> None:
         """Fit to rows in shards."""
-        refuse_distant_rows(plan.solver, rows.train)
         known_scale = None if plan.known is None else plan.known.known_scale
         scale, scatter = rows.scale(getattr(self, "normalize_y", False), known_scale, engine)
-        counts = {d: engine.sum(CountPass(d), rows.train) for d in plan.inputs.categories}
-        reading = Reading(plan.inputs, plan.maps, plan.boxes, scale, counts)
-        objective = Objective(
-            columns, rows.train, plan.network, plan.loss, engine, plan.alpha, scatter,
-            float_type(self.dtype),
-        )  # fmt: skip
-        cores = self._start(objective, plan.inputs.labels, plan.known, rng)
-        result = self._solve(plan.solver, objective, rows.validation, cores)
-        self._store(result, objective, reading)
+        with rows.placed(engine) as rows:
+            refuse_distant_rows(plan.solver, rows.train)
+            counts = {d: engine.sum(CountPass(d), rows.train) for d in plan.inputs.categories}
+            reading = Reading(plan.inputs, plan.maps, plan.boxes, scale, counts)
+            objective = Objective(
+                columns, rows.train, plan.network, plan.loss, engine, plan.alpha, scatter,
+                float_type(self.dtype),
+            )  # fmt: skip
+            cores = self._start(objective, plan.inputs.labels, plan.known, rng)
+            result = self._solve(plan.solver, objective, rows.validation, cores)
+            self._store(result, objective, reading)
         if result.status in ("interrupted", "failed"):
-            warnings.warn(result.message, ConvergenceWarning, stacklevel=4)
+            warn_user(result.message, ConvergenceWarning)
 
     def _read(
         self, X: Any, target: NDArray, weight: NDArray | None, known: Reading | None
@@ -251,8 +258,8 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
 
         Notes
         -----
-        The file holds arrays and text, nothing that is run when it is read.  `callbacks` and
-        `checkpoint` are left out: they belong to the place of the fit.
+        The file holds arrays and text, nothing that is run when it is read.  `callbacks`,
+        `checkpoint` and `engine` are left out: they belong to the place of the fit.
         """
         from .saving import save  # knows the estimators, which are made from this class
 

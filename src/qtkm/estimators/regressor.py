@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Shard
 from ..objective import Objective
 from . import parts
 from .checks import check_parameters
+from .dask_collections import is_collection, predict_lazily
 from .dataset_targets import NumberTarget
 from .model import Model, Score
 from .rows import spread
@@ -101,6 +104,10 @@ class QTKMRegressor(RegressorMixin, Model):
     n_jobs : int or None, default=None
         Number of threads, as in joblib, except that None means all cores. Results do not
         depend on it. Use 1 inside of a search that runs in parallel itself.
+    engine : {"threads", "dask"} or Engine, default="threads"
+        Where sums over the rows are computed: on threads of this process, or on the workers of the
+        running Dask client, to which coded rows are sent once. Up to 100,000 rows stay here. The
+        result depends neither on the number of workers nor on whether some come or go.
     verbose : int, default=0
         1 shows a progress bar.
     callbacks : callable, sequence of callables or None, default=None
@@ -155,7 +162,7 @@ class QTKMRegressor(RegressorMixin, Model):
         among them for missing values); ``n_grid``, the number of distinct or binned values;
         ``binned``; ``bin_error``, by how much binning may change a basis function at worst;
         ``path``, whether the updates go by column "statistics", by the "rows", by the
-        "chain" of all digits that serves few rows, or by the "lags" of a single Fourier column.
+        "chain" of all columns that serves few rows, or by the "lags" of a single Fourier column.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -234,6 +241,7 @@ class QTKMRegressor(RegressorMixin, Model):
         dtype="float64",
         random_state=None,
         n_jobs=None,
+        engine="threads",
         verbose=0,
         callbacks=None,
         checkpoint=None,
@@ -264,6 +272,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.dtype = dtype
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.engine = engine
         self.verbose = verbose
         self.callbacks = callbacks
         self.checkpoint = checkpoint
@@ -276,6 +285,8 @@ class QTKMRegressor(RegressorMixin, Model):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
+            Or a Dask array or frame, and so y and sample_weight, with the same partitions: the
+            fit is then one of the running Dask client, and the rows stay with its workers.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight zero are as if they were not there.
@@ -285,6 +296,9 @@ class QTKMRegressor(RegressorMixin, Model):
         self
         """
         check_parameters(self)
+        if is_collection(X, y, sample_weight):
+            self._fit_collections(X, y, sample_weight)
+            return self
         target, weight = check_target(self, y), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(target))
@@ -299,11 +313,16 @@ class QTKMRegressor(RegressorMixin, Model):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
+            For a collection of Dask the predictions are one as well, computed when asked for.
 
         Returns
         -------
         array of shape (n_rows,) or (n_rows, n_outputs)
         """
+        if is_collection(X):
+            check_is_fitted(self)
+            width = None if self._y_ndim == 1 else len(self._reading.scale.mean)
+            return predict_lazily(self, "predict", X, np.float64, width)
         response = self._responses(X)
         return response[:, 0] if self._y_ndim == 1 else response
 

@@ -11,15 +11,16 @@ nothing, before anything is squared.
 """
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import data
-from ..engines import Engine
+from ..engines import Engine, is_elsewhere
 from .targets import SAFE, TargetScale, as_given, moments, standardize
 
 #: fewest rows at which early_stopping="auto" sets validation rows aside
@@ -79,6 +80,26 @@ class Arranged:
                 data.map_targets(shards, here.apply)
         root = np.where(here.is_constant, 0, np.sqrt(self.scatter)) / here.scale
         return known or here.times_power_of_two(self.exponent), float(np.sum(root**2))
+
+    @contextmanager
+    def placed(self, engine: Engine) -> Iterator["Arranged"]:
+        """The same rows in the processes of an engine that has some; few rows stay here.
+
+        They are let go of at the end of the with block.
+        """
+        rows, kinds = self, ("train", "validation")
+        few = isinstance(self.train, list) and sum(map(len, self.train)) <= data.MERGE_ROWS
+        if is_elsewhere(engine) and isinstance(self.train, list) and not few:
+            found = {kind: getattr(self, kind) for kind in kinds}
+            place = engine.place  # type: ignore[attr-defined]
+            rows = replace(self, **{k: shards and place(shards) for k, shards in found.items()})
+        try:
+            yield rows
+        finally:
+            for kind in kinds:
+                release = getattr(getattr(rows, kind), "release", None)
+                if release is not None:
+                    release()
 
 
 def arrange(

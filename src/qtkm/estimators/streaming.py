@@ -136,7 +136,7 @@ def fit_table(
         if known is not None:
             known.check_same(inputs, target.n_outputs)
         if scan.n_rows <= data.MERGE_ROWS:
-            arrays, targets, weight = _gather(model, table, scan)
+            arrays, targets, weight = gather(model, table, scan)
             model._fit_arrays(inputs, arrays, targets, weight, loss, known, engine, rng)
             return
         shape = (scan.n_rows, len(table.features))
@@ -173,7 +173,7 @@ def _read_first(model: Any, table: Table, known: Any) -> tuple[Inputs, list[Any]
     return inputs, boxes
 
 
-def _gather(model: Any, table: Table, scan: Scan) -> tuple[list[Any], Any, Any]:
+def gather(model: Any, table: Table, scan: Scan) -> tuple[list[Any], Any, Any]:
     """Columns, targets and weights of a source that is small after all."""
     parts: list[Any] = []
     target: Any
@@ -347,6 +347,6 @@ def refuse_distant_rows(solver: Any, shards: Any) -> None:
     if are_here(shards) or not solver.needs_rows:
         return
     raise ValueError(
-        f"solver={type(solver).__name__} needs all rows in this process's memory; give it more "
-        "(memory_limit), or use 'als', 'lbfgs' or 'gauss_newton'."
+        f"solver={type(solver).__name__} needs all rows in this process's memory; keep them there "
+        "(engine='threads', a larger memory_limit), or use 'als', 'lbfgs' or 'gauss_newton'."
     )

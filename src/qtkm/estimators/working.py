@@ -1,26 +1,75 @@
-"""Where an estimator computes: threads of its own, BLAS held to one."""
+"""Where an estimator computes: on threads of its own or by an engine, BLAS held to one thread."""
 
-import functools
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from threadpoolctl import ThreadpoolController
-
-from ..engines import Threads
-
-
-@functools.cache
-def _controller() -> ThreadpoolController:
-    # finding the libraries takes milliseconds, so it is done once
-    return ThreadpoolController()
+from ..engines import REGISTRY, Dask, Engine, Threads, is_elsewhere, one_blas_thread
 
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[Threads]:
     """Threads of our own for the length of a with block, BLAS held to one thread."""
-    with _controller().limit(limits=1):
+    with one_blas_thread():
         engine = Threads(n_jobs)
         try:
             yield engine
         finally:
             engine.close()
+
+
+@contextmanager
+def engine_of(model: Any) -> Iterator[Engine]:
+    """Engine of a model for the length of a with block; one that was given stays open."""
+    with one_blas_thread():
+        if not isinstance(model.engine, str):
+            yield model.engine
+            return
+        engine = REGISTRY[model.engine](n_jobs=model.n_jobs)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+
+@contextmanager
+def engine_here(model: Any) -> Iterator[Engine]:
+    """The same for rows that this process reads, block by block."""
+    with engine_of(model) as engine:
+        if is_elsewhere(engine):
+            raise ValueError(
+                f"engine={model.engine!r} keeps rows on a cluster, while fit_dataset and "
+                "memory_limit are for rows that this process reads; pass a collection of Dask, "
+                "such as dask.dataframe.read_parquet(…), to fit, or use engine='threads'."
+            )
+        yield engine
+
+
+@contextmanager
+def cluster_of(model: Any) -> Iterator[Dask]:
+    """Engine for collections of Dask: the one of a model, or that of the running client."""
+    if isinstance(model.engine, Dask):
+        engine = model.engine
+    elif isinstance(model.engine, str):
+        engine = Dask(n_jobs=model.n_jobs)
+    else:
+        raise ValueError(
+            f"X is a collection of Dask, which engine={model.engine!r} does not know; use "
+            "engine='dask'."
+        )
+    with one_blas_thread():
+        try:
+            yield engine
+        finally:
+            if engine is not model.engine:
+                engine.close()
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn as if from the line outside of this package that called into it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("qtkm."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from sklearn.model_selection import ParameterGrid
 
 from ..estimators import parts

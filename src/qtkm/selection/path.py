@@ -1,4 +1,4 @@
-"""The order in which candidates are looked at first, each starting from its neighbour's cores.
+"""Neighbours: the order of a first look, in which a candidate starts from its neighbour's cores.
 
     alpha    large ──► small         the cores as they are
     rank     small ──► large         with small columns added
@@ -10,6 +10,8 @@ the start.
 from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from ..estimators.cores import is_zero
 from ..networks import CPD, flatten, like
@@ -54,6 +56,19 @@ def _make_path(members: list[int], candidates: Sequence[dict[str, Any]]) -> Path
         path.append((number, first if is_first else before))
         first, before = number if is_first else first, number
     return path
+
+
+def find_adjacent(candidates: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """For every candidate those that are one step away from it, in one of the parameters."""
+    places = np.zeros((len(candidates), len(candidates[0])), dtype=int)
+    for k, name in enumerate(candidates[0]):
+        entries = [candidate[name] for candidate in candidates]
+        values = list(dict.fromkeys(entries))
+        if all(isinstance(value, Real) for value in values):
+            values.sort()
+        places[:, k] = [values.index(entry) for entry in entries]
+    steps = np.abs(places[:, None] - places).sum(axis=2)  # (n_candidates, n_candidates)
+    return [np.flatnonzero(row == 1).tolist() for row in steps]
 
 
 def start_from(cores: Any) -> Start:

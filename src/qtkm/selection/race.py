@@ -1,13 +1,16 @@
 """The search: rounds in which fewer and fewer candidates get more and more epochs and folds.
 
-    round 1    all                one epoch on one fold, along paths of neighbours
-    round 2    the best fourth    some epochs on two folds
-    round 3    the best 16th      more epochs on all folds
-    last       the best 32nd      to the end, on all folds and all rows
+    round 1    all                 two epochs on one fold, along paths of neighbours
+    round 2    the best ninth      some epochs on two folds; joined by the neighbours of the best
+    round 3    the best twelfth    more epochs on all folds
+    last       the best 27th       to the end, on all folds and all rows
 
-Fits of the later rounds are those of the estimator itself and go on from round to round, so
-that a candidate of the last round has the scores that scikit-learn's GridSearchCV would give it.
-What the shares were measured on is in docs/decisions/0011-choosing-parameters.md.
+Fits from the second round on are those of the estimator itself and go on from round to round,
+so that a candidate of the last round has the scores that scikit-learn's GridSearchCV would give
+it.  Two things make up for how little a few epochs tell.  A narrow band learns slowly at first
+and may be the best in the end, so the first round lets the best candidate of every path go on,
+before others; and candidates next to the best one get a second chance.  What all of it was
+measured on is in docs/decisions/0011-a-race-of-candidates.md.
 """
 
 import math
@@ -19,7 +22,7 @@ from typing import Any
 from ..engines import Threads
 from .course import Course
 from .folds import Fold
-from .path import Path, make_paths, start_from
+from .path import Path, find_adjacent, make_paths, start_from
 from .table import Table
 
 
@@ -35,14 +38,24 @@ class Round:
         Share of the estimator's max_iter, at least one epoch; None goes on to the end.
     kept : int
         One in so many of all candidates goes on.
+    is_varied : bool
+        Whether the best candidate of every path goes on before others.
+    n_climbs : int
+        How often the neighbours of the best candidate join in, where they were given up before.
     """
 
     n_folds: int | None
     epochs: float | None
     kept: int
+    is_varied: bool = False
+    n_climbs: int = 0
 
 
-ROUNDS = (Round(1, 0.025, 4), Round(2, 0.15, 16), Round(None, 0.4, 32))
+ROUNDS = (
+    Round(1, 0.05, 9, is_varied=True),
+    Round(2, 0.1, 12, n_climbs=3),
+    Round(None, 0.3, 27),
+)
 LAST = Round(None, None, 1)
 #: fewest candidates that go on; with no more than these there is nothing to choose beforehand
 FEWEST = 2
@@ -94,12 +107,13 @@ class Race:
     def __post_init__(self) -> None:
         self.table = Table(len(self.candidates), len(self.folds))
         self.rounds = (*ROUNDS, LAST) if len(self.candidates) > FEWEST else (LAST,)
+        self._paths = make_paths(self.candidates)
         self._courses: dict[tuple[int, int], Course] = {}
         self._stopped = False
 
     @property
     def n_epochs(self) -> int:
-        """Epochs that the whole search takes at most, as `report` is told of them."""
+        """About how many epochs the whole search takes, as `report` is told of them."""
         alive, total = len(self.candidates), 0
         for each in self.rounds:
             total += alive * self._n_folds(each) * self._epochs(each)
@@ -108,18 +122,30 @@ class Race:
 
     def run(self) -> None:
         """Run all rounds; a KeyboardInterrupt leaves the table as it stands."""
-        alive = list(range(len(self.candidates)))
+        alive, adjacent = list(range(len(self.candidates))), find_adjacent(self.candidates)
         try:
             for number, each in enumerate(self.rounds, 1):
                 if each is LAST and self.sampled is not None:
                     self._courses, self.sampled = {}, None
-                try:
-                    self._share(self._jobs(number, each, alive))
-                finally:
-                    self.table.settle(number, slice(self._n_folds(each)))
-                alive = self._leaders(number, self._n_kept(each))
+                self._run(number, each, alive)
+                for _ in range(each.n_climbs):
+                    best = int(self.table.order()[0])
+                    self._run(number, each, self._given_up(adjacent[best], number))
+                    if self.table.order()[0] == best:
+                        break
+                alive = self._leaders(number, each)
         finally:
             self._stopped = True  # fits on other threads end with their epoch
+
+    def _run(self, number: int, each: Round, alive: list[int]) -> None:
+        """Bring some candidates through a round."""
+        try:
+            self._share(self._jobs(number, each, alive))
+        finally:
+            self.table.settle(number, slice(self._n_folds(each)))
+
+    def _given_up(self, some: list[int], number: int) -> list[int]:
+        return [candidate for candidate in some if self.table.round[candidate] < number]
 
     def _epochs(self, each: Round) -> int:
         return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
@@ -130,18 +156,21 @@ class Race:
     def _n_kept(self, each: Round) -> int:
         return max(FEWEST, -(-len(self.candidates) // each.kept))
 
-    def _leaders(self, number: int, count: int) -> list[int]:
-        """The best candidates of a round, the best first; lets go of all others' fits."""
-        order = self.table.order().tolist()
-        leaders = [each for each in order if self.table.round[each] == number][:count]
+    def _leaders(self, number: int, each: Round) -> list[int]:
+        """The candidates that go on, the best first; lets go of all others' fits."""
+        order = [c for c in self.table.order().tolist() if self.table.round[c] == number]
+        if each.is_varied:
+            order = _in_turn(order, self._paths)
+        leaders = set(order[: self._n_kept(each)])
         self._courses = {key: self._courses[key] for key in self._courses if key[0] in leaders}
-        return leaders
+        return [c for c in self.table.order().tolist() if c in leaders]
 
     def _jobs(self, number: int, each: Round, alive: list[int]) -> list[_Job]:
         epochs, folds = self._epochs(each), range(self._n_folds(each))
         if number == 1 and each is not LAST and self.uses_paths:
-            paths = make_paths(self.candidates)
-            return [_Job(number, fold, path, epochs, True) for path in paths for fold in folds]
+            return [
+                _Job(number, fold, path, epochs, True) for path in self._paths for fold in folds
+            ]
         return [_Job(number, fold, [(c, None)], epochs) for c in alive for fold in folds]
 
     def _share(self, jobs: list[_Job]) -> None:
@@ -178,3 +207,10 @@ class Race:
         score = fold.score(course.model, self.scorer)
         seconds = perf_counter() - begin
         self.table.enter(candidate, number, course, len(fold.train), score, seconds)
+
+
+def _in_turn(order: list[int], paths: list[Path]) -> list[int]:
+    """The first candidate of every path, then all others; both in the order given."""
+    path_of = {candidate: i for i, path in enumerate(paths) for candidate, _ in path}
+    first = set({path_of[candidate]: candidate for candidate in reversed(order)}.values())
+    return sorted(order, key=lambda candidate: candidate not in first)

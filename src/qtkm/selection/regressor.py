@@ -77,11 +77,12 @@ class QTKMRegressorCV(RegressorMixin, Search):
 
     Notes
     -----
-    The search is a race: all candidates get one epoch on one fold, the best fourth some more
-    epochs on two folds, and so on; the last few are fitted to their end on all folds, so that
-    theirs are the scores of a plain grid search.  In the first round a candidate starts from the
-    cores of its neighbour with the next larger penalty or the next smaller rank.  Codes, sorts and
-    features are made once a fold.
+    The search is a race: all candidates get two epochs on one fold, the best ninth some more on
+    two folds, and so on; the last few are fitted to their end on all folds, so that theirs are
+    the scores of a plain grid search.  In the first round a candidate starts from the cores of its
+    neighbour with the next larger penalty or the next smaller rank; in the second, neighbours of
+    the best candidate get another chance.  Codes, sorts and features are made once a fold.
+    docs/decisions/0011-a-race-of-candidates.md has what that saves, and what it misses.
 
     Ctrl-C ends the search with a ConvergenceWarning: the best candidate so far is chosen.
 

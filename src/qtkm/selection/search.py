@@ -224,6 +224,7 @@ def _progress(race: Race) -> Iterator[None]:
             with lock:
                 best = race.table.best
                 bar.set_postfix_str("" if best is None else f"best {best:.4g}", refresh=False)
+                bar.total = max(bar.total, bar.n + epochs)
                 bar.update(epochs)
 
         race.report = report

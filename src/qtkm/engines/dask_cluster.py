@@ -1,0 +1,271 @@
+"""A cluster of Dask's workers: shards stay with them, passes go out, sums come back.
+
+    driver     pass ──► one task                                     sum
+                         │ tables                                     ▲
+    workers              ├──► shards of a worker ──► partial sum ──► add ◄── …
+                         └──► …
+
+A pass is pickled once and travels between the workers.  Shards that are neighbours and have the
+same worker are summed by one task, as far as they are a part of the tree of `add_in_order`; the
+other additions of that tree are tasks, too.  So the order of additions is always the same, and
+neither the number of workers nor their coming and going changes a bit.
+
+All of these tasks, and those that made the shards of a Dask collection, are pure functions that
+Dask computes anew when a worker is lost.  Shards that came from this process are sent anew.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
+from typing import Any
+
+from .dask_tasks import Tasks, running_client
+from .engine import first_half
+from .remote import Held, add_apart, aligned, hold, map_targets, pack, sum_part
+from .threads import Threads
+
+#: seconds after which it is asked again whether there is still something to wait for
+LOOK_SECONDS = 10.0
+#: bytes of a pass that goes along with every task; a larger one is sent once
+SMALL_TASK = 50_000
+#: seconds to wait for workers when there are none at all
+WORKER_SECONDS = 300.0
+#: how often a pass is tried while the shards of lost workers are sent anew
+TRIES = 5
+
+
+class Dask:
+    """Sum over shards on the workers of a Dask client.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None for the one that is running when the engine is first used.
+    n_jobs : int or None
+        Number of threads of this process, for what is no sum over shards: see `Threads`.
+    """
+
+    def __init__(self, client: Any = None, n_jobs: int | None = None):
+        self.n_jobs = n_jobs
+        self._client = client
+        self._threads = Threads(n_jobs)
+
+    def __reduce__(self) -> Any:
+        return Dask, (None, self.n_jobs)  # elsewhere, the client that is running there
+
+    def __deepcopy__(self, memo: Any) -> "Dask":
+        return self  # clones of an estimator share the client
+
+    @property
+    def client(self) -> Any:
+        """The client, if it is running."""
+        if self._client is None:
+            self._client = running_client()
+        self._refuse_closed()
+        return self._client
+
+    def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
+        """Apply a function to every task, on threads of this process."""
+        return self._threads.run(function, tasks)
+
+    def close(self) -> None:
+        """Let the threads of this process go; the client goes on."""
+        self._threads.close()
+
+    def place(self, shards: Sequence[Any]) -> "RemoteShards":
+        """Send shards to the workers.  They are kept here as well, to replace lost ones."""
+        kept = [Held([shard], f"shard {i}") for i, shard in enumerate(shards)]
+        with self._explained():
+            workers = self.spread([len(shard) for shard in shards])
+            futures = [self._send(*pair) for pair in zip(kept, workers, strict=True)]
+        return RemoteShards(self, futures, [1] * len(kept), kept)
+
+    def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
+        """Sum over shards that were placed on the workers; over others in this process."""
+        if not isinstance(shards, RemoteShards):
+            return self._threads.sum(function, shards, *arguments)
+        from distributed import CancelledError
+
+        task = pack((function, arguments))
+        for _ in range(TRIES):
+            try:
+                return self._sum(task, shards)
+            except CancelledError:
+                shards.replace_lost()
+        raise RuntimeError(f"Workers were lost again and again; {TRIES} tries of a pass failed.")
+
+    def _sum(self, task: bytes, shards: "RemoteShards") -> Any:
+        """One try of a pass."""
+        with self.tasks() as tasks:
+            sent = task if len(task) < SMALL_TASK else tasks.submit(hold, task)
+            owners = self._owners(shards)
+            total = self.fetch(_add_up(tasks, sent, shards, owners, 0, len(shards)))
+            tasks.release()
+        return aligned(total)
+
+    def _owners(self, shards: "RemoteShards") -> list[tuple[str | None, int]]:
+        """Worker of each shard, and how many shards one task of this worker may sum.
+
+        A worker with several threads gets at least as many tasks.
+        """
+        if time.monotonic() - shards.looked < LOOK_SECONDS:
+            return shards.owners
+        where, threads = self.client.who_has(shards.futures), self.client.nthreads()
+        owners = [min(where.get(future.key, ()), default=None) for future in shards.futures]
+        each = [owners[k] for k, _ in shards.parts]
+        counts = Counter(each)
+        most = {worker: max(1, counts[worker] // n) for worker, n in threads.items()}
+        shards.owners = [(worker, most.get(worker, 1)) for worker in each]
+        if None not in counts:  # else some are still to be made
+            shards.looked = time.monotonic()
+        return shards.owners
+
+    # -- tasks ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def tasks(self) -> Iterator[Tasks]:
+        """Tasks for the cluster, all of which are cancelled if the with block ends in an error."""
+        import dask
+
+        tasks = Tasks(self.client)
+        try:
+            # tables may be larger than what Dask expects of a task
+            with (
+                self._explained(),
+                dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}),
+            ):
+                yield tasks
+        except BaseException:
+            with suppress(Exception):
+                self.client.cancel(tasks.futures)
+            raise
+
+    def fetch(self, future: Any) -> Any:
+        """Result of a future, waited for as long as there is anyone who may give it."""
+        since = time.monotonic()
+        while True:
+            try:
+                return future.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                if future.done():
+                    raise
+            if self.client.nthreads():
+                since = time.monotonic()
+            elif time.monotonic() - since > WORKER_SECONDS:
+                raise RuntimeError(
+                    f"The cluster has had no worker for {WORKER_SECONDS:g} seconds; start some and "
+                    "fit again."
+                )
+
+    def spread(self, sizes: Sequence[int]) -> list[str]:
+        """Worker for each of some parts of the rows: neighbours together, by their sizes."""
+        if not self.client.nthreads():
+            self.client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        threads = sorted(self.client.nthreads().items())
+        slots = [worker for worker, count in threads for _ in range(count)]
+        ends, total = accumulate(sizes), max(1, sum(sizes))
+        middles = [end - size / 2 for end, size in zip(ends, sizes, strict=True)]
+        return [slots[min(int(m / total * len(slots)), len(slots) - 1)] for m in middles]
+
+    def _send(self, held: "Held", worker: str) -> Any:
+        return self.client.scatter(held, workers=[worker], hash=False)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of an error whether it is that of a client that was closed."""
+        try:
+            yield
+        except Exception:
+            self._refuse_closed()
+            raise
+
+    def _refuse_closed(self) -> None:
+        if self._client is not None and self._client.status in ("closing", "closed"):
+            raise RuntimeError(
+                "The Dask client is closed, and what its workers held is lost. Start a client and "
+                "fit again; with checkpoint=… a fit goes on from its last epoch."
+            )
+
+
+def _add_up(
+    tasks: Tasks, sent: Any, shards: "RemoteShards", owners: list[Any], first: int, last: int
+) -> Any:
+    """Future of the sum over a range of shards, a part of the tree of `add_in_order`."""
+    count, found = last - first, set(owners[first:last])
+    worker, most = owners[first]
+    if count == 1 or (len(found) == 1 and count <= most):
+        return tasks.submit(sum_part, sent, count, *shards.part(first, last), worker=worker)
+    middle = first + first_half(count)
+    halves = [
+        _add_up(tasks, sent, shards, owners, *bounds)
+        for bounds in ((first, middle), (middle, last))
+    ]
+    return tasks.submit(add_apart, *halves)
+
+
+class RemoteShards(Sequence[Any]):
+    """Shards on the workers of a cluster.  Of the rows themselves none can be had here.
+
+    Parameters
+    ----------
+    engine : Dask
+    futures : list of distributed.Future
+        Of one `Held` each.
+    sizes : list of int
+        Number of shards of each.
+    kept : list of Held or None
+        The same in this process, where a lost one cannot be computed anew.
+    """
+
+    def __init__(
+        self, engine: Dask, futures: list[Any], sizes: list[int], kept: list[Held] | None = None
+    ):
+        self.engine, self.futures, self.sizes, self.kept = engine, futures, sizes, kept
+        self.parts = [(k, i) for k, size in enumerate(sizes) for i in range(size)]
+        #: where the shards were when this was last asked for, see `Dask._owners`
+        self.owners: list[tuple[str | None, int]] = []
+        self.looked = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, i: Any) -> Any:
+        raise TypeError("These shards are on the workers of a cluster; only sums over them come.")
+
+    def part(self, first: int, last: int) -> list[Any]:
+        """Number of shards to skip, and futures, from which so many shards can be taken."""
+        (begin, skip), (end, _) = self.parts[first], self.parts[last - 1]
+        return [skip, *self.futures[begin : end + 1]]
+
+    def release(self) -> None:
+        """Let the workers forget the shards."""
+        for future in self.futures:
+            future.release()
+
+    def map_targets(self, function: Callable[[Any], Any]) -> None:
+        """Put function(targets) in place of the targets."""
+        if self.kept is not None:
+            shards = [map_targets(held, function).shards[0] for held in self.kept]
+            placed = self.engine.place(shards)
+            self.futures, self.kept, self.looked = placed.futures, placed.kept, placed.looked
+            return
+        with self.engine.tasks() as tasks:
+            found = [tasks.submit(map_targets, future, function) for future in self.futures]
+        self.futures, self.looked = found, float("-inf")
+
+    def replace_lost(self) -> None:
+        """Send anew what was lost with its worker."""
+        self.looked = float("-inf")
+        lost = [k for k, future in enumerate(self.futures) if future.status != "finished"]
+        if self.kept is None:
+            if not lost:
+                return
+            raise RuntimeError(
+                "The shards on the cluster were cancelled, as by a restart of the client; fit "
+                "again."
+            )
+        workers = self.engine.spread([1] * len(lost))
+        for k, worker in zip(lost, workers, strict=True):
+            self.futures[k] = self.engine._send(self.kept[k], worker)

@@ -1,0 +1,116 @@
+"""``qtkm tune`` from end to end."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import qtkm
+from qtkm.cli import main, tuning
+from qtkm.selection.search import Search
+
+pandas = pytest.importorskip("pandas")
+
+SMALL = ["--ranks", "1,3", "--n-basis", "4,8", "--periods", "2", "--alphas", "1e-3,1e-1",
+         "--max-iter", 6]  # fmt: skip
+
+
+def command(*words):
+    """Exit code of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(word) for word in words])
+    return ended.value.code
+
+
+@pytest.fixture
+def data(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame(rng.uniform(size=(240, 2)), columns=["wind", "sun"])
+    rows["kind"] = rng.choice(["sea", "land"], size=240)
+    rows["power"] = np.sin(5 * rows["wind"]) * rows["sun"] + (rows["kind"] == "sea")
+    rows["high"] = np.where(rows["power"] > rows["power"].median(), "yes", "no")
+    # sorted, as tables often are: folds in this order would be of no use
+    rows = rows.sort_values("power")
+    rows.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+def test_a_table_becomes_a_tuned_model(tmp_path, data, capsys):
+    model = tmp_path / "m.qtkm"
+    words = ["--target", "power", "--drop", "high", "--out", model, *SMALL]
+    assert command("tune", data, *words) == 0
+    shown = capsys.readouterr().out
+    for text in ("8 candidates, 2 to the end", "rank 3", "score of the folds", "192, 3", "R²"):
+        assert text in shown
+    loaded = qtkm.load(model)
+    assert loaded.rank_ == 3
+    assert loaded.alpha_ == 1e-3
+    frame = pandas.read_csv(data)
+    assert loaded.score(frame[["wind", "sun", "kind"]], frame["power"]) > 0.9
+
+
+def test_a_table_and_a_plot_of_what_was_tried(tmp_path, data):
+    pytest.importorskip("matplotlib")
+    table, plot = tmp_path / "new" / "tried.csv", tmp_path / "tried.png"
+    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALL]
+    words += ["--table", table, "--plot", plot, "--cv", "hold-out", "--scoring", "neg_log_loss"]
+    assert command("tune", data, *words, "-q") == 0
+    tried = pandas.read_csv(table)
+    assert len(tried) == 8
+    assert set(tried["param_rank"]) == {1, 3}
+    assert tried["rank_test_score"].tolist() == sorted(tried["rank_test_score"])
+    assert (tried["mean_test_score"] < 0).all()
+    assert "split1_test_score" not in tried
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert hasattr(qtkm.load(tmp_path / "m.qtkm"), "classes_")
+
+
+def test_quiet_says_nothing(tmp_path, data, capsys):
+    words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", *SMALL]
+    assert command("tune", data, *words, "--quiet", "--cv", 2) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "")
+
+
+def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
+    search = Search._search
+
+    def interrupted(self, *arguments):
+        race, _ = search(self, *arguments)
+        return race, True
+
+    monkeypatch.setattr(tuning.QTKMRegressorCV, "_search", interrupted)
+    words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", *SMALL]
+    assert command("tune", data, *words) == 130
+    assert "Interrupted when 8 of 8 candidates" in capsys.readouterr().err
+    assert qtkm.load(tmp_path / "m.qtkm").rank_ == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--ranks", "1,two"], 2, "--ranks '1,two' must be whole numbers, such as 5,10,20"),
+        (["--alphas", ""], 2, "--alphas '' must be numbers"),
+        (["--cv", "all"], 2, "--cv 'all' must be a number of folds, a share, or hold-out"),
+        (["--task", "guess"], 2, "'guess' is not one of"),
+        (["--cv", "1"], 1, "--cv 1 must be at least 2 folds"),
+        (["--ranks", "0"], 1, "an entry of ranks=0 must be a whole number >= 1"),
+        (["--table", "tried.xlsx"], 1, "is neither CSV nor Parquet"),
+        (["--scoring", "best"], 1, "best"),
+        (["--loss", "hinge"], 1, "add --task classification"),
+    ],
+)
+def test_what_cannot_be_used_is_said(words, code, message, tmp_path, data, capsys):
+    model = tmp_path / "m.qtkm"
+    given = ["--target", "power", "--drop", "high", "--out", model]
+    assert command("tune", data, *given, *words) == code
+    error = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert message in error
+    assert not model.exists()
+
+
+def test_a_plot_without_matplotlib_is_refused_at_once(tmp_path, data, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    words = ["--target", "power", "--out", tmp_path / "m.qtkm", "--plot", tmp_path / "a.png"]
+    assert command("tune", data, *words) == 1
+    assert "matplotlib" in capsys.readouterr().err

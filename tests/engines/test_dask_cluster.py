@@ -1,0 +1,163 @@
+"""Sums on the workers of a Dask client: where they are added, and what is done about losses."""
+
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="Dask is not installed")
+
+from qtkm.data import sort_rows
+from qtkm.engines import Dask, Threads, dask_cluster
+from qtkm.engines.remote import Held, aligned
+
+
+@pytest.fixture
+def engine(client):
+    engine = Dask(client, n_jobs=1)
+    yield engine
+    engine.close()
+
+
+def named(shard, run):
+    """A text that shows how it was added."""
+    return Sum(str(shard[0]))
+
+
+class Sum:
+    def __init__(self, text):
+        self.text = text
+
+    def __add__(self, other):
+        return Sum(f"({self.text}+{other.text})")
+
+
+def total(shard, run):
+    return np.array([shard.sum()])
+
+
+@pytest.mark.parametrize(
+    ("n", "tree"),
+    [
+        (1, "0"),
+        (3, "((0+1)+2)"),
+        (5, "(((0+1)+(2+3))+4)"),
+        (7, "(((0+1)+(2+3))+((4+5)+6))"),
+    ],
+)
+def test_the_tree_is_that_of_every_engine(engine, n, tree):
+    assert engine.sum(named, engine.place([np.array([i]) for i in range(n)])).text == tree
+
+
+def test_neighbours_go_to_the_same_worker_by_their_sizes_and_its_threads(engine):
+    owners = engine.spread([100] * 8)
+    counts = [owners.count(worker) for worker in sorted(set(owners))]
+    assert owners == sorted(owners)
+    assert sorted(counts) == [2, 2, 4]
+    assert len(set(engine.spread([1000, 1, 1, 1]))) == 2
+
+
+def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
+    engine, client, monkeypatch
+):
+    shards, submitted = engine.place([np.ones(2)] * 8), []
+    submit = dask_cluster.Tasks.submit
+
+    def note(self, function, *arguments, **options):
+        submitted.append(function.__name__)
+        return submit(self, function, *arguments, **options)
+
+    monkeypatch.setattr(dask_cluster.Tasks, "submit", note)
+    assert engine.sum(total, shards) == 16
+    assert submitted.count("sum_part") == 4
+    assert submitted.count("add_apart") == 3
+
+
+def test_rows_cannot_be_had_on_the_driver(engine):
+    shards = engine.place([np.ones(2)])
+    with pytest.raises(TypeError, match="on the workers of a cluster"):
+        shards[0]
+    with pytest.raises(TypeError, match="on the workers of a cluster"):
+        list(shards)
+
+
+def test_a_list_is_summed_in_this_process(engine, monkeypatch):
+    monkeypatch.setattr(Dask, "client", None)
+    assert engine.sum(total, [np.ones(2), np.ones(3)]) == 5
+
+
+def test_shards_that_were_lost_are_sent_anew(engine, client):
+    shards = engine.place([np.full(2, i) for i in range(4)])
+    client.cancel(shards.futures[1:3], force=True)
+    assert engine.sum(total, shards) == 12
+
+
+def test_tries_are_bounded(engine, client, monkeypatch):
+    shards = engine.place([np.ones(2)])
+    monkeypatch.setattr(engine, "_send", lambda held, worker: shards.futures[0])
+    client.cancel(shards.futures, force=True)
+    with pytest.raises(RuntimeError, match="tries of a pass failed"):
+        engine.sum(total, shards)
+
+
+def target_of(shard, run):
+    return shard.target.sum(axis=0)
+
+
+def test_targets_are_mapped_wherever_they_are(engine, client):
+    codes = np.zeros((5, 1), dtype=np.uint16)
+    shards = [sort_rows(codes, np.full((5, 1), i + 1.0), None, (1,)) for i in range(3)]
+    placed = engine.place(shards)
+    futures = client.scatter([Held([shard], "a part") for shard in shards], hash=False)
+    computed = dask_cluster.RemoteShards(engine, futures, [1, 1, 1])
+    for there in (placed, computed):
+        there.map_targets(np.square)
+        assert engine.sum(target_of, there) == 5 * (1 + 4 + 9)
+    assert Threads(1).sum(target_of, shards) == 5 * (1 + 2 + 3)
+
+
+def test_parts_may_hold_several_shards_or_none(engine, client):
+    held = [Held([np.array([1.0]), np.array([2.0])], "a"), Held([], "b"), Held([np.ones(3)], "c")]
+    futures = client.scatter(held, hash=False)
+    shards = dask_cluster.RemoteShards(engine, futures, [2, 0, 1])
+    assert len(shards) == 3
+    assert engine.sum(total, shards) == 6
+
+
+def test_an_error_says_which_part_of_the_rows_it_was(engine, client):
+    def check(shard, run):
+        if shard[0] == 3:
+            raise ArithmeticError("no such number")
+        return shard
+
+    with pytest.raises(ArithmeticError, match="no such number") as error:
+        engine.sum(check, engine.place([np.array([i]) for i in range(5)]))
+    assert error.value.__notes__ == ["This was in shard 3."]
+
+
+def test_no_worker_at_all_is_an_error_and_not_an_endless_wait(engine, client, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(dask_cluster, "WORKER_SECONDS", 0.05)
+    with engine.tasks() as tasks:
+        future = tasks.submit(abs, -1, worker="tcp://127.0.0.1:1")
+        assert engine.fetch(future) == 1  # another one will do
+    waiting = client.submit(abs, -1, workers=["tcp://127.0.0.1:1"], pure=False)
+    monkeypatch.setattr(client, "nthreads", dict)
+    with pytest.raises(RuntimeError, match=r"no worker for .* seconds; start some"):
+        engine.fetch(waiting)
+
+
+def test_arrays_at_odd_addresses_are_copied():
+    odd = np.frombuffer(bytearray(8 * 4 + 1), dtype=np.uint8)[1:].view(np.float64)
+    fixed = np.ones(2)
+    fixed.flags.writeable = False
+    first, (second, third) = aligned((odd, (fixed, np.ones(1))))
+    assert first.flags.aligned
+    assert second.flags.writeable
+    np.testing.assert_array_equal(third, [1.0])
+
+
+def test_without_dask_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"pip install 'qtkm\[dask\]'"):
+        Dask().place([np.ones(2)])
