@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..networks import flatten, like
