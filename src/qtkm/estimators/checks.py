@@ -109,7 +109,8 @@ def _check_n_jobs(name: str, value: Any) -> None:
 
 
 def _check_engine(name: str, value: Any) -> None:
-    if not all(callable(getattr(value, method, None)) for method in ("run", "sum", "close")):
+    methods = (getattr(value, name, None) for name in ("run", "sum", "close"))
+    if isinstance(value, type) or not all(map(callable, methods)):
         check_option(name, value, tuple(REGISTRY), "or an object with run, sum and close")
 
 
