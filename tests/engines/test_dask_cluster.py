@@ -1,5 +1,6 @@
 """Sums on the workers of a Dask client: where they are added, and what is done about losses."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -155,6 +156,11 @@ def test_arrays_at_odd_addresses_are_copied():
     assert first.flags.aligned
     assert second.flags.writeable
     np.testing.assert_array_equal(third, [1.0])
+
+
+def test_the_library_does_not_import_dask_by_itself():
+    program = "import sys, qtkm; sys.exit(any(n in sys.modules for n in ('dask', 'distributed')))"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch):
