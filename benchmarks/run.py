@@ -18,6 +18,7 @@ from benchmarks import (
     classifiers,
     compilation,
     costs,
+    dask_cluster,
     families,
     flights_epoch,
     from_disk,
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "classifiers": classifiers.run,
     "tuning": tuning.run,
     "from_disk": from_disk.run,
+    "dask": dask_cluster.run,
     "scale": scale.run,
 }
 RESULTS = Path(__file__).parent / "results"
