@@ -119,6 +119,26 @@ def test_the_model_is_that_of_fit(case, where, frame, path, request):
     assert list(parts.feature_names_in_) == features
 
 
+@pytest.mark.parametrize("network", ["cpd", "train"])
+def test_shard_sizes_change_a_column_update_by_rounding_only(network, path, on_disk, monkeypatch):
+    start = regressor(network=network, max_iter=1)
+    start.fit_dataset(path, target="y", features=FEATURES)
+    updates = []
+    for rows in (300, 1700, 2500, N_ROWS):
+        monkeypatch.setattr("qtkm.data.SHARD_ROWS", rows)
+        seen = []
+        model = regressor(
+            network=network, init=start.cores_, max_iter=1,
+            callbacks=lambda progress, seen=seen: seen.append(progress.cores),
+        )  # fmt: skip
+        model.fit_dataset(path, target="y", features=FEATURES)
+        updates.append(np.concatenate([np.ravel(core) for core in flatten(seen[0])]))
+    before = np.concatenate([np.ravel(core) for core in flatten(start.cores_)])
+    assert np.abs(updates[0] - before).max() > 1e-3
+    for other in updates[1:]:
+        np.testing.assert_allclose(other, updates[0], rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.parametrize("rows", [100, 999, 5000])
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_blocks_and_threads_change_nothing(rows, n_jobs, frame, path, on_disk, monkeypatch):
@@ -208,6 +228,18 @@ def test_rows_go_to_disk_where_the_limit_says_so(path, caplog, monkeypatch):
         limit = need[0].in_memory() - 1
         regressor(memory_limit=limit).fit_dataset(path, target="y", features=FEATURES)
     assert "coded rows go to" in caplog.text
+    assert "max_iter after 2 epochs" in caplog.text
+
+
+def test_epochs_are_logged_for_those_who_listen(path, caplog, capfd):
+    regressor().fit_dataset(path, target="y", features=FEATURES)
+    assert not caplog.records
+    with caplog.at_level(logging.DEBUG, logger="qtkm"):
+        regressor().fit_dataset(path, target="y", features=FEATURES)
+    assert [r.getMessage()[:7] for r in caplog.records if r.levelno == logging.DEBUG] == [
+        "epoch 1", "epoch 2"
+    ]  # fmt: skip
+    assert capfd.readouterr() == ("", "")
 
 
 # -- the cache ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ All of these tasks, and those that made the shards of a Dask collection, are pur
 Dask computes anew when a worker is lost.  Shards that came from this process are sent anew.
 """
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,12 +27,16 @@ from .engine import first_half
 from .remote import Held, add_apart, aligned, hold, map_targets, pack, sum_part
 from .threads import Threads
 
+logger = logging.getLogger(__name__)
+
 #: seconds after which it is asked again whether there is still something to wait for
 LOOK_SECONDS = 10.0
 #: bytes of a pass that goes along with every task; a larger one is sent once
 SMALL_TASK = 50_000
 #: seconds to wait for workers when there are none at all
 WORKER_SECONDS = 300.0
+#: what Dask says of results that are lost for good
+GONE = ("cancelled", "lost")
 #: how often a pass is tried while the shards of lost workers are sent anew
 TRIES = 5
 
@@ -258,7 +263,7 @@ class RemoteShards(Sequence[Any]):
     def replace_lost(self) -> None:
         """Send anew what was lost with its worker."""
         self.looked = float("-inf")
-        lost = [k for k, future in enumerate(self.futures) if future.status != "finished"]
+        lost = [k for k, future in enumerate(self.futures) if future.status in GONE]
         if self.kept is None:
             if not lost:
                 return
@@ -266,6 +271,7 @@ class RemoteShards(Sequence[Any]):
                 "The shards on the cluster were cancelled, as by a restart of the client; fit "
                 "again."
             )
+        logger.info("%d shards were lost with their workers and are sent anew", len(lost))
         workers = self.engine.spread([1] * len(lost))
         for k, worker in zip(lost, workers, strict=True):
             self.futures[k] = self.engine._send(self.kept[k], worker)

@@ -26,7 +26,7 @@ from ..data.sources import Source
 from .encoding import decode, encode
 from .memory import format_bytes
 
-logger = logging.getLogger("qtkm")
+logger = logging.getLogger(__name__)
 
 
 class Cache:

@@ -51,7 +51,9 @@ def to_delayed(name: str, value: Any) -> list[Any]:
     if hasattr(value, "numblocks"):
         value = value.rechunk({1: -1}) if value.ndim == 2 else value
         return value.to_delayed().ravel().tolist()
-    return list(value.to_delayed())
+    # optimized by itself, a collection of few columns may join partitions that others keep apart
+    simple = value.simplify() if hasattr(value, "simplify") else value
+    return list(simple.to_delayed(optimize_graph=False))
 
 
 def refuse_unequal(parts: dict[str, list[Any]], given: dict[str, Any]) -> None:

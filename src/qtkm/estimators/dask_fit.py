@@ -17,7 +17,7 @@ import numpy as np
 from .. import data
 from ..data.sources import Block
 from ..engines.dask_cluster import Dask, RemoteShards
-from ..engines.remote import Held, pack, serial
+from ..engines.remote import Held, hold, pack, serial
 from .checks import as_random_state
 from .dask_collections import example, name_apart, names_of, refuse_unequal, to_delayed
 from .grids import make_boxes
@@ -120,25 +120,25 @@ class Partitions:
     def scan(self, scan: Scan) -> list[int]:
         """Look at all rows; returns the number of rows of positive weight in each partition."""
         sizes = []
-        for found in self._each(_scan_partition, pack(scan)):
+        for found in self._each(_scan_partition, scan):
             sizes.append(found.n_rows)
             scan.merge(found)
         return sizes
 
     def blocks(self, what: str, verbose: int) -> Iterator[Block]:
         """All rows, partition by partition."""
-        return (block for block in self._each(make_block) if block.n_rows)
+        return (block for block in self._each(_read_partition) if block.n_rows)
 
     def arrange(
         self, coding: Coding, splitter: Splitter, pieces: Sequence[Sequence[tuple[int, int]]]
     ) -> Arranged:
         """Shards of all rows, on the workers: some of each partition, as the pieces say."""
-        sent, first = pack((coding, splitter)), 0
+        shared, first = self._share((coding, splitter)), 0
         delayed = []
         for number, bounds in enumerate(pieces):
             if bounds:
-                own = (sent, bounds, first)
-                delayed.append((number, self._delay(number, _code_partition, *own)))
+                own = (bounds, first)
+                delayed.append((number, self._delay(_code_partition, shared, number, *own)))
             first += len(bounds)
         with self.engine.tasks() as tasks:
             coded = tasks.compute([value for _, value in delayed])
@@ -168,21 +168,27 @@ class Partitions:
             target.target_range, target.exponent, np.zeros(target.n_outputs),
         )  # fmt: skip
 
-    def _each(self, function: Any, *arguments: Any) -> Iterator[Any]:
-        """Results of a function of every partition, in order."""
+    def _each(self, function: Any, value: Any = None) -> Iterator[Any]:
+        """Results of a function of a value and every partition, in order."""
+        shared = self._share(value)
         with self.engine.tasks() as tasks:
             futures = tasks.compute(
-                [self._delay(n, function, *arguments) for n in range(len(self.parts))]
+                [self._delay(function, shared, number) for number in range(len(self.parts))]
             )
-            for number in range(len(futures)):
-                yield _fetch(self.engine, number, futures[number])
-                futures[number].release()
+            for number, future in enumerate(futures):
+                yield _fetch(self.engine, number, future)
+                future.release()
 
-    def _delay(self, number: int, function: Any, *arguments: Any) -> Any:
+    def _share(self, value: Any) -> Any:
+        """What all partitions need, as a task of its own that is sent once."""
         import dask
 
-        where = (number, self._names)
-        return dask.delayed(function, pure=False)(*arguments, where, *self.parts[number])
+        return dask.delayed(hold, pure=False)(pack((self._names, value)))
+
+    def _delay(self, function: Any, shared: Any, number: int, *arguments: Any) -> Any:
+        import dask
+
+        return dask.delayed(function, pure=False)(shared, number, *arguments, *self.parts[number])
 
 
 def _fetch(engine: Dask, number: int, future: Any) -> Any:
@@ -196,9 +202,38 @@ def _fetch(engine: Dask, number: int, future: Any) -> Any:
 # -- on the workers -------------------------------------------------------------------------------
 
 
-def make_block(where: tuple[int, Any], *parts: Any) -> Block:
+def _read_partition(shared: bytes, number: int, *parts: Any) -> Block:
+    names, _ = pickle.loads(shared)
+    return _make_block(names, number, parts)
+
+
+def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan:
+    names, scan = pickle.loads(shared)
+    block = _make_block(names, number, parts)
+    if block.n_rows:
+        scan.add(block)
+    return scan
+
+
+def _code_partition(
+    shared: bytes, number: int, bounds: Sequence[tuple[int, int]], first: int, *parts: Any
+) -> tuple[Held, Held]:
+    """Training and validation shards of a partition, whose pieces are numbered from `first`."""
+    names, (coding, splitter) = pickle.loads(shared)
+    block = _make_block(names, number, parts)
+    rows = coding.encode(block, serial)
+    train, validation = [], []
+    for i, (a, b) in enumerate(bounds, start=first):
+        piece = [None if array is None else array[a:b] for array in rows]
+        rest, aside = _split(splitter, i, piece[1])
+        if aside is not None:
+            validation.append(sort_piece(take(piece, aside), coding.n_codes))
+        train.append(sort_piece(piece if rest is None else take(piece, rest), coding.n_codes))
+    return Held(train, block.where), Held(validation, block.where)
+
+
+def _make_block(names: Sequence[Sequence[str]], number: int, parts: Sequence[Any]) -> Block:
     """Block of the rows of one partition of X, y and weights."""
-    number, names = where
     columns: dict[str, Any] = {}
     for named, part in zip(names, parts, strict=True):
         if part is not None and len(part) != len(parts[0]):
@@ -216,30 +251,6 @@ def _columns(part: Any) -> list[Any]:
     if hasattr(part, "columns"):
         return [part.iloc[:, d] for d in range(part.shape[1])]
     return [part] if part.ndim == 1 else list(part.T)
-
-
-def _scan_partition(sent: bytes, *where_and_parts: Any) -> Scan:
-    scan, block = pickle.loads(sent), make_block(*where_and_parts)
-    if block.n_rows:
-        scan.add(block)
-    return scan
-
-
-def _code_partition(
-    sent: bytes, bounds: Sequence[tuple[int, int]], first: int, *where_and_parts: Any
-) -> tuple[Held, Held]:
-    """Training and validation shards of a partition, whose pieces are numbered from `first`."""
-    coding, splitter = pickle.loads(sent)
-    block = make_block(*where_and_parts)
-    rows = coding.encode(block, serial)
-    train, validation = [], []
-    for number, (a, b) in enumerate(bounds, start=first):
-        piece = [None if array is None else array[a:b] for array in rows]
-        rest, aside = _split(splitter, number, piece[1])
-        if aside is not None:
-            validation.append(sort_piece(take(piece, aside), coding.n_codes))
-        train.append(sort_piece(piece if rest is None else take(piece, rest), coding.n_codes))
-    return Held(train, block.where), Held(validation, block.where)
 
 
 def _split(splitter: Splitter, number: int, target: Any) -> tuple[Any, Any]:

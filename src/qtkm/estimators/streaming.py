@@ -29,7 +29,7 @@ from .rows import Arranged, Splitter, sort_piece, take
 from .scan import Coding, Scan
 from .targets import drop_weightless
 
-logger = logging.getLogger("qtkm")
+logger = logging.getLogger(__name__)
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """The loop that all solvers share: epochs, stopping, history, progress, interruption."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from .solver import Stop
 #: epochs over which the progress of a solver that is not monotone is judged: enough for a
 #: learning rate that was halved on the way to show what it does
 WINDOW = 10
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -98,6 +101,7 @@ class _Run:
         self.history = History(**kept["history"])
         self.begin -= self.history.seconds[-1]
         self.bar.update(self.n_iter)
+        logger.info("the fit goes on after epoch %d", self.n_iter)
 
     @property
     def n_iter(self) -> int:
@@ -127,7 +131,9 @@ class _Run:
         else:
             self.consider(self.latest, self.history.objective[-1])
         self._call("epoch", self.n_iter)
-        self.bar.set_postfix_str(_describe(self.history), refresh=False)
+        text = _describe(self.history)
+        logger.debug("epoch %d after %.1f s: %s", self.n_iter, seconds, text)
+        self.bar.set_postfix_str(text, refresh=False)
         self.bar.update()
         self.keep(state, force=bool(state.finished) or self.verdict() is not None)
         self.stop_if_due()
@@ -189,6 +195,7 @@ class _Run:
 
     def result(self, status: str, message: str) -> Result:
         cores = self.latest if self.best is None else self.best
+        logger.info("%s after %d epochs: %s", status, self.n_iter, message)
         return Result(cores, self.n_iter, status, message, self.history)
 
 
