@@ -46,7 +46,9 @@ def total(shard, run):
         (7, "(((0+1)+(2+3))+((4+5)+6))"),
     ],
 )
-def test_the_tree_is_that_of_every_engine(engine, n, tree):
+@pytest.mark.parametrize("few", [0, 8])
+def test_the_tree_is_that_of_every_engine(engine, n, tree, few, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "FEW_TASKS", few)
     assert engine.sum(named, engine.place([np.array([i]) for i in range(n)])).text == tree
 
 
@@ -58,9 +60,11 @@ def test_neighbours_go_to_the_same_worker_by_their_sizes_and_its_threads(engine)
     assert len(set(engine.spread([1000, 1, 1, 1]))) == 2
 
 
+@pytest.mark.parametrize(("few", "n_additions"), [(3, 3), (4, 0)])
 def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
-    engine, client, monkeypatch
+    engine, client, few, n_additions, monkeypatch
 ):
+    monkeypatch.setattr(dask_cluster, "FEW_TASKS", few)
     shards, submitted = engine.place([np.ones(2)] * 8), []
     submit = dask_cluster.Tasks.submit
 
@@ -71,7 +75,7 @@ def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
     monkeypatch.setattr(dask_cluster.Tasks, "submit", note)
     assert engine.sum(total, shards) == 16
     assert submitted.count("sum_part") == 4
-    assert submitted.count("add_apart") == 3
+    assert submitted.count("add_apart") == n_additions
 
 
 def test_rows_cannot_be_had_on_the_driver(engine):

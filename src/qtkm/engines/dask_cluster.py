@@ -7,8 +7,9 @@
 
 A pass is pickled once and travels between the workers.  Shards that are neighbours and have the
 same worker are summed by one task, as far as they are a part of the tree of `add_in_order`; the
-other additions of that tree are tasks, too.  So the order of additions is always the same, and
-neither the number of workers nor their coming and going changes a bit.
+other additions of that tree are tasks, too, or made here where they are few.  So the order of
+additions is always the same, and neither the number of workers nor their coming and going changes
+a bit.
 
 All of these tasks, and those that made the shards of a Dask collection, are pure functions that
 Dask computes anew when a worker is lost.  Shards that came from this process are sent anew.
@@ -19,11 +20,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
+from functools import partial
 from typing import Any
 
+from .branches import branch, join, leaves_of
 from .dask_tasks import Tasks, running_client
-from .engine import first_half
+from .engine import add
+from .placement import settle, spread
 from .remote import Held, add_apart, aligned, hold, map_targets, pack, sum_part
 from .threads import Threads
 
@@ -31,7 +34,10 @@ logger = logging.getLogger(__name__)
 
 #: seconds after which it is asked again whether there is still something to wait for
 LOOK_SECONDS = 10.0
-#: bytes of a pass that goes along with every task; a larger one is sent once
+#: with no more tasks than these a pass goes along with each of them, and their sums are added
+#: here: every task that waits for another one costs 20 ms
+FEW_TASKS = 8
+#: bytes of a pass that goes along with many tasks; a larger one is sent once
 SMALL_TASK = 50_000
 #: seconds to wait for workers when there are none at all
 WORKER_SECONDS = 300.0
@@ -85,7 +91,7 @@ class Dask:
         with self._explained():
             workers = self.spread([len(shard) for shard in shards])
             futures = [self._send(*pair) for pair in zip(kept, workers, strict=True)]
-        return RemoteShards(self, futures, [1] * len(kept), kept)
+        return RemoteShards(self, futures, [1] * len(kept), workers, kept)
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
         """Sum over shards that were placed on the workers; over others in this process."""
@@ -104,28 +110,55 @@ class Dask:
     def _sum(self, task: bytes, shards: "RemoteShards") -> Any:
         """One try of a pass."""
         with self.tasks() as tasks:
-            sent = task if len(task) < SMALL_TASK else tasks.submit(hold, task)
-            owners = self._owners(shards)
-            total = self.fetch(_add_up(tasks, sent, shards, owners, 0, len(shards)))
+            tree = branch(self._owners(shards), 0, len(shards))
+            leaves = list(leaves_of(tree))
+            is_light = len(leaves) <= FEW_TASKS or len(task) < SMALL_TASK
+            sent = task if is_light else tasks.submit(hold, task)
+            parts = [
+                tasks.submit(sum_part, sent, last - first, *shards.part(first, last), worker=worker)
+                for first, last, worker in leaves
+            ]
+            if len(leaves) <= FEW_TASKS:
+                total = join(tree, iter(map(aligned, self.fetch_all(parts))), add)
+            else:
+                total = join(tree, iter(parts), partial(tasks.submit, add_apart))
+                total = aligned(self.fetch(total))
             tasks.release()
-        return aligned(total)
+        return total
 
-    def _owners(self, shards: "RemoteShards") -> list[tuple[str | None, int]]:
+    def _owners(self, shards: "RemoteShards") -> list[tuple[str, int]]:
         """Worker of each shard, and how many shards one task of this worker may sum.
 
         A worker with several threads gets at least as many tasks.
         """
-        if time.monotonic() - shards.looked < LOOK_SECONDS:
-            return shards.owners
-        where, threads = self.client.who_has(shards.futures), self.client.nthreads()
-        owners = [min(where.get(future.key, ()), default=None) for future in shards.futures]
-        each = [owners[k] for k, _ in shards.parts]
-        counts = Counter(each)
-        most = {worker: max(1, counts[worker] // n) for worker, n in threads.items()}
-        shards.owners = [(worker, most.get(worker, 1)) for worker in each]
-        if None not in counts:  # else some are still to be made
+        if time.monotonic() - shards.looked >= LOOK_SECONDS:
+            threads = self._threads_there()
+            self._settle(shards, threads)
+            each = [shards.homes[k] for k, _ in shards.parts]
+            counts = Counter(each)
+            most = {worker: max(1, counts[worker] // n) for worker, n in threads.items()}
+            shards.owners = [(worker, most[worker]) for worker in each]
             shards.looked = time.monotonic()
         return shards.owners
+
+    def _settle(self, shards: "RemoteShards", threads: dict[str, int]) -> None:
+        """Find out where shards are, and move some if a worker has come or gone."""
+        where = self.client.who_has(shards.futures)
+        holders = [where.get(future.key, ()) for future in shards.futures]
+        homes = settle(shards.homes, holders, shards.sizes, threads)
+        for k, home in enumerate(homes):
+            if holders[k] and home not in holders[k]:
+                logger.info("part %d of the rows moves to %s", k, home)
+                # a result of its own: of copies, Dask drops those it likes
+                move = Tasks(self.client).submit
+                shards.futures[k] = move(hold, shards.futures[k], worker=home)
+        shards.homes = list(homes)
+
+    def _threads_there(self) -> dict[str, int]:
+        """Number of threads of every worker, as soon as there is one."""
+        if not self.client.nthreads():
+            self.client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        return self.client.nthreads()
 
     # -- tasks ----------------------------------------------------------------------------------
 
@@ -149,13 +182,21 @@ class Dask:
 
     def fetch(self, future: Any) -> Any:
         """Result of a future, waited for as long as there is anyone who may give it."""
+        return self.fetch_all([future])[0]
+
+    def fetch_all(self, futures: list[Any]) -> list[Any]:
+        """Results of futures, see `fetch`."""
+        from distributed import wait
+
         since = time.monotonic()
         while True:
             try:
-                return future.result(timeout=LOOK_SECONDS)
+                with self.client.as_current():
+                    wait(futures, timeout=LOOK_SECONDS)
+                return self.client.gather(futures)
             except TimeoutError:
-                if future.done():
-                    raise
+                if all(future.done() for future in futures):
+                    raise  # that of a task
             if self.client.nthreads():
                 since = time.monotonic()
             elif time.monotonic() - since > WORKER_SECONDS:
@@ -166,13 +207,7 @@ class Dask:
 
     def spread(self, sizes: Sequence[int]) -> list[str]:
         """Worker for each of some parts of the rows: neighbours together, by their sizes."""
-        if not self.client.nthreads():
-            self.client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        threads = sorted(self.client.nthreads().items())
-        slots = [worker for worker, count in threads for _ in range(count)]
-        ends, total = accumulate(sizes), max(1, sum(sizes))
-        middles = [end - size / 2 for end, size in zip(ends, sizes, strict=True)]
-        return [slots[min(int(m / total * len(slots)), len(slots) - 1)] for m in middles]
+        return spread(sizes, self._threads_there())
 
     def _send(self, held: "Held", worker: str) -> Any:
         return self.client.scatter(held, workers=[worker], hash=False)
@@ -194,22 +229,6 @@ class Dask:
             )
 
 
-def _add_up(
-    tasks: Tasks, sent: Any, shards: "RemoteShards", owners: list[Any], first: int, last: int
-) -> Any:
-    """Future of the sum over a range of shards, a part of the tree of `add_in_order`."""
-    count, found = last - first, set(owners[first:last])
-    worker, most = owners[first]
-    if count == 1 or (len(found) == 1 and count <= most):
-        return tasks.submit(sum_part, sent, count, *shards.part(first, last), worker=worker)
-    middle = first + first_half(count)
-    halves = [
-        _add_up(tasks, sent, shards, owners, *bounds)
-        for bounds in ((first, middle), (middle, last))
-    ]
-    return tasks.submit(add_apart, *halves)
-
-
 class RemoteShards(Sequence[Any]):
     """Shards on the workers of a cluster.  Of the rows themselves none can be had here.
 
@@ -220,17 +239,25 @@ class RemoteShards(Sequence[Any]):
         Of one `Held` each.
     sizes : list of int
         Number of shards of each.
+    homes : list of str, optional
+        Worker of each, where that has been chosen.
     kept : list of Held or None
         The same in this process, where a lost one cannot be computed anew.
     """
 
     def __init__(
-        self, engine: Dask, futures: list[Any], sizes: list[int], kept: list[Held] | None = None
+        self,
+        engine: Dask,
+        futures: list[Any],
+        sizes: list[int],
+        homes: Sequence[str | None] | None = None,
+        kept: list[Held] | None = None,
     ):
         self.engine, self.futures, self.sizes, self.kept = engine, futures, sizes, kept
+        self.homes: Any = [None] * len(sizes) if homes is None else list(homes)
         self.parts = [(k, i) for k, size in enumerate(sizes) for i in range(size)]
-        #: where the shards were when this was last asked for, see `Dask._owners`
-        self.owners: list[tuple[str | None, int]] = []
+        #: as of when it was last asked where the shards are, see `Dask._owners`
+        self.owners: list[tuple[str, int]] = []
         self.looked = float("-inf")
 
     def __len__(self) -> int:
@@ -253,11 +280,13 @@ class RemoteShards(Sequence[Any]):
         """Put function(targets) in place of the targets."""
         if self.kept is not None:
             shards = [map_targets(held, function).shards[0] for held in self.kept]
-            placed = self.engine.place(shards)
-            self.futures, self.kept, self.looked = placed.futures, placed.kept, placed.looked
+            self.__dict__.update(vars(self.engine.place(shards)))
             return
         with self.engine.tasks() as tasks:
-            found = [tasks.submit(map_targets, future, function) for future in self.futures]
+            found = [
+                tasks.submit(map_targets, future, function, worker=home)
+                for future, home in zip(self.futures, self.homes, strict=True)
+            ]
         self.futures, self.looked = found, float("-inf")
 
     def replace_lost(self) -> None:
@@ -274,4 +303,5 @@ class RemoteShards(Sequence[Any]):
         logger.info("%d shards were lost with their workers and are sent anew", len(lost))
         workers = self.engine.spread([1] * len(lost))
         for k, worker in zip(lost, workers, strict=True):
+            self.homes[k] = worker
             self.futures[k] = self.engine._send(self.kept[k], worker)

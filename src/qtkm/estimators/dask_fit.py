@@ -162,8 +162,8 @@ class Partitions:
             )
         target = coding.scan.target
         return Arranged(
-            RemoteShards(self.engine, train, [count for count, _ in counts]),
-            RemoteShards(self.engine, validation, [n for _, n in counts])
+            RemoteShards(self.engine, train, [count for count, _ in counts], workers),
+            RemoteShards(self.engine, validation, [n for _, n in counts], workers)
             if splitter.wanted else None,
             target.target_range, target.exponent, np.zeros(target.n_outputs),
         )  # fmt: skip
