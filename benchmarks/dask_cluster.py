@@ -15,7 +15,7 @@ from benchmarks.report import row
 from qtkm.data import SHARD_ROWS
 
 #: partitions are the shards of a fit in memory, so that all cores have the same bits
-SIZES, EPOCHS, ROUNDS = [SHARD_ROWS] * 4, 4, 3
+SIZES, EPOCHS, ROUNDS = [SHARD_ROWS] * 4, 3, 4
 
 
 def run(threads, quick=False):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import qtkm
-from qtkm.cli import jobs, main
+from qtkm.cli import jobs, main, reading
 
 pandas = pytest.importorskip("pandas")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and terminals of POSIX")
@@ -175,7 +175,7 @@ def test_an_interruption_before_the_fit_saves_nothing(inside, monkeypatch, capsy
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(jobs, "read_table", interrupted)
+    monkeypatch.setattr(reading, "read_table", interrupted)
     assert command("fit", "rows.csv", "--target", "power", "--out", "no.qtkm") == 130
     assert sentence(capsys) == "qtkm: interrupted\n"
     assert not (inside / "no.qtkm").exists()
@@ -204,7 +204,7 @@ def refuse(*_, **__):
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_first(inside, monkeypatch, capsys):
-    monkeypatch.setattr(jobs, "read_table", refuse)
+    monkeypatch.setattr(reading, "read_table", refuse)
     (inside / "folder").mkdir()
     for out, message in [
         ("folder", "folder is a folder; name a file in it"),
@@ -219,7 +219,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_first(inside, monkeypatc
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", denied)
-    monkeypatch.setattr(jobs, "read_table", refuse)
+    monkeypatch.setattr(reading, "read_table", refuse)
     assert command("fit", "rows.csv", "--target", "power", "--out", "new/deep/m.qtkm") == 1
     assert "nothing can be put into . (Permission denied)" in sentence(capsys)
     assert command("predict", "m.qtkm", "rows.csv", "--out", "p.csv") == 1
@@ -288,8 +288,12 @@ def test_a_mistake_in_a_table_is_named(inside, columns, message, capsys):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"wind": ["calm"]}, "a.csv has text such as 'calm' in column 'wind'"),
-        ({"wind": [None, None]}, "a.csv has no number in column 'wind' in 2 of 200 rows"),
+        ({"wind": ["calm"]}, "a.csv, rows 1 to 200: text such as 'calm' in column 'wind'"),
+        (
+            {"wind": [0, None, None]},
+            "a.csv, rows 1 to 200: no number in column 'wind' in 2 of 200 "
+            "rows, first in row 2 of the table",
+        ),
     ],
 )
 def test_a_mistake_in_new_rows_is_named(inside, columns, message, capsys):

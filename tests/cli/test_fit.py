@@ -126,7 +126,7 @@ def test_a_file_that_is_not_there_and_a_folder(tmp_path, capsys):
     assert "no.csv is not there" in capsys.readouterr().err
     (tmp_path / "folder.csv").mkdir()
     assert command("fit", tmp_path / "folder.csv", "--target", "y") == 1
-    assert "is a folder, not a file" in capsys.readouterr().err
+    assert "folder.csv is a folder without CSV and Parquet files" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")

@@ -63,15 +63,15 @@ def inspect(
 
         check_plots(plots)
     from .. import load
-    from . import findings, jobs
+    from . import findings, reading, scoring
 
     fitted = load(model)
     X, y = None, None
     if data is not None:
-        X = jobs.features(fitted, data, target)
+        X = reading.features(fitted, data, target)
         X, y = (X, None) if target is None else X
     found = findings.find(fitted, output, X, rows)
-    scores = None if y is None else jobs.scores(fitted, X, y)
+    scores = None if y is None else scoring.scores(fitted, X, y)
     files = []
     if plots is not None:
         from .plots import draw_all

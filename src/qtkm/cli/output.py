@@ -1,12 +1,14 @@
 """How the commands speak: tables on the standard output, remarks on the standard error."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from tqdm.auto import tqdm
 
 
 def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
@@ -53,6 +55,33 @@ def write(text: str) -> None:
 def note(text: str) -> None:
     """Print a remark."""
     print(f"qtkm: {text}", file=sys.stderr)
+
+
+def is_watched(quiet: bool) -> bool:
+    """Whether to show progress: a bar that draws over itself is for terminals, not for files."""
+    return not quiet and sys.stderr.isatty()
+
+
+def watched(blocks: Iterator[Any], n_rows: int | None, what: str, shown: bool) -> Iterator[Any]:
+    """Blocks of rows with a bar of progress.
+
+    Parameters
+    ----------
+    blocks : iterator of Block
+    n_rows : int or None
+        Rows of all blocks, as far as they can be told.
+    what : str
+        What is done with them.
+    shown : bool
+        Whether there is a bar.
+    """
+    bar = tqdm(
+        total=n_rows, desc=what, unit=" rows", unit_scale=True, leave=False, disable=not shown
+    )
+    with bar:
+        for block in blocks:
+            yield block
+            bar.update(block.n_rows)
 
 
 class _Console(Console):

@@ -1,13 +1,15 @@
-"""Scores of a model on the rows of a table, as texts."""
+"""Scores of a model from sums over blocks of rows, so that no table needs to be in memory."""
 
 from typing import Any
 
 import numpy as np
-from sklearn import metrics
+from numpy.typing import NDArray
+
+from ..estimators.categories import factorize
 
 
 def scores(model: Any, X: Any, y: Any, weight: Any = None) -> list[tuple[str, str]]:
-    """Scores of a model on rows.
+    """Scores of a model on rows in memory.
 
     Parameters
     ----------
@@ -19,37 +21,143 @@ def scores(model: Any, X: Any, y: Any, weight: Any = None) -> list[tuple[str, st
     -------
     list of (name, text)
     """
-    predicted = model.predict(X)
-    options = {"sample_weight": weight}
-    if not hasattr(model, "classes_"):
+    sums = start_sums(model)
+    sums.add(X, y, weight)
+    return sums.lines()
+
+
+def start_sums(model: Any) -> "NumberSums | LabelSums":
+    """Sums for the scores of a model, to which rows are added."""
+    return LabelSums(model) if hasattr(model, "classes_") else NumberSums(model)
+
+
+class NumberSums:
+    """R², root mean squared and mean absolute error of predicted numbers.
+
+    Parameters
+    ----------
+    model : estimator
+
+    Notes
+    -----
+    Mean and sum of squares around it are merged from block to block (Chan, Golub and LeVeque),
+    relative to the first number: nothing is lost where numbers are large and differ little.
+    """
+
+    def __init__(self, model: Any):
+        self.model = model
+        self.n_rows = 0
+        self.weight = self.mean = self.scatter = self.squares = self.absolute = 0.0
+        self._origin: float | None = None
+
+    def add(self, X: Any, y: Any, weight: Any = None) -> None:
+        """Add rows: what the model predicts from, the truth, and weights."""
         truth = _numbers(y)
-        error = metrics.mean_squared_error(truth, predicted, **options)
-        return [
-            ("rows scored", f"{len(truth):,}"),
-            ("R²", f"{metrics.r2_score(truth, predicted, **options):.4f}"),
-            ("root mean squared error", f"{np.sqrt(error):.4g}"),
-            ("mean absolute error",
-             f"{metrics.mean_absolute_error(truth, predicted, **options):.4g}"),
-        ]  # fmt: skip
-    truth = y.to_numpy()
-    unknown = sorted({str(label) for label in set(truth) - set(model.classes_)})
-    if unknown:
-        raise ValueError(f"the target has labels that the model does not know: {unknown[0]!r}")
-    lines = [
-        ("rows scored", f"{len(truth):,}"),
-        ("accuracy", f"{metrics.accuracy_score(truth, predicted, **options):.4f}"),
-    ]
-    if hasattr(model, "predict_proba"):
-        proba = model.predict_proba(X)
-        loss = metrics.log_loss(truth, proba, labels=model.classes_, **options)
-        lines.append(("log-loss", f"{loss:.4f}"))
-    return lines
+        predicted = np.asarray(self.model.predict(X))
+        if predicted.ndim > 1:
+            raise ValueError(
+                f"the model predicts {predicted.shape[1]} numbers a row, and only models of one "
+                "are scored here; score it in Python, with model.score"
+            )
+        weights = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
+        error = predicted - truth
+        self.n_rows += len(truth)
+        self.squares += float(np.sum(weights * error**2))
+        self.absolute += float(np.sum(weights * np.abs(error)))
+        if self._origin is None and len(truth):
+            self._origin = float(truth[0])
+        self._merge(truth - (self._origin or 0.0), weights)
+
+    def _merge(self, shifted: NDArray, weights: NDArray) -> None:
+        added = float(weights.sum())
+        if added == 0:
+            return
+        mean = float(np.sum(weights * shifted)) / added
+        total, step = self.weight + added, mean - self.mean
+        self.scatter += float(np.sum(weights * (shifted - mean) ** 2))
+        self.scatter += step**2 * self.weight * added / total
+        self.mean += step * added / total
+        self.weight = total
+
+    def values(self) -> dict[str, float]:
+        """The scores by name; R² of less than two rows is not a number."""
+        if self.scatter > 0:
+            r2 = 1 - self.squares / self.scatter
+        else:
+            r2 = float(self.squares == 0)
+        return {
+            "R²": r2 if self.n_rows > 1 else np.nan,
+            "root mean squared error": np.sqrt(self.squares / self.weight),
+            "mean absolute error": self.absolute / self.weight,
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The scores as texts."""
+        lines = [("rows scored", f"{self.n_rows:,}")]
+        if self.weight == 0:
+            return lines
+        for name, value in self.values().items():
+            text = f"{value:.4f}" if name == "R²" else f"{value:.4g}"
+            lines.append((name, "not defined" if np.isnan(value) else text))
+        return lines
 
 
-def _numbers(y: Any) -> Any:
+class LabelSums:
+    """Accuracy, and log-loss where there are probabilities.
+
+    Parameters
+    ----------
+    model : estimator
+    """
+
+    def __init__(self, model: Any):
+        self.model, self.has_proba = model, hasattr(model, "predict_proba")
+        self.positions = {label: k for k, label in enumerate(model.classes_.tolist())}
+        self.n_rows = 0
+        self.weight = self.right = self.loss = 0.0
+
+    def add(self, X: Any, y: Any, weight: Any = None) -> None:
+        """Add rows: what the model predicts from, the truth, and weights."""
+        codes = self._codes(y)
+        weights = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
+        is_right = np.asarray(self.model.predict(X)) == self.model.classes_[codes]
+        self.n_rows += len(codes)
+        self.weight += float(weights.sum())
+        self.right += float(weights[is_right].sum())
+        if self.has_proba:
+            proba = self.model.predict_proba(X)
+            least = np.finfo(proba.dtype).eps
+            own = np.clip(proba[np.arange(len(codes)), codes], least, 1 - least)
+            self.loss -= float(np.sum(weights * np.log(own)))
+
+    def _codes(self, y: Any) -> NDArray[np.int64]:
+        distinct, inverse = factorize(y, "the target")
+        unknown = sorted(str(label) for label in distinct if label not in self.positions)
+        if unknown:
+            raise ValueError(
+                f"the target has labels that the model does not know: {unknown[0]!r:.60}"
+            )
+        return np.array([self.positions[label] for label in distinct], dtype=np.int64)[inverse]
+
+    def values(self) -> dict[str, float]:
+        """The scores by name."""
+        found = {"accuracy": self.right / self.weight}
+        return found | ({"log-loss": self.loss / self.weight} if self.has_proba else {})
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The scores as texts."""
+        lines = [("rows scored", f"{self.n_rows:,}")]
+        if self.weight == 0:
+            return lines
+        return lines + [(name, f"{value:.4f}") for name, value in self.values().items()]
+
+
+def _numbers(y: Any) -> NDArray[np.float64]:
     try:
-        return y.to_numpy(dtype=float)
+        return np.asarray(y, dtype=np.float64)
     except (ValueError, TypeError) as error:
+        name = getattr(y, "name", None)
         raise ValueError(
-            f"the target {y.name!r} must hold numbers, for the model predicts some ({error})"
+            f"the target{'' if name is None else f' {name!r}'} must hold numbers, for the model "
+            f"predicts some ({error})"
         ) from None

@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-CSV, PARQUET = (".csv", ".csv.gz", ".csv.bz2", ".csv.zip", ".tsv"), (".parquet", ".pq")
-INSTALL = 'pip install "qtkm[data]"'
+from ..data.sources import paths as sources
+from ..data.sources.errors import INSTALL
+from ..data.sources.paths import PARQUET
+
+#: what pandas unpacks and a source of blocks does not
+ZIPPED = ".csv.zip"
+CSV = (*sources.CSV, ZIPPED)
 
 
 def kind_of(path: Path) -> str:
@@ -46,10 +51,11 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
     FileNotFoundError, ValueError
         If the file is missing, empty, damaged or lacks a column.
     """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; this command reads one file")
     pandas, kind = _pandas(), kind_of(path)
     if not path.is_file():
-        what = "is a folder, not a file" if path.is_dir() else "is not there"
-        raise FileNotFoundError(f"{path} {what}")
+        raise FileNotFoundError(f"{path} is not there")
     try:
         frame = _read_parquet(path, columns) if kind == "parquet" else _read_csv(path)
     except pandas.errors.EmptyDataError:
@@ -87,7 +93,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Any:
 
 
 def _separator(path: Path) -> str:
-    return "\t" if path.name.lower().endswith(".tsv") else ","
+    return "\t" if ".tsv" in path.name.lower() else ","
 
 
 def choose(frame: Any, columns: Sequence[str], path: Path) -> Any:
@@ -98,20 +104,24 @@ def choose(frame: Any, columns: Sequence[str], path: Path) -> Any:
     ValueError
         If one of them is missing; the message names those that look like it.
     """
+    check_names(list(frame.columns), columns, path)
+    return frame[list(columns)]
+
+
+def check_names(names: Sequence[str], wanted: Sequence[str], path: Path) -> None:
+    """Raise a ValueError for columns that a table does not have, with those that look like it."""
     from difflib import get_close_matches
 
-    missing = [name for name in columns if name not in frame.columns]
+    missing = [name for name in wanted if name not in names]
     if missing:
-        name, names = missing[0], list(frame.columns)
-        near = get_close_matches(name, names, 3) or names[:8]
+        near = get_close_matches(missing[0], names, 3) or names[:8]
         more = ", …" if len(names) > len(near) else ""
         hint = ""
-        if len(names) == 1 and kind_of(path) == "csv" and any(mark in names[0] for mark in ";\t|"):
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
             hint = f"; are its values separated by something else than {_separator(path)!r}?"
         raise ValueError(
-            f"{path} has no column {name!r}; it has {', '.join(map(repr, near))}{more}{hint}"
+            f"{path} has no column {missing[0]!r}; it has {', '.join(map(repr, near))}{more}{hint}"
         )
-    return frame[list(columns)]
 
 
 def check_writable(path: Path) -> None:

@@ -1,14 +1,15 @@
 """What kind of model a target asks for, and which columns are categories."""
 
+from collections.abc import Sequence
 from shlex import quote
 from typing import Any
 
-#: whole numbers of up to so many values are taken for classes
-MOST_CLASSES = 20
 #: text of which so large a part of the different values are numbers is a mistake in numbers
 MOSTLY = 0.9
 #: with more categories than this part of the rows, a column tells rows apart, not kinds of them
 MOST_CATEGORIES = 0.5
+#: what may be done with a target of text among numbers, beside correcting it
+REMEDY_FOR_TARGET = "or say --task classification if these are classes"
 
 
 def find_task(target: Any) -> str:
@@ -20,24 +21,40 @@ def find_task(target: Any) -> str:
     Parameters
     ----------
     target : pandas.Series
+
+    Raises
+    ------
+    ValueError
+        For text that is numbers but for a few values.
     """
-    kind = getattr(target.dtype, "kind", "O")
-    if kind not in "iuf":
+    refuse_mixed(target, "the target", REMEDY_FOR_TARGET)
+    if getattr(target.dtype, "kind", "O") not in "iuf":
         return "classification"
     values = target.dropna()
-    distinct = values.nunique()
     whole = bool((values == values.round()).all())
-    if whole and distinct <= MOST_CLASSES and distinct <= len(values) / 20:
-        # counts such as ratings are whole, too: two values are classes, more only if written so
-        return "classification" if distinct == 2 else "regression"
-    return "regression"
+    return task_of_numbers(int(values.nunique()), whole, len(values))
 
 
-def find_categories(frame: Any) -> list[str]:
-    """Columns of text, categories or truth values."""
+def task_of_numbers(n_distinct: int, whole: bool, n_rows: int) -> str:
+    """Tell "classification" or "regression" of a target of numbers.
+
+    Parameters
+    ----------
+    n_distinct : int
+        Number of different values.
+    whole : bool
+        Whether all are whole numbers.
+    n_rows : int
+    """
+    # counts such as ratings are whole, too: two values are classes, more only if written so
+    return "classification" if whole and n_distinct == 2 <= n_rows / 20 else "regression"
+
+
+def find_categories(frame: Any, category: Sequence[str] = ()) -> list[str]:
+    """Columns of text, categories or truth values, and those that are named."""
     return [
         name for name in frame.columns
-        if getattr(frame[name].dtype, "kind", "O") not in "iufmM"
+        if name in category or getattr(frame[name].dtype, "kind", "O") not in "iufmM"
     ]  # fmt: skip
 
 
@@ -45,10 +62,15 @@ def refuse_times(frame: Any) -> None:
     """Raise a ValueError for columns of dates, which need a decision of the user."""
     times = [name for name in frame.columns if getattr(frame[name].dtype, "kind", "O") in "mM"]
     if times:
-        raise ValueError(
-            f"column {times[0]!r} holds times; leave it out (--drop {quote(times[0])}), or give "
-            "what may matter of it as numbers, such as the hour or the weekday"
-        )
+        raise holds_times(times[0])
+
+
+def holds_times(name: str) -> ValueError:
+    """Error for a column of dates."""
+    return ValueError(
+        f"column {name!r} holds times; leave it out (--drop {quote(name)}), or give what may "
+        "matter of it as numbers, such as the hour or the weekday"
+    )
 
 
 def refuse_mixed(column: Any, what: str, remedy: str) -> None:
@@ -62,17 +84,35 @@ def refuse_mixed(column: Any, what: str, remedy: str) -> None:
     remedy : str
         What else may be done than to correct the values.
     """
+    if getattr(column.dtype, "kind", "O") not in "biufmM":
+        counts = column.value_counts()
+        refuse_mixed_values(column.name, counts[counts > 0].to_dict(), len(column), what, remedy)
+
+
+def refuse_mixed_values(
+    name: str, counts: dict[Any, int], n_rows: int, what: str, remedy: str
+) -> None:
+    """Raise a ValueError for texts that are numbers but for a few.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    counts : dict
+        How many rows hold each text.
+    n_rows : int
+    what, remedy : str
+        As of `refuse_mixed`.
+    """
     import pandas
 
-    if getattr(column.dtype, "kind", "O") in "biufmM":
-        return
-    distinct = pandas.Series(column.dropna().unique(), dtype=object)
-    strange = distinct[pandas.to_numeric(distinct, errors="coerce").isna()]
-    if len(strange) and len(strange) <= (1 - MOSTLY) * len(distinct):
-        count = int(column.isin(strange).sum())
+    distinct = pandas.Series(list(counts), dtype=object)
+    strange = distinct[pandas.to_numeric(distinct, errors="coerce").isna()].tolist()
+    if strange and len(strange) <= (1 - MOSTLY) * len(distinct):
+        count = sum(counts[text] for text in strange)
         raise ValueError(
-            f"{what} {column.name!r} has text among its numbers: {strange.iloc[0]!r:.40} and the "
-            f"like in {count:,} of {len(column):,} rows; correct them, {remedy}"
+            f"{what} {name!r} has text among its numbers: {strange[0]!r:.40} and the like in "
+            f"{count:,} of {n_rows:,} rows; correct them, {remedy}"
         )
 
 
@@ -91,3 +131,11 @@ def find_names(frame: Any) -> list[tuple[str, int]]:
     """Columns of text with so many values that they tell rows apart, and how many."""
     counts = [(name, int(frame[name].nunique())) for name in find_categories(frame)]
     return [(name, count) for name, count in counts if count > MOST_CATEGORIES * len(frame)]
+
+
+def remark_on_names(name: str, count: str, n_rows: int) -> str:
+    """What to say of a column of text that tells rows apart."""
+    return (
+        f"column {name!r} has {count} different texts in {n_rows:,} rows; if they name the rows, "
+        f"they teach nothing: leave them out, --drop {quote(name)}"
+    )

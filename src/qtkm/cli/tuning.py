@@ -12,12 +12,14 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.folds import FOLDS
 from ..selection.search import SAMPLE_ROWS
-from . import jobs
+from .models import describe_fit, make_model, save_model
 from .output import note, show
 from .plots import check_plots
+from .reading import read_rows
 from .scoring import scores
+from .splitting import split_rows
 from .tables import check_writable, kind_of, write_table
-from .task import find_task, refuse_mixed
+from .task import find_categories, find_task
 
 #: dots an inch of the plot
 DOTS = 120
@@ -57,12 +59,10 @@ def tune(
     """
     check_writable(out)
     _check_files(table, plot)
-    X, y, weights = jobs._read(data, target, weight, drop, category)
-    if task == "auto":
-        refuse_mixed(y, "the target", "or say --task classification if these are classes")
-        task = find_task(y)
-    model = jobs._make(task, X, parameters, category)
-    train, test = jobs._split(len(y), y, test_size, task, parameters["random_state"])
+    X, y, weights = read_rows(data, target, weight, drop, category)
+    task = find_task(y) if task == "auto" else task
+    model = make_model(task, find_categories(X, category), parameters)
+    train, test = split_rows(y, test_size, task, parameters["random_state"])
     settings = settings | {"cv": _shuffled(settings, task, len(train))}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings)
@@ -72,7 +72,7 @@ def tune(
         held = None if weights is None else weights[train]
         search.fit(X.iloc[train], y.iloc[train], held)
     seconds = perf_counter() - begin
-    jobs._save(search, out)
+    save_model(search, out)
     _write(search, table, plot)
     was_interrupted = False
     for warning in caught:
@@ -81,7 +81,7 @@ def tune(
     if not quiet:
         lines = _describe(search, seconds)
         best = search.best_estimator_
-        lines += jobs._training(best, task, len(train), X.shape[1], search.refit_time_)
+        lines += describe_fit(best, task, len(train), search.refit_time_)
         if len(test):
             held = None if weights is None else weights[test]
             lines += scores(best, X.iloc[test], y.iloc[test], held)

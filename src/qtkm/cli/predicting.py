@@ -1,0 +1,97 @@
+"""``qtkm predict``: rows of any number to predictions, block by block."""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import load
+from ..data.sources import Source
+from ..data.sources.mapped import MappedSource
+from ..data.sources.paths import CSV, PARQUET, format_of
+from .output import watched
+from .reading import as_X, check_block, find_columns, open_table, text_columns
+from .tables import check_writable
+
+#: rows that are printed at once: few, so that the first ones are seen soon
+PRINTED_ROWS = 1 << 14
+
+
+def predict(
+    model_file: Path,
+    data: Path,
+    out: Path | None,
+    proba: bool,
+    keep: Sequence[str] = (),
+    shown: bool = False,
+) -> None:
+    """Predict the rows of a table, to a file or to the screen.
+
+    Parameters
+    ----------
+    model_file, data : pathlib.Path
+        Data may be a folder or a pattern.
+    out : pathlib.Path or None
+        None is CSV on the standard output.
+    proba : bool
+        Probabilities instead of labels.
+    keep : sequence of str
+        Columns to carry along.
+    shown : bool
+        Whether progress is shown.
+    """
+    if out is not None:  # refused before anything takes long
+        if format_of(out) is None and not out.is_dir():
+            raise ValueError(
+                f"{out} is neither CSV nor Parquet by its name; expected one that ends in "
+                f"{', '.join((*CSV, *PARQUET))}"
+            )
+        check_writable(out)
+    model = load(model_file)
+    if proba and not hasattr(model, "predict_proba"):
+        raise ValueError(f"{model_file} gives no probabilities; leave out --proba")
+    keep = list(dict.fromkeys(keep))
+    source = open_table(data, text_columns(model))
+    names = find_columns(model, source, keep, data)
+    table = MappedSource(source, partial(check_block, model, names))
+    if out is None:
+        _print(model, table, names, proba, keep, shown)
+    else:
+        model.verbose = int(shown)
+        model.predict_dataset(table, out, columns=names, keep=keep, proba=proba)
+
+
+def _print(
+    model: Any, table: Source, names: list[str], proba: bool, keep: list[str], shown: bool
+) -> None:
+    """Print predictions as CSV."""
+    import pandas
+
+    # a bar among the rows would spoil both
+    shown = shown and not sys.stdout.isatty()
+    blocks = table.blocks(names, PRINTED_ROWS, keep)
+    header = True
+    for block in watched(blocks, table.expected_rows(), "predict", shown):
+        X = as_X(model, block, names)
+        predicted = np.asarray(model.predict_proba(X) if proba else model.predict(X))
+        columns = predicted.reshape(len(predicted), -1)
+        result = pandas.DataFrame(columns, columns=_names(model, proba, columns.shape[1]))
+        for position, name in enumerate(keep):
+            if name in result:
+                raise ValueError(f"keep names {name!r}, which is a column of predictions.")
+            # of its own type, so that whole numbers with gaps stay whole
+            carried = block.carried[name]
+            values = pandas.Series(carried, dtype=pandas.ArrowDtype(carried.type))
+            result.insert(position, name, values)
+        result.to_csv(sys.stdout, index=False, header=header)
+        sys.stdout.flush()
+        header = False
+
+
+def _names(model: Any, proba: bool, count: int) -> list[str]:
+    if proba:
+        return [f"probability of {label}" for label in model.classes_]
+    return ["prediction"] if count == 1 else [f"prediction {k}" for k in range(count)]

@@ -1,0 +1,84 @@
+"""Scores from sums over blocks are those of scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from qtkm.cli.scoring import LabelSums, NumberSums
+
+
+class Numbers:
+    """Predicts the first column."""
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+class Labels:
+    """Predicts the class whose column is the largest."""
+
+    classes_ = np.array(["high", "low", "mid"], dtype=object)
+
+    def predict_proba(self, X):
+        return X / X.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        return self.classes_[X.argmax(axis=1)]
+
+
+def add(sums, X, y, weight):
+    """Add rows in blocks of different sizes."""
+    for rows in np.split(np.arange(len(y)), [1, 10, 700]):
+        sums.add(X[rows], y[rows], None if weight is None else weight[rows])
+    return sums
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_errors_of_numbers(offset, weighted):
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=1000) + offset
+    X = (y + rng.normal(0, 0.3, size=1000))[:, None]
+    weight = rng.integers(0, 3, size=1000).astype(float) if weighted else None
+    found = add(NumberSums(Numbers()), X, y, weight).values()
+    options = {"sample_weight": weight}
+    error = metrics.mean_squared_error(y, X[:, 0], **options)
+    assert found["R²"] == pytest.approx(metrics.r2_score(y, X[:, 0], **options), rel=1e-9)
+    assert found["root mean squared error"] == pytest.approx(np.sqrt(error), rel=1e-12)
+    expected = metrics.mean_absolute_error(y, X[:, 0], **options)
+    assert found["mean absolute error"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_numbers_that_do_not_vary():
+    y = np.full(1000, 0.25)  # whose mean is not rounded
+    for shift, expected in ((0.0, 1.0), (0.5, 0.0)):
+        found = add(NumberSums(Numbers()), y[:, None] + shift, y, None).values()
+        assert found["R²"] == metrics.r2_score(y, y + shift) == expected
+
+
+def test_one_row_has_no_r2():
+    sums = NumberSums(Numbers())
+    sums.add(np.array([[2.0]]), np.array([1.0]))
+    assert dict(sums.lines()) == {
+        "rows scored": "1", "R²": "not defined", "root mean squared error": "1",
+        "mean absolute error": "1",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_accuracy_and_log_loss(weighted):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(1000, 3)), Labels.classes_[rng.integers(0, 3, 1000)]
+    X[::9, 1] = 0  # a probability of zero, which scikit-learn clips
+    weight = rng.uniform(size=1000) if weighted else None
+    found = add(LabelSums(Labels()), X, y, weight).values()
+    options = {"sample_weight": weight}
+    accuracy = metrics.accuracy_score(y, Labels().predict(X), **options)
+    assert found["accuracy"] == pytest.approx(accuracy, rel=1e-12)
+    loss = metrics.log_loss(y, Labels().predict_proba(X), labels=Labels.classes_, **options)
+    assert found["log-loss"] == pytest.approx(loss, rel=1e-12)
+
+
+def test_a_label_that_is_not_known_is_named():
+    with pytest.raises(ValueError, match="does not know: 'none'"):
+        LabelSums(Labels()).add(np.ones((2, 3)), np.array(["low", "none"], dtype=object))
