@@ -198,6 +198,14 @@ def test_columns_of_parquet_files_keep_their_partitions(client, frame, y, tmp_pa
     assert_equal_fits(regress().fit(numbers, y), there)
 
 
+def test_progress_is_shown_when_asked_for(client, X, y, capsys):
+    regress(verbose=1).fit(as_array(X), as_array(y))
+    shown = capsys.readouterr().err
+    assert all(word in shown for word in ("scan:", "encode:", "fit:"))
+    regress().fit(as_array(X), as_array(y))
+    assert capsys.readouterr().err == ""
+
+
 def test_few_rows_are_fetched_and_fitted_as_ever(client, X, y, monkeypatch):
     monkeypatch.setattr("qtkm.data.MERGE_ROWS", N_ROWS)
     lengths = (1, 150, 0, 149)

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from tqdm.auto import tqdm
 
 from .. import data
 from ..data.sources import Block
@@ -45,7 +46,7 @@ def fit_collections(model: Any, X: Any, y: Any, weight: Any, engine: Dask) -> No
     target = model._dataset_target(table.target)
     inputs, boxes = _read_kinds(model, table, known, engine)
     scan = Scan(inputs, boxes, target, table.weight, model.max_bins)
-    sizes = table.scan(scan)
+    sizes = table.scan(scan, model.verbose)
     scan.settle()
     loss = model._dataset_loss(target)
     if known is not None:
@@ -59,7 +60,7 @@ def fit_collections(model: Any, X: Any, y: Any, weight: Any, engine: Dask) -> No
         coding = scan.coding(plan.maps, boxes, model.max_bins)
         pieces = [list(data.blocks(n, data.SHARD_ROWS)) if n else [] for n in sizes]
         splitter = model._splitter(scan.n_rows, sum(map(len, pieces)), rng)
-        rows = table.arrange(coding, splitter, pieces)
+        rows = table.arrange(coding, splitter, pieces, model.verbose)
         model._run(plan, coding.columns, rows, engine, rng)
     model._take_target(target, table.is_vector)
 
@@ -117,20 +118,24 @@ class Partitions:
                               strict=True))  # fmt: skip
         self._names = [self.features, self.target, [] if self.weight is None else [self.weight]]
 
-    def scan(self, scan: Scan) -> list[int]:
+    def scan(self, scan: Scan, verbose: int) -> list[int]:
         """Look at all rows; returns the number of rows of positive weight in each partition."""
         sizes = []
-        for found in self._each(_scan_partition, scan):
+        for found in self._each("scan", verbose, _scan_partition, scan):
             sizes.append(found.n_rows)
             scan.merge(found)
         return sizes
 
     def blocks(self, what: str, verbose: int) -> Iterator[Block]:
         """All rows, partition by partition."""
-        return (block for block in self._each(_read_partition) if block.n_rows)
+        return (block for block in self._each(what, verbose, _read_partition) if block.n_rows)
 
     def arrange(
-        self, coding: Coding, splitter: Splitter, pieces: Sequence[Sequence[tuple[int, int]]]
+        self,
+        coding: Coding,
+        splitter: Splitter,
+        pieces: Sequence[Sequence[tuple[int, int]]],
+        verbose: int,
     ) -> Arranged:
         """Shards of all rows, on the workers: some of each partition, as the pieces say."""
         shared, first = self._share((coding, splitter)), 0
@@ -143,10 +148,8 @@ class Partitions:
         with self.engine.tasks() as tasks:
             coded = tasks.compute([value for _, value in delayed])
             counted = [tasks.submit(_count, future) for future in coded]
-            counts = [
-                _fetch(self.engine, number, future)
-                for (number, _), future in zip(delayed, counted, strict=True)
-            ]
+            numbers = [number for number, _ in delayed]
+            counts = list(self._fetch("encode", verbose, numbers, counted))
             workers = self.engine.spread([len(pieces[number]) for number, _ in delayed])
             train, validation = (
                 [
@@ -168,16 +171,28 @@ class Partitions:
             target.target_range, target.exponent, np.zeros(target.n_outputs),
         )  # fmt: skip
 
-    def _each(self, function: Any, value: Any = None) -> Iterator[Any]:
+    def _each(self, what: str, verbose: int, function: Any, value: Any = None) -> Iterator[Any]:
         """Results of a function of a value and every partition, in order."""
         shared = self._share(value)
         with self.engine.tasks() as tasks:
             futures = tasks.compute(
                 [self._delay(function, shared, number) for number in range(len(self.parts))]
             )
-            for number, future in enumerate(futures):
-                yield _fetch(self.engine, number, future)
-                future.release()
+            yield from self._fetch(what, verbose, range(len(futures)), futures)
+
+    def _fetch(
+        self, what: str, verbose: int, numbers: Sequence[int], futures: list[Any]
+    ) -> Iterator[Any]:
+        """Results of some partitions as they come, with a bar that tells how far it is."""
+        pairs = zip(numbers, futures, strict=True)
+        bar = tqdm(pairs, what, len(futures), unit="partition", disable=not verbose)
+        for number, future in bar:
+            try:
+                yield self.engine.fetch(future)
+            except Exception as error:
+                error.add_note(f"This was in partition {number}.")
+                raise
+            future.release()
 
     def _share(self, value: Any) -> Any:
         """What all partitions need, as a task of its own that is sent once."""
@@ -189,14 +204,6 @@ class Partitions:
         import dask
 
         return dask.delayed(function, pure=False)(shared, number, *arguments, *self.parts[number])
-
-
-def _fetch(engine: Dask, number: int, future: Any) -> Any:
-    try:
-        return engine.fetch(future)
-    except Exception as error:
-        error.add_note(f"This was in partition {number}.")
-        raise
 
 
 # -- on the workers -------------------------------------------------------------------------------
