@@ -119,7 +119,8 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
     ) -> None:
         """Fit to rows in shards."""
         known_scale = None if plan.known is None else plan.known.known_scale
-        scale, scatter = rows.scale(getattr(self, "normalize_y", False), known_scale, engine)
+        is_scaled = getattr(self, "normalize_y", False) and plan.loss.normalizes_target
+        scale, scatter = rows.scale(is_scaled, known_scale, engine)
         with rows.placed(engine) as rows:
             refuse_distant_rows(plan.solver, rows.train)
             counts = {d: engine.sum(CountPass(d), rows.train) for d in plan.inputs.categories}

@@ -102,6 +102,11 @@ def make_regression_loss(estimator: Any) -> Any:
         )
     residual = {"residual": (estimator.residual, RESIDUALS[0])}
     loss = resolve("loss", given, known, residual, losses.Loss)
+    if not hasattr(loss, "residual") and estimator.residual != RESIDUALS[0]:
+        raise ValueError(
+            f"residual={estimator.residual!r} is for the squared loss, and loss={given!r} has none "
+            "to choose; leave it out."
+        )
     loss.check()
     return loss
 
@@ -139,13 +144,11 @@ def make_solver(estimator: Any) -> Any:
     solver = resolve("solver", estimator.solver, solvers.REGISTRY, {}, solvers.Solver)
     solver.check()
     network = resolve("network", estimator.network, networks.REGISTRY, {}, networks.Network)
-    fitting = network.solvers
-    names = {cls: name for name, cls in solvers.REGISTRY.items()}
-    known = [names[cls] for cls in type(solver).__mro__ if cls in names]
-    if known and known[0] not in fitting:
+    if not isinstance(network, solver.fits):
+        known = solvers.REGISTRY.items()
         raise ValueError(
             f"solver={estimator.solver!r} does not fit network={estimator.network!r}; use one of "
-            f"{_list(name for name in fitting if name in solvers.REGISTRY)}."
+            f"{_list(name for name, cls in known if isinstance(network, cls.fits))}."
         )
     return solver
 

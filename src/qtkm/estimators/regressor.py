@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Shard
+from ..losses import Squared
 from ..objective import Objective
 from . import parts
 from .checks import check_parameters
@@ -336,6 +337,8 @@ class QTKMRegressor(RegressorMixin, Model):
         self._y_ndim = 1 if is_vector else 2
 
     def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
+        if not isinstance(objective.loss, Squared):
+            return lambda state: -objective.mean_loss(state.iterate, shards)
         variance = spread(shards, objective.engine)
         return lambda state: 1 - objective.mean_square(state.iterate, shards) / variance
 

@@ -32,7 +32,7 @@ class FeatureMap(BaseEstimator):
     @property
     def radices(self) -> tuple[int, ...]:
         """Radix of each level, lowest digit first."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no radices.")
 
     @property
     def n_features(self) -> int:
@@ -47,7 +47,7 @@ class FeatureMap(BaseEstimator):
 
     def factors(self, values: Array) -> Array:
         """Factor entries of all levels, shape (n, sum(radices))."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no factors.")
 
     def phase(self, values: Array) -> Array | None:
         """Return the common phase of the column's basis, shape (n,), or None where it has none."""
@@ -119,7 +119,10 @@ class FeatureMap(BaseEstimator):
 
     def bin_error(self, width: float) -> float:
         """Worst relative error of the basis when values move by half of `width`."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no bin_error, and a column has more values than are kept; "
+            "write one, or use max_bins=None."
+        )
 
     def check(self, name: str) -> None:
         """Raise a ValueError for parameters that make no sense; `name` is the column's."""

@@ -38,6 +38,9 @@ class Loss(BaseEstimator):
     is_margin: ClassVar[bool] = False
     #: a classifier may use it, with signs as targets
     for_classes: ClassVar[bool] = False
+    #: a regressor may standardize targets before the loss sees them; a loss that reads them as
+    #: counts or rates, say, wants them as they are
+    normalizes_target: ClassVar[bool] = True
     #: `link` gives probabilities
     has_probabilities: ClassVar[bool] = False
 
@@ -51,11 +54,11 @@ class Loss(BaseEstimator):
 
     def value(self, response: Array, target: Array) -> Array:
         """Loss of every row, summed over its outputs, shape (n,)."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no value.")
 
     def gradient(self, response: Array, target: Array) -> Array:
         """Slope ∂ℓ/∂Re f, shape (n, k); ∂ℓ/∂Re f + i ∂ℓ/∂Im f for a loss that sees complex f."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no gradient.")
 
     def curvature(self, response: Array, target: Array) -> Array:
         """Curvature c >= 0 of every row at this response, shape (n,).
@@ -63,11 +66,17 @@ class Loss(BaseEstimator):
         c·I is the (generalised) Hessian or an upper bound of it.  An output with a slope has c
         at least `FLOOR` times its own `bound`; c = 0 says that the gradient of the row is 0.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no curvature, which alternating least squares needs; write "
+            "one, or use a solver that takes gradients alone, such as 'lbfgs'."
+        )
 
     def bound(self, response: Array, target: Array) -> Array:
         """Curvature of a quadratic that touches the loss here and lies above it, shape (n,)."""
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no bound, which alternating least squares needs; write "
+            "one, or use a solver that takes gradients alone, such as 'lbfgs'."
+        )
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
         """Product of the exact (generalised) Hessian and a direction (n, k), shape (n, k).
@@ -75,7 +84,9 @@ class Loss(BaseEstimator):
         The Hessian is that with respect to Re f, the direction's real part alone counts; a loss
         that sees complex f takes a complex direction to a complex product.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no curvature_product, which Gauss-Newton needs."
+        )
 
     def link(self, response: Array) -> Array | None:
         """Probabilities of the classes, shape (n, n_classes), or None where there are none."""

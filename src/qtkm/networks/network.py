@@ -10,7 +10,7 @@ Derivatives are written as complex numbers: the gradient with respect to w is
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ Run = Callable[..., list[Any]]
 
 class Network(BaseEstimator):
     """Interface of a tensor network; parameters are those of the constructor."""
-
-    #: names of the solvers that fit
-    solvers: ClassVar[tuple[str, ...]] = ("als", "adam", "lbfgs", "gauss_newton")
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""

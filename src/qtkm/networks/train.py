@@ -1,7 +1,6 @@
 """Tensor train: a chain of cores with open ends."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from numpy.typing import NDArray
 
@@ -32,10 +31,6 @@ class TensorTrain(MatrixProduct):
     entries of the core at hand.  A pass costs O(R⁴) a row by column statistics, for ranks to
     about 8, and O(D·R²) a row and iteration by conjugate gradients above.
     """
-
-    solvers: ClassVar[tuple[str, ...]] = (
-        "als", "dmrg", "riemannian", "adam", "lbfgs", "gauss_newton",
-    )  # fmt: skip
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
         """Bonds before, between and after sites of given sizes."""

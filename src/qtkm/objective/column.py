@@ -47,13 +47,31 @@ class Column:
     @property
     def factors(self) -> NDArray:
         """Factor entries of all levels at the grid values."""
-        if len(self) * sum(self.radices) > KEPT_ENTRIES:
-            return self.feature_map.factors(self.values)
-        return self._factors
+        return self._make_factors() if self._are_many else self._factors
+
+    @property
+    def _are_many(self) -> bool:
+        return len(self) * sum(self.radices) > KEPT_ENTRIES
 
     @cached_property
     def _factors(self) -> NDArray:
-        return self.feature_map.factors(self.values)
+        return self._make_factors()
+
+    def _make_factors(self) -> NDArray:
+        factors = self.feature_map.factors(self.values)
+        expected = (len(self), sum(self.radices))
+        if np.shape(factors) != expected:
+            raise ValueError(
+                f"The factors of {self.feature_map!r} have the shape {np.shape(factors)}; "
+                f"{expected} were expected, one line a value and one entry for each of the "
+                f"radices {self.radices}."
+            )
+        if np.iscomplexobj(factors) and not self.feature_map.is_complex:
+            raise ValueError(
+                f"The factors of {self.feature_map!r} are complex, but its class does not say "
+                "is_complex = True."
+            )
+        return factors
 
     @cached_property
     def phase(self) -> NDArray:

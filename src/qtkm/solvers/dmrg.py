@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..networks import Network, TensorTrain
 from . import solver
 from .solver import Report, Solver, as_float, check_number, check_whole
 
@@ -45,6 +46,7 @@ class DMRG(Solver):
     """
 
     needs_rows: ClassVar[bool] = True
+    fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
     state: ClassVar[type[solver.State]] = State
 
     def __init__(self, max_rank=None, tol=1e-3):

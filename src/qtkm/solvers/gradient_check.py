@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ..networks import flatten
+from ..objective import Objective
+from .solver import Solver
 
 Vector = NDArray[np.float64]
 
@@ -55,16 +58,23 @@ class GradientCheck:
 
 
 def check_gradient(
-    objective: Any, cores: Any, n_directions: int = 5, step: float = 1e-6, random_state: Any = 0
+    objective: Any,
+    *cores_or_rows: Any,
+    n_directions: int = 5,
+    step: float = 1e-6,
+    random_state: Any = 0,
 ) -> GradientCheck:
     """Compare the derivatives of an objective with finite differences.
 
+    Called as ``check_gradient(model, X, y)`` or as ``check_gradient(objective, cores)``.
+
     Parameters
     ----------
-    objective : Objective
-        Its tables are made in double precision whatever its own type is.
-    cores : list
-        Where to check; random ones are better than a minimum, where all gradients vanish.
+    objective : estimator or Objective
+        Of an estimator, which need not be fitted, the objective and the cores are those with which
+        its fit would begin. Tables are made in double precision whatever the type of either.
+    *cores_or_rows : X and y (and weights), or cores
+        Where to check; random cores are better than a minimum, where all gradients vanish.
     n_directions : int
         Number of random directions.
     step : float
@@ -81,7 +91,19 @@ def check_gradient(
     -----
     Where a loss has a kink (the exact hinge), rows that happen to lie within a step of it
     spoil the differences; try other cores or a smaller step before doubting the gradient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm import QTKMRegressor, check_gradient
+    >>> X = np.random.default_rng(0).uniform(size=(50, 2))
+    >>> check_gradient(QTKMRegressor(n_basis=4, rank=2, random_state=0), X, X[:, 0] * X[:, 1]).ok
+    True
     """
+    options = {"n_directions": n_directions, "step": step, "random_state": random_state}
+    if not isinstance(objective, Objective):
+        return _check_model(objective, cores_or_rows, options)
+    (cores,) = cores_or_rows
     rng = np.random.default_rng(random_state)
     objective = replace(objective, dtype=np.dtype(np.float64))
     probe = _Probe(objective, objective.to_vector(cores), step)
@@ -94,6 +116,34 @@ def check_gradient(
         np.array([probe.tangent_error(direction) for direction in directions]),
         _curvature_errors(probe, within),
     )
+
+
+class _Done(Exception):
+    """What a check has found, on its way out of a fit."""
+
+
+class _Checker(Solver):
+    """A solver that checks where it is to start, and goes no further."""
+
+    def __init__(self, options: Any):
+        self.options = options
+
+    def run(self, objective: Any, cores: Any, report: Any, end_epoch: Any) -> None:
+        raise _Done(check_gradient(objective, cores, **self.options))
+
+
+def _check_model(model: Any, rows: tuple[Any, ...], options: dict[str, Any]) -> GradientCheck:
+    changes = {
+        "solver": _Checker(options),
+        "checkpoint": None,
+        "warm_start": False,
+        "init": "random",
+    }
+    try:
+        clone(model).set_params(**changes).fit(*rows)
+    except _Done as done:
+        return done.args[0]
+    raise RuntimeError(f"The fit of {type(model).__name__} ended without its solver.")
 
 
 def _curvature_errors(probe: "_Probe", within: list[tuple[Vector, NDArray]]) -> Vector | None:

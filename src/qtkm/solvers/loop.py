@@ -241,8 +241,9 @@ def solve(
     if checkpoint is not None:
         if solver.state is None:
             raise ValueError(
-                f"{type(solver).__name__} cannot write checkpoints, because its memory is kept by "
-                "another library; use another solver, or warm_start=True to go on from cores."
+                f"{type(solver).__name__} cannot write checkpoints, because its class names no "
+                "`state` that could be kept (that of L-BFGS is in another library); use another "
+                "solver, or warm_start=True to go on from cores."
             )
         kept = checkpoint.load()
     try:

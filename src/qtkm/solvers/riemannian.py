@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..networks import Network, TensorTrain
 from . import solver
 from .solver import Report, Solver, check_whole
 
@@ -56,6 +57,7 @@ class Riemannian(Solver):
     for trains of ranks above about 10.  The objective never rises.
     """
 
+    fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
     state: ClassVar[type[solver.State]] = State
 
     def __init__(self, iterations=5):

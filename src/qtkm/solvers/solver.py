@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from ..networks import flatten, like
+from ..networks import Network, flatten, like
 
 #: fields of every state that a checkpoint does not hold
 _SHARED = ("iterate", "record", "finished")
@@ -78,6 +78,8 @@ class Solver(BaseEstimator):
     is_monotone: ClassVar[bool] = True
     #: whether it looks at rows itself, which must then be in this process's memory
     needs_rows: ClassVar[bool] = False
+    #: classes of the networks that it fits to
+    fits: ClassVar[tuple[type[Network], ...]] = (Network,)
     #: class of the states, which says what a checkpoint holds; None if there can be none
     state: ClassVar[type[State] | None] = None
 
@@ -86,11 +88,11 @@ class Solver(BaseEstimator):
 
     def start(self, objective: Any, cores: Any) -> Any:
         """State before the first epoch."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no start, and no run of its own.")
 
     def step(self, objective: Any, state: Any, report: Report) -> Any:
         """One epoch; `report(cores, objectives)` after every update, at least once."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no step, and no run of its own.")
 
     def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
         """Epochs without end: what ends them is a `Stop`, mostly raised by `end_epoch`.
