@@ -54,8 +54,8 @@ class QTKMRegressor(RegressorMixin, Model):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" falls with the number of rows.
-    loss : {"squared"} or Squared, default="squared"
-        Loss of a row.
+    loss : {"squared"} or Loss, default="squared"
+        Loss of a row, which may be one of your own.
     residual : {"complex", "real"}, default="complex"
         Squared loss of the complex response, |f - y|², as in [1]_, or of its real part
         alone, (Re f - y)². The same for the power basis, whose response is real.
