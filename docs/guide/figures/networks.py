@@ -6,9 +6,19 @@ from qtkm import CPD, TensorTrain
 
 PLAIN, QUANTIZED = [[8], [8], [8]], [[2, 2, 2]] * 3
 
-figure, axes = plt.subplots(2, 2, figsize=(9.5, 5.2), height_ratios=[2.2, 1])
-for row, network in zip(axes, (CPD(rank=4), TensorTrain(rank=4)), strict=True):
-    for ax, radices, kind in zip(row, (PLAIN, QUANTIZED), ("plain", "quantized"), strict=True):
-        network.plot(radices, ax=ax)
-        size = network.structure(radices, 1).n_parameters
-        ax.set_title(f"{type(network).__name__}, {kind}: {size} numbers", fontsize=10)
+figure = plt.figure(figsize=(8, 6.8))
+axes = figure.subplot_mosaic(
+    [
+        ["CPD, plain", "CPD, quantized"],
+        ["train, plain", "CPD, quantized"],
+        ["train, quantized"] * 2,
+    ],
+    height_ratios=[3, 2, 1.5],
+    width_ratios=[3.2, 4.4],
+)
+for name, ax in axes.items():
+    network = CPD(rank=4) if name.startswith("CPD") else TensorTrain(rank=4)
+    radices = PLAIN if name.endswith("plain") else QUANTIZED
+    network.plot(radices, ax=ax)
+    size = network.structure(radices, 1).n_parameters
+    ax.set_title(f"{name}: {size} numbers", fontsize=11)

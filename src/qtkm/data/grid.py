@@ -64,7 +64,15 @@ def encode(
 
 
 def equal_bins(low: float, high: float, n_bins: int) -> Grid:
-    """Centres of equal-width bins."""
+    """Centres of equal-width bins.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range that is divided.
+    n_bins : int
+        Number of bins.
+    """
     centres = (np.arange(n_bins) + 0.5) / n_bins
     return Grid(low * (1 - centres) + high * centres, True)
 

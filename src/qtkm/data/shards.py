@@ -147,7 +147,17 @@ def build(
     weight: NDArray[np.floating] | None,
     n_codes: tuple[int, ...],
 ) -> list[Shard]:
-    """Sort rows into shards."""
+    """Sort rows into shards of up to `SHARD_ROWS` rows.
+
+    Parameters
+    ----------
+    codes : (n_rows, n_columns) unsigned array
+    target : (n_rows, n_outputs) array
+    weight : (n_rows,) array or None
+        Row weights; None for weights of 1.
+    n_codes : tuple of int
+        Grid size of every column.
+    """
     return [
         sort_rows(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
         for a, b in blocks(len(codes), SHARD_ROWS)
@@ -160,7 +170,17 @@ def sort_rows(
     weight: NDArray[np.floating] | None,
     n_codes: tuple[int, ...],
 ) -> Shard:
-    """One shard of some rows, sorted by their codes."""
+    """One shard of some rows, sorted by their codes.
+
+    Parameters
+    ----------
+    codes : (n_rows, n_columns) unsigned array
+    target : (n_rows, n_outputs) array
+    weight : (n_rows,) array or None
+        Row weights; None for weights of 1.
+    n_codes : tuple of int
+        Grid size of every column.
+    """
     order = np.arange(len(codes), dtype=np.int32)
     for column in np.argsort(n_codes, kind="stable"):
         keys = np.ascontiguousarray(codes[:, column])
@@ -219,7 +239,19 @@ def _changes(rows: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 def blocks(n_rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
-    """Ranges of rows of about equal size, none larger than `size`."""
+    """Ranges of rows of about equal size, none larger than `size`.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows to be divided.
+    size : int
+        Largest number of rows of a range.
+
+    Yields
+    ------
+    start, stop : int
+    """
     count = max(1, -(-n_rows // size))
     for i in range(count):
         yield n_rows * i // count, n_rows * (i + 1) // count

@@ -38,7 +38,13 @@ def is_elsewhere(engine: Engine) -> bool:
 
 
 def add(a: Any, b: Any) -> Any:
-    """Sum of two results, into the memory of the first where it can."""
+    """Sum of two results, into the memory of the first where it can.
+
+    Parameters
+    ----------
+    a, b : array, number or tuple of these
+        Results of one pass over two shards; arrays of `a` are written over.
+    """
     if isinstance(a, tuple):
         return tuple(add(x, y) for x, y in zip(a, b, strict=True))
     a += b
@@ -69,5 +75,10 @@ def first_half(count: int) -> int:
 
     The largest power of two below their number.  Either part is added like results of their own,
     so that parts can be added elsewhere.
+
+    Parameters
+    ----------
+    count : int
+        Number of results, 2 or more.
     """
     return 1 << ((count - 1).bit_length() - 1)

@@ -89,7 +89,8 @@ class QTKMRegressor(RegressorMixin, Model):
         if there are `bounds`.
     normalize_y : bool, default=True
         Scale y to mean 0 and variance 1 for the fit, each output by itself. `alpha`, `init`
-        and `cores_` refer to the scaled targets.
+        and `cores_` refer to the scaled targets. A loss that says ``normalizes_target = False``
+        sees y as it is.
     early_stopping : "auto" or bool, default="auto"
         Set some training rows aside, stop when the score on them has not risen for ten
         epochs, and keep the cores of the best. "auto" does so above 10,000 rows.
@@ -137,8 +138,8 @@ class QTKMRegressor(RegressorMixin, Model):
     history_ : dict of lists
         ``objective_updates``, the objective after every core update; ``objective`` and
         ``seconds`` since the start, after every epoch; ``validation_score``, R² on the
-        validation rows after every epoch, empty without early stopping; and what else the
-        solver notes after every epoch.
+        validation rows after every epoch (with another loss than the squared one, its mean times
+        -1), empty without early stopping; and what else the solver notes after every epoch.
     status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
@@ -148,7 +149,8 @@ class QTKMRegressor(RegressorMixin, Model):
     n_real_parameters_ : int
         Number of real degrees of freedom: twice that for complex cores.
     vc_bound_ : float
-        Upper bound 2·P·log₂(12·number of cores) on the VC dimension.
+        Upper bound 2·P·log₂(12·number of cores) on the VC dimension, as [1]_ counts: the theorem
+        is one for real networks, and P counts a complex number once.
     alpha_ : float
         The penalty that was used.
     rank_ : int, or what else the network takes

@@ -20,6 +20,11 @@ class Drawing:
     ----------
     radices : sequence of sequence of int
         Radices of every column: each site is a wire to begin with.
+
+    Attributes
+    ----------
+    sites : list of list of int
+        Numbers of the wires of the sites, by column and level.
     """
 
     def __init__(self, radices: Radices):
@@ -36,11 +41,11 @@ class Drawing:
         return len(self.wires) - 1
 
     def wire(self, name: str, size: int) -> int:
-        """Begin a wire that vertices will be put on."""
+        """Begin a wire for an index of this size; returns its number, for `vertex`."""
         return self._begin(Edge(name, int(size), ()))
 
     def vertex(self, name: str, wires: Sequence[int]) -> int:
-        """Put a vertex on some wires."""
+        """Put a vertex on some wires, its core having an axis for each; returns its number."""
         number = len(self.vertices)
         self.vertices.append(name)
         for w in wires:
@@ -49,7 +54,10 @@ class Drawing:
         return number
 
     def finish(self, n_outputs: int, vertex: int) -> Structure:
-        """Structure with the leg of the outputs, if there are several, at a vertex."""
+        """Structure with the leg of the outputs, if there are several, at a vertex.
+
+        The vertex is given by its number.  Bonds are cut to what the cores at their ends can use.
+        """
         edges = list(self.wires)
         if n_outputs > 1:
             edges.append(outputs(self.radices, n_outputs, vertex))

@@ -207,7 +207,7 @@ class Iterate(Protocol):
         """How each block's local problem best meets the rows."""
 
     def problem(self, block: int, setting: Any, path: str) -> Any:
-        """Local problem of a block, see `qtkm.networks.problem`."""
+        """Local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`."""
 
     def responses(self, shard: Any) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""

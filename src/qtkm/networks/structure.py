@@ -76,7 +76,11 @@ class Structure:
 
     @property
     def vc_bound(self) -> float:
-        """Upper bound 2·P·log₂(12·|V|) on the VC dimension."""
+        """Upper bound 2·P·log₂(12·|V|) on the VC dimension.
+
+        The theorem is one for real networks.  For complex cores this is the paper's count, with
+        a complex number counted once.
+        """
         return float(2 * self.n_parameters * np.log2(12 * len(self.vertices)))
 
     @cached_property

@@ -123,5 +123,11 @@ def scale_of(shard: Shard, total_weight: float) -> Any:
 
 
 def are_here(shards: Sequence[Shard]) -> bool:
-    """Whether the rows are in this process's memory, not on disk or elsewhere."""
+    """Whether the rows are in this process's memory, not on disk or elsewhere.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+        A list is in memory; any other sequence is not.
+    """
     return isinstance(shards, list)
