@@ -161,7 +161,7 @@ def test_categories_are_told_in_the_same_way(frame, parts):
     rows.loc[rows["id"] % 11 == 0, "kind"] = None
     rows = rows.drop(columns="id")
     rows.to_csv("a.csv", index=False)
-    words = ["--target", "power", "--category", "zone", "--quiet", *SMALL]
+    words = ["--target", "power", "--category", "zone", "--category", "day", "--quiet", *SMALL]
     assert command("fit", "a.csv", *words, "--out", "whole.qtkm") == 0
     assert command("fit", "a.csv", *words, "--out", "blocks.qtkm", "--memory-limit", "1GB") == 0
     whole, blocks = (qtkm.load(f"{name}.qtkm").columns_ for name in ("whole", "blocks"))
@@ -468,3 +468,14 @@ def test_labels_and_targets_that_are_no_truth_are_named(frame, parts, models, ca
 def test_only_fits_and_predictions_take_folders(parts, models, capsys):
     assert command("tune", "parts", "--target", "power") == 1
     assert "parts is a folder; this command reads one file" in sentence(capsys)
+
+
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "500MB"]], ids=["whole", "blocks"])
+def test_dates_written_as_text_are_no_categories(limit, tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    days = [f"2016-05-{day:02d}" for day in range(1, 31)]
+    pandas.DataFrame({"x": range(30), "sold": days, "y": range(30)}).to_csv(path, index=False)
+    words = ["fit", path, "--target", "y", "--out", tmp_path / "m.qtkm", *limit]
+    assert command(*words) == 1
+    assert "column 'sold' holds times; leave it out (--drop sold)" in sentence(capsys)
+    assert command(*words, "--category", "sold", "-q") == 0

@@ -62,6 +62,15 @@ def test_arrays_of_objects_and_lists_work(make, table, convert):
     np.testing.assert_allclose(model.predict(convert(frame)), expected, rtol=1e-12)
 
 
+def test_from_dtype_takes_text_of_a_string_type(make, X, y):
+    fruit = np.where(X[:, 0] > 0, "apple", "pear")
+    frame = pd.DataFrame({"x": X[:, 1], "fruit": pd.array(fruit, dtype="string")})
+    model = make(categorical_features="from_dtype", bounds=None).fit(frame, y)
+    assert model.columns_[1]["categories"] == ["apple", "pear"]
+    with pytest.raises(ValueError, match="'from_dtype' takes columns of category or string type"):
+        make(categorical_features="from_dtype").fit(frame.astype({"fruit": object}), y)
+
+
 def test_from_dtype_takes_no_column_of_an_array(make, X, y):
     model = make(categorical_features="from_dtype").fit(X, y)
     np.testing.assert_array_equal(model.predict(X), make().fit(X, y).predict(X))

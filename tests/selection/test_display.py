@@ -38,9 +38,12 @@ def test_every_candidate_is_a_dot_and_the_chosen_one_a_star(search):
     assert sum(map(len, dots)) == 16
     assert star[0, 1] == search.best_score_
     best = ax.lines[0].get_ydata()
-    assert best[-1] == search.cv_results_["mean_test_score"].max()
+    finished = search.cv_results_["finished"]
+    assert max(best) == search.cv_results_["mean_test_score"][finished].max()
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == ["given up", "fitted to the end", "chosen"]
+    assert legend == [
+        "given up, score\nof few epochs", "fitted to the end", "best of these", "chosen"
+    ]  # fmt: skip
 
 
 def test_poor_candidates_do_not_press_the_others_together(search):

@@ -18,6 +18,7 @@ from .task import (
     MOST_CATEGORIES,
     REMEDY_FOR_TARGET,
     holds_times,
+    look_like_times,
     refuse_mixed_values,
     task_of_numbers,
 )
@@ -67,6 +68,8 @@ class Survey:
             if not self.texts[name].is_text:
                 self._refuse_gaps(name, block)
         for name, texts in self.texts.items():
+            if look_like_times(texts.counts):
+                raise holds_times(name)
             refuse_mixed_values(
                 name, texts.counts, self.n_rows, "column", remedy_for_mixed(name)
             )  # fmt: skip
@@ -89,7 +92,10 @@ class Survey:
                 self._refuse_gaps(name, block)
 
     def _refuse_gaps(self, name: str, block: Block) -> None:
-        remedy = f"these rows or the column, --drop {quote(name)}"
+        remedy = (
+            f"these rows or the column, --drop {quote(name)}; or take its values for categories, "
+            f"--category {quote(name)}"
+        )
         keep = self.hold_out.complete(block)
         refuse_gaps(block.columns[name], name, block, remedy, keep)
 

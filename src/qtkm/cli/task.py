@@ -1,9 +1,12 @@
 """What kind of model a target asks for, and which columns are categories."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any
 
+#: how a date begins
+DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}(?!\d)")
 #: text of which so large a part of the different values are numbers is a mistake in numbers
 MOSTLY = 0.9
 #: with more categories than this part of the rows, a column tells rows apart, not kinds of them
@@ -60,16 +63,24 @@ def find_categories(frame: Any, category: Sequence[str] = ()) -> list[str]:
 
 def refuse_times(frame: Any) -> None:
     """Raise a ValueError for columns of dates, which need a decision of the user."""
-    times = [name for name in frame.columns if getattr(frame[name].dtype, "kind", "O") in "mM"]
-    if times:
-        raise holds_times(times[0])
+    for name in frame.columns:
+        kind = getattr(frame[name].dtype, "kind", "O")
+        if kind in "mM" or (kind not in "biuf" and look_like_times(frame[name].dropna().unique())):
+            raise holds_times(name)
+
+
+def look_like_times(texts: Iterable[Any]) -> bool:
+    """Whether texts, some at least, are all dates such as 2013-05-20, with or without a time."""
+    found = [isinstance(text, str) and bool(DATE.match(text)) for text in texts]
+    return bool(found) and all(found)
 
 
 def holds_times(name: str) -> ValueError:
     """Error for a column of dates."""
     return ValueError(
-        f"column {name!r} holds times; leave it out (--drop {quote(name)}), or give what may "
-        "matter of it as numbers, such as the hour or the weekday"
+        f"column {name!r} holds times; leave it out (--drop {quote(name)}), give what may matter "
+        "of it as numbers, such as the hour or the weekday, or take its values for categories "
+        f"(--category {quote(name)})"
     )
 
 

@@ -10,8 +10,8 @@ from sklearn.utils.validation import validate_data
 from .categories import Categories, factorize
 
 _DECLARE = (
-    "declare it with categorical_features (a mask, indices, names or 'from_dtype'), or encode it "
-    "as numbers"
+    "declare it with categorical_features (a mask, indices or names; 'from_dtype' takes columns of "
+    "category or string type, see DataFrame.astype), or encode it as numbers"
 )
 
 
@@ -267,7 +267,7 @@ def _position(entry: Any, n_columns: int, names: Any) -> int:
 
 def _has_category_type(column: Any) -> bool:
     name = str(getattr(column, "dtype", "")).lower()
-    return hasattr(column, "to_numpy") and name.startswith(("categor", "enum"))
+    return hasattr(column, "to_numpy") and name.startswith(("categor", "enum", "str"))
 
 
 def shorten(values: Sequence[Any], most: int = 10) -> str:

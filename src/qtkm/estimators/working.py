@@ -28,6 +28,8 @@ def engine_of(model: Any) -> Iterator[Engine]:
             yield model.engine
             return
         engine = REGISTRY[model.engine](n_jobs=model.n_jobs)
+        if isinstance(engine, Dask):
+            engine.client  # noqa: B018  no client is an error, also where so few rows need none
         try:
             yield engine
         finally:

@@ -86,15 +86,19 @@ class SearchDisplay(Display):
         low = _lowest_shown(scores[known])
         finished = np.asarray(self.results["finished"])
         x = place + _cloud(place)
-        kinds = ((~finished, FAINT, "given up"), (finished, FIRST, "fitted to the end"))
+        kinds = (
+            (~finished, FAINT, "given up, score\nof few epochs"),
+            (finished, FIRST, "fitted to the end"),
+        )
         for chosen, colour, label in kinds:
             inside = chosen & known & (scores >= low)
             ax.scatter(x[inside], scores[inside], s=14, color=colour, linewidths=0, label=label)
             below = chosen & known & (scores < low)
             ax.scatter(x[below], np.full(below.sum(), low), s=14, marker="v", color=colour)
-        best = [np.max(scores[known & (place == i)], initial=-np.inf) for i in range(len(labels))]
+        ended = known & finished
+        best = [np.max(scores[ended & (place == i)], initial=-np.inf) for i in range(len(labels))]
         seen = np.flatnonzero(np.array(best) >= low)
-        ax.plot(seen, np.array(best)[seen], color=FIRST, linewidth=1)
+        ax.plot(seen, np.array(best)[seen], color=FIRST, linewidth=1, label="best of these")
         star: dict[str, Any] = {"s": 110, "marker": "*", "color": SECOND, "label": "chosen"}
         ax.scatter(x[self.best], scores[self.best], zorder=3, **star)
         ax.set_xlim(-0.5, len(labels) - 0.5)

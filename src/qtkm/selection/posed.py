@@ -146,7 +146,8 @@ class Posed:
         if not isinstance(model.max_bins, str):
             return "given"
         errors = [feature_map.bin_error(1.0) for feature_map in self.maps(model)]
-        return tuple(max(FEWEST_BINS, int(np.ceil(error / BIN_ERROR))) for error in errors)
+        most = np.iinfo(np.int32).max
+        return tuple(int(np.clip(np.ceil(e / BIN_ERROR), FEWEST_BINS, most)) for e in errors)
 
     def maps(self, model: Any, shape: tuple[int, int] | None = None) -> list[Any]:
         """Feature maps of a model, or of one with other numbers of rows and columns."""
