@@ -76,10 +76,10 @@ class QTKMRegressor(RegressorMixin, Model):
         and not below 1024. Predictions are not binned.
     categorical_features : sequence of bool, int or str, "from_dtype" or None, default=None
         Columns that hold categories: a mask, indices, names, or those of a frame that have
-        the type category, Categorical or Enum. Missing values are a category of their own. A
-        category that no training row has, a missing value included, is neutral: it
-        contributes the mean of the core's rows over the training rows. `basis`, `n_basis`,
-        `period` and `bounds` have no meaning for these columns.
+        the type category, Categorical, Enum or text (not object). Missing values are a
+        category of their own. A category that no training row has, a missing value included,
+        is neutral: it contributes the mean of the core's rows over the training rows. `basis`,
+        `n_basis`, `period` and `bounds` have no meaning for these columns.
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
