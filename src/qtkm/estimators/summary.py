@@ -92,7 +92,7 @@ def _network(model: Any) -> list[str]:
     n_outputs = len(model._reading.scale.mean)
     text = model.network_.describe(radices, n_outputs).splitlines()
     lines = [textwrap.shorten(line, WIDTH, placeholder=" …") if len(line) > WIDTH else line
-             for line in text[: MOST_LINES + 1]]  # fmt: skip
+             for line in text[: MOST_LINES + 1 + (len(text) == MOST_LINES + 2)]]  # fmt: skip
     left_out = len(text) - len(lines)
     return [*lines, f"… {left_out} more lines, see network_.describe"] if left_out else lines
 
