@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -78,6 +79,26 @@ def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
     assert submitted.count("add_apart") == n_additions
 
 
+def test_a_large_pass_is_sent_once(engine, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "SENT_BYTES", 10)
+    assert engine.sum(total, engine.place([np.ones(2)] * 8)) == 16
+
+
+def test_parts_that_are_all_on_one_worker_are_moved_once_and_stay(engine, client):
+    worker = min(client.nthreads())
+    held = [Held([np.full(2, i)], f"part {i}") for i in range(8)]
+    futures = client.scatter(held, workers=[worker], hash=False)
+    shards = dask_cluster.RemoteShards(engine, futures, [1] * 8)
+    assert engine.sum(total, shards) == 56
+    homes, moved = list(shards.homes), list(shards.futures)
+    assert sorted(map(homes.count, set(homes))) == [2, 2, 4]
+    shards.looked = float("-inf")
+    assert engine.sum(total, shards) == 56
+    assert (shards.homes, shards.futures) == (homes, moved)
+    where = client.who_has(shards.futures)
+    assert all(home in where[f.key] for f, home in zip(shards.futures, homes, strict=True))
+
+
 def test_rows_cannot_be_had_on_the_driver(engine):
     shards = engine.place([np.ones(2)])
     with pytest.raises(TypeError, match="on the workers of a cluster"):
@@ -150,6 +171,20 @@ def test_no_worker_at_all_is_an_error_and_not_an_endless_wait(engine, client, mo
     monkeypatch.setattr(client, "nthreads", dict)
     with pytest.raises(RuntimeError, match=r"no worker for .* seconds; start some"):
         engine.fetch(waiting)
+
+
+def fail_late():
+    time.sleep(0.1)
+    raise TimeoutError("of the task itself")
+
+
+def test_a_task_may_take_longer_than_a_look_and_have_a_timeout_of_its_own(engine, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "LOOK_SECONDS", 0.02)
+    with engine.tasks() as tasks:
+        slow = tasks.submit(time.sleep, 0.2)
+        assert engine.fetch(slow) is None
+    with pytest.raises(TimeoutError, match="of the task itself"), engine.tasks() as tasks:
+        engine.fetch(tasks.submit(fail_late))
 
 
 def test_arrays_at_odd_addresses_are_copied():

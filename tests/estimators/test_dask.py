@@ -142,10 +142,13 @@ class After:
             self.action()
 
 
-def test_a_worker_that_joins_changes_nothing(cluster, client, X, y):
+def test_a_worker_that_joins_changes_nothing(cluster, client, X, y, monkeypatch, caplog):
+    monkeypatch.setattr("qtkm.engines.dask_cluster.LOOK_SECONDS", 0.01)  # seen at once
+    caplog.set_level("INFO", logger="qtkm")
     model = regress(callbacks=After(lambda: resize(cluster, client, 2)))
     assert_equal_fits(regress().fit(X, y), model.fit(as_array(X), as_array(y)))
     assert len(client.nthreads()) == 2
+    assert "of the rows moves to" in caplog.text
 
 
 def test_two_workers_give_the_bits_of_a_fit_in_memory(client, X, y):
@@ -412,8 +415,10 @@ def test_four_workers_give_the_bits_of_a_fit_in_memory(cluster, client, X, y):
     assert_equal_fits(regress().fit(X, y), regress().fit(as_array(X), as_array(y)))
 
 
+@pytest.mark.parametrize("look", [0.01, 10])
 @pytest.mark.parametrize("kind", ["collection", "array"])
-def test_a_worker_that_dies_changes_nothing(cluster, client, X, y, kind):
+def test_a_worker_that_dies_changes_nothing(cluster, client, X, y, kind, look, monkeypatch):
+    monkeypatch.setattr("qtkm.engines.dask_cluster.LOOK_SECONDS", look)
     resize(cluster, client, 4)  # one that died before comes back
 
     def kill():

@@ -34,11 +34,11 @@ logger = logging.getLogger(__name__)
 
 #: seconds after which it is asked again whether there is still something to wait for
 LOOK_SECONDS = 10.0
-#: with no more tasks than these a pass goes along with each of them, and their sums are added
-#: here: every task that waits for another one costs 20 ms
+#: with no more tasks than these their sums are added here: every task that waits for another one
+#: costs 20 ms
 FEW_TASKS = 8
-#: bytes of a pass that goes along with many tasks; a larger one is sent once
-SMALL_TASK = 50_000
+#: bytes in all up to which a pass goes along with each of its tasks; a larger one is sent once
+SENT_BYTES = 16_000_000
 #: seconds to wait for workers when there are none at all
 WORKER_SECONDS = 300.0
 #: what Dask says of results that are lost for good
@@ -112,7 +112,7 @@ class Dask:
         with self.tasks() as tasks:
             tree = branch(self._owners(shards), 0, len(shards))
             leaves = list(leaves_of(tree))
-            is_light = len(leaves) <= FEW_TASKS or len(task) < SMALL_TASK
+            is_light = len(leaves) * len(task) <= SENT_BYTES
             sent = task if is_light else tasks.submit(hold, task)
             parts = [
                 tasks.submit(sum_part, sent, last - first, *shards.part(first, last), worker=worker)
@@ -193,10 +193,10 @@ class Dask:
             try:
                 with self.client.as_current():
                     wait(futures, timeout=LOOK_SECONDS)
-                return self.client.gather(futures)
             except TimeoutError:
-                if all(future.done() for future in futures):
-                    raise  # that of a task
+                pass
+            else:
+                return self.client.gather(futures)
             if self.client.nthreads():
                 since = time.monotonic()
             elif time.monotonic() - since > WORKER_SECONDS:
