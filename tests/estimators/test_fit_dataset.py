@@ -4,6 +4,7 @@ import errno
 import logging
 import subprocess
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -467,3 +468,13 @@ def test_a_checkpoint_goes_on_to_the_same_bits(path, tmp_path, on_disk):
         warnings.simplefilter("error")
         rest = regressor(max_iter=4, checkpoint=checkpoint).fit_dataset(path, **arguments)
     assert same(whole, rest)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("model", [regressor(), classifier()], ids=["regressor", "classifier"])
+def test_a_path_is_no_X(model, kind, path, frame):
+    with pytest.raises(ValueError, match=r"X is a path, .*; files are read by fit_dataset"):
+        model.fit(kind(path), "y")
+    model.fit(frame[FEATURES], frame["label" if hasattr(model, "class_weight") else "y"])
+    with pytest.raises(ValueError, match=r"X is a path, .* predict_dataset"):
+        model.predict(kind(path))

@@ -19,6 +19,7 @@ from .checks import check_parameters
 from .dask_collections import is_collection, predict_lazily
 from .dataset_targets import LabelTarget
 from .docstrings import filled_from
+from .inputs import refuse_path
 from .model import Model, Score
 from .regressor import QTKMRegressor
 from .targets import check_weight
@@ -223,6 +224,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self
         """
         check_parameters(self)
+        refuse_path(X)
         if is_collection(X, y, sample_weight):
             self._fit_collections(X, y, sample_weight)
             return self

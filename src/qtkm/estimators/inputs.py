@@ -1,5 +1,6 @@
 """From what a user passes as X to one array a column: numbers, or category codes."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -118,6 +119,7 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
     finite : bool
         True if it is known already that all are finite numbers.
     """
+    refuse_path(X)
     if _is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         _refuse_empty(X.shape, type(estimator).__name__)
@@ -130,6 +132,15 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
         _refuse_complex("X", X.dtype)
     X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
     return [X[:, d] for d in range(X.shape[1])], _is_finite_throughout(X)
+
+
+def refuse_path(X: Any) -> None:
+    """Raise a ValueError for the name of a file where rows belong."""
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(
+            f"X is a path, {str(X)!r}; files are read by fit_dataset(path, target=…) and "
+            "predict_dataset(path, out)."
+        )
 
 
 def _refuse_empty(shape: tuple[int, int], who: str) -> None:

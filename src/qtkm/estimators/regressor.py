@@ -15,6 +15,7 @@ from . import parts
 from .checks import check_parameters
 from .dask_collections import is_collection, predict_lazily
 from .dataset_targets import NumberTarget
+from .inputs import refuse_path
 from .model import Model, Score
 from .rows import spread
 from .targets import check_target, check_weight
@@ -299,6 +300,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self
         """
         check_parameters(self)
+        refuse_path(X)
         if is_collection(X, y, sample_weight):
             self._fit_collections(X, y, sample_weight)
             return self
