@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from qtkm import QTKMRegressor
+from qtkm import QTKMRegressor, QTKMRegressorCV
+from qtkm.features import Fourier
 
 SIZES = [1e300, 1e-300, 1e-320]
 
@@ -47,11 +48,34 @@ def test_one_distinct_value_in_a_column(make, X, y, basis):
     constant[:, 1] = 42.0
     model = make(basis=basis).fit(constant, y)
     assert model.columns_[1]["n_grid"] == 1
+    assert [column["basis"].n_features for column in model.columns_] == [8, 1, 8]
     other = constant.copy()
     other[:, 1] = -1.0
     np.testing.assert_array_equal(model.predict(other), model.predict(constant))
     without = make(basis=basis).fit(X[:, [0, 2]], y)
     assert relative_error(model, constant, y) < 1.2 * relative_error(without, X[:, [0, 2]], y)
+
+
+def test_a_constant_column_keeps_a_basis_of_its_own(make, X, y):
+    constant = X.copy()
+    constant[:, 1] = 42.0
+    for given in ({"n_basis": [4, 4, 4]}, {"basis": Fourier(n_basis=4), "n_basis": "auto"}):
+        model = make(**given).fit(constant, y)
+        assert model.columns_[1]["basis"].n_basis == 4
+    model = make(quantization=[4, 4], n_basis=16).fit(constant, y)  # which one function has not
+    assert model.columns_[1]["basis"].radices == (1,)
+    assert "42 in every row" in model.summary()
+    assert "42 to 42" not in model.summary()
+
+
+def test_a_search_knows_constant_columns(X, y):
+    constant = X.copy()
+    constant[:, 1] = 42.0
+    search = QTKMRegressorCV(
+        alphas=[1e-3], n_basis=[4, 8], periods=[4.0], ranks=[2, 3], random_state=0
+    ).fit(constant, y)
+    chosen = search.best_params_["n_basis"]
+    assert [c["basis"].n_basis for c in search.best_estimator_.columns_] == [chosen, 1, chosen]
 
 
 def test_all_columns_of_one_value_predict_the_mean(make, y):

@@ -278,3 +278,33 @@ def test_targets_that_are_none_are_refused(model, X, y, change, message):
 def test_weights_that_are_none_are_refused(model, X, y, weight, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, weight)
+
+
+def test_all_columns_that_cannot_be_used_are_told_at_once(make, y):
+    frame = pd.DataFrame({
+        "a": np.arange(120.0), "b": ["text"] * 120, "c": np.where(y > 1, np.nan, y),
+        "d": np.full(120, np.inf), "e": np.arange(120),
+    })  # fmt: skip
+    with pytest.raises(ValueError, match="3 columns of X cannot be used:\n") as refused:
+        make().fit(frame, y)
+    lines = str(refused.value).splitlines()[1:]
+    starts = ["column 'b' holds", "Input X contains NaN", "Input X contains infinity"]
+    for line, start in zip(lines, starts, strict=True):
+        assert line.startswith(f"  {start}")
+    assert "of column 'c', the first in row" in lines[1]
+    assert "of column 'd', the first in row 0." in lines[2]
+
+
+def test_of_very_many_unfit_columns_the_first_are_told(make, y):
+    with pytest.raises(ValueError, match="25 columns of X cannot be used") as refused:
+        make().fit(np.full((120, 25), np.nan), y)
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 12
+    assert lines[-1] == "  … and 15 more"
+
+
+def test_a_missing_target_is_told_with_its_row(make, X, y):
+    y = y.copy()
+    y[7] = np.nan
+    with pytest.raises(ValueError, match="1 of 120 values are not finite, the first in row 7;"):
+        make().fit(X, y)

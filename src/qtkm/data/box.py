@@ -27,6 +27,11 @@ class Box:
     extrapolation: str
     name: str
 
+    @property
+    def is_point(self) -> bool:
+        """Whether the column has one value."""
+        return self.low == self.high
+
     def contain(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
         """Raw values with the rule for those outside applied."""
         values = np.asarray(raw, dtype=np.float64)
@@ -50,7 +55,7 @@ class Box:
     def to_unit(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
         """Map raw values to the unit box; a column of one value goes to 0."""
         values = np.asarray(raw, dtype=np.float64)
-        if self.low == self.high:
+        if self.is_point:
             return np.zeros_like(values)
         if self.low == 0.0 and self.high == 1.0:
             return values

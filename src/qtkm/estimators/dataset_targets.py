@@ -116,7 +116,7 @@ class NumberTarget:
         for name in self.names:
             values = numbers(block.columns[name], f"target {name!r}")
             if check:
-                refuse_not_finite(values, f"target {name!r}", block.first_row)
+                refuse_not_finite(values, f"target {name!r}", block.first_row, is_target=True)
             columns.append(values if keep is None else values[keep])
         return np.column_stack(columns).astype(np.float64, copy=False)
 

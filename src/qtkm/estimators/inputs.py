@@ -10,6 +10,8 @@ from sklearn.utils.validation import validate_data
 
 from .categories import Categories, factorize
 
+#: columns that one message tells of
+MOST_PROBLEMS = 10
 _DECLARE = (
     "declare it with categorical_features (a mask, indices or names; 'from_dtype' takes columns of "
     "category or string type, see DataFrame.astype), or encode it as numbers"
@@ -69,15 +71,36 @@ class Inputs:
 
         Only of the rows to keep; `first_row` is the number of the first row in messages.
         """
-        for d, (column, label) in enumerate(zip(columns, self.labels, strict=True)):
+        for d, column in enumerate(columns):
+            try:
+                found = self._look(d, column, finite, first_row)
+            except (TypeError, ValueError) as error:
+                others = self._problems(range(d + 1, len(columns)), columns, finite, first_row)
+                raise type(error)(_list_problems([str(error), *others])) from None
             if self.is_categorical[d]:
-                distinct, inverse = factorize(column, label)
+                distinct, inverse = found
                 yield distinct, inverse if keep is None else inverse[keep]
-                continue
-            values = numbers(column, label)
-            if not finite:
-                refuse_not_finite(values, label, first_row)
-            yield values if keep is None else values[keep]
+            else:
+                yield found if keep is None else found[keep]
+
+    def _look(self, d: int, column: Any, finite: bool, first_row: int) -> Any:
+        """All rows of a column, as `look` gives them."""
+        if self.is_categorical[d]:
+            return factorize(column, self.labels[d])
+        values = numbers(column, self.labels[d])
+        if not finite:
+            refuse_not_finite(values, self.labels[d], first_row)
+        return values
+
+    def _problems(
+        self, some: Sequence[int], columns: Sequence[Any], finite: bool, first_row: int
+    ) -> Iterator[str]:
+        """What makes some of the columns unfit."""
+        for d in some:
+            try:
+                self._look(d, columns[d], finite, first_row)
+            except (TypeError, ValueError) as error:
+                yield str(error)
 
     def learn_categories(self, d: int, present: Categories) -> None:
         """Take over the categories of a column; a fit that goes on knows all of them."""
@@ -195,7 +218,9 @@ def _is_finite_throughout(X: NDArray) -> bool:
         return bool(np.isfinite(X.sum()))
 
 
-def refuse_not_finite(values: NDArray, label: str, first_row: int = 0) -> None:
+def refuse_not_finite(
+    values: NDArray, label: str, first_row: int = 0, is_target: bool = False
+) -> None:
     """Raise a ValueError where a numeric column has NaN or infinite values.
 
     Parameters
@@ -205,23 +230,39 @@ def refuse_not_finite(values: NDArray, label: str, first_row: int = 0) -> None:
         What the column is called in messages.
     first_row : int
         Number of the first row in messages.
+    is_target : bool
+        Whether these are targets, which nothing can stand in for.
     """
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
     row = first_row + int(np.argmin(np.isfinite(values)))
     n_missing = int(np.isnan(values).sum())
-    if n_missing:
-        raise ValueError(
-            f"Input X contains NaN: {n_missing} of the {len(values)} values of {label}, the first "
-            f"in row {row:,}. "
+    what = "NaN" if n_missing else "infinity"
+    count = n_missing or int(np.isinf(values).sum())
+    if is_target:
+        hint = "Leave out their rows."
+    elif n_missing:
+        hint = (
             "Impute them (sklearn.impute) or leave out their rows; only columns declared with "
             "categorical_features may have missing values."
         )
+    else:
+        hint = "Numeric columns must be finite; clip these values or leave out their rows."
+    name = "y" if is_target else "X"
     raise ValueError(
-        f"Input X contains infinity: {int(np.isinf(values).sum())} of the {len(values)} values of "
-        f"{label}, the first in row {row:,}. Numeric columns must be finite; clip these values or "
-        "leave out their rows."
+        f"Input {name} contains {what}: {count} of the {len(values)} values of {label}, the first "
+        f"in row {row:,}. {hint}"
     )
+
+
+def _list_problems(problems: Sequence[str]) -> str:
+    """One text about all columns that cannot be used, the first of many."""
+    if len(problems) == 1:
+        return problems[0]
+    shown = [f"  {problem}" for problem in problems[:MOST_PROBLEMS]]
+    left_out = len(problems) - len(shown)
+    more = [f"  … and {left_out} more"] if left_out else []
+    return "\n".join([f"{len(problems)} columns of X cannot be used:", *shown, *more])
 
 
 def _refuse_complex(label: str, dtype: Any) -> None:

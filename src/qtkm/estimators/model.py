@@ -100,7 +100,8 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
     ) -> Plan:
         """Decide on all that depends on no more than the ranges of the columns."""
         sizes = {d: len(categories) for d, categories in inputs.categories.items()}
-        maps = parts.make_maps(self, inputs.labels, sizes, shape, known.maps if known else None)
+        known_maps = known.maps if known else None
+        maps = parts.make_maps(self, inputs.labels, sizes, shape, known_maps, boxes)
         network = parts.make_network(self, shape, n_outputs, self.rank_ if known else None)
         # ranks that do not fit are refused here, before anything takes long
         network.structure([feature_map.radices for feature_map in maps], n_outputs)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import features, losses, networks, solvers
+from ..data import Box
 from . import defaults
 from .checks import RESIDUALS
 
@@ -159,8 +160,12 @@ def make_maps(
     n_categories: Mapping[int, int],
     shape: tuple[int, int],
     known: Sequence[features.FeatureMap] | None,
+    boxes: Sequence[Box | None] | None = None,
 ) -> list[features.FeatureMap]:
     """Feature map of every column, with all parameters filled in.
+
+    A column of one value gets one basis function, for more could not be told apart; a number for
+    this very column, or a map with a number of its own, is taken as given.
 
     Parameters
     ----------
@@ -172,6 +177,8 @@ def make_maps(
     shape : (n_rows, n_columns)
     known : sequence of FeatureMap or None
         Maps of an earlier fit, from which "auto" parameters are taken.
+    boxes : sequence of Box or None
+        Ranges of the columns, where they are known.
     """
     n_columns = len(labels)
     given = {
@@ -191,8 +198,12 @@ def make_maps(
         feature_map = resolve(
             "basis", given["basis"][d], features.REGISTRY, shorthands, features.FeatureMap
         )
+        is_counted = _is_list(estimator.n_basis) or not _same(
+            getattr(given["basis"][d], "n_basis", _UNSET), _UNSET
+        )
         _finish(feature_map, label, shape, None if known is None else known[d])
-        maps.append(feature_map)
+        is_constant = boxes is not None and getattr(boxes[d], "is_point", False)
+        maps.append(feature_map.for_one_value() if is_constant and not is_counted else feature_map)
     return maps
 
 

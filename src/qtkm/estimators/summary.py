@@ -81,6 +81,8 @@ def _column(column: dict[str, Any]) -> str:
         return f"{len(column['categories'])} categories"
     low, high = column["bounds"]
     basis = column["basis"]
+    if low == high:
+        return f"{low:.4g} in every row, so it tells nothing"
     text = f"{low:.4g} to {high:.4g}, {basis.n_features} {type(basis).__name__} functions"
     if hasattr(basis, "period"):
         text += f", period {basis.period:g}"

@@ -63,9 +63,10 @@ def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np
     finite = np.isfinite(array)
     if not finite.all():
         what = "NaN" if np.isnan(array).any() else "infinity"
+        row = int(np.argmin(finite.reshape(len(finite), -1).all(axis=1)))
         raise ValueError(
-            f"Input {name} contains {what}: {np.sum(~finite)} of {array.size} values are not "
-            "finite; leave out their rows."
+            f"Input {name} contains {what}: {np.sum(~finite):,} of {array.size:,} values are not "
+            f"finite, the first in row {row:,}; leave out their rows."
         )
     return array
 

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from ..kernels import factors as kernels
 from . import radices
@@ -83,6 +84,9 @@ class Fourier(FeatureMap):
             zero_frequency, digit = divmod(zero_frequency, radix)
             levels.append(np.eye(radix)[digit])
         return levels
+
+    def for_one_value(self) -> "Fourier":
+        return clone(self).set_params(n_basis=1, quantization="auto")
 
     def bin_error(self, width: float) -> float:
         return np.pi * self.n_basis * width / (2 * float(self.period))

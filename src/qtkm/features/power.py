@@ -1,6 +1,7 @@
 """Pure powers 1, x, …, x^(M-1), quantized or not."""
 
 import numpy as np
+from sklearn.base import clone
 
 from ..kernels import factors as kernels
 from . import radices
@@ -42,6 +43,9 @@ class Power(FeatureMap):
 
     def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
         return sums_of_digits(self.radices[level])
+
+    def for_one_value(self) -> "Power":
+        return clone(self).set_params(n_basis=1, quantization="auto")
 
     def bin_error(self, width: float) -> float:
         return (self.n_basis - 1) * width / 2

@@ -121,6 +121,7 @@ class Posed:
         self._lock, self._last = threading.Lock(), threading.local()
         first, made = self._prepare(estimator)
         self.shape, self._inputs = made.shape, made.reading.inputs
+        self._boxes = made.reading.boxes
         self.n_outputs, self.share = made.objective.n_outputs, made.shape[0] / len(y)
         # what `fit` sets beside what comes from the cores: names, classes, …
         own = {*estimator.get_params(deep=False), *vars(_Preparing), *_KEPT}
@@ -152,7 +153,9 @@ class Posed:
     def maps(self, model: Any, shape: tuple[int, int] | None = None) -> list[Any]:
         """Feature maps of a model, or of one with other numbers of rows and columns."""
         sizes = {d: len(categories) for d, categories in self._inputs.categories.items()}
-        return parts.make_maps(model, self._inputs.labels, sizes, shape or self.shape, None)
+        return parts.make_maps(
+            model, self._inputs.labels, sizes, shape or self.shape, None, self._boxes
+        )
 
     def check(self, model: Any) -> None:
         """Raise a ValueError for parts that cannot be, or that do not fit each other."""
