@@ -273,10 +273,21 @@ def test_a_partition_that_cannot_be_read_is_an_error_with_its_number(client, fra
 def test_values_that_cannot_be_fitted_are_an_error_with_the_partition(client, X, y):
     hole = X.copy()
     hole[190, 1] = np.nan
+    n_failed = count_failed(client)
     with pytest.raises(ValueError, match=r"partition 3: Input X contains NaN: 1 of .* in row 10"):
         regress().fit(as_array(hole), as_array(y))
     with pytest.raises(ValueError, match=r"partition 3: .*sample_weight has negative entries"):
         regress().fit(as_array(X), as_array(y), as_array(np.where(np.isnan(hole[:, 1]), -1, 1)))
+    assert count_failed(client) == n_failed  # a task that fails makes its worker print a page
+
+
+def count_failed(client):
+    """Count the tasks that ever failed."""
+
+    def count(dask_scheduler):
+        return sum(change.finish == "erred" for change in dask_scheduler.transition_log)
+
+    return client.run_on_scheduler(count)
 
 
 def test_an_interruption_keeps_the_best_cores_and_cancels_the_tasks(client, X, y, monkeypatch):

@@ -16,7 +16,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import data
-from ..data.sources import Block
+from ..data.sources import Block, DataFileError
 from ..engines.dask_cluster import Dask, RemoteShards
 from ..engines.remote import Held, hold, pack, serial
 from .checks import as_random_state
@@ -120,8 +120,12 @@ class Partitions:
 
     def scan(self, scan: Scan, verbose: int) -> list[int]:
         """Look at all rows; returns the number of rows of positive weight in each partition."""
-        sizes = []
+        sizes: list[int] = []
         for found in self._each("scan", verbose, _scan_partition, scan):
+            if isinstance(found, Exception):
+                if not isinstance(found, DataFileError):  # which says where it was
+                    found.add_note(f"This was in partition {len(sizes)}.")
+                raise found
             sizes.append(found.n_rows)
             scan.merge(found)
         return sizes
@@ -214,11 +218,15 @@ def _read_partition(shared: bytes, number: int, *parts: Any) -> Block:
     return _make_block(names, number, parts)
 
 
-def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan:
+def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan | Exception:
+    """Scan, or what is wrong with the rows: if it were raised, each worker would print it."""
     names, scan = pickle.loads(shared)
-    block = _make_block(names, number, parts)
-    if block.n_rows:
-        scan.add(block)
+    try:
+        block = _make_block(names, number, parts)
+        if block.n_rows:
+            scan.add(block)
+    except (TypeError, ValueError) as error:
+        return error
     return scan
 
 
