@@ -80,6 +80,22 @@ def test_the_table_tells_how_far_each_candidate_came(regressor, X, y):
     np.testing.assert_array_equal(results["finished"], results["round"] == results["round"].max())
 
 
+def test_only_those_that_may_win_are_fitted_to_the_end(regressor, X, y, monkeypatch):
+    found = {}
+    for gain in (0.0, 1e9):
+        monkeypatch.setattr("qtkm.selection.race.MOST_GAIN", gain)
+        found[gain] = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
+    few, all_of_them = (search.cv_results_ for search in found.values())
+    assert few["finished"].sum() == 1
+    assert all_of_them["finished"].sum() == 2
+    last = few["round"].max()
+    second = np.flatnonzero(all_of_them["finished"] & ~few["finished"])[0]
+    assert few["round"][second] == last - 1
+    assert few["n_epochs"][second] < all_of_them["n_epochs"][second]
+    first = found[0.0].best_index_
+    assert few["mean_test_score"][first] == all_of_them["mean_test_score"][first]
+
+
 def test_threads_do_not_change_the_result(regressor, X, y):
     one, two = (QTKMRegressorCV(regressor, **GRID, cv=FOLDS, n_jobs=n).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(splits(one), splits(two))

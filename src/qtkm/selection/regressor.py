@@ -64,8 +64,8 @@ class QTKMRegressorCV(RegressorMixin, Search):
         `sklearn.model_selection.GridSearchCV` has it: ``param_alpha`` …, ``params``,
         ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
         ``mean_fit_time`` …. Candidates that were given up have the scores they had then, NaN on
-        folds they never saw, and rank behind all that came further: ``round`` tells how far,
-        ``n_epochs`` and ``n_rows`` with how many epochs and rows. ``finished`` are those whose
+        folds they never saw, and rank behind all that came further: ``round`` tells how far (the
+        mean is of its folds), ``n_epochs`` and ``n_rows`` with how many epochs and rows. ``finished`` are those whose
         fits came to their end on all folds.
     n_splits_ : int
         Number of folds.
@@ -78,8 +78,9 @@ class QTKMRegressorCV(RegressorMixin, Search):
     Notes
     -----
     The search is a race: all candidates get two epochs on one fold, the best ninth some more on
-    two folds, and so on; the last few are fitted to their end on all folds, so that theirs are
-    the scores of a plain grid search.  In the first round a candidate starts from the cores of its
+    two folds, and so on; the best of the last few is fitted to its end on all folds, and so are
+    others that may still come out ahead of it, so that theirs are the scores of a plain grid
+    search.  In the first round a candidate starts from the cores of its
     neighbour with the next larger penalty or the next smaller rank; in the second, neighbours of
     the best candidate get another chance.  Codes, sorts and features are made once a fold.
     docs/decisions/0011-a-race-of-candidates.md has what that saves, and what it misses.
