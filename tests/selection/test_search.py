@@ -96,6 +96,22 @@ def test_only_those_that_may_win_are_fitted_to_the_end(regressor, X, y, monkeypa
     assert few["mean_test_score"][first] == all_of_them["mean_test_score"][first]
 
 
+def test_of_large_folds_one_is_enough_until_the_last_round(regressor, X, y, monkeypatch):
+    usual = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
+    monkeypatch.setattr("qtkm.selection.race.LARGE_FOLD", len(X) // 3)
+    search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
+    results, finished = search.cv_results_, search.cv_results_["finished"]
+    assert finished[search.best_index_]
+    assert np.isfinite(splits(search)[finished]).all()
+    assert np.isfinite(results["split0_test_score"]).all()
+    assert np.isnan(splits(search)[~finished][:, 1:]).all()
+    later = usual.cv_results_["round"] == usual.cv_results_["round"].max() - 1
+    assert np.isfinite(splits(usual)[later]).all()
+    both = finished & usual.cv_results_["finished"]
+    assert both.any()
+    np.testing.assert_array_equal(splits(search)[both], splits(usual)[both])
+
+
 def test_threads_do_not_change_the_result(regressor, X, y):
     one, two = (QTKMRegressorCV(regressor, **GRID, cv=FOLDS, n_jobs=n).fit(X, y) for n in (1, 2))
     np.testing.assert_array_equal(splits(one), splits(two))

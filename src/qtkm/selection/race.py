@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engines import Threads
 from .course import Course
@@ -62,6 +63,9 @@ ROUNDS = (
 LAST = Round(None, None, 1)
 #: fewest candidates that go on; with no more than these there is nothing to choose beforehand
 FEWEST = 2
+#: rows of a test fold from which one fold is enough for all rounds but the last: of so many rows
+#: the scores differ less from fold to fold than from candidate to candidate
+LARGE_FOLD = 10_000
 #: in the last round, how many times as much as the best candidate another one may still gain
 MOST_GAIN = 2.0
 
@@ -157,7 +161,7 @@ class Race:
         hoped = before + MOST_GAIN * np.abs(self.table.score[best] - before[best])
         try:
             for fold in range(len(self.folds)):
-                others = [c for c in others if not hoped[c].mean() <= self.table.mean[best]]
+                others = [c for c in others if _may_win(hoped[c], self.table.score[best])]
                 self._share([_Job(number, fold, [(c, None)], self._epochs(LAST)) for c in others])
                 hoped[:, fold] = self.table.score[:, fold]
         finally:
@@ -170,6 +174,8 @@ class Race:
         return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
 
     def _n_folds(self, each: Round) -> int:
+        if each is not LAST and len(self.folds[0].test) >= LARGE_FOLD:
+            return 1
         return min(each.n_folds or len(self.folds), len(self.folds))
 
     def _n_kept(self, each: Round) -> int:
@@ -226,6 +232,12 @@ class Race:
         score = fold.score(course.model, self.scorer)
         seconds = perf_counter() - begin
         self.table.enter(candidate, number, course, len(fold.train), score, seconds)
+
+
+def _may_win(hoped: NDArray, goal: NDArray) -> bool:
+    """Whether hoped-for scores are ahead, on those folds where there are some."""
+    known = np.isfinite(hoped)
+    return not known.any() or bool(hoped[known].mean() > goal[known].mean())
 
 
 def _in_turn(order: list[int], paths: list[Path]) -> list[int]:

@@ -65,8 +65,8 @@ class QTKMRegressorCV(RegressorMixin, Search):
         ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
         ``mean_fit_time`` …. Candidates that were given up have the scores they had then, NaN on
         folds they never saw, and rank behind all that came further: ``round`` tells how far (the
-        mean is of its folds), ``n_epochs`` and ``n_rows`` with how many epochs and rows. ``finished`` are those whose
-        fits came to their end on all folds.
+        mean is of its folds), ``n_epochs`` and ``n_rows`` with how many epochs and rows.
+        ``finished`` are those whose fits came to their end on all folds.
     n_splits_ : int
         Number of folds.
     scorer_ : callable
