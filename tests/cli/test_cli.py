@@ -8,13 +8,7 @@ import pytest
 from qtkm import __version__
 from qtkm.cli import main
 from qtkm.experiments import airline, generalization, sound
-
-
-def command(*words):
-    """Exit code of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    return ended.value.code
+from tests.cli.commands import command
 
 
 def test_the_version_is_shown(capsys):

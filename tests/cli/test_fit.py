@@ -3,21 +3,16 @@
 import os
 import subprocess
 import sys
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
 import qtkm
-from qtkm.cli import main
+from tests.cli.commands import command, sentence
 
 pandas = pytest.importorskip("pandas")
-
-
-def command(*words):
-    """Exit code of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
 
 
 @pytest.fixture
@@ -93,6 +88,67 @@ def test_quiet_says_nothing(tmp_path, frame, capsys):
     assert (shown.out, shown.err) == ("", "")
 
 
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
+def test_many_classes_are_remarked_upon(tmp_path, monkeypatch, limit, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = pandas.DataFrame({"x": np.arange(240.0), "few": np.arange(240) % 99})
+    rows["code"] = np.arange(240) % 100
+    rows["name"] = "n" + rows["code"].astype(str)
+    rows.to_csv("a.csv", index=False)
+    for target, task, remark in (
+        ("name", "auto", "the 100 different texts of the target 'name' are taken for classes; a "
+         "fit to so many takes long\n"),
+        ("code", "classification", "the 100 different numbers of the target 'code' are taken for "
+         "classes; a fit to so many takes long. --task regression predicts them as numbers\n"),
+        ("code", "auto", ""),
+        ("few", "classification", ""),
+    ):  # fmt: skip
+        others = [word for name in {"few", "code", "name"} - {target} for word in ("--drop", name)]
+        words = ["a.csv", "--target", target, "--task", task, *others, "--out", "m.qtkm", *limit]
+        assert command("fit", *words, "--rank", 1, "--n-basis", 2, "--max-iter", 1) == 0
+        assert capsys.readouterr().err == f"qtkm: {remark}" * bool(remark)
+
+
+def test_fractions_are_no_classes(tmp_path, frame, capsys):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    words = ["--target", "power", "--task", "classification", "--out", tmp_path / "m.qtkm"]
+    assert command("fit", tmp_path / "a.csv", *words) == 1
+    assert "the target 'power' has fractions, which are no classes" in sentence(capsys)
+
+
+def test_a_target_of_text_is_no_number(tmp_path, frame, capsys):
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    words = ["--target", "high", "--task", "regression", "--out", tmp_path / "m.qtkm"]
+    assert command("fit", tmp_path / "a.csv", *words) == 1
+    error = sentence(capsys)
+    assert "the target 'high' holds text such as" in error
+    assert "say --task classification" in error
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_truth_values_with_gaps_are_categories(tmp_path, frame, suffix):
+    frame["dry"] = [True, False, None] * 80
+    path, model = tmp_path / f"a{suffix}", tmp_path / "m.qtkm"
+    frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
+    words = ["--target", "power", "--drop", "high", "--out", model, "--quiet", *SMALL]
+    assert command("fit", path, *words) == 0
+    assert qtkm.load(model).columns_[3]["categories"] == [False, True, None]
+
+
+def test_decimal_numbers_are_numbers_and_dates_are_dates(tmp_path, frame, capsys):
+    pytest.importorskip("pyarrow")
+    path, model = tmp_path / "a.parquet", tmp_path / "m.qtkm"
+    frame["price"] = [Decimal(k) / 4 for k in range(240)]
+    frame.to_parquet(path)
+    words = ["--target", "power", "--drop", "high", "--out", model, "--quiet", *SMALL]
+    assert command("fit", path, *words) == 0
+    assert qtkm.load(model).columns_[3]["bounds"] == (0.0, 59.75)
+    frame["price"] = [date(2013, 5, 1 + k % 30) for k in range(240)]
+    frame.to_parquet(path)
+    assert command("fit", path, *words) == 1
+    assert "column 'price' holds dates or times" in sentence(capsys)
+
+
 def write_bytes(path, data):
     path.write_bytes(data)
     return path
@@ -109,6 +165,15 @@ def write_bytes(path, data):
         ("a.csv", b"wind,power\n1,\n2,\n", "a.csv has 0 rows with a target"),
         ("a.parquet", b"PAR1 nonsense", "a.parquet cannot be read as parquet"),
         ("a.xlsx", b"x", "a.xlsx is neither CSV nor Parquet by its name"),
+        (
+            "a.csv",
+            b"wind,wind,power\n1,2,3\n4,5,6\n",
+            "a.csv has several columns of the name 'wind'",
+        ),
+        ("a.csv", "wind,power\n1,2\n".encode("utf-16"), "in another encoding than UTF-8; save it"),
+        ("a.csv", "wind,power\nétale,2\n".encode("latin-1"), "in another encoding than UTF-8"),
+        ("a.csv", b"wind,power\n1,2\n1,2,3\n", "a.csv cannot be read as csv: Expected 2 fields in"),
+        ("a.csv", b"wind;power\n1;2\n", "are its values separated by something else than ','?"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path, name, data, message, capsys):
@@ -119,6 +184,17 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, name, data, message, caps
     assert message in error
     assert error.count("\n") == 1
     assert not model.exists()
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, frame, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame.to_csv("a.csv", index=False, encoding="utf-8-sig")
+    words = ["--target", "power", "--drop", "high", "--quiet", *SMALL, "--out"]
+    assert command("fit", "a.csv", *words, "m.qtkm") == 0
+    assert command("fit", "a.csv", *words, "blocks.qtkm", "--memory-limit", "1GB") == 0
+    assert command("evaluate", "m.qtkm", "a.csv", "--target", "power") == 0
+    for name in ("m.qtkm", "blocks.qtkm"):
+        assert qtkm.load(name).columns_[0]["name"] == "wind"
 
 
 def test_a_file_that_is_not_there_and_a_folder(tmp_path, capsys):
@@ -142,7 +218,8 @@ def test_times_need_a_decision(tmp_path, frame, capsys):
     frame["when"] = pandas.date_range("2026-01-01", periods=len(frame))
     frame.to_parquet(tmp_path / "a.parquet")
     assert command("fit", tmp_path / "a.parquet", "--target", "power") == 1
-    assert "column 'when' holds times; leave it out (--drop when)" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "column 'when' holds dates or times; leave it out (--drop when)" in error
 
 
 def test_a_model_file_that_is_none_is_refused(tmp_path, frame, capsys):

@@ -8,20 +8,13 @@ import pytest
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor, inspection
-from qtkm.cli import main
 from qtkm.cli.inspect import curve
+from tests.cli.commands import command
 
 pandas = pytest.importorskip("pandas")
 
 SETTINGS = {"rank": 3, "n_basis": 4, "max_iter": 3, "random_state": 0, "n_jobs": 1}
 FEATURES = ["wind", "[red]sun", "kind"]
-
-
-def command(*words):
-    """Exit code of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
 
 
 def make_rows():

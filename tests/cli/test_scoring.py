@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+from qtkm.cli.output import score
 from qtkm.cli.scoring import LabelSums, NumberSums
 
 
@@ -54,6 +55,28 @@ def test_numbers_that_do_not_vary():
     for shift, expected in ((0.0, 1.0), (0.5, 0.0)):
         found = add(NumberSums(Numbers()), y[:, None] + shift, y, None).values()
         assert found["R²"] == metrics.r2_score(y, y + shift) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, "0.5000"), (-0.25, "-0.2500"), (0.0, "0.0000"), (1.0, "1.0000"),
+        # not 0.0000 and not 1.0000
+        (0.00001234, "1.234e-5"), (0.99991, "0.999910"), (0.9999887, "0.999989"),
+        (1 - 3.2e-12, "1 - 3.2e-12"), (-1234567.8, "-1,235,000"), (np.nan, "not defined"),
+    ],
+)  # fmt: skip
+def test_a_score_is_told_from_0_and_from_1(value, text):
+    assert score(value) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "text"), [(0.00001234, "1.234e-5"), (1234567.8, "1,235,000"), (0.99999, "1")]
+)
+def test_errors_of_any_size_can_be_read(error, text):
+    sums = NumberSums(Numbers())
+    sums.add(np.array([[error], [1 - error]]), np.array([0.0, 1.0]))
+    assert dict(sums.lines())["mean absolute error"] == text
 
 
 def test_one_row_has_no_r2():

@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 
 import qtkm
-from qtkm.cli import main, tuning
+from qtkm.cli import tuning
 from qtkm.selection.search import Search
+from tests.cli.commands import command, sentence
 
 pandas = pytest.importorskip("pandas")
 
 SMALL = ["--ranks", "1,3", "--n-basis", "4,8", "--periods", "2", "--alphas", "1e-3,1e-1",
          "--max-iter", 6]  # fmt: skip
-
-
-def command(*words):
-    """Exit code of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
 
 
 @pytest.fixture
@@ -40,7 +34,7 @@ def test_a_table_becomes_a_tuned_model(tmp_path, data, capsys):
     words = ["--target", "power", "--drop", "high", "--out", model, *SMALL]
     assert command("tune", data, *words) == 0
     shown = capsys.readouterr().out
-    for text in ("8 candidates, 2 to the end", "rank 3", "score of the folds", "192, 3", "R²"):
+    for text in ("8 candidates, ", "rank 3", "score in the search", "192, 3", "R²"):
         assert text in shown
     loaded = qtkm.load(model)
     assert loaded.rank_ == 3
@@ -107,6 +101,13 @@ def test_what_cannot_be_used_is_said(words, code, message, tmp_path, data, capsy
     error = " ".join(capsys.readouterr().err.replace("│", " ").split())
     assert message in error
     assert not model.exists()
+
+
+def test_few_rows_are_no_choice(tmp_path, data, capsys):
+    pandas.read_csv(data)[:12].to_csv(tmp_path / "few.csv", index=False)
+    words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm"]
+    assert command("tune", tmp_path / "few.csv", *words) == 1
+    assert "few.csv leaves 9 rows to choose parameters by; at least 12" in sentence(capsys)
 
 
 def test_a_plot_without_matplotlib_is_refused_at_once(tmp_path, data, monkeypatch, capsys):

@@ -478,3 +478,15 @@ def test_a_path_is_no_X(model, kind, path, frame):
     model.fit(frame[FEATURES], frame["label" if hasattr(model, "class_weight") else "y"])
     with pytest.raises(ValueError, match=r"X is a path, .* predict_dataset"):
         model.predict(kind(path))
+
+
+def test_labels_of_a_block_are_told_with_their_rows(frame, tmp_path):
+    path = tmp_path / "rows.parquet"
+    labels = frame["label"].where(np.arange(len(frame)) % 50 != 7)
+    frame[["a", "b"]].assign(label=labels).to_parquet(path)
+    model = classifier(categorical_features=None)
+    with pytest.raises(ValueError, match=r"Input y contains NaN: .* missing, the first in row 7;"):
+        model.fit_dataset(path, target="label")
+    many = frame["a"].rank(method="first").astype(int) // 2  # for which scikit-learn has a warning
+    frame[["a", "b"]].assign(label=many % 30).to_parquet(path)
+    assert len(model.set_params(max_iter=1).fit_dataset(path, target="label").classes_) == 30

@@ -7,7 +7,7 @@ import pytest
 import sklearn
 
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.estimators.html import learned
+from qtkm.estimators.html import MOST_POINTS, _curve, learned
 
 #: elements that have no end
 VOID = {"path", "polyline", "circle", "meta", "link", "br", "img", "input"}
@@ -120,9 +120,50 @@ def test_a_validation_score_is_a_second_curve(X):
     assert len(Reader(learned(model)).points()) == 2
 
 
-def test_long_histories_and_odd_values_make_a_short_curve(model):
-    from qtkm.estimators.html import MOST_POINTS, _curve
+def test_the_curve_has_the_numbers_of_its_axes():
+    reader = Reader(_curve({"objective": [30_000.0, 2.0, 4.0], "validation_score": [0.1, 0.7]}))
+    labels = [attrs for tag, attrs in reader.seen if tag == "text"]
+    texts = dict(zip(reader.words[1 : len(labels) + 1], labels, strict=True))
+    assert list(texts) == ["30,000", "2", "0.7", "0.1", "1", "epoch", "3"]
+    # the greatest number above the least, objective to the left, score to the right
+    assert float(texts["30,000"]["y"]) < float(texts["2"]["y"])
+    assert texts["2"]["text-anchor"] == "end"
+    assert texts["0.1"]["text-anchor"] == "start"
+    assert float(texts["1"]["x"]) < float(texts["epoch"]["x"]) < float(texts["3"]["x"])
+    assert "objective: 30,000 at first, 4 at the end" in reader.words
+    # all of it inside the drawing
+    (box,) = [attrs["viewbox"] for tag, attrs in reader.seen if tag == "svg"]
+    left, top, width, height = map(float, box.split())
+    for attrs in labels:
+        assert left < float(attrs["x"]) < left + width
+        assert top < float(attrs["y"]) < top + height
 
+
+def test_a_curve_of_one_epoch_or_one_value_says_each_number_once():
+    words = Reader(_curve({"objective": [2.0]})).words
+    assert [word for word in words if word in "12"] == ["2", "1"]
+    words = Reader(_curve({"objective": [5.0, 5.0]})).words
+    assert words.count("5") == 1
+
+
+def test_the_diagram_has_a_scroll_bar_only_if_it_needs_one(model):
+    page = model._repr_mimebundle_()["text/html"]
+    rule = ".sk-top-container.sk-global:has(~.qtkm-learned){overflow-x:auto!important}"
+    assert rule in page
+    # the rule is about what stands before it, as a sibling
+    assert page.index('<div class="qtkm-learned">') > page.index("sk-container")
+
+
+def test_a_column_of_one_value_is_called_constant(X):
+    rows = frame(np.column_stack([X, np.full(len(X), 81_900.0)]), ["a", "b", "year"])
+    rows["kind"] = "only"
+    model = QTKMRegressor(**SETTINGS, categorical_features=["kind"]).fit(rows, X[:, 0])
+    words = Reader(learned(model)).words
+    assert words[words.index("year") + 1 : words.index("year") + 3] == ["constant", "81,900"]
+    assert "1 category" in words
+
+
+def test_long_histories_and_odd_values_make_a_short_curve(model):
     history = {"objective": [1 / (1 + t) for t in range(5000)]}
     (points,) = Reader(_curve(history)).points()
     assert len(points) == MOST_POINTS

@@ -13,6 +13,7 @@ from qtkm.inspection import (
     InteractionStrengthsDisplay,
     MainEffect,
     MainEffectDisplay,
+    RankOneTerms,
     RankOneTermsDisplay,
     ResidualsDisplay,
     SpectrumDisplay,
@@ -70,7 +71,7 @@ def labels(display):
 
 def test_a_main_effect_is_a_curve(cpd, X):
     display = MainEffectDisplay.from_estimator(cpd, X, "a", n_grid=30)
-    assert labels(display)[0] == "a"
+    assert labels(display)[0].splitlines()[0] == "a"
     assert labels(display)[1].startswith("response above its mean")
     curve = display.ax_.lines[1].get_ydata()
     np.testing.assert_array_equal(curve, display.main_effect.effect)
@@ -114,9 +115,23 @@ def test_whole_numbers_have_whole_ticks(cpd):
 
 def test_an_interaction_names_both_columns(cpd, X):
     display = InteractionDisplay.from_estimator(cpd, X, ("b", "a"), n_grid=11)
-    assert labels(display) == ("b", "a")
-    mesh = display.ax_.collections[0]
-    np.testing.assert_array_equal(np.ravel(mesh.get_array()), display.interaction.effect.T.ravel())
+    assert labels(display)[0].splitlines()[0] == "b"
+    assert labels(display)[1] == "a"
+    drawn = display.ax_.collections[0].get_array()
+    effect, supported = display.interaction.effect.T, display.interaction.is_supported.T
+    np.testing.assert_array_equal(drawn[supported], effect[supported])
+    np.testing.assert_array_equal(np.ma.getmaskarray(drawn), ~supported)
+
+
+def test_numbers_of_a_map_may_come_in_any_order(cpd, X):
+    values = np.array([1.5, -0.5, 0.5])
+    maps = [
+        InteractionDisplay.from_estimator(cpd, X, ("a", "b"), grid={"a": order})
+        for order in (values, np.sort(values))
+    ]
+    drawn = [display.ax_.collections[0] for display in maps]
+    np.testing.assert_array_equal(*(mesh.get_array().filled(np.nan) for mesh in drawn))
+    np.testing.assert_array_equal(*(mesh.get_coordinates() for mesh in drawn))
 
 
 def test_importances_stand_in_order(cpd, X):
@@ -136,19 +151,27 @@ def test_strengths_are_written_into_the_map(cpd, X):
     assert texts == [f"{strengths.size[pair]:.2g}" for pair in [(1, 0), (2, 0), (2, 1)]]
 
 
+def test_strengths_are_sizes_unless_h_is_asked_for(cpd, X):
+    strengths = interaction_strengths(cpd, X)
+    for options, matrix in (({}, strengths.size), ({"kind": "h"}, strengths.h)):
+        image = InteractionStrengthsDisplay.from_estimator(cpd, X, **options).ax_.images[0]
+        np.testing.assert_allclose(image.get_array()[0, 0], matrix[1, 0])
+
+
 def test_a_spectrum_is_logarithmic(cpd):
     display = SpectrumDisplay.from_estimator(cpd, "b")
-    assert labels(display)[0] == "frequency, periods a unit of b"
+    assert labels(display) == ("frequency (periods a unit of b)",
+                               "norm of the weights\n(units of the response)")  # fmt: skip
     assert display.ax_.get_yscale() == "log"
     assert len(display.ax_.lines) == 1
 
 
-def test_coefficients_that_are_not_certain_are_pale(cpd):
+def test_coefficients_that_are_not_certain_are_grey(cpd):
     display = CoefficientsDisplay.from_estimator(cpd, 4, max_slices=4)
     certain = display.coefficients.n_certain
     colours = [bar.get_facecolor() for bar in display.ax_.containers[0]]
     assert certain < 4
-    assert f"{certain} of them certain" in display.ax_.get_title()
+    assert "grey: there may be larger ones" in display.ax_.get_xlabel()
     assert len(set(colours[:certain])) <= 1
     assert set(colours[certain:]) == {to_rgba(FAINT)}
 
@@ -159,6 +182,18 @@ def test_a_term_is_a_line(cpd):
     assert len(display.ax_.lines) == 3
     assert len(display.ax_.get_legend().get_texts()) == 2
     assert labels(display)[0] == "a"
+
+
+@pytest.mark.parametrize(("n_terms", "last"), [(3, 3), (60, 60)])
+def test_terms_are_counted_from_one(n_terms, last):
+    sizes = np.linspace(2, 1, n_terms)
+    terms = RankOneTerms(["a"], sizes, sizes, [], [], 0.0, [False], "response")
+    display = RankOneTermsDisplay(terms).plot()
+    ticks = display.ax_.get_xticks()
+    assert ticks[0] == 1
+    assert ticks[-1] <= last
+    assert all(tick % ticks[1] == 0 for tick in ticks[1:] if n_terms > 3)
+    assert len(ticks) <= 30
 
 
 def test_a_history_without_validation_has_one_line(cpd):
@@ -219,7 +254,7 @@ def test_unknown_kinds_are_refused(cpd, X, y):
         ResidualsDisplay.from_estimator(cpd, X, y, kind="errors")
     with pytest.raises(ValueError, match="use 'epochs' or 'seconds'"):
         HistoryDisplay.from_estimator(cpd, against="minutes")
-    with pytest.raises(ValueError, match="use 'h' or 'size'"):
+    with pytest.raises(ValueError, match="use 'size' or 'h'"):
         InteractionStrengthsDisplay.from_estimator(cpd, X, kind="H")
     with pytest.raises(ValueError, match=r"y has the shape \(3,\), expected \(60,\)"):
         ResidualsDisplay.from_estimator(cpd, X, y[:3])

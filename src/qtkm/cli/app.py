@@ -1,8 +1,11 @@
 """The application: its commands, its version, and how errors become messages and exit codes."""
 
+import logging
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +14,7 @@ from typer.core import TyperGroup
 from .. import __version__
 from . import demo, fit, inspect, reproduce, tune
 from .codes import CLOSED, FAILED, INTERRUPTED
+from .errors import TableError
 
 
 class Commands(TyperGroup):
@@ -55,13 +59,15 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
-    """Quantized tensor-network kernel machines.
+    """Learn from tables, and predict: quantized tensor-network kernel machines.
 
     Example: qtkm fit flights.parquet --target delay --out model.qtkm
 
-    Exit codes: 0 done, 1 it cannot be done (a sentence says why), 2 mistyped,
+    Example: qtkm predict model.qtkm new.csv --out predicted.csv
 
-    130 interrupted (a fit saves its best cores), 141 the reader closed the pipe.
+    Exit codes: 0 done, 1 it cannot be done (a message says why), 2 mistyped,
+
+    130 interrupted (a fit saves its best model so far), 141 the reader closed the pipe.
     """
     context.obj = {"debug": debug}
 
@@ -75,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
         Instead of those of the process.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _remarks_of_the_library():
         warnings.showwarning = _show_warning
         try:
             app(words, prog_name="qtkm")
@@ -86,11 +92,37 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(FAILED)
 
 
+class _Remarks(logging.Handler):
+    """Remarks of the library on the standard error, clear of bars of progress."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from tqdm.auto import tqdm
+
+        tqdm.write(record.getMessage(), file=sys.stderr)
+
+
+@contextmanager
+def _remarks_of_the_library() -> Iterator[None]:
+    """Show what the library logs, until a command is quiet (`qtkm.cli.output.is_watched`)."""
+    logger, handler = logging.getLogger("qtkm"), _Remarks()
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
     typer.echo(f"qtkm: {' '.join(str(message).split())}", err=True)
 
 
 def _sentence(error: Any) -> str:
+    if isinstance(error, TableError):
+        return str(error)  # one line for each problem
     text = " ".join(str(error).split())
     if not isinstance(error, ImportError | OSError | ValueError | MemoryError):
         return f"this should not happen: {type(error).__name__}: {text}; --debug shows where"

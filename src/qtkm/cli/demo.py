@@ -20,11 +20,17 @@ def demo(
     ),
     rows: Annotated[
         int | None,
-        typer.Option(callback=_enough, metavar="N", help="Use N flights instead of all."),
+        typer.Option(
+            callback=_enough,
+            metavar="N",
+            help="Use N flights, drawn at random, instead of all of them.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Seed of split and models.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of all that is random.")] = 0,
 ) -> None:
     """Predict the delay of flights from New York, beside a linear model and boosting.
+
+    All flights take about a minute on two cores; the very first run compiles before that.
 
     Example: qtkm demo --rows 20000
     """

@@ -1,6 +1,7 @@
 """What can be told of a saved model: by itself, with rows, and with rows and their targets."""
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from ..inspection.response import Response
 
 #: largest weights that are looked for
 COEFFICIENTS = 10
+#: to be told with scores and errors, for a file does not say which rows it was fitted to
+SEEN = "If the model was fitted to these rows, expect larger errors on new ones."
 
 
 @dataclass
@@ -62,14 +65,17 @@ class Findings:
         return [int(d) for d in np.argsort(-self.importances.total, kind="stable")]
 
     @property
+    def varying(self) -> list[int]:
+        """Those of `by_importance` that the response can depend on."""
+        return [d for d in self.by_importance if _varies(self.model.columns_[d])]
+
+    @property
     def pairs(self) -> list[tuple[int, int]]:
         """Pairs of columns, those first whose interaction is largest in units of the response."""
         if self.strengths is None:
             return []
-        size = self.strengths.size
-        first, second = np.triu_indices(len(size), 1)
-        order = np.argsort(-size[first, second], kind="stable")
-        return [(int(first[i]), int(second[i])) for i in order]
+        pairs = list(combinations(sorted(self.varying), 2))
+        return sorted(pairs, key=lambda pair: -self.strengths.size[pair])
 
 
 def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
@@ -103,7 +109,7 @@ def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
     found.rows = rows = X if len(X) <= most_rows else X.sample(most_rows, random_state=0)
     found.importances = inspection.importances(model, rows, **options)
     found.effects = inspection.main_effects(model, rows, **options)
-    if len(model.columns_) > 1:
+    if len(found.varying) > 1:
         found.strengths = inspection.interaction_strengths(model, rows, **options)
     return found
 
@@ -182,6 +188,12 @@ def to_json(found: Findings) -> dict[str, Any]:
              "mean": plain(effect.mean)} for effect in found.effects
         ]  # fmt: skip
     return facts
+
+
+def _varies(column: dict[str, Any]) -> bool:
+    """Whether a column has more than one basis function, and more than one value."""
+    bounds = column["bounds"]
+    return column["basis"].n_features > 1 and (bounds is None or bounds[0] < bounds[1])
 
 
 def _column(column: dict[str, Any]) -> dict[str, Any]:

@@ -6,78 +6,64 @@ from typing import Annotated, Any
 import typer
 
 from .codes import FAILED, INTERRUPTED
+from .options import Data, Job, Model, ModelOptions, Quiet, flattened
 
-Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column to predict.")]
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA", help='CSV or Parquet file, folder of such, or pattern: "data/*.parquet".'
-    ),
-]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="File of `qtkm fit`.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to save the model.")]
+NoBar = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
+@flattened
 def fit(
-    data: Data,
-    target: Target,
-    out: Out = Path("model.qtkm"),
-    task: Annotated[
-        str,
-        typer.Option(help="regression, classification, or auto: by the target's values."),
-    ] = "auto",
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out a column; repeatable.")
+    *,
+    job: Job,
+    rank: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="R", help="Rank of the tensor network: the larger, the finer "
+                     "what it can learn, and the slower; default: by the number of rows."),
     ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Take a column of numbers for categories; repeatable."),
+    n_basis: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="M", help="Number of basis functions for each numeric column; "
+                     "default: by the number of rows."),
     ] = None,
-    weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of row weights.")
+    period: Annotated[
+        float | None,
+        typer.Option(metavar="L", help="Period of the Fourier basis, in units of a column's range: "
+                     "1 or more, longer is smoother; default: by the number of rows."),
     ] = None,
-    test_size: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of rows to test on; 0 tests on none.")
-    ] = 0.2,
-    rank: Annotated[int | None, typer.Option(min=1, help="Rank of the network.")] = None,
-    n_basis: Annotated[int | None, typer.Option(min=1, help="Basis functions a column.")] = None,
-    period: Annotated[float | None, typer.Option(help="Period of the Fourier basis.")] = None,
-    alpha: Annotated[float | None, typer.Option(min=0.0, help="Penalty.")] = None,
-    basis: Annotated[str, typer.Option(help="fourier or power.")] = "fourier",
-    network: Annotated[str, typer.Option(help="cpd, train, ring, …")] = "cpd",
-    solver: Annotated[str, typer.Option(help="als, lbfgs, adam, …")] = "als",
-    loss: Annotated[
-        str | None, typer.Option(help="Of a classifier: logistic, squared_hinge, hinge, squared.")
+    alpha: Annotated[
+        float | None,
+        typer.Option(min=0.0, metavar="A", help="Penalty on large weights, as in ridge "
+                     "regression; default: by the number of rows."),
     ] = None,
-    max_iter: Annotated[int, typer.Option(min=1, help="Most epochs.")] = 40,
-    random_state: Annotated[int, typer.Option(min=0, help="Seed of split and start.")] = 0,
-    n_jobs: Annotated[int | None, typer.Option(help="Threads; all cores by default.")] = None,
+    model: ModelOptions,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of checkpoints; goes on from one that is there."),
+        typer.Option(metavar="DIR", help="Folder to keep progress in; the same command goes on "
+                     "from what is there."),
     ] = None,
     memory_limit: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory the fit may take beside Python, such as 2GB."),
+        typer.Option(metavar="SIZE", help="Memory that the fit may take, beside some 250 MB for "
+                     "the program itself, such as 2GB; rows that have no room go to disk."),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder to keep coded rows in, for the next fit to them."),
+        typer.Option(metavar="DIR", help="Folder to keep the prepared rows in, so that the next "
+                     "fit to the same files starts sooner."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
-) -> None:
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
     """Fit a model to a table and save it.
 
-    Columns of text are taken for categories. Rows without a target are left out.
+    Columns of text are categories; all others must hold numbers, without gaps.
+
+    Rows without a target are left out. A fifth of the rows is not trained on but scored.
 
     A file that takes less than a quarter of the machine's memory is read as a whole.
 
-    Larger files, folders and patterns, and any with --memory-limit or --cache, are read in blocks.
+    Larger or several files, and any with --memory-limit or --cache, are read piece by piece.
 
-    The rows to test on are then drawn by a hash of their numbers.
-
-    Ctrl-C ends the fit and saves the best cores so far.
+    Ctrl-C ends the fit and saves the best model so far.
 
     Example: qtkm fit flights.parquet --target delay --rank 20 --out model.qtkm
 
@@ -88,22 +74,12 @@ def fit(
     from . import jobs
     from .output import is_watched
 
-    if task not in ("auto", "regression", "classification"):
-        raise typer.BadParameter(f"{task!r} is not one of auto, regression, classification")
     _check_limit(memory_limit)
-    given = {"rank": rank, "n_basis": n_basis, "period": period, "alpha": alpha, "loss": loss,
-             "memory_limit": memory_limit}  # fmt: skip
-    parameters: dict[str, Any] = {
-        **{name: value for name, value in given.items() if value is not None},
-        "basis": basis, "network": network, "solver": solver, "max_iter": max_iter,
-        "random_state": random_state, "n_jobs": n_jobs, "verbose": int(is_watched(quiet)),
-        "checkpoint": None if checkpoint is None else str(checkpoint),
-    }  # fmt: skip
-    model = jobs.fit(
-        data, target, out, task=task, drop=drop or [], weight=weight, test_size=test_size,
-        parameters=parameters, quiet=quiet, category=category or [], cache=cache,
+    parameters = model.parameters(
+        rank=rank, n_basis=n_basis, period=period, alpha=alpha, memory_limit=memory_limit,
+        checkpoint=None if checkpoint is None else str(checkpoint), verbose=int(is_watched(quiet)),
     )  # fmt: skip
-    _end(model, out, checkpoint is not None)
+    tell_end(jobs.fit(job, parameters, cache, quiet), job.out, checkpoint is not None)
 
 
 def _check_limit(text: str | None) -> None:
@@ -118,16 +94,30 @@ def _check_limit(text: str | None) -> None:
         ) from None
 
 
-def _end(model: Any, out: Path, has_checkpoint: bool) -> None:
-    """Say how a fit ended that did not end by itself."""
+def tell_end(model: Any, out: Path, has_checkpoint: bool = False) -> None:
+    """Say how a fit ended that did not end by itself.
+
+    Parameters
+    ----------
+    model : estimator
+    out : pathlib.Path
+        Where it was saved.
+    has_checkpoint : bool
+        Whether the same command goes on from here.
+
+    Raises
+    ------
+    typer.Exit
+        If it was interrupted or failed.
+    """
     from .output import note
 
     if model.status_ == "interrupted":
         more = " The same command goes on from the checkpoint." if has_checkpoint else ""
-        note(f"Interrupted in epoch {model.n_iter_ + 1}; the best cores so far are in {out}.{more}")
+        note(f"Interrupted in epoch {model.n_iter_ + 1}; the best model so far is in {out}.{more}")
         raise typer.Exit(INTERRUPTED)
     if model.status_ == "failed":
-        note(f"{model.message_} They are in {out}.")
+        note(f"{model.message_} The model is in {out}.")
         raise typer.Exit(FAILED)
 
 
@@ -136,18 +126,24 @@ def predict(
     data: Data,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="CSV or Parquet; default: CSV to the screen."),
+        typer.Option("--out", metavar="FILE", help="CSV or Parquet file to write, by its name; "
+                     "default: CSV to the screen."),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Carry a column along; repeatable."),
+        typer.Option(metavar="COLUMN", help="Column to copy beside the predictions, such as an "
+                     "id; may be repeated."),
     ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
     ] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Predict the rows of a table of any length, block by block.
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress, and no number of rows.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Predict the rows of a table of any length.
+
+    The table needs the columns that the model was fitted to, by name; others are ignored.
 
     Example: qtkm predict model.qtkm new.csv --out predicted.csv --keep id
 
@@ -156,13 +152,23 @@ def predict(
     Example: qtkm predict model.qtkm new.csv | head
     """
     from . import predicting
-    from .output import is_watched
 
-    predicting.predict(model, data, out, proba, keep or [], is_watched(quiet))
+    predicting.predict(model, data, out, proba, keep or [], quiet)
 
 
-def evaluate(model: Model, data: Data, target: Target, quiet: Quiet = False) -> None:
-    """Score a model on the rows of a table of any length, block by block.
+def evaluate(
+    model: Model,
+    data: Data,
+    target: Annotated[
+        str, typer.Option("--target", metavar="COLUMN", help="Column of the true values.")
+    ],
+    quiet: NoBar = False,
+) -> None:
+    """Score a model on the rows of a table of any length.
+
+    Numbers: R² and errors. Classes: accuracy and log-loss. Rows without a target are left out.
+
+    Use rows that the model was not fitted to: on its own rows, a model looks better than it is.
 
     Example: qtkm evaluate model.qtkm held-out.parquet --target delay
     """

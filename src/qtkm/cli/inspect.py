@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .options import Model
+
 if TYPE_CHECKING:
     from .findings import Findings
 
@@ -21,28 +23,35 @@ NEED_ROWS = (
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File of `qtkm fit`.")],
+    model: Model,
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Table of rows, as a rule that of the fit: adds shares, "
-                     "interactions and effects."),
+        list[Path] | None,
+        typer.Option(metavar="DATA", help="Table of rows, as a rule that of the fit: a file, a "
+                     "folder or a pattern; may be repeated. Adds how much each column matters, "
+                     "which columns act together, and how."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Target in the table: adds scores and residuals."),
+        typer.Option(metavar="COLUMN", help="Column of the true values in the table: adds scores, "
+                     "and plots of the errors. On rows of the fit they look better than they are."),
     ] = None,
     plots: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for plots, as PNG files.")
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Class, or number of an output, where there are several; "
-                     "default: the first."),
+        typer.Option(metavar="NAME", help="Which class to tell about, where there are more than "
+                     "two, or which of several targets, by its number from 0; default: the first."),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Most rows to read into memory; of a larger table, "
+                     "so many are drawn at random. Default: 1,000,000, or what has room."),
     ] = None,
     rows: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Of more rows than N, N drawn ones give shares, "
-                     "interactions and effects."),
+        typer.Option(min=1, metavar="N", help="Most rows, drawn from those, for shares, "
+                     "interactions and effects, which take longer than scores."),
     ] = 20_000,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
 ) -> None:  # fmt: skip
@@ -50,36 +59,44 @@ def inspect(
 
     The file alone tells columns, network, largest weights and learning curve.
 
-    --data adds shares, interactions and effects; --target scores and residuals.
+    --data adds shares, interactions and effects of the columns; --target scores and errors.
 
     Example: qtkm inspect model.qtkm
 
     Example: qtkm inspect model.qtkm --data rows.csv --target delay --plots plots
     """
-    if target is not None and data is None:
+    if target is not None and not data:
         raise typer.BadParameter("--target names a column of a table; add --data FILE")
     if plots is not None:
         from .plots import check_plots  # before anything takes long
 
         check_plots(plots)
     from .. import load
-    from . import findings, reading, scoring
+    from . import findings, sampling
+    from .output import is_watched, note
+    from .scoring import start_sums
 
     fitted = load(model)
-    X, y = None, None
-    if data is not None:
-        X = reading.features(fitted, data, target)
-        X, y = (X, None) if target is None else X
+    X, y, n_rows = None, None, 0
+    if data:
+        X, y, n_rows = sampling.read_sample(fitted, data, target, max_rows, is_watched(False))
+        if len(X) < n_rows:
+            note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
     found = findings.find(fitted, output, X, rows)
-    scores = None if y is None else scoring.scores(fitted, X, y)
+    scores = None
+    if y is not None:
+        sums = start_sums(fitted)
+        sums.add(X, y)
+        scores = sums.lines()
     files = []
     if plots is not None:
         from .plots import draw_all
 
         files = draw_all(found, plots, X, y)
     if as_json:
-        facts = {"file": str(model), **findings.to_json(found), "scores": dict(scores or [])}
-        json.dump(facts | {"plots": [str(file) for file in files]}, sys.stdout, indent=1)
+        facts = {"file": str(model), **findings.to_json(found), "n_rows_in_table": n_rows,
+                 "scores": dict(scores or []), "plots": [str(file) for file in files]}  # fmt: skip
+        json.dump(facts, sys.stdout, indent=1)
         sys.stdout.write("\n")
         sys.stdout.flush()
     else:
@@ -87,6 +104,8 @@ def inspect(
 
 
 def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_rows: bool) -> None:
+    from ..estimators.wording import readable
+    from .findings import SEEN
     from .output import columns, show, write
 
     write(found.model.summary())
@@ -103,13 +122,14 @@ def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_ro
     if found.coefficients is not None:
         weights = found.coefficients
         columns(_certain(weights), ["basis functions", "magnitude"], [
-            (label, f"{abs(value):.4g}")
+            (label, readable(abs(value)))
             for label, value in zip(weights.labels, weights.values, strict=True)
         ])  # fmt: skip
     if found.importances is not None:
         _print_shares(found)
     if scores is not None:
-        show(f"{path}", scores)
+        show(f"Scores of {path}", scores)
+        write(SEEN)
     for file in files:
         typer.echo(f"{file}")
     if not has_rows:
@@ -117,6 +137,7 @@ def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_ro
 
 
 def _print_shares(found: "Findings") -> None:
+    from ..estimators.wording import readable
     from .output import columns
 
     shares, used = found.importances, f"{found.n_used:,} rows"
@@ -131,44 +152,58 @@ def _print_shares(found: "Findings") -> None:
     if found.strengths is not None:
         strengths = found.strengths
         lines = [
-            (f"{shares.names[d]} × {shares.names[e]}", f"{strengths.size[d, e]:.4g}",
+            (f"{shares.names[d]} × {shares.names[e]}", readable(strengths.size[d, e]),
              f"{strengths.h[d, e]:.2f}")
             for d, e in found.pairs[:MOST_LINES]
         ]  # fmt: skip
-        columns("Strongest interactions", ["columns", "size (rms)", "H"], lines)
-    lines = []
-    for d in found.by_importance[:MOST_LINES]:
-        effect = found.effects[d]
-        low, high = int(effect.effect.argmin()), int(effect.effect.argmax())
-        lines.append((
-            effect.name, *(f"{effect.effect[i]:+.4g} at {_value(effect.values[i])}"
-                           for i in (low, high)),
-        ))  # fmt: skip
-    mean = found.effects[0].mean
-    columns(f"Main effects, above the mean {mean:.4g}", ["column", "least", "greatest"], lines)
+        title = "Strongest interactions: root mean square, and H, its share of what both do"
+        columns(title, ["columns", "size", "H"], lines)
+    effects = [found.effects[d] for d in found.varying[:MOST_LINES]]
+    title = f"Main effects, above the mean {readable(found.effects[0].mean)}"
+    columns(title, ["column", "least", "greatest"], [_ends(effect) for effect in effects])
+
+
+def _ends(effect: Any) -> tuple[str, str, str]:
+    """Where the effect of a column is least and greatest, among values that rows are near to."""
+    import numpy as np
+
+    from ..estimators.wording import readable
+
+    among = np.flatnonzero(effect.is_supported)
+    among = among if len(among) else np.arange(len(effect.effect))
+    order = among[np.argsort(effect.effect[among], kind="stable")]
+    least, greatest = (
+        f"{readable(effect.effect[i], sign='+')} at {_value(effect.values[i])}"
+        for i in (order[0], order[-1])
+    )
+    return effect.name, least, greatest
 
 
 def curve(values: Any) -> str:
     """A row of numbers as text: the first, steps of different heights, the last."""
     import numpy as np
 
+    from ..estimators.wording import readable
+
     values = np.asarray(values, dtype=float)
     picked = values[np.linspace(0, len(values) - 1, min(len(values), MOST_STEPS)).astype(int)]
     low, high = np.nanmin(values), np.nanmax(values)
     part = (picked - low) / (high - low) if high > low else np.zeros(len(picked))
     steps = "".join(STEPS[int(p * (len(STEPS) - 1) + 0.5)] for p in np.nan_to_num(part))
-    return f"{values[0]:.4g} {steps} {values[-1]:.4g}"
+    return f"{readable(values[0])} {steps} {readable(values[-1])}"
 
 
 def _value(value: Any) -> str:
+    from ..estimators.wording import readable
+
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return readable(value)
     return "missing" if value is None else str(value)
 
 
 def _certain(weights: Any) -> str:
     if weights.is_exact:
-        return "Largest weights"
+        return "Largest weights of the basis functions, by column and frequency, power or category"
     if weights.n_certain == 0:
         return "Large weights, as far as they were found"
     return f"Large weights, the first {weights.n_certain} certain to be the largest"

@@ -1,26 +1,29 @@
 """Models of the commands: made, saved, and described."""
 
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..estimators import QTKMClassifier, QTKMRegressor
+from ..estimators.wording import readable
+from .survey import Survey
+
+#: how a fit ended, where the name of that is not a word
+ENDS = {"max_iter": "all that --max-iter allows"}
 
 
-def make_model(task: str, categories: Sequence[str], parameters: dict[str, Any]) -> Any:
-    """An estimator that is not fitted yet.
+def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
+    """An estimator for the task of a table that is not fitted yet.
 
     Parameters
     ----------
-    task : {"regression", "classification"}
-    categories : sequence of str
-        Columns of categories.
+    survey : Survey
+        Tells the task, and the columns of categories.
     parameters : dict
         All others of the estimator.
     """
-    settings = {**parameters, "categorical_features": list(categories) or None}
-    if task == "classification":
+    settings = {**parameters, "categorical_features": survey.categories or None}
+    if survey.task == "classification":
         return QTKMClassifier(**settings)
     if "loss" in settings and settings["loss"] != "squared":
         raise ValueError(
@@ -42,27 +45,28 @@ def save_model(model: Any, out: Path) -> None:
         ) from None
 
 
-def describe_fit(model: Any, task: str, n_rows: int, seconds: float) -> list[tuple[str, str]]:
-    """Names and texts that tell of a fit.
+def describe_fit(model: Any, rows: Any, seconds: float) -> list[tuple[str, str]]:
+    """Names and texts that tell of a fit, and how well the model does on the rows to test on.
 
     Parameters
     ----------
     model : estimator
-    task : str
-    n_rows : int
-        Rows that it was fitted to.
+    rows : RowsInMemory or RowsInBlocks
+        Those that it was fitted to.
     seconds : float
+        That the fit took.
     """
-    network = type(model.network_).__name__
-    lines = [
-        ("task", task),
+    sums = rows.score(model)
+    n_rows, network = rows.survey.n_rows - sums.n_rows, type(model.network_).__name__
+    end = ENDS.get(model.status_, model.status_)
+    categorical = [column["name"] for column in model.columns_ if column["categories"] is not None]
+    return [
+        ("task", rows.survey.task),
         ("rows, columns", f"{n_rows:,}, {model.n_features_in_:,}"),
+        *([("categories", ", ".join(categorical))] if categorical else []),
         ("network", f"{network}, rank {model.rank_}"),
         ("parameters", f"{model.n_parameters_:,}"),
-        ("alpha", f"{model.alpha_:.3g}"),
-        ("epochs", f"{model.n_iter_} in {seconds:.1f} s ({model.status_})"),
+        ("penalty alpha", readable(model.alpha_, 3)),
+        ("epochs", f"{model.n_iter_} in {seconds:.1f} s ({end})"),
+        *(sums.lines() if sums.n_rows else []),
     ]
-    categorical = [column["name"] for column in model.columns_ if column["categories"] is not None]
-    if categorical:
-        lines.insert(2, ("categories", ", ".join(categorical)))
-    return lines

@@ -1,5 +1,7 @@
 """How the commands speak: tables on the standard output, remarks on the standard error."""
 
+import logging
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 from tqdm.auto import tqdm
 
+from ..estimators.wording import readable
+
 
 def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
     """Print names and texts as a table.
@@ -19,7 +23,8 @@ def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
     title : str
     lines : sequence of (str, str)
     """
-    table = Table(title=Text(title), show_header=False, title_justify="left")
+    write(title)  # not the table's own, which would be folded to its width
+    table = Table(show_header=False)
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")
     for name, text in lines:
@@ -37,7 +42,7 @@ def columns(title: str, names: Sequence[str], lines: Sequence[Sequence[str]]) ->
     names : sequence of str
     lines : sequence of sequences of str
     """
-    write(title)  # not the table's own, which would be folded to its width
+    write(title)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     for number, name in enumerate(names):
         table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
@@ -52,13 +57,30 @@ def write(text: str) -> None:
     where.print(Text(text), soft_wrap=not where.is_terminal)
 
 
+def score(value: float) -> str:
+    """A score whose best is 1 as text, with as many digits as tell it from 0 and from 1."""
+    if math.isnan(value):
+        return "not defined"
+    rest = 1 - value
+    if 0 < rest < 1e-9:
+        return f"1 - {readable(rest, 2)}"
+    if 0 < rest < 1e-3:
+        return f"{value:.{1 - math.floor(math.log10(rest))}f}"
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 10 else readable(value)
+
+
 def note(text: str) -> None:
     """Print a remark."""
     print(f"qtkm: {text}", file=sys.stderr)
 
 
 def is_watched(quiet: bool) -> bool:
-    """Whether to show progress: a bar that draws over itself is for terminals, not for files."""
+    """Whether to show progress: a bar that draws over itself is for terminals, not for files.
+
+    Who asks for quiet does not hear remarks of the library either.
+    """
+    if quiet:
+        logging.getLogger("qtkm").setLevel(logging.ERROR)
     return not quiet and sys.stderr.isatty()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import is_regressor
 
 from .. import inspection
-from .findings import Findings
+from .findings import SEEN, Findings
 from .tables import check_writable
 
 #: panels of a figure of many: the most important columns, the strongest interactions
@@ -68,10 +68,11 @@ def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
         yield from _weights(found)
     if found.importances is not None:
         yield "importances", _alone(inspection.ImportancesDisplay(found.importances))
-        effects = [found.effects[d] for d in found.by_importance[:MOST_PANELS]]
+    if found.importances is not None and found.varying:
+        effects = [found.effects[d] for d in found.varying[:MOST_PANELS]]
         yield "main-effects", _panels([inspection.MainEffectDisplay(e) for e in effects])
     if found.strengths is not None:
-        strengths = inspection.InteractionStrengthsDisplay(found.strengths, kind="size")
+        strengths = inspection.InteractionStrengthsDisplay(found.strengths)
         yield "interaction-strengths", _alone(strengths)
         yield "interactions", _panels(_interactions(found))
     if y is not None:
@@ -81,7 +82,7 @@ def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
 def _weights(found: Findings) -> Iterator[tuple[str, Any]]:
     """Spectra of the Fourier columns, and the rank-one terms of a CPD."""
     columns = found.model.columns_
-    fourier = [d for d in found.by_importance if columns[d]["basis"].is_complex][:MOST_PANELS]
+    fourier = [d for d in found.varying if columns[d]["basis"].is_complex][:MOST_PANELS]
     if fourier:
         spectra = [inspection.spectrum(found.model, d, output=found.output) for d in fourier]
         yield "spectra", _panels([inspection.SpectrumDisplay(s) for s in spectra])
@@ -114,6 +115,7 @@ def _errors(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
             xticks_rotation=45 if len(model.classes_) > 4 else "horizontal",
         )  # fmt: skip
         axes[0].set_title("Predicted classes, as shares of each true one")
+        figure.supxlabel(SEEN, fontsize="small")
         yield "confusion", figure
         return
     observed, predicted = y.to_numpy(dtype=float), model.predict(X)
@@ -121,7 +123,9 @@ def _errors(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
         inspection.ResidualsDisplay(observed, predicted, kind=kind)
         for kind in ("observed", "residuals")
     ]
-    yield "residuals", _panels(displays)
+    figure = _panels(displays)
+    figure.supxlabel(SEEN, fontsize="small")
+    yield "residuals", figure
 
 
 # -- figures ----------------------------------------------------------------------------------
@@ -156,9 +160,19 @@ def _panels(displays: Sequence[Any]) -> Any:
         figure, axes = _figure(len(displays), WIDE if few else PANEL, 2 if few else 3)
         for display, ax in zip(displays, axes, strict=True):
             display.plot(ax)
-    if len({ax.get_ylabel() for ax in axes}) == 1:
-        # once a line is enough
-        for ax in axes:
-            if not ax.get_subplotspec().is_first_col():
-                ax.set_ylabel("")
+        _share_words(figure, displays, axes)
     return figure
+
+
+def _share_words(figure: Any, displays: Sequence[Any], axes: Sequence[Any]) -> None:
+    """Write once beside and below all panels what is said of all of them."""
+    for display, ax in zip(displays, axes, strict=True):
+        ax.set_xlabel(ax.get_xlabel().removesuffix("\n" + "; ".join(display.notes)))
+    notes = list(dict.fromkeys(note for display in displays for note in display.notes))
+    if notes:
+        figure.supxlabel("; ".join(notes), fontsize="medium")
+    labels = {ax.get_ylabel() for ax in axes}
+    if len(labels) == 1:
+        figure.supylabel(f"each panel: {labels.pop()}", fontsize="medium")
+        for ax in axes:
+            ax.set_ylabel("")

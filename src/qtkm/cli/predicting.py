@@ -12,8 +12,8 @@ from .. import load
 from ..data.sources import Source
 from ..data.sources.mapped import MappedSource
 from ..data.sources.paths import CSV, PARQUET, format_of
-from .output import watched
-from .reading import as_X, check_block, find_columns, open_table, text_columns
+from . import output
+from .reading import as_X, check_block, find_columns, name_of, open_table, text_columns
 from .tables import check_writable
 
 #: rows that are printed at once: few, so that the first ones are seen soon
@@ -22,26 +22,27 @@ PRINTED_ROWS = 1 << 14
 
 def predict(
     model_file: Path,
-    data: Path,
+    data: Sequence[Path],
     out: Path | None,
     proba: bool,
     keep: Sequence[str] = (),
-    shown: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Predict the rows of a table, to a file or to the screen.
 
     Parameters
     ----------
-    model_file, data : pathlib.Path
-        Data may be a folder or a pattern.
+    model_file : pathlib.Path
+    data : sequence of pathlib.Path
+        Files, folders and patterns.
     out : pathlib.Path or None
         None is CSV on the standard output.
     proba : bool
         Probabilities instead of labels.
     keep : sequence of str
         Columns to carry along.
-    shown : bool
-        Whether progress is shown.
+    quiet : bool
+        Whether neither progress nor the number of rows is shown.
     """
     if out is not None:  # refused before anything takes long
         if format_of(out) is None and not out.is_dir():
@@ -55,13 +56,15 @@ def predict(
         raise ValueError(f"{model_file} gives no probabilities; leave out --proba")
     keep = list(dict.fromkeys(keep))
     source = open_table(data, text_columns(model))
-    names = find_columns(model, source, keep, data)
+    names, shown = find_columns(model, source, keep, name_of(data)), output.is_watched(quiet)
     table = MappedSource(source, partial(check_block, model, names))
     if out is None:
         _print(model, table, names, proba, keep, shown)
     else:
         model.verbose = int(shown)
-        model.predict_dataset(table, out, columns=names, keep=keep, proba=proba)
+        n_rows = model.predict_dataset(table, out, columns=names, keep=keep, proba=proba)
+        if not quiet:
+            output.write(f"{n_rows:,} row{'s' * (n_rows != 1)} written to {out}")
 
 
 def _print(
@@ -74,14 +77,14 @@ def _print(
     shown = shown and not sys.stdout.isatty()
     blocks = table.blocks(names, PRINTED_ROWS, keep)
     header = True
-    for block in watched(blocks, table.expected_rows(), "predict", shown):
+    for block in output.watched(blocks, table.expected_rows(), "predict", shown):
         X = as_X(model, block, names)
         predicted = np.asarray(model.predict_proba(X) if proba else model.predict(X))
         columns = predicted.reshape(len(predicted), -1)
         result = pandas.DataFrame(columns, columns=_names(model, proba, columns.shape[1]))
         for position, name in enumerate(keep):
             if name in result:
-                raise ValueError(f"keep names {name!r}, which is a column of predictions.")
+                raise ValueError(f"keep names {name!r}, which is a column of predictions")
             # of its own type, so that whole numbers with gaps stay whole
             carried = block.carried[name]
             values = pandas.Series(carried, dtype=pandas.ArrowDtype(carried.type))

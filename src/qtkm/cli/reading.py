@@ -1,180 +1,104 @@
-"""Tables as the commands read them: whole, or opened as sources of blocks of rows."""
+"""Tables as the commands open them: sources of blocks of rows, of which some are in memory."""
 
 import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.sources import Block, Source, open_source
 from ..data.sources.batches import BatchSource
 from ..data.sources.paths import find_files
 from ..data.sources.source import Chunk
 from ..data.sources.text_columns import TextSource
-from .splitting import is_there
-from .tables import ZIPPED, check_names, choose, kind_of, read_table
-from .task import refuse_missing, refuse_mixed, refuse_times
+from .errors import TableError
+from .gaps import Gaps
+from .tables import ZIPPED, check_names, kind_of, read_table, refuse_encoding
 
 #: a table that would take a larger part of the machine's memory is not read as a whole
 LARGE = 0.25
 #: bytes that a value, and a byte of a packed or plain CSV file, take in a table in memory
 BYTES_A_VALUE, PACKED, PLAIN = 16, 10, 2
+#: most rows of a sample that is held in memory, unless the user says otherwise
+MOST_ROWS = 1_000_000
 
 
-# -- whole --------------------------------------------------------------------------------------
+def name_of(data: Sequence[Path]) -> str:
+    """What files, folders and patterns are called in messages."""
+    more = len(data) - 1
+    return f"{data[0]}" if more == 0 else f"{data[0]} and {more} more"
 
 
-def read_rows(
-    data: Path, target: str, weight: str | None, drop: Sequence[str], category: Sequence[str]
-) -> tuple[Any, Any, Any]:
-    """Features, target and weights of the rows that have a target.
-
-    Parameters
-    ----------
-    data : pathlib.Path
-    target : str
-    weight : str or None
-    drop, category : sequence of str
-        Columns to leave out, and to take for categories.
-    """
-    check_target(target, weight)
-    frame = read_table(data)
-    needed = [target] if weight is None else [target, weight]
-    choose(frame, [*needed, *drop, *category], data)
-    frame = frame.dropna(subset=needed)
-    if len(frame) < 2:
-        raise too_few_rows(data, len(frame))
-    X = frame.drop(columns=[*needed, *drop])
-    if X.shape[1] == 0:
-        raise no_feature(data, target)
-    plain = X.drop(columns=list(category), errors="ignore")
-    refuse_times(plain)
-    refuse_missing(plain, data, "these rows or the column, --drop {}")
-    for name in plain.columns:
-        refuse_mixed(plain[name], "column", remedy_for_mixed(name))
-    return X, frame[target], None if weight is None else frame[weight].to_numpy()
+def is_many(data: Sequence[Path]) -> bool:
+    """Whether these may be several files: a list, a folder or a pattern."""
+    first = data[0]
+    return len(data) > 1 or first.is_dir() or (not first.exists() and glob.has_magic(str(first)))
 
 
-def check_target(target: str, weight: str | None) -> None:
-    """Raise a ValueError if one column is to be target and weight."""
-    if weight == target:
-        raise ValueError(f"{target!r} is given as target and as weight; name two columns")
-
-
-def too_few_rows(data: Path, count: int) -> ValueError:
-    """Error for a table without enough rows to fit to."""
-    return ValueError(f"{data} has {count} rows with a target; at least 2 are needed")
-
-
-def no_feature(data: Path, target: str) -> ValueError:
-    """Error for a table without a column to predict from."""
-    return ValueError(f"{data} has no column left to predict {target!r} from")
-
-
-def remedy_for_mixed(name: str) -> str:
-    """What may be done with a column of text among numbers, beside correcting it."""
-    return (
-        f"leave the column out, --drop {quote(name)}, or take all its values for categories, "
-        f"--category {quote(name)}"
-    )
-
-
-def features(model: Any, path: Path, target: str | None = None) -> Any:
-    """The model's columns of a table in memory, and its target if asked for.
-
-    Parameters
-    ----------
-    model : estimator
-    path : pathlib.Path
-    target : str, optional
-        Rows without it are left out.
-
-    Returns
-    -------
-    X, or (X, y)
-    """
-    names = getattr(model, "feature_names_in_", None)
-    more = [] if target is None else [target]
-    frame = read_table(path, None if names is None else list(dict.fromkeys([*names, *more])))
-    choose(frame, more, path)
-    if target is not None:
-        frame = frame.dropna(subset=[target])
-        if len(frame) == 0:
-            raise ValueError(f"{path} has no row with a target")
-    X = frame.drop(columns=more) if names is None else frame[list(names)]
-    for column in model.columns_:
-        name = column["name"]
-        if column["categories"] is None and name in X.columns:
-            _refuse_text(X[name], f"{path}", name)
-    numbers = [c["name"] for c in model.columns_ if c["categories"] is None]
-    refuse_missing(X[[name for name in numbers if name in X.columns]], path, "these rows")
-    return X if target is None else (X, frame[target])
-
-
-def _refuse_text(column: Any, where: str, name: str) -> None:
-    """Raise a ValueError for text or times where the model expects numbers."""
-    import pandas
-
-    kind = getattr(column.dtype, "kind", "O")
-    if kind in "biuf":
-        return
-    if kind in "mM":
-        raise ValueError(f"{where}: times in column {name!r}, where the model expects numbers")
-    values = pandas.Series(column, dtype=object)
-    strange = values[pandas.to_numeric(values, errors="coerce").isna() & values.notna()]
-    present = values.dropna() if strange.empty else strange
-    example = f" such as {present.iloc[0]!r:.40}" if len(present) else ""
-    raise ValueError(f"{where}: text{example} in column {name!r}, where the model expects numbers")
-
-
-# -- block by block -----------------------------------------------------------------------------
-
-
-def is_many(data: Path) -> bool:
-    """Whether a name is that of a folder or a pattern, not of a file."""
-    return data.is_dir() or (not data.exists() and glob.has_magic(str(data)))
-
-
-def is_large(data: Path) -> bool:
+def is_large(path: Path) -> bool:
     """Whether a file is too large to be read as a whole on this machine."""
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # where it is not told
+    memory = memory_for_tables()
+    if memory is None or not path.is_file() or path.name.lower().endswith(ZIPPED):
         return False
-    if not data.is_file() or data.name.lower().endswith(ZIPPED):
-        return False
-    if kind_of(data) == "csv":
-        size = data.stat().st_size * (PACKED if data.suffix in (".gz", ".bz2") else PLAIN)
-        return size > LARGE * memory
+    if kind_of(path) == "csv":
+        size = path.stat().st_size * (PACKED if path.suffix in (".gz", ".bz2") else PLAIN)
+        return size > memory
     # smaller than that by its bytes alone, it need not be opened
-    if data.stat().st_size * 100 < LARGE * memory:
+    if path.stat().st_size * 100 < memory:
         return False
-    source = open_source(data)
-    return (source.n_rows or 0) * len(source.names) * BYTES_A_VALUE > LARGE * memory
+    source = open_source(path)
+    return (source.n_rows or 0) * len(source.names) * BYTES_A_VALUE > memory
 
 
-def open_table(data: Path, text: Sequence[str] = ()) -> Source:
-    """Open a file, a folder of files or a pattern, to be read block by block.
+def memory_for_tables() -> float | None:
+    """Bytes of memory that a table may take; None where the machine does not tell."""
+    try:
+        return LARGE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def most_rows(wanted: int | None, n_columns: int) -> int:
+    """Most rows of a sample: as the user wants, else what is enough and has room in memory."""
+    if wanted is not None:
+        return wanted
+    memory = memory_for_tables()
+    if memory is None:
+        return MOST_ROWS
+    return min(MOST_ROWS, int(memory / (BYTES_A_VALUE * n_columns)) + 1)
+
+
+def open_table(data: Sequence[Path], text: Sequence[str] = ()) -> Source:
+    """Open files, folders of files or patterns, to be read block by block.
 
     Parameters
     ----------
-    data : pathlib.Path
+    data : sequence of pathlib.Path
     text : sequence of str
         Columns that hold text, also where it looks like something else.
     """
-    if data.name.lower().endswith(ZIPPED) and not is_many(data):
-        return _Frame(read_table(data), data)
-    return TextSource(*find_files([data]), text)
+    if data[0].name.lower().endswith(ZIPPED) and not is_many(data):
+        return FrameSource(read_table(data[0]), data[0])
+    files, kind = find_files(data)
+    for path in files:
+        refuse_encoding(path)
+    return TextSource(files, kind, text)
 
 
-class _Frame(BatchSource):
-    """A table that is in memory already, with the name of its file in messages."""
+class FrameSource(BatchSource):
+    """A table that is in memory already, with the name of its file in messages.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    path : pathlib.Path
+    """
 
     def __init__(self, frame: Any, path: Path):
-        super().__init__([frame])
+        super().__init__([frame.assign(**_truth_with_gaps(frame))])
         self.paths, self._path = [path], path
 
     def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
@@ -182,7 +106,18 @@ class _Frame(BatchSource):
             yield values, n_rows, f"{self._path}"
 
 
-def find_columns(model: Any, source: Source, others: Sequence[str], data: Path) -> list[str]:
+def _truth_with_gaps(frame: Any) -> dict[str, Any]:
+    """Columns of truth values of which some are missing, as categories: no 0 and 1 with gaps."""
+    from pandas.api.types import infer_dtype
+
+    objects = [name for name in frame.columns if frame[name].dtype == object]
+    return {
+        name: frame[name].astype("category")
+        for name in objects if infer_dtype(frame[name], skipna=True) == "boolean"
+    }  # fmt: skip
+
+
+def find_columns(model: Any, source: Source, others: Sequence[str], name: str) -> list[str]:
     """Columns of a source that a model predicts from, in its order.
 
     Parameters
@@ -191,15 +126,15 @@ def find_columns(model: Any, source: Source, others: Sequence[str], data: Path) 
     source : Source
     others : sequence of str
         Columns that must be there, too, and that no model without names predicts from.
-    data : pathlib.Path
-        What the source was made of, for messages.
+    name : str
+        What the source is called in messages.
     """
     names = getattr(model, "feature_names_in_", None)
     found = [n for n in source.names if n not in others] if names is None else list(names)
-    check_names(source.names, [*found, *others], data)
+    check_names(source.names, [*found, *others], name)
     if len(found) != model.n_features_in_:
         raise ValueError(
-            f"{data} has {len(found)} columns to predict from, and the model was fitted to "
+            f"{name} has {len(found)} columns to predict from, and the model was fitted to "
             f"{model.n_features_in_} columns without names; the table must have these, in their "
             "order, and no others"
         )
@@ -214,8 +149,8 @@ def text_columns(model: Any) -> list[str]:
     ]  # fmt: skip
 
 
-def check_block(model: Any, names: Sequence[str], block: Block) -> Block:
-    """Raise a ValueError if rows have text, or nothing, where a model expects numbers.
+def check_block(model: Any, names: Sequence[str], block: Block, keep: Any = None) -> Block:
+    """Raise a TableError if rows have text, or nothing, where a model expects numbers.
 
     Parameters
     ----------
@@ -223,47 +158,47 @@ def check_block(model: Any, names: Sequence[str], block: Block) -> Block:
     names : sequence of str
         Columns that it predicts from.
     block : Block
+    keep : array of bool, optional
+        Rows that count; all by default.
 
     Returns
     -------
     Block
         The same.
     """
+    keep = np.ones(block.n_rows, dtype=bool) if keep is None else keep
+    problems = []
     for name, column in zip(names, model.columns_, strict=True):
         if column["categories"] is None:
-            values = block.columns[name]
-            _refuse_text(values, block.where, name)
-            refuse_gaps(values, name, block, "these rows")
+            found = _problem(block.columns[name], block, keep)
+            problems += [] if found is None else [f"column {name!r} {found}"]
+    if problems:
+        raise TableError(block.where, problems)
     return block
 
 
-def refuse_gaps(values: Any, name: str, block: Block, remedy: str, keep: Any = True) -> None:
-    """Raise a ValueError for numbers that are missing or infinite.
+def _problem(values: Any, block: Block, keep: NDArray[np.bool_]) -> str | None:
+    """What is wrong with a column where a model expects numbers; None if nothing is."""
+    kind = getattr(values.dtype, "kind", "O")
+    if kind in "mM":
+        return "holds dates or times, where the model expects numbers"
+    if kind not in "biuf":
+        return f"holds text{_example(values[keep])}, where the model expects numbers"
+    gaps = Gaps()
+    gaps.add(values, block, keep)
+    if not gaps.first:
+        return None
+    do = "fill them in" if gaps.missing else "correct them"
+    return f"has {gaps.tell(int(keep.sum()))} of the table; {do}, or leave out these rows"
 
-    Parameters
-    ----------
-    values : array
-    name : str
-        Of the column.
-    block : Block
-        The rows, for messages.
-    remedy : str
-        What may be left out.
-    keep : array of bool
-        Rows that count.
-    """
-    if values.dtype.kind != "f" or np.isfinite(values).all():
-        return
-    missing = ~is_there(values) & keep
-    wrong = missing if missing.any() else ~np.isfinite(values) & keep
-    if not wrong.any():
-        return
-    what, do = ("no number", "fill them in") if missing.any() else ("infinity", "correct them")
-    first = block.first_row + int(np.argmax(wrong)) + 1
-    raise ValueError(
-        f"{block.where}: {what} in column {name!r} in {int(wrong.sum()):,} of "
-        f"{block.n_rows:,} rows, first in row {first:,} of the table; {do}, or leave out {remedy}"
-    )
+
+def _example(values: Any) -> str:
+    import pandas
+
+    values = pandas.Series(values, dtype=object)
+    strange = values[pandas.to_numeric(values, errors="coerce").isna() & values.notna()]
+    present = values.dropna() if strange.empty else strange
+    return f" such as {present.iloc[0]!r:.40}" if len(present) else ""
 
 
 def as_X(model: Any, block: Block, names: Sequence[str]) -> Any:

@@ -17,7 +17,12 @@ Output = Annotated[
         metavar="DIR", help="Folder for results; a run that was stopped goes on from what is there."
     ),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="A small run of a minute or two.")]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick", help="A small run, of about a minute on two cores; it only shows that all works."
+    ),
+]
 DataHome = Annotated[
     Path | None,
     typer.Option(

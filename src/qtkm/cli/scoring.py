@@ -6,24 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.categories import factorize
-
-
-def scores(model: Any, X: Any, y: Any, weight: Any = None) -> list[tuple[str, str]]:
-    """Scores of a model on rows in memory.
-
-    Parameters
-    ----------
-    model : estimator
-    X, y : frame and series
-    weight : array or None
-
-    Returns
-    -------
-    list of (name, text)
-    """
-    sums = start_sums(model)
-    sums.add(X, y, weight)
-    return sums.lines()
+from ..estimators.wording import readable
+from .output import score
 
 
 def start_sums(model: Any) -> "NumberSums | LabelSums":
@@ -46,7 +30,7 @@ class NumberSums:
 
     def __init__(self, model: Any):
         self.model = model
-        self.n_rows = 0
+        self.n_rows = self.n_left_out = 0
         self.weight = self.mean = self.scatter = self.squares = self.absolute = 0.0
         self._origin: float | None = None
 
@@ -56,8 +40,8 @@ class NumberSums:
         predicted = np.asarray(self.model.predict(X))
         if predicted.ndim > 1:
             raise ValueError(
-                f"the model predicts {predicted.shape[1]} numbers a row, and only models of one "
-                "are scored here; score it in Python, with model.score"
+                f"the model predicts {predicted.shape[1]} numbers for each row, and only models of "
+                "one are scored here; score it in Python, with model.score"
             )
         weights = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
         error = predicted - truth
@@ -93,13 +77,12 @@ class NumberSums:
 
     def lines(self) -> list[tuple[str, str]]:
         """The scores as texts."""
-        lines = [("rows scored", f"{self.n_rows:,}")]
+        lines = _counts(self.n_rows, self.n_left_out)
         if self.weight == 0:
             return lines
-        for name, value in self.values().items():
-            text = f"{value:.4f}" if name == "R²" else f"{value:.4g}"
-            lines.append((name, "not defined" if np.isnan(value) else text))
-        return lines
+        told = {name: score(value) if name == "R²" else readable(value)
+                for name, value in self.values().items()}  # fmt: skip
+        return [*lines, *told.items()]
 
 
 class LabelSums:
@@ -113,7 +96,7 @@ class LabelSums:
     def __init__(self, model: Any):
         self.model, self.has_proba = model, hasattr(model, "predict_proba")
         self.positions = {label: k for k, label in enumerate(model.classes_.tolist())}
-        self.n_rows = 0
+        self.n_rows = self.n_left_out = 0
         self.weight = self.right = self.loss = 0.0
 
     def add(self, X: Any, y: Any, weight: Any = None) -> None:
@@ -135,7 +118,8 @@ class LabelSums:
         unknown = sorted(str(label) for label in distinct if label not in self.positions)
         if unknown:
             raise ValueError(
-                f"the target has labels that the model does not know: {unknown[0]!r:.60}"
+                f"the target has labels that the model does not know: {unknown[0]!r:.60}; leave "
+                "out these rows, or fit a model to rows that have them"
             )
         return np.array([self.positions[label] for label in distinct], dtype=np.int64)[inverse]
 
@@ -146,10 +130,15 @@ class LabelSums:
 
     def lines(self) -> list[tuple[str, str]]:
         """The scores as texts."""
-        lines = [("rows scored", f"{self.n_rows:,}")]
+        lines = _counts(self.n_rows, self.n_left_out)
         if self.weight == 0:
             return lines
-        return lines + [(name, f"{value:.4f}") for name, value in self.values().items()]
+        return lines + [(name, score(value)) for name, value in self.values().items()]
+
+
+def _counts(n_rows: int, n_left_out: int) -> list[tuple[str, str]]:
+    lines = [("rows scored", f"{n_rows:,}")]
+    return [*lines, ("rows without a target", f"{n_left_out:,}")] if n_left_out else lines
 
 
 def _numbers(y: Any) -> NDArray[np.float64]:

@@ -1,34 +1,26 @@
-"""A first look at all rows of a source, for what a fit must know before it begins."""
+"""A first look at all rows of a table, for what a fit must know before it begins."""
 
 from collections.abc import Sequence
 from shlex import quote
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data import prefetched
 from ..data.sources import Block, Source
-from ..data.sources.kinds import MISSING, SPANS, TIMES, kind_of_values
-from ..estimators.categories import factorize
+from .errors import TableError
 from .output import watched
-from .reading import refuse_gaps, remedy_for_mixed
 from .splitting import HoldOut
-from .task import (
-    MOST_CATEGORIES,
-    REMEDY_FOR_TARGET,
-    holds_times,
-    look_like_times,
-    refuse_mixed_values,
-    task_of_numbers,
-)
+from .survey_columns import MOST_TEXTS, ColumnSurvey, TargetSurvey, WeightSurvey
+from .task import MANY_CLASSES, MOST_CATEGORIES, remark_on_classes, remark_on_names
 
-#: different texts of a column, or labels, that are counted: of more, only that they are more
-MOST_TEXTS = 1 << 17
+#: rows without a target that are told by their numbers
+FIRST_ROWS = 3
+#: so few different texts are not remarked upon, however few rows there are
+FEW_TEXTS = 10
 
 
 class Survey:
-    """Kinds of the columns, and the task that the target asks for.
+    """Kinds of the columns, what is wrong with them, and the task that the target asks for.
 
     Parameters
     ----------
@@ -38,6 +30,8 @@ class Survey:
         Those of them to be taken for categories whatever they hold.
     hold_out : HoldOut
         Which rows count; learns the first row of every label.
+    task : {"auto", "regression", "classification"}
+        What the user says; becomes what is so after a look at the rows.
 
     Attributes
     ----------
@@ -45,152 +39,100 @@ class Survey:
         Rows that have a target.
     """
 
-    def __init__(self, features: Sequence[str], category: Sequence[str], hold_out: HoldOut):
+    def __init__(
+        self, features: Sequence[str], category: Sequence[str], hold_out: HoldOut, task: str
+    ):
         self.features, self.category, self.hold_out = list(features), set(category), hold_out
-        self.texts = {name: Texts() for name in self.features if name not in self.category}
+        self.columns = {n: ColumnSurvey(n) for n in self.features if n not in self.category}
         self.target = TargetSurvey(hold_out.needed[0])
-        self.n_rows = 0
-        self._gaps: dict[str, Block] = {}
+        self.weights = [WeightSurvey(name) for name in hold_out.needed[1:]]
+        self.task = task
+        self.n_rows = self.n_left_out = 0
+        self._left_out: list[int] = []
 
-    def look(self, source: Source, shown: bool) -> None:
+    def look(self, source: Source, name: str, shown: bool) -> None:
         """Look at all rows of a source.
+
+        Parameters
+        ----------
+        source : Source
+        name : str
+            What it is called in messages.
+        shown : bool
+            Whether progress is shown.
 
         Raises
         ------
-        ValueError
-            For times, for missing numbers, and for text among numbers.
+        TableError
+            For all that cannot be fitted to: times, gaps in numbers, text among them.
         """
         columns = list(dict.fromkeys([*self.features, *self.hold_out.needed]))
         blocks = watched(prefetched(source.blocks(columns)), source.expected_rows(), "check", shown)
+        several = len(source.paths) > 1
         for block in blocks:
-            self._add(block)
-        for name, block in self._gaps.items():
-            if not self.texts[name].is_text:
-                self._refuse_gaps(name, block)
-        for name, texts in self.texts.items():
-            if look_like_times(texts.counts):
-                raise holds_times(name)
-            refuse_mixed_values(
-                name, texts.counts, self.n_rows, "column", remedy_for_mixed(name)
-            )  # fmt: skip
+            self._add(block, several)
+        if self.n_rows < 2:
+            count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
+            raise ValueError(f"{name} has {count}; at least 2 are needed")
+        self._refuse(name)
+        if self.task == "auto":
+            self.task = self.target.task(self.n_rows)
+        if self.task == "classification":
+            # every label is trained on, so that all are known when tested
+            self.hold_out.always = set(self.target.first_rows.values())
 
-    def _add(self, block: Block) -> None:
+    def _add(self, block: Block, several: bool) -> None:
         keep = self.hold_out.complete(block)
         self.n_rows += int(keep.sum())
-        self.target.add(block, keep)
-        for name, texts in self.texts.items():
-            values = block.columns[name]
-            kind = kind_of_values(values)
-            if kind in (TIMES, SPANS):
-                raise holds_times(name)
-            if not isinstance(values, np.ndarray) or values.dtype.kind == "b":
-                texts.add(values, keep)
-            elif kind == MISSING:
-                # perhaps text: what is missing everywhere in a block has no kind of its own
-                self._gaps.setdefault(name, block)
-            else:
-                self._refuse_gaps(name, block)
+        self.n_left_out += int((~keep).sum())
+        first = np.flatnonzero(~keep)[: FIRST_ROWS - len(self._left_out)]
+        self._left_out += (first + block.first_row + 1).tolist()
+        for column in [*self.columns.values(), self.target, *self.weights]:
+            column.add(block.columns[column.name], block, keep, several)
 
-    def _refuse_gaps(self, name: str, block: Block) -> None:
-        remedy = (
-            f"these rows or the column, --drop {quote(name)}; or take its values for categories, "
-            f"--category {quote(name)}"
-        )
-        keep = self.hold_out.complete(block)
-        refuse_gaps(block.columns[name], name, block, remedy, keep)
+    def _refuse(self, name: str) -> None:
+        found = {n: c.problem(self.n_rows) for n, c in self.columns.items()}
+        problems = [text for text in found.values() if text is not None]
+        options = " ".join(f"--drop {quote(n)}" for n, text in found.items() if text is not None)
+        own = [self.target.problem(self.n_rows, self.task)]
+        own += [weights.problem(self.n_rows) for weights in self.weights]
+        problems += [text for text in own if text is not None]
+        if problems and self.n_left_out:
+            problems.append(self.remark_on_rows())
+        if problems:
+            several = options.count("--drop ") > 1
+            hint = f"to leave out all of these columns: {options}" if several else ""
+            raise TableError(name, problems, hint)
 
     @property
     def categories(self) -> list[str]:
         """Columns of categories: of text or truth values, and those that were named."""
         return [
             name for name in self.features
-            if name in self.category or self.texts[name].is_text
+            if name in self.category or self.columns[name].is_text
         ]  # fmt: skip
 
-    def names_of_rows(self) -> list[tuple[str, str]]:
-        """Columns of text with so many values that they tell rows apart, and how many."""
-        found = [(name, texts) for name, texts in self.texts.items() if texts.is_text]
-        return [
-            (name, f"more than {MOST_TEXTS:,}" if texts.are_more else f"{len(texts.counts):,}")
-            for name, texts in found
-            if texts.are_more or len(texts.counts) > MOST_CATEGORIES * self.n_rows
-        ]
+    def remarks(self) -> list[str]:
+        """What the user may want to know before the fit."""
+        found = [self.remark_on_rows()] if self.n_left_out else []
+        for name, column in self.columns.items():
+            texts = column.texts
+            if texts.are_more or len(texts) > max(FEW_TEXTS, MOST_CATEGORIES * self.n_rows):
+                found.append(remark_on_names(name, texts.count, self.n_rows))
+        count = len(self.target.first_rows)
+        if self.task == "classification" and count >= MANY_CLASSES:
+            more = "more than " * (count > MOST_TEXTS)
+            told = f"{more}{min(count, MOST_TEXTS):,}"
+            found.append(remark_on_classes(self.target.name, told, self.target.are_numbers))
+        return found
 
-    def task(self) -> str:
-        """Task that the target asks for."""
-        return self.target.task(self.n_rows)
-
-    def train_on_every_label(self) -> None:
-        """See to it that every label is trained on, so that all are known when tested."""
-        self.hold_out.always = set(self.target.first_rows.values())
-
-
-class Texts:
-    """Texts of a column and how many rows hold each, as far as there are not too many."""
-
-    def __init__(self) -> None:
-        self.counts: dict[Any, int] = {}
-        self.is_text = self.are_more = False
-
-    def add(self, values: Any, keep: NDArray[np.bool_]) -> None:
-        """Count the texts of some rows."""
-        self.is_text = True
-        distinct, inverse = factorize(values, "a column")
-        found = np.bincount(inverse[keep], minlength=len(distinct)).tolist()
-        for text, count in zip(distinct, found, strict=True):
-            if count and text is not None:
-                if text not in self.counts and len(self.counts) == MOST_TEXTS:
-                    self.are_more = True
-                    continue
-                self.counts[text] = self.counts.get(text, 0) + count
-
-
-class TargetSurvey:
-    """What a target holds.
-
-    Parameters
-    ----------
-    name : str
-        Of its column.
-
-    Attributes
-    ----------
-    first_rows : dict
-        Labels, or different numbers, with the first row that holds each; not of too many.
-    """
-
-    def __init__(self, name: str):
-        self.name, self.texts = name, Texts()
-        self.first_rows: dict[Any, int] = {}
-        self.is_whole = True
-
-    def add(self, block: Block, keep: NDArray[np.bool_]) -> None:
-        """Look at the targets of some rows."""
-        values = block.columns[self.name]
-        if kind_of_values(values) in (TIMES, SPANS):
-            raise ValueError(
-                f"the target {self.name!r} holds times; give what is to be predicted as numbers, "
-                "such as hours since a date"
-            )
-        if not isinstance(values, np.ndarray) or values.dtype.kind == "b":
-            self.texts.add(values, keep)
-        elif values.dtype.kind == "f":
-            refuse_gaps(values, self.name, block, "these rows", keep)
-            kept = values[keep]
-            self.is_whole = self.is_whole and bool((kept == np.round(kept)).all())
-        if len(self.first_rows) <= MOST_TEXTS:
-            self._note_first(values, block.first_row, np.flatnonzero(keep))
-
-    def _note_first(self, values: Any, first_row: int, rows: NDArray[np.int64]) -> None:
-        distinct, inverse = factorize(values, "the target")
-        found, first = np.unique(inverse[rows], return_index=True)
-        for k, row in zip(found.tolist(), rows[first].tolist(), strict=True):
-            self.first_rows.setdefault(distinct[k], first_row + row)
-
-    def task(self, n_rows: int) -> str:
-        """Task that the target asks for."""
-        if self.texts.is_text:
-            counts = self.texts.counts
-            refuse_mixed_values(self.name, counts, n_rows, "the target", REMEDY_FOR_TARGET)
-            return "classification"
-        return task_of_numbers(len(self.first_rows), self.is_whole, n_rows)
+    def remark_on_rows(self) -> str:
+        """How many rows are left out because they have no target, or no weight."""
+        count, total = self.n_left_out, self.n_rows + self.n_left_out
+        names = " or no ".join(map(repr, self.hold_out.needed))
+        rows = ", ".join(f"{row:,}" for row in self._left_out)
+        verbs = "have no {} and are" if count > 1 else "has no {} and is"
+        return (
+            f"{count:,} of {total:,} rows {verbs.format(names)} left out: "
+            f"row{'s' * (count > 1)} {rows}{', …' * (count > FIRST_ROWS)}"
+        )

@@ -3,7 +3,9 @@
 import os
 import tempfile
 import zlib
-from collections.abc import Sequence
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from ..data.sources.paths import PARQUET
 #: what pandas unpacks and a source of blocks does not
 ZIPPED = ".csv.zip"
 CSV = (*sources.CSV, ZIPPED)
+#: names that are told of columns that are missing, and of those that are there
+MOST_NAMES = 8
 
 
 def kind_of(path: Path) -> str:
@@ -37,91 +41,120 @@ def kind_of(path: Path) -> str:
     )
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
+def read_table(path: Path) -> Any:
     """Read a file as a pandas DataFrame.
 
     Parameters
     ----------
     path : pathlib.Path
-    columns : sequence of str, optional
-        Only these; of a Parquet file no others are read.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If the file is missing, empty, damaged or lacks a column.
+        If the file is missing, empty, damaged, or has two columns of one name.
     """
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; this command reads one file")
-    pandas, kind = _pandas(), kind_of(path)
+    kind = kind_of(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not there")
-    try:
-        frame = _read_parquet(path, columns) if kind == "parquet" else _read_csv(path)
-    except pandas.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty") from None
-    except PermissionError:
-        raise PermissionError(f"{path} may not be read") from None
-    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{path} cannot be read as {kind}: {reason:.200}") from None
+    refuse_encoding(path)
+    with _translated_errors(path, kind):
+        names = _read_names(path, kind)
+    twins = [name for name in names if names.count(name) > 1]
+    if twins:  # pandas would give them other names
+        raise ValueError(f"{path} has several columns of the name {twins[0]!r}; rename them")
+    with _translated_errors(path, kind):
+        frame = _read(path, kind)
     frame.columns = [str(name) for name in frame.columns]
-    if columns is not None:
-        frame = choose(frame, columns, path)
     if len(frame) == 0:
         raise ValueError(f"{path} has columns but no rows")
     return frame
 
 
-def _read_csv(path: Path) -> Any:
-    # types are told by whole columns: by blocks of rows, a column could become half text
-    return _pandas().read_csv(path, sep=_separator(path), low_memory=False)
-
-
-def _read_parquet(path: Path, columns: Sequence[str] | None) -> Any:
+@contextmanager
+def _translated_errors(path: Path, kind: str) -> Iterator[None]:
+    """Name the file in what goes wrong while it is read."""
     pandas = _pandas()
+    try:
+        yield
+    except pandas.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty") from None
+    except PermissionError:
+        raise PermissionError(f"{path} may not be read") from None
+    except UnicodeDecodeError:
+        raise _no_utf8(path) from None
+    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
+        reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
+        raise ValueError(f"{path} cannot be read as {kind}: {reason:.200}") from None
+
+
+def _read_names(path: Path, kind: str) -> list[str]:
+    if kind == "csv":
+        header = _pandas().read_csv(path, sep=_separator(path), header=None, nrows=1, dtype=str)
+        return header.iloc[0].dropna().tolist()
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ModuleNotFoundError:
         raise ModuleNotFoundError(f"Parquet is read with pyarrow; try: {INSTALL}") from None
     try:
-        names = parquet.read_schema(path).names
-        wanted = None if columns is None or set(columns) - set(names) else list(columns)
-        return pandas.read_parquet(path, columns=wanted)
+        return parquet.read_schema(path).names
     except arrow.ArrowException as error:  # not all of them are ValueErrors
         raise ValueError(str(error)) from None
 
 
-def _separator(path: Path) -> str:
-    return "\t" if ".tsv" in path.name.lower() else ","
+def _read(path: Path, kind: str) -> Any:
+    pandas = _pandas()
+    if kind == "csv":
+        # types are told by whole columns: by blocks of rows, a column could become half text
+        return pandas.read_csv(path, sep=_separator(path), low_memory=False)
+    try:
+        return pandas.read_parquet(path)
+    except import_module("pyarrow").ArrowException as error:
+        raise ValueError(str(error)) from None
 
 
-def choose(frame: Any, columns: Sequence[str], path: Path) -> Any:
-    """Take some columns of a table.
+def _separator(path: Path | str) -> str:
+    return "\t" if ".tsv" in str(path).lower() else ","
 
-    Raises
-    ------
-    ValueError
-        If one of them is missing; the message names those that look like it.
+
+def refuse_encoding(path: Path) -> None:
+    """Raise a ValueError for a CSV file in UTF-16, which some programs write."""
+    if path.name.lower().endswith((".csv", ".tsv")) and path.is_file():
+        with path.open("rb") as file:
+            if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
+                raise _no_utf8(path)
+
+
+def _no_utf8(path: Path) -> ValueError:
+    return ValueError(f"{path} is text in another encoding than UTF-8; save it as UTF-8")
+
+
+def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None:
+    """Raise a ValueError for columns that a table does not have, with those that look like it.
+
+    Parameters
+    ----------
+    names, wanted : sequence of str
+        Columns that it has, and that it should have.
+    table : str
+        What it is called in messages.
     """
-    check_names(list(frame.columns), columns, path)
-    return frame[list(columns)]
-
-
-def check_names(names: Sequence[str], wanted: Sequence[str], path: Path) -> None:
-    """Raise a ValueError for columns that a table does not have, with those that look like it."""
     from difflib import get_close_matches
 
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        near = get_close_matches(missing[0], names, 3) or names[:8]
-        more = ", …" if len(names) > len(near) else ""
-        hint = ""
-        if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-            hint = f"; are its values separated by something else than {_separator(path)!r}?"
-        raise ValueError(
-            f"{path} has no column {missing[0]!r}; it has {', '.join(map(repr, near))}{more}{hint}"
+    missing = [name for name in dict.fromkeys(wanted) if name not in names]
+    if not missing:
+        return
+    near = [near for name in missing for near in get_close_matches(name, names, 3)] or names
+    near = list(dict.fromkeys(near))
+    told = ", ".join(map(repr, missing[:MOST_NAMES])) + ", …" * (len(missing) > MOST_NAMES)
+    has = ", ".join(map(repr, near[:MOST_NAMES])) + ", …" * (len(names) > len(near[:MOST_NAMES]))
+    hint = ""
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        hint = (
+            f"; are its values separated by something else than {_separator(table)!r}? Write them "
+            "with commas, or with tabs to a file that ends in .tsv"
         )
+    what = f"column{'s' * (len(missing) > 1)} {told}"
+    raise ValueError(f"{table} has no {what}; it has {has}{hint}")
 
 
 def check_writable(path: Path) -> None:

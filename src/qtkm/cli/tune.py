@@ -1,76 +1,71 @@
 """``qtkm tune``: from a table to a saved model whose parameters were chosen by its rows."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from .codes import INTERRUPTED
-from .fit import Out, Target
+from .fit import tell_end
+from .options import Job, ModelOptions, Quiet, flattened
 
-_LIST = "Separated by commas; a few around the default if left out."
 
-
+@flattened
 def tune(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet file.")],
-    target: Target,
-    out: Out = Path("model.qtkm"),
-    ranks: Annotated[str | None, typer.Option(metavar="R,…", help=f"Ranks. {_LIST}")] = None,
+    *,
+    job: Job,
+    ranks: Annotated[
+        str | None,
+        typer.Option(metavar="R,…", help="Ranks to try, separated by commas; default for this and "
+                     "the next three: what `qtkm fit` would take, a smaller and a larger one."),
+    ] = None,
     n_basis: Annotated[
-        str | None, typer.Option(metavar="M,…", help="Numbers of basis functions a column.")
+        str | None,
+        typer.Option(metavar="M,…", help="Numbers of basis functions for each numeric column."),
     ] = None,
     periods: Annotated[
         str | None, typer.Option(metavar="L,…", help="Periods of the Fourier basis.")
     ] = None,
-    alphas: Annotated[str | None, typer.Option(metavar="A,…", help="Penalties.")] = None,
+    alphas: Annotated[
+        str | None, typer.Option(metavar="A,…", help="Penalties on large weights.")
+    ] = None,
     cv: Annotated[
         str | None,
-        typer.Option(metavar="FOLDS", help="Number of folds, hold-out, or share to hold out; "
-                     "default: 3, and a hold-out of large tables."),
+        typer.Option(metavar="FOLDS", help="Number of folds; or hold-out, or a share of the rows: "
+                     "one part of the rows judges, the rest trains. Default: 3 folds, and a "
+                     "hold-out for tables of more rows than --sample-rows."),
     ] = None,
     scoring: Annotated[
-        str | None, typer.Option(help="scikit-learn's name of a score; default: R² or accuracy.")
+        str | None,
+        typer.Option(metavar="NAME", help="Score to choose by, under scikit-learn's name, such as "
+                     "neg_mean_absolute_error; default: R² or accuracy."),
     ] = None,
     sample_rows: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="Rows of the search; default: 50,000.")
+        int | None,
+        typer.Option(min=2, metavar="N", help="Rows of all rounds of the search but the last; "
+                     "default: 50,000."),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Most rows of the last round, drawn at random; the "
+                     "model itself is fitted to all. Default: 1,000,000, or what has room in "
+                     "memory."),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="CSV or Parquet of all that was tried.")
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV or Parquet file for all that was tried."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Plot of all that was tried.")
+        Path | None, typer.Option(metavar="FILE", help="PNG or PDF file for a plot of the same.")
     ] = None,
-    task: Annotated[
-        str, typer.Option(help="regression, classification, or auto: by the target's values.")
-    ] = "auto",
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out a column; repeatable.")
-    ] = None,
-    category: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Take a column of numbers for categories; repeatable."),
-    ] = None,
-    weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of row weights.")
-    ] = None,
-    test_size: Annotated[
-        float, typer.Option(min=0.0, max=0.9, help="Share of rows to test on; 0 tests on none.")
-    ] = 0.2,
-    basis: Annotated[str, typer.Option(help="fourier or power.")] = "fourier",
-    network: Annotated[str, typer.Option(help="cpd, train, ring, …")] = "cpd",
-    solver: Annotated[str, typer.Option(help="als, lbfgs, adam, …")] = "als",
-    loss: Annotated[
-        str | None, typer.Option(help="Of a classifier: logistic, squared_hinge, hinge, squared.")
-    ] = None,
-    max_iter: Annotated[int, typer.Option(min=1, help="Most epochs of a fit.")] = 40,
-    random_state: Annotated[int, typer.Option(min=0, help="Seed of splits and starts.")] = 0,
-    n_jobs: Annotated[int | None, typer.Option(help="Threads; all cores by default.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no table.")] = False,
+    model: ModelOptions,
+    quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Choose the parameters of a model by cross-validation, fit it and save it.
 
-    Rows and columns are read as by `qtkm fit`. Folds are drawn at random.
+    Tables are read, and rows to test on are kept apart, as by `qtkm fit`.
+
+    All candidates are tried briefly, and only the best of them are fitted to the end.
 
     Ctrl-C ends the search and saves a model with the best parameters so far.
 
@@ -78,30 +73,24 @@ def tune(
 
     Example: qtkm tune wine.csv --target quality --ranks 5,10,20 --cv 5 --plot tried.png
     """
-    if task not in ("auto", "regression", "classification"):
-        raise typer.BadParameter(f"{task!r} is not one of auto, regression, classification")
     lists = {
         "ranks": _numbers("--ranks", ranks, int),
         "n_basis": _numbers("--n-basis", n_basis, int),
         "periods": _numbers("--periods", periods, float),
         "alphas": _numbers("--alphas", alphas, float),
     }
-    parameters: dict[str, Any] = {
-        "basis": basis, "network": network, "solver": solver, "max_iter": max_iter,
-        "random_state": random_state, "n_jobs": n_jobs,
-    } | ({} if loss is None else {"loss": loss})  # fmt: skip
-    is_watched = not quiet and sys.stderr.isatty()
     settings = {name: values for name, values in lists.items() if values is not None} | {
         "cv": _folds(cv), "scoring": scoring, "sample_rows": sample_rows or "auto",
-        "random_state": random_state, "n_jobs": n_jobs, "verbose": int(is_watched),
+        "random_state": model.random_state, "n_jobs": model.n_jobs,
     }  # fmt: skip
     from . import tuning
+    from .output import is_watched
 
-    was_interrupted = tuning.tune(
-        data, target, out, task=task, drop=drop or [], category=category or [], weight=weight,
-        test_size=test_size, parameters=parameters, settings=settings, table=table, plot=plot,
-        quiet=quiet,
+    fitted, was_interrupted = tuning.tune(
+        job, model.parameters(verbose=int(is_watched(quiet))), settings, max_rows, table, plot,
+        quiet,
     )  # fmt: skip
+    tell_end(fitted, job.out)
     if was_interrupted:
         raise typer.Exit(INTERRUPTED)
 

@@ -1,92 +1,110 @@
-"""What ``qtkm tune`` does: read, search, save, and tell what was tried."""
+"""What ``qtkm tune`` does: read, search, fit, save, and tell what was tried."""
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from ..estimators.wording import readable
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.folds import FOLDS
 from ..selection.search import SAMPLE_ROWS
 from .models import describe_fit, make_model, save_model
-from .output import note, show
+from .options import Job
+from .output import note, score, show
 from .plots import check_plots
-from .reading import read_rows
-from .scoring import scores
-from .splitting import split_rows
+from .reading import most_rows, name_of
 from .tables import check_writable, kind_of, write_table
-from .task import find_categories, find_task
+from .training import CLASS_WARNING, open_rows
 
 #: dots an inch of the plot
 DOTS = 120
+#: with fewer rows, folds are too small to be scored
+FEWEST_ROWS = 12
 
 
 def tune(
-    data: Path,
-    target: str,
-    out: Path,
-    *,
-    task: str,
-    drop: Sequence[str],
-    category: Sequence[str],
-    weight: str | None,
-    test_size: float,
+    job: Job,
     parameters: dict[str, Any],
     settings: dict[str, Any],
+    max_rows: int | None,
     table: Path | None,
     plot: Path | None,
     quiet: bool,
-) -> bool:
+) -> tuple[Any, bool]:
     """Choose the parameters of a model by the rows of a table, fit it, score it and save it.
 
     Parameters
     ----------
-    data, target, out, task, drop, category, weight, test_size, quiet
-        As of `qtkm.cli.jobs.fit`.
+    job : Job
     parameters, settings : dict
         Of the estimator, and of the search.
+    max_rows : int or None
+        Most rows of the search; None for what is enough.
     table, plot : pathlib.Path or None
         Where what was tried goes.
+    quiet : bool
 
     Returns
     -------
-    bool
-        Whether the search was interrupted.
+    model, bool
+        The fitted model, and whether the search was interrupted.
     """
-    check_writable(out)
+    check_writable(job.out)
     _check_files(table, plot)
-    X, y, weights = read_rows(data, target, weight, drop, category)
-    task = find_task(y) if task == "auto" else task
-    model = make_model(task, find_categories(X, category), parameters)
-    train, test = split_rows(y, test_size, task, parameters["random_state"])
-    settings = settings | {"cv": _shuffled(settings, task, len(train))}
-    kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
-    search = kind(model, **settings)
+    seed, shown = parameters["random_state"], bool(parameters["verbose"])
+    rows = open_rows(job, seed, in_blocks=False, quiet=quiet, shown=shown)
+    model = make_model(rows.survey, parameters)
     begin = perf_counter()
+    sample, n_train = rows.sample(most_rows(max_rows, len(rows.survey.features) + 1), seed)
+    if len(sample[1]) < FEWEST_ROWS:
+        raise ValueError(
+            f"{name_of(job.data)} leaves {len(sample[1])} rows to choose parameters by; at least "
+            f"{FEWEST_ROWS} are needed, or use qtkm fit"
+        )
+    search, was_interrupted = _search(model, sample, settings, rows.survey.task)
+    search_seconds = perf_counter() - begin
+    _write(search, table, plot)
+    if was_interrupted:
+        tried = int((search.cv_results_["round"] > 0).sum())
+        note(
+            f"Interrupted when {tried} of {len(search.cv_results_['params'])} candidates had been "
+            "tried; a model with the best parameters so far is fitted now"
+        )
+    begin = perf_counter()
+    best = clone(model).set_params(**search.best_params_)
+    rows.fit(best)
+    seconds = perf_counter() - begin
+    save_model(best, job.out)
+    if not quiet:
+        lines = _describe(search, search_seconds)
+        if len(sample[1]) < n_train:
+            drawn = f"{len(sample[1]):,} of {n_train:,}, drawn at random (--max-rows)"
+            lines.insert(1, ("rows of the search", drawn))
+        show(f"Model saved to {job.out}", lines + describe_fit(best, rows, seconds))
+    return best, was_interrupted
+
+
+def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tuple[Any, bool]:
+    """A search for the best parameters, and whether it was interrupted."""
+    settings = settings | {"cv": _shuffled(settings, task, len(sample[1]))}
+    kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
+    search = kind(model, **settings, refit=False, verbose=model.verbose)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        held = None if weights is None else weights[train]
-        search.fit(X.iloc[train], y.iloc[train], held)
-    seconds = perf_counter() - begin
-    save_model(search, out)
-    _write(search, table, plot)
+        warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
+        search.fit(*sample)
     was_interrupted = False
     for warning in caught:
-        was_interrupted |= issubclass(warning.category, ConvergenceWarning)
-        note(f"{warning.message}")
-    if not quiet:
-        lines = _describe(search, seconds)
-        best = search.best_estimator_
-        lines += describe_fit(best, task, len(train), search.refit_time_)
-        if len(test):
-            held = None if weights is None else weights[test]
-            lines += scores(best, X.iloc[test], y.iloc[test], held)
-        show(f"{out}", lines)
-    return was_interrupted
+        if issubclass(warning.category, ConvergenceWarning):
+            was_interrupted = True
+        else:
+            note(f"{warning.message}")
+    return search, was_interrupted
 
 
 def _check_files(table: Path | None, plot: Path | None) -> None:
@@ -132,12 +150,14 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
 def _describe(search: Any, seconds: float) -> list[tuple[str, str]]:
     results = search.cv_results_
     chosen = ", ".join(
-        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        f"{name} {readable(value, 3)}" if isinstance(value, float) else f"{name} {value}"
         for name, value in search.best_params_.items()
     )
     tried, finished = len(results["params"]), int(results["finished"].sum())
+    # only of the scores that are meant by default is it known that 1 is the best
+    told = score if search.scoring is None else readable
     return [
         ("tried", f"{tried} candidates, {finished} to the end, in {seconds:.1f} s"),
         ("chosen", chosen),
-        ("score of the folds", f"{search.best_score_:.4f}"),
+        ("score in the search", told(search.best_score_)),
     ]

@@ -186,7 +186,7 @@ class LabelTarget:
     def settle(self) -> None:
         """Take in what was seen, once all rows have been."""
         seen = _as_array(list(self.counts))
-        labels.check_labels(seen, self.who)  # labels of one kind in all blocks
+        labels.check_labels(seen, self.who, True)  # labels of one kind in all blocks
         self.classes = labels.find_classes(seen, None, self.who)
         if self.known is not None:
             what = "warm_start=True cannot go on: y has the new labels "
@@ -220,8 +220,13 @@ class LabelTarget:
             inverse = inverse[keep]
         present, inverse = np.unique(inverse, return_inverse=True)
         found = _as_array([distinct[i] for i in present])
+        missing = [i for i, label in enumerate(found.tolist()) if labels.is_missing(label)]
+        if missing:
+            rows = np.arange(block.n_rows) if keep is None else np.flatnonzero(keep)
+            without = rows[np.isin(inverse, missing)]
+            labels.refuse_missing_rows(without, len(rows), block.first_row)
         if len(found):
-            found = labels.check_labels(found, self.who)
+            found = labels.check_labels(found, self.who, True)
         return found, inverse
 
 

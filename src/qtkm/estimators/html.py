@@ -10,21 +10,31 @@ from typing import Any
 
 import numpy as np
 
+from .wording import readable
+
 #: columns that are told one by one, letters of a name, and points of a curve
 MOST_COLUMNS, LONGEST, MOST_POINTS = 12, 40, 200
-#: pixels of the curve, and of the space around it
-WIDTH, HEIGHT, MARGIN = 280, 90, 6
+#: pixels of the frame of the curve, of the space inside it, and of those beside and below it
+WIDTH, HEIGHT, MARGIN, SIDE, BELOW = 240, 90, 6, 58, 16
 #: colours of objective and validation score, both legible on white and on black
 OBJECTIVE, VALIDATION = "#3b7dc4", "#e08a3c"
+#: the page's own colour for lines or letters, fainter
+GREY = '{0}="currentColor" {0}-opacity="0.6"'
 
+# The first rule takes away the scroll bar that scikit-learn's diagram has even where there is
+# nothing to scroll.  A class named twice wins against the rules that notebooks have for tables.
 STYLE = (
-    "<style>.qtkm-learned{display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start;"
+    "<style>.sk-top-container.sk-global:has(~.qtkm-learned){overflow-x:auto!important}"
+    ".qtkm-learned{display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start;"
     "margin:.5em 0;font-size:.9em}"
     ".qtkm-learned table{border-collapse:collapse;margin:0;font-size:inherit}"
-    ".qtkm-learned td,.qtkm-learned th{text-align:left;padding:.1em .8em .1em 0;border:0;"
-    "background:none}"
+    ".qtkm-learned.qtkm-learned table td,.qtkm-learned.qtkm-learned table th{text-align:left;"
+    "padding:.1em .8em .1em 0;border:0}"
+    ".qtkm-learned.qtkm-learned table thead,.qtkm-learned.qtkm-learned table tr{border:0}"
+    ".qtkm-learned.qtkm-learned table tbody tr{background:none}"
     ".qtkm-learned caption,.qtkm-learned figcaption{text-align:left;font-weight:bold;"
     "padding:0 0 .2em;caption-side:top}"
+    ".qtkm-learned svg{display:block;font-size:11px}"
     ".qtkm-learned figure{margin:.6em 0 0}</style>"
 )
 
@@ -43,11 +53,11 @@ def learned(model: Any) -> str:
 def _facts(model: Any) -> list[tuple[str, str]]:
     rank = "" if model.rank_ is None else f", rank {_text(model.rank_)}"
     seconds = model.history_.get("seconds")
-    time = f" in {seconds[-1]:.3g} s" if seconds else ""
+    time = f" in {readable(seconds[-1], 3)} s" if seconds else ""
     facts = [
         ("network", f"{type(model.network_).__name__}{rank}"),
         ("parameters", f"{model.n_parameters_:,}"),
-        ("loss", f"{type(model.loss_).__name__}, alpha {model.alpha_:.3g}"),
+        ("loss", f"{type(model.loss_).__name__}, alpha {readable(model.alpha_, 3)}"),
         ("epochs", f"{model.n_iter_}{time}"),
         ("status", model.status_),
     ]
@@ -71,10 +81,14 @@ def _describe(column: dict[str, Any]) -> tuple[str, str]:
     """Basis and range of a column, in words."""
     basis, name = column["basis"], type(column["basis"]).__name__
     if column["categories"] is not None:
-        return name, f"{len(column['categories'])} categories"
-    period = f", period {basis.period:g}" if hasattr(basis, "period") else ""
+        count = len(column["categories"])
+        return name, f"{count} categories" if count != 1 else "1 category"
     low, high = column["bounds"]
-    return f"{name}, {basis.n_features} functions{period}", f"{low:.4g} to {high:.4g}"
+    if low == high:
+        return "constant", readable(low)
+    period = f", period {basis.period:g}" if hasattr(basis, "period") else ""
+    functions = f"{basis.n_features} function{'s' * (basis.n_features != 1)}"
+    return f"{name}, {functions}{period}", f"{readable(low)} to {readable(high)}"
 
 
 def _table(caption: str, lines: Sequence[Sequence[str]], names: Sequence[str] = ()) -> str:
@@ -98,36 +112,66 @@ def _text(value: Any) -> str:
 def _curve(history: dict[str, Any]) -> str:
     """Learning curve as a small drawing, empty for a model without a history."""
     kinds = [
-        ("objective", "objective", OBJECTIVE),
-        ("validation_score", "validation score", VALIDATION),
+        ("objective", "objective", OBJECTIVE, 0),
+        ("validation_score", "validation score", VALIDATION, WIDTH),
     ]
-    lines, words = [], []
-    for key, name, colour in kinds:
+    drawn, words, n_epochs = [], [], 0
+    for key, name, colour, side in kinds:
         values = np.asarray(history.get(key) or [], dtype=np.float64)
         finite = values[np.isfinite(values)]
         if len(finite):
-            lines.append(_line(values, colour))
-            ends = f"{finite[0]:.4g} to {finite[-1]:.4g}"
-            words.append(f'<div style="color:{colour}">{name} {ends}</div>')
-    if not lines:
+            n_epochs = max(n_epochs, len(values))
+            drawn += [_line(values, colour), *_ends(finite, colour, side)]
+            ends = f"{readable(finite[0])} at first, {readable(finite[-1])} at the end"
+            words.append(f'<div style="color:{colour}">{name}: {ends}</div>')
+    if not drawn:
         return ""
+    frame = f'<path d="M0.5 0V{HEIGHT - 0.5}H{WIDTH}" fill="none" {GREY.format("stroke")}/>'
+    size = (WIDTH + 2 * SIDE, HEIGHT + BELOW)
     return (
-        f"<figure><figcaption>Learning curve</figcaption>"
-        f'<svg role="img" aria-label="Learning curve" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}"><path d="M0.5 0V{HEIGHT - 0.5}H{WIDTH}" fill="none" '
-        f'stroke="currentColor" stroke-opacity="0.4"/>{"".join(lines)}</svg>{"".join(words)}'
-        "</figure>"
+        "<figure><figcaption>Learning curve</figcaption>"
+        f'<svg role="img" aria-label="Learning curve of {n_epochs} epochs" width="{size[0]}" '
+        f'height="{size[1]}" viewBox="{-SIDE} 0 {size[0]} {size[1]}">{frame}'
+        f"{''.join([*drawn, *_epochs(n_epochs)])}</svg>{''.join(words)}</figure>"
     )
+
+
+def _place(values: Any, where: Any) -> tuple[Any, Any]:
+    """Pixels of some of the numbers, between the least and the greatest of them."""
+    low, high = np.min(values[where]), np.max(values[where])
+    x = MARGIN + (WIDTH - 2 * MARGIN) * where / max(len(values) - 1, 1)
+    y = MARGIN + (HEIGHT - 2 * MARGIN) * (high - values[where]) / ((high - low) or 1.0)
+    return x, y
 
 
 def _line(values: Any, colour: str) -> str:
     """Numbers from left to right, each line between its own least and greatest."""
     where = np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).astype(int)
-    where = where[np.isfinite(values[where])]
-    low, high = np.nanmin(values[where]), np.nanmax(values[where])
-    x = MARGIN + (WIDTH - 2 * MARGIN) * where / max(len(values) - 1, 1)
-    y = MARGIN + (HEIGHT - 2 * MARGIN) * (high - values[where]) / ((high - low) or 1.0)
-    if len(where) == 1:
+    x, y = _place(values, where[np.isfinite(values[where])])
+    if len(x) == 1:
         return f'<circle cx="{x[0]:.1f}" cy="{y[0]:.1f}" r="2.5" fill="{colour}"/>'
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
     return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+
+def _ends(finite: Any, colour: str, side: int) -> list[str]:
+    """Greatest and least number of a line, beside the frame and in its colour."""
+    anchor, x = ("start", side + 5) if side else ("end", -5)
+    ends = {MARGIN + 4: finite.max(), HEIGHT - MARGIN + 4: finite.min()}
+    if finite.min() == finite.max():
+        del ends[HEIGHT - MARGIN + 4]
+    return [
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{colour}">{readable(end, 3)}</text>'
+        for y, end in ends.items()
+    ]
+
+
+def _epochs(n_epochs: int) -> list[str]:
+    """First and last epoch, below the frame."""
+    texts = {MARGIN: "1", WIDTH / 2: "epoch", WIDTH - MARGIN: f"{n_epochs}"}
+    if n_epochs == 1:
+        del texts[WIDTH - MARGIN]
+    return [
+        f'<text x="{x}" y="{HEIGHT + 13}" text-anchor="middle" {GREY.format("fill")}>{text}</text>'
+        for x, text in texts.items()
+    ]

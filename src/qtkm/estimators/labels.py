@@ -1,6 +1,6 @@
 """Labels of classes: what a user passes as y to a classifier, and the signs that the fit sees."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Number, Real
 from typing import Any
 
@@ -16,7 +16,7 @@ from .targets import check_weight
 UNKNOWN = -1
 
 
-def check_labels(y: Any, who: str) -> NDArray:
+def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
     """Give y as a vector of labels that can be sorted.
 
     Parameters
@@ -24,6 +24,8 @@ def check_labels(y: Any, who: str) -> NDArray:
     y : array, Series or list
     who : str
         The estimator's name, for messages.
+    are_distinct : bool
+        Whether these are the distinct labels of many rows.
     """
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
@@ -40,7 +42,8 @@ def check_labels(y: Any, who: str) -> NDArray:
     elif labels.dtype.kind == "U" and not hasattr(y, "dtype"):
         # text, or so it seems: NumPy makes text of numbers that stand next to it in a list
         _of_one_kind(np.asarray(y, dtype=object).ravel())
-    check_classification_targets(labels)
+    # which warns where more than every second row has a label of its own
+    check_classification_targets(np.tile(labels, 3) if are_distinct else labels)
     return labels
 
 
@@ -49,15 +52,21 @@ def _refuse_missing(labels: NDArray) -> None:
         raise ValueError("Input y contains infinity, which is no label; leave out its rows.")
     if labels.dtype.kind not in "fO":
         return
-    missing = sum(map(_is_missing, labels.tolist()))
-    if missing:
+    rows = [row for row, label in enumerate(labels.tolist()) if is_missing(label)]
+    refuse_missing_rows(rows, len(labels))
+
+
+def refuse_missing_rows(rows: Sequence[int] | NDArray, n_rows: int, first_row: int = 0) -> None:
+    """Raise a ValueError if there are rows without a label, the first of them numbered so."""
+    if len(rows):
         raise ValueError(
-            f"Input y contains NaN: {missing} of {len(labels)} labels are missing; leave out their "
-            "rows, or give them a label of their own."
+            f"Input y contains NaN: {len(rows):,} of {n_rows:,} labels are missing, the first in "
+            f"row {first_row + rows[0]:,}; leave out their rows, or give them a label of their own."
         )
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Whether there is no label."""
     try:
         return label is None or bool(label != label)
     except TypeError:  # pandas.NA says neither yes nor no

@@ -6,6 +6,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from .html import learned
+from .wording import readable
 
 #: characters of a line, and columns and lines of the network that are told one by one
 WIDTH, MOST_COLUMNS, MOST_LINES = 88, 8, 8
@@ -82,8 +83,9 @@ def _column(column: dict[str, Any]) -> str:
     low, high = column["bounds"]
     basis = column["basis"]
     if low == high:
-        return f"{low:.4g} in every row, so it tells nothing"
-    text = f"{low:.4g} to {high:.4g}, {basis.n_features} {type(basis).__name__} functions"
+        return f"{readable(low)} in every row, so it tells nothing"
+    functions = f"{basis.n_features} {type(basis).__name__} functions"
+    text = f"{readable(low)} to {readable(high)}, {functions}"
     if hasattr(basis, "period"):
         text += f", period {basis.period:g}"
     return text
@@ -103,16 +105,16 @@ def _fit(model: Any) -> list[str]:
     # a model that was loaded may come without a history
     history, loss = model.history_, type(model.loss_).__name__
     epochs = f"{model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
-    facts = [("loss", f"{loss}, alpha {model.alpha_:.3g}")]
+    facts = [("loss", f"{loss}, alpha {readable(model.alpha_, 3)}")]
     if history.get("seconds"):
-        epochs += f" in {history['seconds'][-1]:.3g} s"
+        epochs += f" in {readable(history['seconds'][-1], 3)} s"
     facts.append(("fit", f"{epochs}, {model.status_}"))
     if history.get("objective"):
-        first, last = history["objective"][0], history["objective"][-1]
-        facts.append(("objective", f"{first:.4g} after the first epoch, {last:.4g} at the end"))
+        first, last = (readable(history["objective"][i]) for i in (0, -1))
+        facts.append(("objective", f"{first} after the first epoch, {last} at the end"))
     if history.get("validation_score"):
         scores = history["validation_score"]
         best = max(range(len(scores)), key=scores.__getitem__)
-        facts.append(("validation", f"best score {scores[best]:.4g} after epoch {best + 1}"))
+        facts.append(("validation", f"best score {readable(scores[best])} after epoch {best + 1}"))
     lines = [f"{name:<12}{text}" for name, text in facts]
     return lines + textwrap.wrap(model.message_, WIDTH)

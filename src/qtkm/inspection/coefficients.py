@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from .plotting import shorten
 from .response import Response
+from .results import Result, largest
 
 #: numbers that are looked at together
 BLOCK_NUMBERS = 1 << 20
 
 
-@dataclass
-class Coefficients:
+@dataclass(repr=False)
+class Coefficients(Result):
     """The largest weights of products of basis functions.
 
     Attributes
@@ -50,6 +51,9 @@ class Coefficients:
     n_certain: int
     labels: list[str]
     response: str
+
+    def _gist(self) -> str:
+        return f"magnitudes: {largest(self.labels, np.abs(self.values))}"
 
     @property
     def is_exact(self) -> bool:
@@ -148,10 +152,12 @@ def _norms(response: Response, entries: NDArray, states: NDArray, gram: NDArray)
 
 
 def _label(response: Response, index: NDArray[np.int64]) -> str:
-    """Basis functions that are not constant, in words."""
+    """Basis functions in words, without those that are constant."""
     words = []
     for d, feature_map in enumerate(response.maps):
         name, number = shorten(response.names[d], 16), int(index[d])
+        if feature_map.n_features == 1:
+            continue  # the column has no choice
         if feature_map.is_categorical:
             words.append(f"{name}={response.grid(d, 0)[number]}")
         elif number and feature_map.is_complex:

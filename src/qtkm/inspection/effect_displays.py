@@ -4,26 +4,44 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .effects import Interaction, MainEffect, interaction, main_effects
+from ..estimators.wording import readable
+from .effects import Interaction, MainEffect, interaction, is_rounding, main_effects
 from .plotting import (
     FAINT,
     FIRST,
+    PALE,
     Display,
+    cut_axis,
     is_numeric,
     labels_apart,
     name_ticks,
+    number_ticks,
     plain,
     positions,
-    whole_ticks,
+    units,
+    write_title,
 )
+from .results import place
+from .support import FEW, edges, inner_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: room for the guessed part of a curve, as a part of the range of the other
+GUESSED = 0.25
+#: colour of a map where there are no rows: darker than that of no effect
+NO_ROWS = "#c8c8c8"
+
 
 class MainEffectDisplay(Display):
     """Effect of one column: a curve with the deciles of its numbers, or a dot a category.
+
+    The curve is dashed and pale among the outermost hundredth of the rows on either side, unless
+    the column has no more than twelve values, and where there are no rows within a twentieth of
+    the range. The y axis follows the other part of the curve, and the x axis, too, if heavy
+    tails take more than two thirds of the range. A category without rows is pale.
 
     Parameters
     ----------
@@ -48,39 +66,76 @@ class MainEffectDisplay(Display):
         """
         return cls(main_effects(model, X, [column], **options)[0]).plot(ax)
 
+    @property
+    def notes(self) -> list[str]:
+        main = self.main_effect
+        if len(main.values) == 1:
+            return ["the only value"]
+        is_guess = not main.is_supported.all()
+        if not is_numeric(main.values):
+            return ["pale: no rows"] if is_guess else []
+        deciles = ["ticks: deciles"] if main.deciles is not None else []
+        return [*deciles, "dashed: few rows"] if is_guess else deciles
+
     def _draw(self, ax: "Axes") -> None:
         main = self.main_effect
         ax.axhline(0, color=FAINT, linewidth=1)
         if is_numeric(main.values):
-            ax.plot(positions(main.values), main.effect, color=FIRST)
-            if np.all(main.values == np.round(main.values)):
-                whole_ticks(ax.xaxis)
+            self._draw_curve(ax)
         else:
             self._draw_categories(ax)
+            ax.set_xlabel(main.name)
+        if is_rounding(np.abs(main.effect).max(), main.partial_dependence):
+            ax.set_ylim(-1, 1)
+        number_ticks(ax.yaxis)
+        ax.set_ylabel(f"{main.response} above its mean {readable(main.mean)}")
+        write_title(ax, "Main effect of", main.name)
+        plain(ax)
+
+    def _draw_curve(self, ax: "Axes") -> None:
+        main, supported = self.main_effect, self.main_effect.is_supported
+        where, dot = positions(main.values), "." if len(main.values) <= FEW else ""
+        ax.plot(where, main.effect, f"{dot}--", color=PALE, linewidth=1)
+        ax.plot(where, np.where(supported, main.effect, np.nan), f"{dot}-", color=FIRST)
+        if 2 <= supported.sum() < len(supported):
+            ax.set_ylim(*_limits(main.effect, supported))
         if main.deciles is not None:
             low = ax.get_xaxis_transform()
             ax.vlines(main.deciles, 0, 0.03, color="black", linewidth=1, transform=low)
-        ax.set(
-            title=f"Main effect of {main.name}",
-            xlabel=main.name,
-            ylabel=f"{main.response} above its mean {main.mean:.4g}",
-        )
-        plain(ax)
+        cut_axis(ax.xaxis, main.name, where, main.inner)
+        number_ticks(ax.xaxis, where)
 
     def _draw_categories(self, ax: "Axes") -> None:
         """Draw a dot a category; by size of effect where not all of them can be named."""
         main = self.main_effect
         apart = labels_apart(ax.xaxis, len(main.values))
         order = np.arange(len(main.values)) if apart == 1 else np.argsort(main.effect)
-        where = np.arange(len(order))
-        ax.vlines(where, 0, main.effect[order], color=FIRST, linewidth=1)
-        ax.plot(where, main.effect[order], "o" if apart == 1 else ".", color=FIRST)
+        where, effect, supported = np.arange(len(order)), main.effect[order], main.is_supported
+        for shown, colour in ((supported[order], FIRST), (~supported[order], PALE)):
+            ax.vlines(where[shown], 0, effect[shown], color=colour, linewidth=1)
+            style = "o" if apart == 1 else "."
+            ax.plot(where[shown], effect[shown], style, color=colour)
         ax.margins(x=0.5 / max(len(order), 4))
         name_ticks(ax.xaxis, main.values[order].tolist())
 
 
+def _limits(effect: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[float, float]:
+    """Range of the supported part of a curve and of zero, with room for some of the rest."""
+    ends = [min(effect[supported].min(), 0.0), max(effect[supported].max(), 0.0)]
+    room = GUESSED * (ends[1] - ends[0])
+    low, high = max(ends[0] - room, effect.min()), min(ends[1] + room, effect.max())
+    low, high = min(ends[0], low), max(ends[1], high)
+    margin = 0.05 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
 class InteractionDisplay(Display):
-    """Interaction of two columns as a map of colours.
+    """Interaction of two columns as a map of colours, grey where there are no rows.
+
+    A cell is grey if no row is near it in both columns: of its category, or within a twentieth
+    of the column's range. Colours follow the effect on all but the outermost hundredth of the
+    rows. Heavy tails that take more than two thirds of a range are left out, as in
+    `MainEffectDisplay`.
 
     Parameters
     ----------
@@ -105,19 +160,55 @@ class InteractionDisplay(Display):
         """
         return cls(interaction(model, X, columns, **options)).plot(ax)
 
+    @property
+    def notes(self) -> list[str]:
+        return [] if self.interaction.is_supported.all() else ["grey: no rows"]
+
     def _draw(self, ax: "Axes") -> None:
+        from matplotlib import colormaps
+
+        from .ticks import Numbers
+
         both = self.interaction
-        effect = both.effect
-        largest = float(np.abs(effect).max()) or 1.0
-        where = [positions(values) for values in both.values]
+        effect, supported = both.effect, both.is_supported
+        where: list[Any] = []
+        for number, values in enumerate(both.values):
+            # numbers may have been given in any order
+            order = np.argsort(values) if _is_scale(values) else np.arange(len(values))
+            effect, supported = effect.take(order, number), supported.take(order, number)
+            where.append(positions(values)[order] if _is_scale(values) else order)
+        largest = self._largest()
+        seen = np.abs(effect[supported]).max(initial=0.0)
         mesh = ax.pcolormesh(
-            where[0], where[1], effect.T, cmap="RdBu_r", vmin=-largest, vmax=largest,
-            shading="nearest", rasterized=True,
+            edges(where[0]), edges(where[1]), np.ma.array(effect.T, mask=~supported.T),
+            cmap=colormaps["RdBu_r"].with_extremes(bad=NO_ROWS), vmin=-largest, vmax=largest,
+            rasterized=True,
         )  # fmt: skip
-        label = f"{both.response} beyond the main effects"
-        ax.figure.colorbar(mesh, ax=ax, label=label)
-        for axis, values in zip((ax.xaxis, ax.yaxis), both.values, strict=True):
-            if not is_numeric(values):
-                name_ticks(axis, values.tolist())
-        first, second = both.names
-        ax.set(title=f"Interaction of {first} and {second}", xlabel=first, ylabel=second)
+        label = f"beyond the main effects{units(both.response)}"
+        extend = "both" if seen > largest else "neither"
+        ax.figure.colorbar(mesh, ax=ax, label=label, format=Numbers(), extend=extend)
+        for axis, name, values, inner in zip(
+            (ax.xaxis, ax.yaxis), both.names, both.values, both.inner, strict=True
+        ):
+            axis.set_label_text(name)
+            if _is_scale(values):
+                cut_axis(axis, name, values, inner)
+                number_ticks(axis, values)
+            else:
+                name_ticks(axis, [place(value) for value in values])
+        write_title(ax, f"Interaction of {both.names[0]}", f"and {both.names[1]}")
+
+    def _largest(self) -> float:
+        """Effect of the darkest colours; of no effect, 1 in the place of rounding."""
+        both = self.interaction
+        effect = np.abs(both.effect).ravel()
+        largest = effect.max()
+        if both.support is not None and both.support.any():
+            inner = inner_range(effect, both.support.ravel())[1]
+            largest = min(effect[both.support.ravel() > 0].max(), (1 + GUESSED) * inner)
+        return 1.0 if is_rounding(largest, both.partial_dependence) else float(largest)
+
+
+def _is_scale(values: NDArray) -> bool:
+    """Whether values are numbers that make a scale: more than one."""
+    return is_numeric(values) and len(values) > 1

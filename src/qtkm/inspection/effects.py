@@ -12,12 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .algebra import environments, partial_products
+from ..estimators.wording import readable
+from .means import mean_environments, one_way, two_way
 from .response import Response, Rows
+from .results import Result, place
+from .support import Axis, Range, count_near
+
+#: effects below this part of the response are rounding
+ROUNDING = 1e-12
 
 
-@dataclass
-class MainEffect:
+@dataclass(repr=False)
+class MainEffect(Result):
     """How the mean response depends on one column.
 
     Attributes
@@ -34,6 +40,12 @@ class MainEffect:
         Deciles of the column's numbers in the rows, all of weight 1; None for categories.
     response : str
         What the response is called.
+    inner : (float, float) or None
+        Numbers between which all but the outermost hundredth of the rows on either side lie,
+        or all rows if these hold no more than twelve numbers; None for categories.
+    support : (n_grid,) array or None
+        Number of rows near each value, or the sum of their weights: of its category, or within
+        a twentieth of the column's range, which for heavy tails is that of `inner`.
     """
 
     name: str
@@ -42,15 +54,36 @@ class MainEffect:
     mean: float
     deciles: NDArray[np.float64] | None
     response: str
+    inner: Range | None = None
+    support: NDArray[np.float64] | None = None
 
     @property
     def effect(self) -> NDArray[np.float64]:
         """Partial dependence above the mean response."""
         return self.partial_dependence - self.mean
 
+    @property
+    def is_supported(self) -> NDArray[np.bool_]:
+        """Whether each value has rows near it and is none of the outermost; else it is a guess."""
+        supported = np.ones(len(self.values), dtype=bool)
+        if self.support is not None:
+            supported &= self.support > 0
+        if self.inner is not None:
+            supported &= (self.values >= self.inner[0]) & (self.values <= self.inner[1])
+        return supported
 
-@dataclass
-class Interaction:
+    def _gist(self) -> str:
+        shown = self.is_supported if self.is_supported.any() else np.ones(len(self.values), bool)
+        effect, values = self.effect[shown], self.values[shown]
+        if is_rounding(np.ptp(effect), self.partial_dependence):
+            return f"{self.name}: no effect"
+        told = [f"{readable(effect[i], sign='+')} at {place(values[i])}"
+                for i in (effect.argmin(), effect.argmax())]  # fmt: skip
+        return f"{self.name}: {' to '.join(told)}"
+
+
+@dataclass(repr=False)
+class Interaction(Result):
     """What two columns do together beyond what each does alone.
 
     Attributes
@@ -66,6 +99,11 @@ class Interaction:
         Mean response over the rows.
     response : str
         What the response is called.
+    inner : (pair or None, pair or None)
+        The same of each column as in `MainEffect`.
+    support : (n_first, n_second) array or None
+        Number of rows near each pair of values, or the sum of their weights: of the category
+        and within a twentieth of the column's range, which for heavy tails is that of `inner`.
     """
 
     names: tuple[str, str]
@@ -74,12 +112,30 @@ class Interaction:
     alone: tuple[NDArray[np.float64], NDArray[np.float64]]
     mean: float
     response: str
+    inner: tuple[Range | None, Range | None] = (None, None)
+    support: NDArray[np.float64] | None = None
 
     @property
     def effect(self) -> NDArray[np.float64]:
         """Interaction: PD_de - PD_d - PD_e + mean."""
         first, second = self.alone
         return self.partial_dependence - first[:, None] - second[None, :] + self.mean
+
+    @property
+    def is_supported(self) -> NDArray[np.bool_]:
+        """Whether there are rows near each pair of values; else its effect is a guess."""
+        if self.support is None:
+            return np.ones(self.partial_dependence.shape, dtype=bool)
+        return self.support > 0
+
+    def _gist(self) -> str:
+        effect = np.where(self.is_supported, self.effect, 0.0)
+        names = " and ".join(self.names)
+        if is_rounding(np.abs(effect).max(), self.partial_dependence):
+            return f"{names}: no interaction"
+        i, j = np.unravel_index(np.abs(effect).argmax(), effect.shape)
+        where = " and ".join(place(v[k]) for v, k in zip(self.values, (i, j), strict=True))
+        return f"{names}: {readable(effect[i, j], sign='+')} at {where}"
 
 
 def main_effects(
@@ -105,7 +161,8 @@ def main_effects(
         Which columns; None is all of them.
     grid : dict, optional
         Values to look at, by column. Those of the other columns are all categories, all
-        distinct numbers if there are no more than `n_grid`, and else equal steps.
+        distinct numbers if there are no more than `n_grid`, and else equal steps. Where
+        heavy tails take more than two thirds of a range, half of the steps are without them.
     n_grid : int, default=100
     output : int or class, optional
         Which output of a regressor with several, or which of more than two classes.
@@ -133,13 +190,16 @@ def main_effects(
     means, mean = mean_environments(response, rows)
     effects = []
     for d in chosen:
-        values = grids.get(d, response.grid(d, n_grid, rows.arrays[d]))
+        values = grids.get(d, response.grid(d, n_grid, rows))
         dependence = one_way(response, d, response.values(d, values), means[d])
         deciles = None
         if not response.is_categorical(d):
             deciles = np.quantile(rows.arrays[d], np.arange(0.1, 0.95, 0.1))
-        name = response.names[d]
-        effects.append(MainEffect(name, values, dependence, mean, deciles, response.label))
+        support = count_near([_axis(response, rows, d, values)], rows.weight * rows.total)
+        effects.append(MainEffect(
+            response.names[d], values, dependence, mean, deciles, response.label,
+            response.inner(d, rows), support,
+        ))  # fmt: skip
     return effects
 
 
@@ -166,77 +226,28 @@ def interaction(
     Interaction
     """
     response = Response(model, output)
-    first, second = check_pair(response, columns)
+    pair = first, second = check_pair(response, columns)
     grids, rows = _grids(response, grid), response.read(X, sample_weight)
     means, mean = mean_environments(response, rows)
-    values = [grids.get(d, response.grid(d, n_grid, rows.arrays[d])) for d in (first, second)]
-    units = [response.values(d, v) for d, v in zip((first, second), values, strict=True)]
-    alone = [one_way(response, d, u, means[d]) for d, u in zip((first, second), units, strict=True)]
-    both = two_way(response, rows, (first, second), units)
+    values = [grids.get(d, response.grid(d, n_grid, rows)) for d in pair]
+    units = [response.values(d, v) for d, v in zip(pair, values, strict=True)]
+    alone = [one_way(response, d, u, means[d]) for d, u in zip(pair, units, strict=True)]
+    axes = [_axis(response, rows, d, v) for d, v in zip(pair, values, strict=True)]
     return Interaction(
         (response.names[first], response.names[second]),
         (values[0], values[1]),
-        both,
+        two_way(response, rows, pair, units),
         (alone[0], alone[1]),
         mean,
         response.label,
+        (response.inner(first, rows), response.inner(second, rows)),
+        count_near(axes, rows.weight * rows.total),
     )
 
 
-# -- means over rows --------------------------------------------------------------------------
-
-
-def mean_environments(response: Response, rows: Rows) -> tuple[list[NDArray], float]:
-    """Weighted mean of what all other columns contribute, for every column; mean response."""
-    totals: list[Any] = [0.0] * response.n_columns
-    mean = response.offset
-    for part, tables in response.blocks(rows):
-        weight = rows.weight[part]
-        outer = environments(response.algebra, tables, response.closing)
-        for d, table in enumerate(tables):
-            totals[d] = totals[d] + np.tensordot(weight, np.broadcast_to(outer[d], table.shape), 1)
-        own = (tables[0] * outer[0]).reshape(len(weight), -1).sum(axis=1)
-        mean += float(weight @ own.real)
-    return totals, mean
-
-
-def mean_pairs(
-    response: Response, rows: Rows, pairs: Sequence[tuple[int, int]]
-) -> dict[tuple[int, int], NDArray]:
-    """Weighted mean of what all but two columns contribute, for pairs (d, e) with d < e."""
-    algebra, wanted = response.algebra, set(pairs)
-    totals: dict[tuple[int, int], Any] = dict.fromkeys(pairs, 0.0)
-    for part, tables in response.blocks(rows):
-        before, after = partial_products(algebra, tables, response.closing)
-        for d in {d for d, _ in pairs}:
-            # one of the element's kind, so that the middle of neighbours is the identity
-            middle = algebra.first(tables[d + 1])
-            for e in range(d + 1, response.n_columns):
-                if (d, e) in wanted:
-                    outer = algebra.multiply(after[e], before[d])
-                    totals[d, e] = totals[d, e] + algebra.sum_pair(middle, outer, rows.weight[part])
-                middle = algebra.multiply(middle, tables[e])
-    return totals
-
-
-def one_way(response: Response, d: int, values: NDArray, mean: NDArray) -> NDArray[np.float64]:
-    """Partial dependence on one column, from its mean environment."""
-    table = response.table(d, values)
-    return response.offset + (table.reshape(len(table), -1) @ mean.ravel()).real
-
-
-def two_way(
-    response: Response, rows: Rows, pair: tuple[int, int], values: Sequence[NDArray]
-) -> NDArray[np.float64]:
-    """Partial dependence on two columns at all pairs of their values."""
-    first, second = pair
-    if first > second:
-        return two_way(response, rows, (second, first), values[::-1]).T
-    mean = mean_pairs(response, rows, [pair])[pair]
-    reach = response.algebra.bridge(response.table(first, values[0]), mean)
-    table = response.table(second, values[1])
-    product = reach.reshape(len(reach), -1) @ table.reshape(len(table), -1).T
-    return response.offset + product.real
+def is_rounding(effect: float, dependence: NDArray) -> bool:
+    """Whether an effect is no more than what rounding leaves of a response."""
+    return bool(effect <= ROUNDING * np.abs(dependence).max())
 
 
 def check_pair(response: Response, columns: Any) -> tuple[int, int]:
@@ -245,6 +256,13 @@ def check_pair(response: Response, columns: Any) -> tuple[int, int]:
     if len(set(chosen)) != 2 or len(chosen) != 2:
         raise ValueError(f"columns={columns!r} must be two different columns, such as (0, 1).")
     return chosen[0], chosen[1]
+
+
+def _axis(response: Response, rows: Rows, d: int, values: NDArray) -> Axis:
+    """Values of a column, to count the rows near them."""
+    if response.is_categorical(d):
+        return Axis(response.values(d, values), rows.values[d], None)
+    return Axis(values.astype(np.float64), rows.arrays[d], response.inner(d, rows))
 
 
 def _grids(response: Response, grid: Mapping[Any, Any] | None) -> dict[int, NDArray]:

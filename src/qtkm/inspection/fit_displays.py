@@ -7,8 +7,20 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from .plotting import FAINT, FIRST, SECOND, Display, is_numeric, name_ticks, plain, whole_ticks
+from .plotting import (
+    FAINT,
+    FIRST,
+    SECOND,
+    Display,
+    cut_axis,
+    is_numeric,
+    name_ticks,
+    number_ticks,
+    plain,
+    whole_ticks,
+)
 from .response import column_values
+from .support import has_heavy_tails, inner_range, shown_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,6 +93,7 @@ class HistoryDisplay(Display):
         plain(ax)
         if self.against == "epochs":
             whole_ticks(ax.xaxis)
+        number_ticks(ax.yaxis)
         self.score_ax_ = None
         if len(self.validation_score):
             ax.yaxis.label.set_color(FIRST)
@@ -88,10 +101,14 @@ class HistoryDisplay(Display):
             self.score_ax_.plot(where, self.validation_score, style, color=SECOND)
             self.score_ax_.set_ylabel("validation score", color=SECOND)
             self.score_ax_.spines["top"].set_visible(False)
+            number_ticks(self.score_ax_.yaxis)
 
 
 class ResidualsDisplay(Display):
     """Observed against predicted values, or residuals against the prediction or a column.
+
+    Where heavy tails of a column take more than two thirds of its range, the outermost rows are
+    triangles at the edges.
 
     Parameters
     ----------
@@ -116,9 +133,18 @@ class ResidualsDisplay(Display):
             raise ValueError(f"kind={kind!r} is unknown; use 'observed' or 'residuals'.")
         self.observed = np.asarray(observed, dtype=np.float64)
         self.predicted = np.asarray(predicted, dtype=np.float64)
-        self.against = against
+        self.against = None if against is None else np.asarray(against)
         self.kind = kind
         self.name = name
+
+    @property
+    def notes(self) -> list[str]:
+        values = self.against
+        if values is None or not is_numeric(values):
+            return []
+        inner = inner_range(values)
+        is_cut = has_heavy_tails(float(values.min()), float(values.max()), inner)
+        return ["triangles: rows further out"] if is_cut else []
 
     @property
     def residuals(self) -> NDArray[np.float64]:
@@ -169,16 +195,20 @@ class ResidualsDisplay(Display):
 
     def _draw(self, ax: "Axes") -> None:
         if self.against is not None:
-            self._draw_column(ax)
+            self._draw_column(ax, self.against)
         elif self.kind == "residuals":
             self._draw_rows(ax, self.predicted, self.residuals)
             ax.axhline(0, color="black", linewidth=1)
             ax.set(title="Residuals", xlabel="predicted", ylabel="observed - predicted")
         else:
             self._draw_rows(ax, self.predicted, self.observed)
-            # a line without ends, so that the axes are those of the rows
-            ax.axline((0, 0), slope=1, color="black", linewidth=1)
+            # a line without ends through the rows, so that the axes are those of the rows
+            middle = np.clip(self.predicted[0], self.observed.min(), self.observed.max())
+            ax.axline((middle, middle), slope=1, color="black", linewidth=1)
             ax.set(title="Predicted and observed", xlabel="predicted", ylabel="observed")
+        if self.against is None or is_numeric(self.against):
+            number_ticks(ax.xaxis)
+        number_ticks(ax.yaxis)
         plain(ax)
 
     def _draw_rows(self, ax: "Axes", x: NDArray, y: NDArray) -> None:
@@ -191,19 +221,32 @@ class ResidualsDisplay(Display):
         size, alpha = (16, 0.6) if len(x) < MANY_ROWS else (4, 0.25)
         ax.scatter(x, y, s=size, alpha=alpha, color=FIRST, linewidths=0, rasterized=True)
 
-    def _draw_column(self, ax: "Axes") -> None:
-        values = np.asarray(self.against)
+    def _draw_column(self, ax: "Axes", values: NDArray) -> None:
+        name = str(self.name)
         if is_numeric(values):
-            self._draw_rows(ax, values, self.residuals)
+            self._draw_numbers(ax, values)
+            cut_axis(ax.xaxis, name, values, inner_range(values))
         else:
             categories, codes = np.unique(values, return_inverse=True)
             groups = [self.residuals[codes == code] for code in range(len(categories))]
             ax.boxplot(groups, positions=range(len(groups)), showfliers=False,
                        medianprops={"color": FIRST})  # fmt: skip
             name_ticks(ax.xaxis, categories.tolist())
-        ax.axhline(0, color=FAINT if not is_numeric(values) else "black", linewidth=1)
-        title = f"Residuals by {self.name}"
-        ax.set(title=title, xlabel=str(self.name), ylabel="observed - predicted")
+            ax.set_xlabel(name)
+        ax.axhline(0, color="black" if is_numeric(values) else FAINT, linewidth=1)
+        ax.set(title=f"Residuals by {name}", ylabel="observed - predicted")
+
+    def _draw_numbers(self, ax: "Axes", values: NDArray) -> None:
+        """Draw the rows, the outermost of heavy tails as triangles at the edges."""
+        low, high = shown_range(values, inner_range(values))
+        below, above = values < low, values > high
+        inside = ~below & ~above
+        self._draw_rows(ax, values[inside], self.residuals[inside])
+        for beyond, edge, marker in ((below, low, "<"), (above, high, ">")):
+            rows = self.residuals[beyond]
+            if len(rows):
+                where = np.full(len(rows), edge)
+                ax.scatter(where, rows, s=16, marker=marker, color=SECOND, linewidths=0)
 
 
 def _check_output(output: Any, n_outputs: int) -> int:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .plotting import FIRST, SECOND, Display, heat_map, plain, shorten
+from .plotting import FIRST, SECOND, Display, heat_map, plain, shorten, units
 from .shares import Importances, importances
 from .strengths import InteractionStrengths, interaction_strengths
 
@@ -65,15 +65,16 @@ class InteractionStrengthsDisplay(Display):
     Parameters
     ----------
     strengths : InteractionStrengths
-    kind : {"h", "size"}, default="h"
-        Friedman's H, or the root mean square of the interaction.
+    kind : {"size", "h"}, default="size"
+        Root mean square of the interaction in units of the response, or Friedman's H, which is
+        relative to the pair's own effect and may be large for columns that hardly matter.
     """
 
     figure_size = (5.6, 4.6)
 
-    def __init__(self, strengths: InteractionStrengths, kind: str = "h"):
+    def __init__(self, strengths: InteractionStrengths, kind: str = "size"):
         if kind not in ("h", "size"):
-            raise ValueError(f"kind={kind!r} is unknown; use 'h' or 'size'.")
+            raise ValueError(f"kind={kind!r} is unknown; use 'size' or 'h'.")
         if len(strengths.names) < 2:
             raise ValueError("The model has one column, and interactions need two.")
         self.strengths = strengths
@@ -81,7 +82,7 @@ class InteractionStrengthsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, *, kind: str = "h", ax: "Axes | None" = None, **options: Any
+        cls, model: Any, X: Any, *, kind: str = "size", ax: "Axes | None" = None, **options: Any
     ) -> "InteractionStrengthsDisplay":
         """Compute and draw the strengths of all interactions.
 
@@ -89,16 +90,14 @@ class InteractionStrengthsDisplay(Display):
         ----------
         model, X, options
             As in `qtkm.inspection.interaction_strengths`.
-        kind : {"h", "size"}, default="h"
+        kind : {"size", "h"}, default="size"
         ax : matplotlib Axes, optional
         """
         return cls(interaction_strengths(model, X, **options), kind).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        label = (
-            "Friedman's H"
-            if self.kind == "h"
-            else f"rms, in units of the {self.strengths.response}"
-        )
+        label = "Friedman's H"
+        if self.kind == "size":
+            label = f"root mean square{units(self.strengths.response)}"
         heat_map(ax, getattr(self.strengths, self.kind), self.strengths.names, label)
         ax.set_title("Strength of the interactions")

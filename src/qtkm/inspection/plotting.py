@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators.wording import readable
+from .support import Range, shown_range
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: first and second colour, and that of help lines
-FIRST, SECOND, FAINT = "#1b4f8a", "#e08a3c", "#b8b8b8"
+#: first and second colour, that of help lines, and the first one where there are few rows
+FIRST, SECOND, FAINT, PALE = "#1b4f8a", "#e08a3c", "#b8b8b8", "#9db8d6"
 #: labels longer than this are cut
 LONGEST = 28
 #: room that a letter takes along a line and a line down a page, in sizes of the font
@@ -36,6 +39,11 @@ class Display:
     #: inches of a figure of its own
     figure_size = (6.4, 4.2)
 
+    @property
+    def notes(self) -> list[str]:
+        """What else a reader must know, written below the label of the x axis."""
+        return []
+
     def plot(self: Self, ax: "Axes | None" = None) -> Self:
         """Draw.
 
@@ -51,6 +59,8 @@ class Display:
         self.ax_ = self._new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         self._draw(self.ax_)
+        if self.notes:
+            self.ax_.set_xlabel(f"{self.ax_.get_xlabel()}\n{'; '.join(self.notes)}")
         return self
 
     def _new_axes(self) -> "Axes":
@@ -65,9 +75,22 @@ class Display:
         raise NotImplementedError
 
 
+def units(response: str) -> str:
+    """What a number is measured in, below the words that name it."""
+    return f"\n(units of the {response})"
+
+
 def plain(ax: "Axes") -> None:
     """Leave only the left and the lower line of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def write_title(ax: "Axes", first: str, second: str) -> None:
+    """Write a title in one line, or in two if it has no room in one."""
+    title = f"{first} {second}"
+    # letters of titles are larger, but may reach beyond the axes a little
+    has_room = LETTER * len(title) <= _length(ax.xaxis)
+    ax.set_title(title if has_room else f"{first}\n{second}")
 
 
 def shorten(label: Any, longest: int = LONGEST) -> str:
@@ -112,6 +135,38 @@ def whole_ticks(axis: Any) -> None:
     axis.get_major_locator().set_params(integer=True)
 
 
+def number_ticks(axis: Any, values: NDArray | None = None) -> None:
+    """Write 20,000 and 0.002 at the ticks, at no more of them than have room.
+
+    Ticks are at whole numbers if all values are whole.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    from .ticks import Numbers
+
+    if values is not None and np.all(values == np.round(values)):
+        whole_ticks(axis)
+    axis.set_major_formatter(Numbers())
+    locator = axis.get_major_locator()
+    if axis is not axis.axes.xaxis or not isinstance(locator, MaxNLocator):
+        return
+    texts = axis.get_major_formatter().format_ticks(axis.get_majorticklocs())
+    room = _length(axis) / (LETTER * max(map(len, texts), default=0) + 1.5)
+    if len(texts) > room:
+        locator.set_params(nbins=max(2, int(room)))
+
+
+def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
+    """Name an axis of numbers, and leave out where heavy tails are nearly empty."""
+    low, high = shown_range(values, inner)
+    if high - low < np.ptp(values):
+        whole = f"{readable(values.min())} to {readable(values.max())}"
+        margin = 0.02 * (high - low)
+        axis.axes.set(**{f"{axis.axis_name}lim": (low - margin, high + margin)})
+        name = f"{name} (all rows: {whole})"
+    axis.set_label_text(name)
+
+
 def positions(values: NDArray) -> NDArray:
     """Where values stand on an axis: numbers at themselves, categories at 0, 1, 2, …."""
     return values.astype(np.float64) if is_numeric(values) else np.arange(len(values))
@@ -119,12 +174,14 @@ def positions(values: NDArray) -> NDArray:
 
 def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> None:
     """Draw a symmetric matrix over the columns below its diagonal, with its numbers if few."""
+    from .ticks import Numbers
+
     # the first row and the last column have nothing below the diagonal
     lower = matrix[1:, :-1]
     top = float(lower.max()) or 1.0
     hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
     image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85)
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, format=Numbers())
     name_ticks(ax.xaxis, names[:-1])
     name_ticks(ax.yaxis, names[1:])
     plain(ax)
@@ -134,5 +191,5 @@ def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> N
     for e in range(len(names)):
         for d in range(e):
             colour = "white" if matrix[e, d] > 0.6 * top else "black"
-            text = f"{matrix[e, d]:.2g}"
+            text = readable(matrix[e, d], 2)
             ax.text(d, e - 1, text, ha="center", va="center", color=colour, fontsize=size)

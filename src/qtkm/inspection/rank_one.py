@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from .algebra import Diagonal
 from .response import Response
+from .results import Result, largest
 
 
-@dataclass
-class RankOneTerms:
+@dataclass(repr=False)
+class RankOneTerms(Result):
     """A CPD as a sum of products of functions of one column each.
 
     Attributes
@@ -47,6 +48,10 @@ class RankOneTerms:
     offset: float
     is_categorical: list[bool]
     response: str
+
+    def _gist(self) -> str:
+        names = [f"term {t + 1}" for t in range(len(self.sizes))]
+        return f"norms of the weights: {largest(names, self.sizes)}"
 
 
 def rank_one_terms(

@@ -1,7 +1,7 @@
 """One output of a fitted model, taken apart into the tables of its columns."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..estimators.inputs import read_columns
 from ..estimators.targets import check_weight
 from ..networks import CPD, TensorRing, TensorTrain
 from .algebra import Algebra, Diagonal, Matrices
+from .support import Range, inner_range, steps
 
 #: numbers in the tables of a block of rows, so that a block takes some 50 MB
 BLOCK_NUMBERS = 1 << 21
@@ -32,11 +33,17 @@ class Rows:
         Numbers in the unit box, or category codes.
     weight : (n,) array
         Weights that add up to 1.
+    total : float
+        Sum of the weights as they were given, or the number of rows.
+    inner : dict
+        Ranges of columns without the outermost rows, as far as they were asked for.
     """
 
     arrays: list[NDArray]
     values: list[NDArray]
     weight: NDArray[np.float64]
+    total: float
+    inner: dict[int, Range] = field(default_factory=dict)
 
 
 class Response:
@@ -104,7 +111,8 @@ class Response:
         arrays = self._reading.inputs.codes(*read_columns(self._model, X, reset=False))
         n = len(arrays[0])
         weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
-        return Rows(arrays, self._reading.values(arrays, slice(None)), weight / weight.sum())
+        total = float(weight.sum())
+        return Rows(arrays, self._reading.values(arrays, slice(None)), weight / total, total)
 
     # -- grids --------------------------------------------------------------------------------
 
@@ -112,21 +120,29 @@ class Response:
         """Whether a column holds categories."""
         return bool(self.maps[d].is_categorical)
 
-    def grid(self, d: int, n_grid: int, array: NDArray | None = None) -> NDArray:
+    def grid(self, d: int, n_grid: int, rows: Rows | None = None) -> NDArray:
         """Values of a column to look at.
 
-        All categories; or all numbers that an array holds if these are few, and else equal
-        steps over its range, which without an array is the column's box.
+        All categories; or all numbers that the rows hold if these are few, and else steps over
+        their range, which without rows is the column's box.
         """
         if self.is_categorical(d):
             return np.array([*self._reading.inputs.categories[d], None], dtype=object)[:-1]
-        box = self._reading.boxes[d]
-        if array is None:
-            return np.linspace(box.low, box.high, n_grid)
-        distinct = np.unique(array).astype(np.float64)
+        if rows is None:
+            box = self._reading.boxes[d]
+            return np.linspace(box.low, box.high, n_grid if box.low < box.high else 1)
+        distinct = np.unique(rows.arrays[d]).astype(np.float64)
         if len(distinct) <= n_grid:
             return distinct
-        return np.linspace(distinct[0], distinct[-1], n_grid)
+        return steps(distinct, self.inner(d, rows), n_grid)
+
+    def inner(self, d: int, rows: Rows) -> Range | None:
+        """Range of a column without the outermost rows; None for categories."""
+        if self.is_categorical(d):
+            return None
+        if d not in rows.inner:
+            rows.inner[d] = inner_range(rows.arrays[d], rows.weight)
+        return rows.inner[d]
 
     def values(self, d: int, raw: Any) -> NDArray:
         """Given numbers or categories of a column, as its feature map reads them."""

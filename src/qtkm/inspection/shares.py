@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .algebra import Algebra, environments, partial_products
-from .effects import mean_environments, one_way
+from .means import mean_environments, one_way
 from .response import Response, Rows
+from .results import Result, largest
 
 
-@dataclass
-class Importances:
+@dataclass(repr=False)
+class Importances(Result):
     """Shares of the columns in the variance of the response.
 
     Attributes
@@ -40,6 +41,9 @@ class Importances:
     total: NDArray[np.float64]
     second_order: NDArray[np.float64]
     response: str
+
+    def _gist(self) -> str:
+        return f"total shares: {largest(self.names, self.total)}"
 
 
 def importances(
@@ -108,11 +112,12 @@ def importances(
 
 def main_variances(response: Response, rows: Rows) -> NDArray[np.float64]:
     """Variance of every main effect over the rows."""
-    means, mean = mean_environments(response, rows)
+    means, _ = mean_environments(response, rows)
     result = np.empty(response.n_columns)
     for d, values in enumerate(rows.values):
         distinct, weight = _distinct(values, rows.weight)
-        effect = one_way(response, d, distinct, means[d]) - mean
+        effect = one_way(response, d, distinct, means[d])
+        effect -= effect[0]
         result[d] = weight @ (effect - weight @ effect) ** 2
     return result
 
@@ -129,10 +134,12 @@ class _Moments:
         for d, values in enumerate(rows.values):
             distinct, weight = _distinct(values, rows.weight)
             table = response.table(d, distinct)
-            mean = np.tensordot(weight, table, 1)
+            # from the first entry on, so that a column of one value varies by nothing at all
+            moved = table - table[0]
+            shift = np.tensordot(weight, moved, 1)
             # of centred tables: the difference of two moments would lose digits
-            self.means.append(self.algebra.square(mean[None], one, conjugate))
-            self.spreads.append(self.algebra.square(table - mean, weight, conjugate))
+            self.means.append(self.algebra.square((table[0] + shift)[None], one, conjugate))
+            self.spreads.append(self.algebra.square(moved - shift, weight, conjugate))
         self.seconds = [m + c for m, c in zip(self.means, self.spreads, strict=True)]  # G
 
     def _with_spread(self, others: Sequence[NDArray]) -> NDArray[np.float64]:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from .algebra import environments
 from .response import Response
+from .results import Result, largest
 
 
-@dataclass
-class Spectrum:
+@dataclass(repr=False)
+class Spectrum(Result):
     """Weights of a model by the frequency of one column.
 
     Attributes
@@ -37,6 +38,10 @@ class Spectrum:
     magnitudes: NDArray[np.float64]
     coefficients: NDArray | None
     response: str
+
+    def _gist(self) -> str:
+        names = [f"{number}" for number in self.numbers]
+        return f"{self.name}: norms of the weights by frequency {largest(names, self.magnitudes)}"
 
 
 def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:

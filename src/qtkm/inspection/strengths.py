@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .effects import mean_environments, mean_pairs
+from .means import mean_environments, mean_pairs
 from .response import Response, Rows
+from .results import Result, largest
 
 
-@dataclass
-class InteractionStrengths:
+@dataclass(repr=False)
+class InteractionStrengths(Result):
     """Strengths of the interactions of all pairs of columns.
 
     Attributes
     ----------
     names : list of str
     h : (n_columns, n_columns) array
-        Friedman's H between 0 and about 1; zero on the diagonal.
+        Friedman's H between 0 and about 1; zero on the diagonal, and for a column that is the
+        same in all rows.
     size : (n_columns, n_columns) array
         Root mean square of the interaction over the rows, in units of the response: a pair
         that does next to nothing may well have a large H.
@@ -31,6 +33,12 @@ class InteractionStrengths:
     h: NDArray[np.float64]
     size: NDArray[np.float64]
     response: str
+
+    def _gist(self) -> str:
+        pairs = list(combinations(range(len(self.names)), 2))
+        names = [f"{self.names[d]} × {self.names[e]}" for d, e in pairs]
+        sizes = np.array([self.size[pair] for pair in pairs])
+        return f"sizes: {largest(names, sizes)}" if pairs else "one column"
 
 
 def interaction_strengths(
@@ -68,7 +76,10 @@ def interaction_strengths(
     """
     response = Response(model, output)
     rows, n_columns = response.read(X, sample_weight), response.n_columns
-    pairs = list(combinations(range(n_columns), 2))
+    # a column that is the same in all rows would add rounding, and H a quotient of two such
+    varying = [d for d, values in enumerate(rows.values)
+               if response.maps[d].n_features > 1 and np.ptp(values) > 0]  # fmt: skip
+    pairs = list(combinations(varying, 2))
     both, beyond = _pair_variances(response, rows, pairs)
     h, size = np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_columns))
     for pair, total, rest in zip(pairs, both, beyond, strict=True):

@@ -4,8 +4,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..estimators.wording import readable
 from .coefficients import Coefficients, largest_coefficients
-from .plotting import FAINT, FIRST, Display, name_ticks, plain, shorten
+from .plotting import (
+    FAINT,
+    FIRST,
+    Display,
+    name_ticks,
+    number_ticks,
+    plain,
+    shorten,
+    units,
+)
 from .rank_one import RankOneTerms, rank_one_terms
 from .response import Response
 from .spectra import Spectrum, spectrum
@@ -46,6 +56,10 @@ class SpectrumDisplay(Display):
         """
         return cls(spectrum(model, column, output=output)).plot(ax)
 
+    @property
+    def notes(self) -> list[str]:
+        return ["the only function, a constant"] if len(self.spectrum.numbers) == 1 else []
+
     def _draw(self, ax: "Axes") -> None:
         found = self.spectrum
         floor = FAINTEST * (found.magnitudes.max() or 1.0)
@@ -55,14 +69,12 @@ class SpectrumDisplay(Display):
         if np.isfinite(magnitudes).any():
             ax.set_yscale("log")
             _plain_logarithms(ax.yaxis, np.nanmin(magnitudes), np.nanmax(magnitudes))
-        ax.ticklabel_format(axis="x", scilimits=(-2, 4))
-        ax.locator_params(axis="x", nbins=5)
+        number_ticks(ax.xaxis)
         ax.set(
             title=f"Spectrum of {found.name}",
-            ylabel=f"norm of the weights, {found.response}",
+            xlabel=f"frequency (periods a unit of {found.name})",
+            ylabel=f"norm of the weights{units(found.response)}",
         )
-        # to the left, because the power of ten of the ticks stands to the right
-        ax.set_xlabel(f"frequency, periods a unit of {found.name}", loc="left")
         plain(ax)
 
 
@@ -70,7 +82,7 @@ def _plain_logarithms(axis: Any, low: float, high: float) -> None:
     """Write 0.2 and not 2·10⁻¹, between the powers of ten only where there are few of them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    write = FuncFormatter(lambda value, _: f"{value:g}")
+    write = FuncFormatter(lambda value, _: readable(value))
     axis.set_major_formatter(write)
     axis.set_minor_formatter(NullFormatter())
     if high < 200 * low:
@@ -79,7 +91,7 @@ def _plain_logarithms(axis: Any, low: float, high: float) -> None:
 
 
 class CoefficientsDisplay(Display):
-    """Bars of the largest weights; those that are not certain to be the largest are pale.
+    """Bars of the largest weights; those that are not certain to be the largest are grey.
 
     Parameters
     ----------
@@ -104,6 +116,10 @@ class CoefficientsDisplay(Display):
         """
         return cls(largest_coefficients(model, n_coefficients, **options)).plot(ax)
 
+    @property
+    def notes(self) -> list[str]:
+        return [] if self.coefficients.is_exact else ["grey: there may be larger ones"]
+
     def _draw(self, ax: "Axes") -> None:
         found = self.coefficients
         where = np.arange(len(found.values))
@@ -111,12 +127,12 @@ class CoefficientsDisplay(Display):
         ax.barh(where, np.abs(found.values), color=colours)
         ax.set_yticks(where, [shorten(label, LONGEST) for label in found.labels])
         ax.invert_yaxis()
-        certain = "" if found.is_exact else f", {found.n_certain} of them certain"
         ax.set(
-            title=f"Largest weights{certain}",
-            xlabel=f"magnitude of the weight, {found.response}",
+            title="Largest weights" if found.is_exact else "Largest weights that were found",
+            xlabel=f"magnitude of the weight{units(found.response)}",
             ylabel="basis functions",
         )
+        number_ticks(ax.xaxis)
         plain(ax)
 
 
@@ -169,24 +185,33 @@ class RankOneTermsDisplay(Display):
         plain(ax)
 
     def _draw_sizes(self, ax: "Axes") -> None:
+        from matplotlib.ticker import MaxNLocator
+
         sizes = self.terms.sizes
         ax.bar(np.arange(1, len(sizes) + 1), sizes, color=FIRST)
         ax.set(
-            title="Rank-one terms",
+            title="Rank-one terms, the largest first",
             xlabel="term",
-            ylabel=f"norm of the term's weights, {self.terms.response}",
+            ylabel=f"norm of the weights{units(self.terms.response)}",
         )
-        ax.locator_params(axis="x", integer=True)
+        number_ticks(ax.yaxis)
+        ticks = MaxNLocator(12, integer=True).tick_values(1, len(sizes))
+        # the first term, and round numbers after it
+        ax.set_xticks([1, *(tick for tick in ticks if 1 < tick <= len(sizes))])
 
     def _draw_functions(self, ax: "Axes", d: int) -> None:
         terms, categorical = self.terms, self.terms.is_categorical[d]
         where = np.arange(len(terms.values[d])) if categorical else terms.values[d]
         ax.axhline(0, color=FAINT, linewidth=1)
         for t, function in enumerate(terms.functions[d]):
-            label = f"{t + 1}: size {terms.sizes[t]:.3g}"
-            ax.plot(where, function.real, "o" if categorical else "-", label=label)
+            label = f"{t + 1}: size {readable(terms.sizes[t], 3)}"
+            style = "o" if categorical or len(where) == 1 else "-"
+            ax.plot(where, function.real, style, label=label)
         if categorical:
             name_ticks(ax.xaxis, terms.values[d].tolist())
+        else:
+            number_ticks(ax.xaxis)
+        number_ticks(ax.yaxis)
         ax.set(
             title=f"Rank-one terms in {self.column}",
             xlabel=str(self.column),

@@ -33,7 +33,7 @@ class Notice(event.Listener):
         if module.startswith(f"{__package__}."):
             self.withdraw()
             logger.warning(
-                "qtkm compiles its loops on first use, which takes up to a minute; later runs find "
+                "qtkm compiles its loops on first use, which takes a minute or so; later runs find "
                 "them on disk."
             )
 

@@ -157,6 +157,8 @@ class Race:
         if self.sampled is not None:
             self._courses, self.sampled = {}, None
         number, (best, *others), before = len(self.rounds), alive, self.table.score.copy()
+        if number == 1:  # nothing tells which one may win
+            return self._run(number, LAST, alive)
         self._run(number, LAST, [best])
         hoped = before + MOST_GAIN * np.abs(self.table.score[best] - before[best])
         try:

@@ -127,6 +127,8 @@ class CsvPart:
         match = _CONVERSION.match(str(error))
         if match:
             return _WiderError(self._names[int(match["column"])], match["value"], where)
+        if "invalid UTF8" in str(error):
+            return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
         return DataFileError(f"{where} cannot be read as CSV: {reason(error)}.")
 
     def _widen(self, types: dict[str, Any], error: "_WiderError") -> None:

@@ -1,0 +1,29 @@
+"""What is wrong with a table: all of it in one error, one line for each column."""
+
+from collections.abc import Sequence
+
+#: problems that are told one by one
+MOST_LINES = 10
+
+
+class TableError(ValueError):
+    """A table that cannot be used, for one reason or for several.
+
+    Parameters
+    ----------
+    where : str
+        The table, or some rows of it.
+    problems : sequence of str
+        One sentence each.
+    hint : str
+        What helps against several of them at once.
+    """
+
+    def __init__(self, where: str, problems: Sequence[str], hint: str = ""):
+        if len(problems) == 1:
+            super().__init__(f"{where}: {problems[0]}")
+            return
+        lines = [f"{where}: {len(problems)} problems", *problems[:MOST_LINES]]
+        if len(problems) > MOST_LINES:
+            lines.append(f"… and {len(problems) - MOST_LINES} more")
+        super().__init__("\n  ".join([*lines, hint] if hint else lines))

@@ -1,0 +1,132 @@
+"""Some rows of a table of any length, drawn at random and held in memory."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.sources import Block
+from ..data.sources.mapped import take_rows
+from .reading import as_X, find_columns, most_rows, name_of, open_table, text_columns
+from .streaming import checked_blocks
+
+
+class Sample:
+    """Rows of a table, each with the same chance to be among them.
+
+    Parameters
+    ----------
+    most : int
+        Of more rows, so many are drawn.
+    seed : int
+
+    Attributes
+    ----------
+    n_seen, n_rows : int
+        Rows that were added, and those of them that are held.
+
+    Notes
+    -----
+    Every row gets a random number, and the rows with the smallest numbers are held: so one scan
+    is enough, how many rows there are need not be known before, and blocks do not matter.
+    """
+
+    def __init__(self, most: int, seed: int):
+        self.most, self._rng, self._bound = most, np.random.default_rng(seed), 1.0
+        self._held: list[tuple[Block, NDArray[np.float64]]] = []
+        self.n_seen = self.n_rows = 0
+
+    def add(self, block: Block) -> None:
+        """Add rows, and let others go for them."""
+        self.n_seen += block.n_rows
+        self._hold(block, self._rng.random(block.n_rows))
+        if self.n_rows > 2 * self.most:  # not after every block: it takes time
+            self._let_go()
+
+    def _hold(self, block: Block, numbers: NDArray[np.float64]) -> None:
+        keep = numbers < self._bound
+        self.n_rows += int(keep.sum())
+        if keep.any():
+            self._held.append((take_rows(block, keep), numbers[keep]))
+
+    def _let_go(self) -> None:
+        if self.n_rows <= self.most:
+            return
+        numbers = np.concatenate([numbers for _, numbers in self._held])
+        self._bound = float(np.partition(numbers, self.most)[self.most])
+        held, self._held, self.n_rows = self._held, [], 0
+        for block, own in held:
+            self._hold(block, own)
+
+    def block(self) -> Block:
+        """All rows that are held, in the order of the table."""
+        self._let_go()
+        blocks = [block for block, _ in self._held]
+        columns = {name: _join([block.columns[name] for block in blocks])
+                   for name in (blocks[0].columns if blocks else ())}  # fmt: skip
+        return Block(columns, self.n_rows, 0, "the sample")
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    """Parts of a column to one; texts, whose codes differ from part to part, as objects."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    import pandas
+
+    return pandas.concat([pandas.Series(p).astype(object) for p in parts], ignore_index=True)
+
+
+def draw(blocks: Iterable[Block], most: int, seed: int) -> Sample:
+    """Draw rows of blocks.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+    most : int
+        Of more rows, so many are drawn.
+    seed : int
+    """
+    sample = Sample(most, seed)
+    for block in blocks:
+        sample.add(block)
+    return sample
+
+
+def read_sample(
+    model: Any, data: Sequence[Path], target: str | None, most: int | None, shown: bool
+) -> tuple[Any, Any, int]:
+    """Rows for a model to look at, and the truth if asked for.
+
+    Parameters
+    ----------
+    model : estimator
+    data : sequence of pathlib.Path
+        Files, folders and patterns.
+    target : str or None
+        Rows without it are left out.
+    most : int or None
+        Of more rows, so many are drawn; None for what is enough.
+    shown : bool
+        Whether progress is shown.
+
+    Returns
+    -------
+    X, y, n_rows
+        What the model predicts from, the truth or None, and how many rows there were to draw from.
+    """
+    source, name = open_table(data, text_columns(model)), name_of(data)
+    needed = [] if target is None else [target]
+    names = find_columns(model, source, needed, name)
+    blocks = (b for b, _ in checked_blocks(model, source, names, needed, "read", shown))
+    sample = draw(blocks, most_rows(most, len(names) + 1), seed=0)
+    block = sample.block()
+    if block.n_rows == 0:
+        raise ValueError(f"{name} has no row with a target")
+    y = None
+    if target is not None:
+        import pandas
+
+        y = pandas.Series(block.columns[target], name=target)
+    return as_X(model, block, names), y, sample.n_seen

@@ -1,0 +1,54 @@
+"""What all results share: a text of a few lines in the place of their arrays."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..estimators.wording import readable
+from .plotting import shorten
+
+#: characters of a line and of a name, and how many things are told one by one
+WIDTH, LONGEST, MOST = 88, 40, 3
+
+
+class Result:
+    """A dataclass of numbers that tells its gist, and the shapes of its arrays."""
+
+    def _gist(self) -> str:
+        """What matters most, in a line."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        told = [(field.name, _brief(getattr(self, field.name))) for field in fields(self)]  # type: ignore[arg-type]
+        shapes = ", ".join(f"{name} {text}" for name, text in told if text)
+        lines = textwrap.wrap(f"{type(self).__name__}({self._gist()})", WIDTH)
+        return textwrap.indent("\n".join([*lines, *textwrap.wrap(shapes, WIDTH)]), "  ")[2:]
+
+
+def largest(names: Sequence[Any], numbers: NDArray[np.float64]) -> str:
+    """Names of the largest numbers with these."""
+    order = np.argsort(-numbers, kind="stable")
+    told = [f"{shorten(names[i], LONGEST)} = {readable(numbers[i], 3)}" for i in order[:MOST]]
+    return ", ".join([*told, f"{len(order) - MOST} more"] if len(order) > MOST else told)
+
+
+def place(value: Any) -> str:
+    """A value of a column: a readable number, or a category."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return readable(value) if is_number else shorten(value)
+
+
+def _brief(value: Any) -> str:
+    """Shape of an array or of arrays, a number as it is; empty for what a gist tells."""
+    if isinstance(value, np.ndarray):
+        return f"{value.shape}"
+    if isinstance(value, list | tuple) and value and isinstance(value[0], np.ndarray):
+        shapes = [f"{array.shape}" for array in value]
+        return " and ".join(shapes) if len(value) <= MOST else f"[{len(value)} arrays]"
+    if isinstance(value, list):
+        return f"[{len(value)}]"
+    return f"{readable(value)}" if isinstance(value, int | float) else ""

@@ -1,0 +1,122 @@
+"""Where the rows are: the range of most of them, and how many there are near some values.
+
+Far from all rows a model is free, and its effects mean nothing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: part of the rows on either side that counts as outermost, unless values are as few as these
+TAIL, FEW = 0.01, 12
+#: a column has heavy tails if its range is so many times that of the inner rows
+HEAVY = 3.0
+#: rows are near a value within this part of the column's range, see `reach`
+NEAR = 0.05
+#: margin around the inner rows of heavy tails, as a part of their range
+MARGIN = 0.1
+
+Range = tuple[float, float]
+
+
+def inner_range(values: NDArray, weight: NDArray | None = None) -> Range:
+    """Give the numbers between which all rows but the outermost ones on either side lie.
+
+    Of few distinct numbers each stands for itself, be it rare, and none is outermost.
+    """
+    if weight is not None:
+        values, weight = values[weight > 0], weight[weight > 0]
+    order = np.argsort(values)
+    ascending = values[order]
+    if np.count_nonzero(ascending[1:] > ascending[:-1]) < FEW:
+        return float(ascending[0]), float(ascending[-1])
+    total = np.arange(1.0, len(values) + 1) if weight is None else np.cumsum(weight[order])
+    # a margin for rounding, so that a hundredth of a hundred rows is one row
+    shares = np.array([TAIL, 1 - TAIL]) * total[-1] * (1 - 1e-9)
+    low, high = ascending[np.searchsorted(total, shares)]
+    return float(low), float(high)
+
+
+def has_heavy_tails(low: float, high: float, inner: Range | None) -> bool:
+    """Whether the outermost rows take most of a range."""
+    return inner is not None and high - low > HEAVY * (inner[1] - inner[0]) > 0
+
+
+def shown_range(values: NDArray, inner: Range | None) -> Range:
+    """Part of an axis to draw: all of it, or that of the inner rows if its tails are heavy."""
+    low, high = float(np.min(values)), float(np.max(values))
+    if inner is None or not has_heavy_tails(low, high, inner):
+        return low, high
+    margin = MARGIN * (inner[1] - inner[0])
+    return max(low, inner[0] - margin), min(high, inner[1] + margin)
+
+
+def steps(values: NDArray, inner: Range | None, n_steps: int) -> NDArray[np.float64]:
+    """Steps over the range of values; half of them among the inner rows if tails are heavy."""
+    low, high = float(values.min()), float(values.max())
+    if inner is None or not has_heavy_tails(low, high, inner):
+        return np.linspace(low, high, n_steps)
+    outer = np.linspace(low, high, n_steps - n_steps // 2)
+    return np.unique(np.concatenate([outer, np.linspace(*inner, n_steps // 2)]))
+
+
+# -- rows near values -------------------------------------------------------------------------
+
+
+def edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Edges of the cells around ascending numbers: half-way between them."""
+    if len(values) == 1:
+        return values[0] + np.array([-0.5, 0.5])
+    middle = (values[1:] + values[:-1]) / 2
+    return np.concatenate([[2 * values[0] - middle[0]], middle, [2 * values[-1] - middle[-1]]])
+
+
+class Axis:
+    """Values of one column that rows are counted near.
+
+    Parameters
+    ----------
+    grid : (n_grid,) array
+        Numbers, or codes of categories.
+    rows : (n_rows,) array
+        The same of the rows.
+    inner : (float, float) or None
+        Range of the inner rows; None for categories.
+    """
+
+    def __init__(self, grid: NDArray, rows: NDArray, inner: Range | None):
+        self.size = len(grid)
+        self.order = np.argsort(grid, kind="stable")
+        ascending = grid[self.order]
+        if inner is None:
+            self.nearby = grid[:, None] == grid
+            place = np.searchsorted(ascending, rows)
+            known = ascending[np.minimum(place, self.size - 1)] == rows
+        else:
+            self.nearby = np.abs(grid[:, None] - grid) <= NEAR * reach(rows, inner)
+            # one value stands for all rows
+            bounds = edges(ascending) if self.size > 1 else np.array([-np.inf, np.inf])
+            # the last cell has its upper edge
+            place = np.searchsorted(bounds[:-1], rows, side="right") - 1
+            known = (place >= 0) & (rows <= bounds[-1])
+        #: position of every row's cell, `size` for rows in none
+        self.cells = np.where(known, self.order[np.clip(place, 0, self.size - 1)], self.size)
+
+
+def reach(rows: NDArray, inner: Range) -> float:
+    """Range of a column that nearness is measured by: of its inner rows if tails are heavy."""
+    low, high = float(rows.min()), float(rows.max())
+    return inner[1] - inner[0] if has_heavy_tails(low, high, inner) else high - low
+
+
+def count_near(axes: Sequence[Axis], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weight of the rows near every value of one column, or every pair of values of two."""
+    shape = tuple(axis.size + 1 for axis in axes)
+    cells = np.ravel_multi_index([axis.cells for axis in axes], shape)
+    sums = np.bincount(cells, weight, minlength=int(np.prod(shape))).reshape(shape)
+    counts = sums[tuple(slice(axis.size) for axis in axes)].astype(np.float64)
+    for dimension, axis in enumerate(axes):
+        nearby = axis.nearby.astype(np.float64)
+        counts = np.moveaxis(np.tensordot(nearby, counts, (1, dimension)), 0, dimension)
+    return counts

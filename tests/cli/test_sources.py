@@ -1,0 +1,172 @@
+"""tune and inspect on files, folders and patterns, and on samples of their rows."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import qtkm
+from qtkm.cli import reading
+from qtkm.cli.sampling import draw
+from qtkm.data.sources import Block
+from tests.cli.commands import FEATURES, N_ROWS, command, is_tested, sentence, write_parts
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+TUNE = ["--target", "power", "--drop", "high", "--drop", "id", "--drop", "w", "--out", "m.qtkm",
+        "--ranks", "1,4", "--n-basis", "8", "--periods", "2", "--alphas", "1e-4",
+        "--max-iter", 4]  # fmt: skip
+#: the table of `parts`, in other words
+SOURCES = [["parts"], ["parts/*.parquet"], [f"parts/{name}.parquet" for name in "abc"], ["csv"]]
+names = "+".join
+
+
+# -- tune ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", SOURCES, ids=names)
+def test_a_search_takes_many_files(frame, parts, data, capsys):
+    write_parts(frame, parts.parent / "csv", ".csv")
+    assert command("tune", *data, *TUNE) == 0
+    shown = capsys.readouterr()
+    assert "rows of the search" not in shown.out
+    assert "rank 4" in shown.out
+    train = frame[~is_tested(N_ROWS)].dropna()
+    assert f"{len(train):,}, 3" in shown.out
+    model = qtkm.QTKMRegressor(
+        rank=4, n_basis=8, period=2, alpha=1e-4, max_iter=4, random_state=0,
+        categorical_features=["kind"],
+    ).fit(train[FEATURES], train["power"])  # fmt: skip
+    found = qtkm.load("m.qtkm").predict(frame[FEATURES])
+    np.testing.assert_array_equal(found, model.predict(frame[FEATURES]))
+
+
+@pytest.mark.parametrize("data", ["parts", "one.csv"])
+def test_a_search_on_a_sample_ends_in_a_fit_to_all_rows(frame, parts, data, capsys):
+    frame.to_csv("one.csv", index=False)
+    assert command("tune", data, *TUNE, "--max-rows", 300, "--table", "tried.csv") == 0
+    shown = capsys.readouterr().out
+    n_train = len(frame[~is_tested(N_ROWS)].dropna()) if data == "parts" else 2368
+    assert f"300 of {n_train:,}, drawn at random (--max-rows)" in shown
+    assert f"{n_train:,}, 3" in shown
+    assert pandas.read_csv("tried.csv")["n_rows"].max() <= 300
+
+
+def test_a_search_on_a_table_larger_than_memory_takes_what_has_room(parts, monkeypatch, capsys):
+    monkeypatch.setattr(reading, "memory_for_tables", lambda: 16.0 * 4 * 399)
+    assert command("tune", "parts", *TUNE) == 0
+    assert "400 of" in capsys.readouterr().out
+
+
+def test_labels_are_searched_for_in_many_files(parts, capsys):
+    words = ["--target", "high", "--drop", "power", "--weight", "w", *TUNE[4:]]
+    assert command("tune", "parts", *words) == 0
+    assert "classification" in capsys.readouterr().out
+    assert list(qtkm.load("m.qtkm").classes_) == ["no", "yes"]
+
+
+# -- inspect ------------------------------------------------------------------------------------
+
+
+def inspected(models, capsys, *words):
+    """What is told of a model, as JSON."""
+    assert command("inspect", models.power, *words, "--target", "power", "--json") == 0
+    shown = capsys.readouterr()
+    return json.loads(shown.out), shown.err
+
+
+@pytest.mark.parametrize("data", SOURCES, ids=names)
+def test_many_files_are_inspected_like_one(frame, parts, models, data, capsys):
+    write_parts(frame, parts.parent / "csv", ".csv")
+    frame.to_parquet("one.parquet")
+    one, _ = inspected(models, capsys, "--data", "one.parquet")
+    options = [word for path in data for word in ("--data", path)]
+    found, remark = inspected(models, capsys, *options)
+    assert remark == ""
+    assert (found["n_rows"], found["n_rows_in_table"]) == (2960, 2960)
+    assert found["scores"] == one["scores"]
+    told, expected = ({s["column"]: s["total"] for s in f["importances"]} for f in (found, one))
+    assert told == pytest.approx(expected)
+
+
+def test_of_a_large_table_a_sample_is_inspected(frame, parts, models, capsys):
+    frame.to_csv("one.csv", index=False)
+    found, remark = inspected(models, capsys, "--data", "parts", "--max-rows", 700)
+    assert remark == "qtkm: 700 of 2,960 rows are looked at, drawn at random (--max-rows)\n"
+    assert (found["n_rows"], found["n_rows_in_table"]) == (700, 2960)
+    assert found["scores"]["rows scored"] == "700"
+    again, _ = inspected(models, capsys, "--data", "one.csv", "--max-rows", 700)
+    assert again["scores"] == found["scores"]
+    every, _ = inspected(models, capsys, "--data", "parts")
+    r2 = float(found["scores"]["R²"])
+    assert r2 == pytest.approx(float(every["scores"]["R²"]), abs=0.02)
+
+
+def test_a_model_without_names_is_inspected(frame, parts, capsys):
+    pytest.importorskip("matplotlib")
+    X, y = frame[["wind", "sun"]].to_numpy(), np.arange(N_ROWS)
+    qtkm.QTKMRegressor(rank=2, n_basis=4, max_iter=2).fit(X, y).save("m.qtkm")
+    frame[["wind", "sun", "id"]].to_csv("a.csv", index=False)
+    words = ["--data", "a.csv", "--target", "id", "--plots", "plots"]
+    assert command("inspect", "m.qtkm", *words) == 0
+    assert re.search("rows scored +│ 3,000 ", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["no/*.parquet"], "No file matches the pattern 'no/*.parquet'"),
+        (["parts", "--data", "no.parquet"], "no.parquet is not there"),
+        (["empty.csv"], "empty.csv has no row with a target"),
+    ],
+)
+def test_what_cannot_be_inspected_is_said(frame, parts, models, words, message, capsys):
+    frame.assign(power=np.nan).to_csv("empty.csv", index=False)
+    assert command("inspect", models.power, "--target", "power", "--data", *words) == 1
+    assert message in sentence(capsys)
+
+
+# -- samples ------------------------------------------------------------------------------------
+
+
+def cut(n_rows, size):
+    """Blocks of so many rows that hold their numbers."""
+    for begin in range(0, n_rows, size):
+        rows = np.arange(begin, min(begin + size, n_rows))
+        yield Block({"row": rows}, len(rows), begin, "here")
+
+
+def test_a_sample_has_different_rows_in_their_order_whatever_the_blocks():
+    drawn = draw(cut(10_000, 10_000), 700, seed=3).block().columns["row"]
+    assert len(drawn) == 700
+    assert (np.diff(drawn) > 0).all()
+    for size in (1, 64, 3000):
+        sample = draw(cut(10_000, size), 700, seed=3)
+        assert sample.n_seen == 10_000
+        np.testing.assert_array_equal(sample.block().columns["row"], drawn)
+    other = draw(cut(10_000, 64), 700, seed=4).block().columns["row"]
+    assert len(set(drawn) & set(other)) < 100  # 49 by chance
+
+
+def test_every_row_has_the_same_chance():
+    times = np.zeros(200)
+    for seed in range(500):
+        times[draw(cut(200, 7), 50, seed).block().columns["row"]] += 1
+    # a quarter of 500 draws, give or take four standard deviations
+    assert abs(times - 125).max() < 4 * np.sqrt(500 * 0.25 * 0.75)
+    assert times[:20].mean() == pytest.approx(times[-20:].mean(), abs=10)
+
+
+def test_a_sample_of_few_rows_has_all_of_them():
+    assert draw(cut(50, 7), 50, seed=0).block().columns["row"].tolist() == list(range(50))
+
+
+def test_texts_of_different_blocks_are_joined():
+    texts = [["x", "y"], ["z", None], ["x", "z"]]
+    blocks = [Block({"t": pandas.Series(t, dtype="category")}, 2, 2 * k, "here")
+              for k, t in enumerate(texts)]  # fmt: skip
+    blocks.append(Block({"t": np.full(2, np.nan)}, 2, 6, "here"))  # a block without any text
+    joined = draw(blocks, 10, seed=0).block().columns["t"]
+    assert joined.fillna("-").tolist() == ["x", "y", "z", "-", "x", "z", "-", "-"]

@@ -1,0 +1,120 @@
+"""The command with and without a terminal: bars, colours, pipes, Ctrl-C."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import qtkm
+from tests.cli.commands import TINY, make_rows
+
+pandas = pytest.importorskip("pandas")
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and terminals of POSIX")
+
+ESCAPE = "\x1b"
+
+
+def start(*words, env=None, **options):
+    """Start a command as a process of its own."""
+    line = [sys.executable, "-m", "qtkm", *map(str, words)]
+    return subprocess.Popen(line, env=os.environ | (env or {}), **options)
+
+
+def test_pipes_and_files_get_neither_colours_nor_bars(inside):
+    words = ["rows.csv", "--target", "power", *TINY]
+    with open("out.txt", "wb") as out:
+        process = start("fit", *words, "--out", "a.qtkm", stdout=out, stderr=subprocess.PIPE)
+        errors = process.communicate()[1]
+    assert process.returncode == 0
+    assert errors == b""
+    shown = (inside / "out.txt").read_text(encoding="utf-8")
+    assert "R²" in shown
+    assert ESCAPE not in shown
+    assert "\r" not in shown.replace("\r\n", "\n")
+
+
+def test_an_output_without_such_letters_gets_others(inside):
+    env = {"PYTHONIOENCODING": "ascii"}
+    process = start("evaluate", "m.qtkm", "rows.csv", "--target", "power", env=env,
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    out, errors = process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+    assert b"R?" in out
+
+
+@posix
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly(inside):
+    make_rows(40_000).to_csv("many.csv", index=False)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start("predict", "m.qtkm", "many.csv", **pipes) as process:
+        assert process.stdout.readline().strip() == b"prediction"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def on_terminal(*words, width=100, env=None, interrupt=None):
+    """Exit code and text of a command on a terminal; Ctrl-C as soon as a text is seen."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    environment = {"COLUMNS": "", "TERM": "xterm", **(env or {})}
+    process = start(*words, env=environment, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            part = os.read(master, 4096)
+        except OSError:  # what Linux says when the other end is closed
+            part = b""
+        if not part:
+            break
+        text += part
+        if interrupt is not None and interrupt in text:
+            process.send_signal(signal.SIGINT)
+            interrupt = None
+    os.close(master)
+    return process.wait(), text.decode()
+
+
+@posix
+def test_a_fit_shows_its_progress_and_ctrl_c_saves_the_best_so_far(inside):
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame(rng.integers(0, 300, size=(60_000, 5)), columns=list("abcde"))
+    rows["y"] = rng.normal(size=len(rows)) + np.sin(rows["a"] / 20) * np.cos(rows["b"] / 30)
+    rows.to_parquet("rows.parquet")
+    words = ["rows.parquet", "--target", "y", "--out", "cut.qtkm", "--rank", 40, "--max-iter", 5000]
+    code, text = on_terminal("fit", *words, interrupt=b"1/5000")
+    assert code == 130
+    assert "epoch" in text
+    assert "objective" in text
+    last = text.strip().splitlines()[-1]
+    assert re.fullmatch(
+        r"qtkm: Interrupted in epoch \d+; the best model so far is in cut.qtkm.", last
+    )
+    assert "Traceback" not in text
+    assert "Warning" not in text
+    model = qtkm.load("cut.qtkm")
+    assert model.status_ == "interrupted"
+    assert model.n_iter_ >= 1
+    assert np.isfinite(model.predict(rows.drop(columns="y")[:5])).all()
+
+
+@posix
+def test_a_narrow_terminal_without_colours(inside):
+    env = {"COLUMNS": "60", "NO_COLOR": "1"}
+    words = ["m.qtkm", "--data", "rows.csv", "--target", "power"]
+    code, text = on_terminal("inspect", *words, width=60, env=env)
+    assert code == 0
+    assert "R²" in text
+    assert not re.search(ESCAPE + r"\[[0-9;]*(3|4|9|10)[0-7]m", text)
+    plain = re.sub(ESCAPE + r"\[[0-9;]*m", "", text)
+    assert max(len(line.rstrip()) for line in plain.splitlines()) <= 60
