@@ -28,6 +28,7 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
+    "executed",
     "mathml",
     "plain_docstrings",
 ]
@@ -40,6 +41,11 @@ default_role = "py:obj"
 nitpick_ignore_regex = [("py:obj", ".*"), ("py:class", r"qtkm\.solvers\.\w+\.State")]
 
 # Pages
+executed_pages = [
+    "index", "start", "guide/quantization", "guide/choosing", "guide/parts", "guide/large-data",
+    "extend/loss", "extend/network",
+]  # fmt: skip
+copybutton_selector = "div:not(.output) > div.highlight > pre"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_theme = "pydata_sphinx_theme"
@@ -68,14 +74,24 @@ autosummary_imported_members = True
 autosummary_context = {"top_level": sorted(qtkm.__all__)}
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 # Figures of the guide
 plot_formats = [("png", 110)]
-plot_html_show_formats = False
 plot_html_show_source_link = True
 plot_include_source = False
+plot_template = """
+{% for img in images %}
+.. figure:: {{ build_dir }}/{{ img.basename }}.{{ default_fmt }}
+   {% for option in options -%}
+   {{ option }}
+   {% endfor %}
+
+   :download:`Script of this figure <{{ build_dir }}/{{ src_name }}>`
+{% endfor %}
+"""
 plot_rcparams = {"figure.constrained_layout.use": True}
 
 # Gallery

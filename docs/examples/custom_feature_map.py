@@ -6,9 +6,12 @@ Hat functions instead of waves: a column with a kink is piecewise linear, and Fo
 would have to pile up frequencies at it.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
-# A feature map turns values in the unit box into factors, one block of entries a level.  Hat
-# functions are not powers of one number, so they have one level: they are not quantized.
+# A feature map turns values in the unit box into factors, one block of entries for each level, that
+# is for each digit.  Hat functions are not powers of one number, so they have one level: they are
+# not quantized.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -67,7 +70,11 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
 models = {
     "hats and waves": QTKMRegressor(
-        basis=[Hats(11), "fourier"], n_basis=["auto", 4], period=["auto", 1], rank=3, random_state=0
+        basis=[Hats(11), "fourier"],
+        n_basis=["auto", 4],
+        period=["auto", 1],
+        rank=3,
+        random_state=0,
     ),
     "waves": QTKMRegressor(n_basis=[8, 4], period=[2, 1], rank=3, random_state=0),
 }

@@ -6,6 +6,8 @@ One column, thousands of Fourier functions, a few hundred parameters: with few o
 finds the highest peaks of the spectrum first.  A small version of the paper's sound experiment.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Two chords, each dying away, sampled 8,000 times, with a little noise and twelve gaps.
 
@@ -37,9 +39,9 @@ plt.xlabel("seconds")
 plt.show()
 
 # %%
-# M = 4,096 functions are twelve digits of two, so a term has 24 numbers.  Momentum helps
-# alternating least squares to converge; with one Fourier column no row is read after the first
-# epoch.
+# M = 4,096 functions are told apart by twelve binary digits, so a term has 24 numbers.  Momentum
+# helps alternating least squares to converge; with one Fourier column no row is read after the
+# first epoch.
 
 models = {}
 for rank in (10, 40):

@@ -61,7 +61,7 @@ for ax in axes:
 plt.show()
 
 # %%
-# Kernel ridge regression has all 32² weights at its disposal.  The network has fewer numbers, and
-# less to fit noise with.
+# Kernel ridge regression has the weights of all 32 · 32 products at its disposal.  The network has
+# fewer numbers, and less to fit noise with.
 
 print(models["QTKM"].n_parameters_, "parameters instead of", 32**2)

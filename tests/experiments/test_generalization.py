@@ -13,6 +13,7 @@ import pytest
 from qtkm.experiments import generalization
 from qtkm.experiments.generalization import curves, protocol
 from qtkm.experiments.generalization.curves import Curve
+from qtkm.experiments.generalization.figure import draw
 from qtkm.experiments.options import Options
 
 SMALL = protocol.Protocol(
@@ -64,8 +65,32 @@ def test_a_second_run_fits_nothing(data, tmp_path, monkeypatch):
 
     for name in ("fit_krr", "fit_network", "fit_random_features"):
         monkeypatch.setattr(protocol, name, fail)
+    page = tmp_path / "generalization.md"
+    page.write_text(re.sub(r"\d{4}-\d\d-\d\d", "1999-12-31", page.read_text("utf-8")), "utf-8")
     generalization.run(options(tmp_path), protocol=SMALL)
     assert (tmp_path / "generalization.csv").read_text() == before
+    assert "on 1999-12-31 with" in page.read_text("utf-8")  # when the fits were made
+
+
+def test_errors_too_large_for_a_panel_are_written_above_it():
+    def rows(model, sizes, errors):
+        pairs = zip(sizes, errors, strict=True)
+        return [{"set": "yacht", "model": model, "n_parameters": p, "test_mse": e}
+                for p, e in pairs]  # fmt: skip
+
+    records = rows("TKM", [20, 40, 60], [0.87, 0.2, 0.1])
+    records += rows("QTKM", [10, 20, 40], [0.79, 0.15, 0.12])
+    records += rows("RFF", [1, 10, 60], [1.0, 0.9, 0.15])
+    records += rows("RFF same alpha", [1, 10, 60], [1.0, 0.97, 0.94])
+    krr = [{"set": "yacht", "rows": 50, "columns": 3, "test_mse": 0.11}]
+    ax = draw(records, krr, ["yacht"], "test_mse").axes[0]
+    strip = {text.get_text(): text.get_position()[0] for text in ax.texts}
+    assert strip.pop("0.87") == 20
+    assert strip.pop("0.79") == 10
+    assert list(strip) == ["RFF, same α: 0.97 to 0.94"]
+    low, high = ax.get_ylim()
+    assert 0.05 < low < 0.1
+    assert 0.2 < high < 0.4
 
 
 def test_more_splits_add_to_what_is_there(data, tmp_path):

@@ -29,6 +29,15 @@ def test_the_origin_names_the_command():
     assert "61 s" in text
 
 
+def test_a_page_without_new_fits_keeps_when_and_where_they_were_made(tmp_path):
+    page = tmp_path / "page.md"
+    before = "Made by `qtkm reproduce sound` on 1999-12-31 with qtkm 0.1.0 on 64 cores"
+    page.write_text(f"# Title\n\n{before}; the fits took 2 min. More of it.\n", "utf-8")
+    assert report.origin("other", 61.0, page) == f"{before}; the fits took 61 s."
+    assert "1999" not in report.origin("other", 61.0)
+    assert "`other`" in report.origin("other", 61.0, tmp_path / "missing.md")
+
+
 def test_a_figure_is_written_in_both_formats_and_the_same_each_time(tmp_path):
     from matplotlib.figure import Figure
 

@@ -217,6 +217,28 @@ def test_all_texts_are_inside_of_the_plot(network, radices):
         assert frame.y0 <= box.y0 <= box.y1 <= frame.y1
 
 
+@pytest.mark.parametrize("radices", [[[8]] * 3, [[2, 2, 2]] * 3, [[2] * 16]])
+def test_a_cpd_is_a_row_of_cores_below_the_index_they_share(radices):
+    ax = NAMED["cpd"].plot(radices)
+    cores = np.array(markers(ax, "cores"))
+    (hub,) = markers(ax, "shared indices")
+    x, y = cores.T
+    assert (np.diff(x) > 0).all()
+    assert (y < hub[1]).all()
+    # no line from the shared index to a core comes near another core
+    pairs = itertools.permutations(cores - hub, 2)
+    assert min(abs(np.linalg.det(pair)) / np.linalg.norm(pair[0]) for pair in pairs) > 0.3
+
+
+@pytest.mark.parametrize("name", ["cpd", "train", "tucker", "hierarchical_tucker"])
+def test_names_of_columns_with_one_core_do_not_touch(name):
+    ax = NAMED[name].plot([[8]] * 4)
+    ax.figure.canvas.draw()
+    level = [t for t in ax.texts if t.get_text().startswith("column") and not t.get_rotation()]
+    boxes = [text.get_window_extent().padded(2) for text in level]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
 @pytest.mark.parametrize("network", NAMED.values(), ids=name_of)
 def test_columns_are_called_as_one_likes(network):
     names = ["hour", "distance", "carrier"]

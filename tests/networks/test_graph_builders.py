@@ -7,9 +7,18 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from qtkm import QTKMRegressor
+from qtkm.networks import CPD
 from qtkm.networks import graph as graph_module
-from qtkm.networks.graph import Graph
-from qtkm.networks.graph_builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
+from qtkm.networks.graph import Graph, GraphNetwork
+from qtkm.networks.graph_builders import (
+    MERA,
+    BlockTerm,
+    Drawing,
+    Grid2D,
+    HierarchicalTucker,
+    Tucker,
+)
 from tests.problems import make_cores, make_map, make_objective
 
 BUILDERS = [Tucker, BlockTerm, HierarchicalTucker, Grid2D, MERA]
@@ -72,6 +81,38 @@ def test_a_number_of_terms_that_makes_no_sense_is_refused(n_terms):
 @each_builder
 def test_a_builder_is_cloned_with_its_parameters(builder):
     assert clone(builder(3)).get_params() == builder(3).get_params()
+
+
+class Fork(GraphNetwork):
+    """A family of one's own that says nothing about ranks: a core of three bonds in the middle."""
+
+    def __init__(self, rank="auto"):
+        self.rank = rank
+
+    def build(self, radices, n_outputs):
+        drawing = Drawing(radices)
+        ends = []
+        for d, (site,) in enumerate(drawing.sites):
+            ends.append(drawing.wire(f"bond {d}", self.rank))
+            drawing.vertex(f"core {d}", [site, ends[-1]])
+        return drawing.finish(n_outputs, drawing.vertex("middle", ends))
+
+
+@pytest.mark.parametrize("n_rows", [10, 1000, 100_000, 10**8])
+def test_auto_makes_a_core_of_three_bonds_about_as_large_as_one_of_a_cpd(n_rows):
+    radices = [[8], [8], [8]]
+    rank, other = (network.default_rank(n_rows, 3) for network in (Fork(), CPD()))
+    *_, middle = Fork(rank).shapes(radices, 1)
+    (core,), *_ = CPD(other).shapes(radices, 1)
+    assert 8 <= math.prod(middle) <= math.prod(core)
+
+
+def test_auto_makes_a_family_of_ones_own_fit_many_rows():
+    X = np.random.default_rng(0).uniform(size=(3000, 3))
+    model = QTKMRegressor(network=Fork(), n_basis=8, quantization=None, max_iter=2, random_state=0)
+    model.fit(X, X.prod(axis=1))
+    assert model.network_.rank == 2
+    assert model.score(X, X.prod(axis=1)) > 0.5
 
 
 @pytest.mark.parametrize("network", [Tucker(2), BlockTerm(2, 2)])

@@ -22,7 +22,7 @@ for m, function in enumerate(basis.features(line).T):
     left.plot(line, function.real + 2.4 * m, color="C0")
     left.text(1.03, 2.4 * m, f"{m - 4:+d}" if m != 4 else "  0", va="center", fontsize=9)
 left.set(title="M = 8 features (real parts), period L = 2", xlabel="x", yticks=[])
-left.set(xlim=(-0.05, 1.14), ylabel="frequency −4 … 3")
+left.set(xlim=(-0.05, 1.14), ylabel="m = −4 … 3")
 
 right.plot(x, y, ".", color="0.6", label="rows")
 for n_basis, color in ((4, "C1"), (16, "C0")):

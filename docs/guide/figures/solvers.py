@@ -14,6 +14,8 @@ solvers = {
               "gauss_newton": "gauss_newton", "adam": "adam"},
 }  # fmt: skip
 ranks, seconds = {"cpd": 8, "train": 4}, 1.5
+colours = {name: f"C{i}" for i, name in enumerate({**solvers["cpd"], **solvers["train"]})}
+ticks = [0.03, 0.05, 0.1, 0.2, 0.5, 1]
 
 
 def enough(progress):
@@ -31,11 +33,9 @@ for ax, (network, choices) in zip(axes, solvers.items(), strict=True):
         clone(model).set_params(max_iter=1).fit(X, y)  # loads the compiled loops
         model.fit(X, y)
         history = model.history_
-        ax.plot(history["seconds"], history["objective"], label=name)
+        ax.plot(history["seconds"], history["objective"], label=name, color=colours[name])
     ax.set(title=f"{network}, R = {ranks[network]}", xlabel="seconds", yscale="log")
-    ax.set(
-        xlim=(0, seconds), ylim=(None, 4), yticks=[0.1, 0.2, 0.5, 1], yticklabels=[0.1, 0.2, 0.5, 1]
-    )
+    ax.set(xlim=(0, seconds), ylim=(0.03, 4), yticks=ticks, yticklabels=ticks)
     ax.minorticks_off()
     ax.legend(frameon=False, fontsize=8, ncols=2, loc="upper right")
 axes[0].set_ylabel("objective")

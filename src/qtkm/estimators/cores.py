@@ -70,8 +70,8 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
             continue
         if not _has_length(entry, len(shape)):
             raise ValueError(
-                f"The cores of {label} must be a list of {len(shape)}, one a level; given was "
-                f"{_describe(entry)}."
+                f"The cores of {label} must be a list of {len(shape)}, one for each level; given "
+                f"was {_describe(entry)}."
             )
         cores.append([
             _check_core(core, s, is_complex, f"The core of {label}, level {k}")

@@ -1,4 +1,4 @@
-"""From what a user passes as X to one array a column: numbers, or category codes."""
+"""From what a user passes as X to an array for each column: numbers, or category codes."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -32,20 +32,20 @@ class QTKMRegressor(RegressorMixin, Model):
     Parameters
     ----------
     basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
-        Basis of the numeric columns; a sequence has one entry a column. The parameters of an
+        Basis of the numeric columns; a sequence has one for each. The parameters of an
         object come first; those it leaves at "auto" are `n_basis` and `period` below, and a
         value below that says otherwise is an error.
     n_basis : int, "auto" or a sequence of these, default="auto"
-        Number M of basis functions of a column; a sequence has one entry a column. Any
+        Number M of basis functions of a column; a sequence has one entry for each. Any
         number will do, but those with many small divisors have the most digits. "auto"
         grows slowly with the number of rows, see `qtkm.estimators.defaults`.
     period : float, "auto" or a sequence of these, default="auto"
         Period L ≥ 1 of the Fourier basis where the box of a column has length 1; longer is
-        smoother. A sequence has one entry a column. Not used by the power basis.
+        smoother. A sequence has one entry for each column. Not used by the power basis.
     quantization : int, "prime", sequence of int or None, default=2
         How M splits into digits: by an integer base while it divides and then into primes, all
         into primes, or into given radices, lowest digit first, whose product is M. None is
-        the model that is not quantized, with one core a column.
+        the model that is not quantized, with one core for each column.
     network : str or Network, default="cpd"
         Tensor network of the weights: a canonical polyadic decomposition "cpd", a tensor
         "train" or "ring", or another of `qtkm.networks.REGISTRY`.
@@ -131,9 +131,9 @@ class QTKMRegressor(RegressorMixin, Model):
     Attributes
     ----------
     cores_ : list
-        One list of cores a column, lowest digit first; a core of a "cpd" has the shape (Q, rank),
-        that of a categorical column (number of categories, rank). With several outputs one more
-        core of shape (n_outputs, rank) is the last entry. Complex if any basis is.
+        A list of cores for each column, lowest digit first. A core of a "cpd" has the shape (Q, R),
+        that of a categorical column (number of categories, R). With several outputs one more core
+        of shape (n_outputs, R) is the last entry. Complex if any basis is.
     n_iter_ : int
         Number of epochs.
     history_ : dict of lists

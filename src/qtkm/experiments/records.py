@@ -25,6 +25,13 @@ class Records:
         What all rows have in common. Kept beside the file; rows of other settings are not
         continued.
 
+    Attributes
+    ----------
+    rows : list of dict
+        All rows, those of the file first.
+    n_new : int
+        How many of them were added here.
+
     Raises
     ------
     ValueError
@@ -41,6 +48,7 @@ class Records:
         self.path = Path(path)
         self.keys, self.values = list(keys), list(values)
         self.rows: list[dict[str, Any]] = []
+        self.n_new = 0
         self._check_settings(dict(settings or {}))
         if self.path.exists():
             self._read()
@@ -71,6 +79,7 @@ class Records:
             file.flush()
             os.fsync(file.fileno())
         self.rows.append({name: _number(_text(row[name])) for name in self.columns})
+        self.n_new += 1
 
     def _read(self) -> None:
         """Take over the rows of the file; a last line that was cut off is dropped."""

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -35,15 +36,31 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
-def origin(command: str, seconds: float | None = None) -> str:
-    """One paragraph: which command made a page, when, on what machine, in what time."""
+def origin(command: str, seconds: float, page: Path | None = None) -> str:
+    """One sentence: which command made the fits of a page, when, on what machine, in what time.
+
+    Parameters
+    ----------
+    command : str
+    seconds : float
+        What all fits took together.
+    page : pathlib.Path, optional
+        The page as it stands, if no fit was made since: command, date and machine are then kept.
+
+    Returns
+    -------
+    str
+    """
     gib = _memory()
     machine = f"{cpu_count()} cores" + (f", {gib:.0f} GiB" if gib else "")
     text = (
         f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
         f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
     )
-    return text + (f"; the fits took {duration(seconds)}." if seconds is not None else ".")
+    if page is not None and page.exists():
+        said = re.search(r"^Made by .*(?=; the fits took )", page.read_text("utf-8"), re.MULTILINE)
+        text = said[0] if said else text
+    return f"{text}; the fits took {duration(seconds)}."
 
 
 def duration(seconds: float) -> str:

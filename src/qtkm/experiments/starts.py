@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..networks import CPD
 
-#: one list of cores a column, lowest digit first; a core is (Q, rank)
+#: one list of cores for each column, lowest digit first; a core is (Q, rank)
 Start = list[list[NDArray]]
 
 

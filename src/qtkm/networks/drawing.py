@@ -38,8 +38,8 @@ def describe(structure: Structure, name: str) -> str:
     Returns
     -------
     str
-        No more than 101 lines of 100 characters: a line or two a column for a train, a ring
-        and a CPD, an indented line a core for a tree, and a list of the cores and their
+        No more than 101 lines of 100 characters: a line or two for each column of a train, a
+        ring or a CPD, an indented line for each core of a tree, and a list of the cores and their
         neighbours for all others.  What is longer is cut in the middle.
     """
     count = len(structure.vertices)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,17 +38,29 @@ class Layout:
 
 def lay_out(structure: Structure) -> Layout:
     """Where to put the cores of a network."""
+    layout = _chain(structure) or _grid(structure) or _layered(structure) or _free(structure)
+    own = [sites_at(structure, v) for v in range(len(structure.vertices))]
+    levels = Counter(column for column, _ in itertools.chain(*own))
+    if layout.kind == "row" and min(levels.values(), default=2) == 1:
+        # the name of a column is a little wider than the distance of two cores
+        for point in (*layout.points, *layout.shared.values()):
+            point[0] *= 1.25
+    return layout
+
+
+def _chain(structure: Structure) -> Layout | None:
+    """A row, columns side by side, or a circle; None for what is neither chain nor ring."""
     chain = find_chain(structure)
-    if chain is not None:
-        order, path = chain
-        is_open = path[0] is None
-        flat = np.zeros((len(order), 2))
-        flat[order, 0] = np.arange(len(order)) + is_open
-        if is_open and len(flat) <= LONGEST_ROW:
-            return Layout("row", flat, np.full(len(flat), -90.0), {})
-        snake = _snake(structure, order) if is_open else None
-        return snake or _around(flat, len(flat) + 2 * is_open, [])
-    return _grid(structure) or _layered(structure) or _free(structure)
+    if chain is None:
+        return None
+    order, path = chain
+    is_open = path[0] is None
+    flat = np.zeros((len(order), 2))
+    flat[order, 0] = np.arange(len(order)) + is_open
+    if is_open and len(flat) <= LONGEST_ROW:
+        return Layout("row", flat, np.full(len(flat), -90.0), {})
+    snake = _snake(structure, order) if is_open else None
+    return snake or _around(flat, len(flat) + 2 * is_open, [])
 
 
 def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
@@ -96,6 +109,10 @@ def _layered(structure: Structure) -> Layout | None:
     top = flat[:, 1].max()
     if bonds and tree is None and (all(sites) or top > 2 * math.log2(count) + 2):
         return None
+    if top == 0 and len(shared) == 1 and width <= LONGEST_ROW:
+        # high enough above the row that no line to its ends runs through another core
+        hub = np.array([(width - 1) / 2, max(1.2, 0.25 * width)])
+        return Layout("row", flat, np.full(count, -90.0), {shared[0]: hub})
     if top <= 1 or width > LONGEST_ROW:
         return _around(flat, width, shared)
     if shared or not _is_clear(structure, flat):
@@ -234,7 +251,7 @@ def name_columns(
     is_grid = layout.kind == "grid"
     y = layout.points[:, 1].max() + 0.4 if is_grid else min(end[1] for _, _, end in legs) - 0.3
     x = middles[:, 0] - (polar(0.6, -135)[0] if is_grid else 0)
-    if max(map(len, texts)) * 0.12 < min(np.diff(np.sort(x)), default=np.inf):
+    if max(map(len, texts)) * 0.14 < min(np.diff(np.sort(x)), default=np.inf):
         return [Label(text, np.array([a, y])) for text, a in zip(texts, x, strict=True)]
     angle = 90.0 if is_grid else -90.0
     return [Label(t, np.array([a, y]), angle, "left") for t, a in zip(texts, x, strict=True)]

@@ -40,6 +40,14 @@ class GraphNetwork(Network):
         """Vertices and edges, not checked: legs by site, then bonds, then the outputs' leg."""
         raise NotImplementedError
 
+    def default_rank(self, n_rows: int, n_columns: int) -> int:
+        """Rank that "auto" stands for: the cube root of a CPD's.
+
+        A core of three bonds, as trees and most graphs have them, is then about as large as a
+        core of a CPD.
+        """
+        return max(2, round(super().default_rank(n_rows, n_columns) ** (1 / 3)))
+
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
         self.check()
         structure = self.build(radices, n_outputs)

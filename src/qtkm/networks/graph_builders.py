@@ -86,13 +86,9 @@ class _Ranked(GraphNetwork):
     def check(self) -> None:
         check_whole(self.rank, "rank")
 
-    def default_rank(self, n_rows: int, n_columns: int) -> int:
-        """Rank that "auto" stands for: small, as cores grow with its third or fourth power."""
-        return max(2, round(super().default_rank(n_rows, n_columns) ** (1 / 3)))
-
 
 class Tucker(_Ranked):
-    """Tucker decomposition: a matrix a site, and one core that joins all of them.
+    """Tucker decomposition: a matrix for each site, and one core that joins all of them.
 
         s₁ ─[W₁]─┐     ┌─[W₃]─ s₃
                  [ core ]

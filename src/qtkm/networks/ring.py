@@ -22,7 +22,7 @@ class TensorRing(MatrixProduct):
     Parameters
     ----------
     rank : int, sequence of int or "auto"
-        Bonds before every site: one number, or a sequence with one entry a site.
+        Bonds before every site: one number, or a sequence with one for each site.
 
     Notes
     -----

@@ -21,10 +21,10 @@ class QTKMRegressorCV(RegressorMixin, Search):
         Penalties to choose from.
     periods : sequence of float or "auto", default="auto"
         Periods of the Fourier basis to choose from; an entry may be a sequence with one period
-        a column.
+        for each column.
     n_basis : sequence of int or "auto", default="auto"
-        Numbers of basis functions to choose from; an entry may be a sequence with one number a
-        column.
+        Numbers of basis functions to choose from; an entry may be a sequence with one number
+        for each column.
     ranks : sequence of int or "auto", default="auto"
         Ranks to choose from. "auto" of this and the three above is the estimator's own parameter
         if that is set, else its default for these rows, half and double of it (of `alphas`, a

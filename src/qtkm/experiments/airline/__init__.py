@@ -136,6 +136,7 @@ def _report(
         [candidate.name for candidate in models],
         [candidate.name for candidate in further],
         command=options.command_line,
+        has_new=records.n_new > 0,
         no_process=no_process,
         quick=options.quick,
         figure=picture,

@@ -58,7 +58,7 @@ def others() -> list[Candidate]:
             "random Fourier, same band", _same_band, _count_components, 1.5, "RFF, same band"
         ),
         Candidate("boosting, defaults", _boosting, _count_leaves, 0.2, "boosting"),
-        Candidate("boosting, 500 trees", _more_boosting, _count_leaves, 0.8, "boosting"),
+        Candidate("boosting, 500 trees", _more_boosting, _count_leaves, 0.8, "more boosting"),
         # one set tells how it compares; the three million flights would add minutes, not facts
         Candidate(
             GAUSSIAN_PROCESS,

@@ -23,7 +23,7 @@ def is_installed() -> bool:
 
 
 class SparseGaussianProcess(RegressorMixin, BaseEstimator):
-    """Sparse variational regression with a Gaussian kernel of one width a column.
+    """Sparse variational regression with a Gaussian kernel of one width for each column.
 
     Kernel, noise, inducing points and the whitened posterior of their values are learned
     together by Adam, each step on some rows drawn at random.

@@ -66,4 +66,6 @@ def run(options: Options, *, splits: int = 1, protocol: Protocol | None = None) 
     for error in ("test_mse", "train_mse"):
         figure = draw(rows, chosen, protocol.sets, error)
         save_figure(figure, folder / f"generalization_{error.removesuffix('_mse')}")
-    return write_page(folder / "generalization.md", page(options, protocol, rows, chosen))
+    path = folder / "generalization.md"
+    kept = None if krr.n_new or records.n_new else path
+    return write_page(path, page(options, protocol, rows, chosen, kept))

@@ -1,6 +1,7 @@
 """The page of the generalization experiment: errors, and the paper's claims one by one."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,13 @@ QUICK_RUN = (
 
 
 def page(
-    options: Options, protocol: Protocol, rows: Sequence[Row], krr: Sequence[Row]
+    options: Options,
+    protocol: Protocol,
+    rows: Sequence[Row],
+    krr: Sequence[Row],
+    kept: Path | None = None,
 ) -> list[str]:
-    """Write the paragraphs of the page."""
+    """Write the paragraphs of the page; `kept` is the page as it stands if no fit is new."""
     seconds = sum(row["seconds"] for row in [*rows, *krr])
     quick = [QUICK_RUN.format(len(protocol.sets), len(protocol.seeds))] if options.quick else []
     splits = len(protocol.splits)
@@ -28,13 +33,20 @@ def page(
         "# Generalization: QTKM, TKM, random features and the full model",
         "Figures 2 and 4 of Wesel and Batselier, *Quantized Fourier and Polynomial Features for "
         "more Expressive Tensor Network Models* (AISTATS 2024).",
-        origin(options.command_line, seconds)
+        origin(options.command_line, seconds, kept)
         + " These are seconds of a processor core, added up over fits that ran side by side.",
         *quick,
-        "![Test error](generalization_test.png)",
-        "![Training error](generalization_train.png)",
-        "Bands are one standard deviation over "
-        f"{len(protocol.seeds)} seeds and {splits} split{'s' if splits > 1 else ''}. "
+        "TKM is the model that is not quantized, QTKM the quantized one, RFF are random Fourier "
+        "features, and KRR is kernel ridge regression with the same features, which has all "
+        "weights. P is the number of parameters, N that of training rows, D that of columns. "
+        "Errors are means of squares for a target of variance 1, so predicting the mean gives 1.",
+        "![Test error against the number of parameters](generalization_test.png)",
+        "![Training error against the number of parameters](generalization_train.png)",
+        "Test error above, training error below. Lines are means over "
+        f"{len(protocol.seeds)} seeds and {splits} split{'s' if splits > 1 else ''}. A panel shows "
+        "where TKM and QTKM can be compared; errors that are too large for its scale stand as "
+        "numbers in the grey strip. “RFF, same α” have the penalty of the other models, “RFF” one "
+        "that means the same to them (claim 5). All errors are in `generalization.csv`.",
         "The paper publishes curves, not numbers, so what can be set side by side are its claims.",
         "## Penalty and period",
         "Chosen by 3-fold cross-validated kernel ridge regression with the same features, and "

@@ -59,6 +59,7 @@ def run(options: Options, *, starts: int = 5) -> Path:
         results,
         chosen,
         command=options.command_line,
+        has_new=records.n_new > 0,
         quick=options.quick,
         figures=figures,
     )

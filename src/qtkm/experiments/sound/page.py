@@ -18,6 +18,7 @@ def write(
     chosen: Protocol,
     *,
     command: str,
+    has_new: bool,
     quick: bool,
     figures: Mapping[str, str],
 ) -> Path:
@@ -31,6 +32,8 @@ def write(
         What was run.
     command : str
         What made the page.
+    has_new : bool
+        Whether fits were made since the page was written last.
     quick : bool
         Whether the run was a quick one.
     figures : mapping of str to str
@@ -40,7 +43,8 @@ def write(
     -------
     pathlib.Path
     """
-    parts = ["# Natural sound: Figure 3 and Table 2 of the paper", origin(command, results.seconds)]
+    made = origin(command, results.seconds, None if has_new else path)
+    parts = ["# Natural sound: Figure 3 and Table 2 of the paper", made]
     if quick:
         parts.append(
             "**A quick run**: a stretch of the sound, few functions, few epochs. It shows that "
@@ -61,7 +65,7 @@ def write(
 
 _SPECTRA = (
     "Of each rank the start with the median error of the weights. What stays black is not "
-    "recovered; the band outside of the figure holds less than 0.1 % of the energy."
+    "recovered; the frequencies outside of the figure hold less than 0.1 % of the energy."
 )
 _ERRORS = (
     "Points are the ends of the fits, lines their courses from the first epoch on; crosses are "
