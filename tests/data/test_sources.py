@@ -283,3 +283,14 @@ def test_the_library_alone_loads_neither_pyarrow_nor_pandas():
     program = "import sys, qtkm, qtkm.data.sources; print({'pyarrow', 'pandas'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.strip() == "set()", run.stderr
+
+
+def test_the_index_of_a_frame_is_no_column_unless_it_is_asked_for(frame, tmp_path):
+    plain = frame[["number", "count"]]
+    for name, kept in (("unnamed", plain[3::2]), ("named", plain.set_index("count"))):
+        kept.to_parquet(tmp_path / f"{name}.parquet")
+    unnamed, named = (open_source(tmp_path / f"{name}.parquet") for name in ("unnamed", "named"))
+    assert unnamed.names == ["number", "count"]
+    assert named.names == ["number"]
+    index = np.concatenate([block.columns["count"] for block in named.blocks(["count"])])
+    np.testing.assert_array_equal(index, frame["count"])

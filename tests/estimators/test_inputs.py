@@ -148,7 +148,7 @@ def hole(X, value, column=1):
 
 
 REFUSED = {
-    "NaN": (lambda X: hole(X, np.nan), "column 1, the first in row 3. Impute"),
+    "NaN": (lambda X: hole(X, np.nan), r"column 1, the first in row 3 \(from 0\). Impute"),
     "NaN, single": (lambda X: hole(X, np.nan).astype("f4"), "NaN: 2 of the 120 values of column 1"),
     "NaN in a frame": (
         lambda X: frame_with(hole(X, np.nan)),
@@ -292,7 +292,7 @@ def test_all_columns_that_cannot_be_used_are_told_at_once(make, y):
     for line, start in zip(lines, starts, strict=True):
         assert line.startswith(f"  {start}")
     assert "of column 'c', the first in row" in lines[1]
-    assert "of column 'd', the first in row 0." in lines[2]
+    assert "of column 'd', the first in row 0 (from 0)." in lines[2]
 
 
 def test_of_very_many_unfit_columns_the_first_are_told(make, y):
@@ -306,5 +306,5 @@ def test_of_very_many_unfit_columns_the_first_are_told(make, y):
 def test_a_missing_target_is_told_with_its_row(make, X, y):
     y = y.copy()
     y[7] = np.nan
-    with pytest.raises(ValueError, match="1 of 120 values are not finite, the first in row 7;"):
+    with pytest.raises(ValueError, match=r"1 of 120 values are not finite, .* row 7 \(from 0\);"):
         make().fit(X, y)

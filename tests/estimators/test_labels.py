@@ -52,7 +52,7 @@ A = np.arange(12.0)
         (None, "requires y to be passed, but the target y is None"),
         (["a"] * 12, "y has one class, 'a', and QTKMClassifier needs at least two classes"),
         (A / 7, "Unknown label type: continuous"),
-        (np.where(A > 5, np.nan, A), "6 of 12 labels are missing, the first in row 6; leave out"),
+        (np.where(A > 5, np.nan, A), r"labels are missing, the first in row 6 \(from 0\); leave"),
         ([None, "b"] * 6, "Input y contains NaN: 6 of 12 labels are missing, the first in row 0"),
         (np.where(A > 5, np.inf, 1), "Input y contains infinity"),
         ([1, "b"] * 6, "y holds int and str; make all labels text or all numbers"),

@@ -23,6 +23,6 @@ def run(cache):
 
 def test_only_a_first_run_tells_that_it_compiles(tmp_path):
     first = run(tmp_path)
-    assert first.count("compiles its loops on first use") == 1
+    assert first.count("qtkm compiles loops that have not been used") == 1
     assert len(first.splitlines()) == 1
     assert run(tmp_path) == ""

@@ -251,7 +251,7 @@ def refuse_not_finite(
     name = "y" if is_target else "X"
     raise ValueError(
         f"Input {name} contains {what}: {count} of the {len(values)} values of {label}, the first "
-        f"in row {row:,}. {hint}"
+        f"in row {row:,} (from 0). {hint}"
     )
 
 

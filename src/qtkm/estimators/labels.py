@@ -61,7 +61,8 @@ def refuse_missing_rows(rows: Sequence[int] | NDArray, n_rows: int, first_row: i
     if len(rows):
         raise ValueError(
             f"Input y contains NaN: {len(rows):,} of {n_rows:,} labels are missing, the first in "
-            f"row {first_row + rows[0]:,}; leave out their rows, or give them a label of their own."
+            f"row {first_row + rows[0]:,} (from 0); leave out their rows, or give them a label of "
+            "their own."
         )
 
 

@@ -66,7 +66,7 @@ def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np
         row = int(np.argmin(finite.reshape(len(finite), -1).all(axis=1)))
         raise ValueError(
             f"Input {name} contains {what}: {np.sum(~finite):,} of {array.size:,} values are not "
-            f"finite, the first in row {row:,}; leave out their rows."
+            f"finite, the first in row {row:,} (from 0); leave out their rows."
         )
     return array
 

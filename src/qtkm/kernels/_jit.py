@@ -33,8 +33,8 @@ class Notice(event.Listener):
         if module.startswith(f"{__package__}."):
             self.withdraw()
             logger.warning(
-                "qtkm compiles its loops on first use, which takes a minute or so; later runs find "
-                "them on disk."
+                "qtkm compiles loops that have not been used on this machine before, which may take "
+                "a minute; they are kept on disk."
             )
 
     def on_end(self, event: Any) -> None:

@@ -16,6 +16,8 @@ from .trees import join, split
 
 #: first number of the version of the layout: files of a higher one cannot be read
 FORMAT = 1
+#: what a container with metadata begins with, after eight bytes of length
+_BEGIN = b'{"__metadata__":'
 #: longest JSON text that is read, far above what any model needs
 LONGEST_TEXT = 50_000_000
 #: deepest nesting that is read: a hostile file must not exhaust the stack
@@ -76,7 +78,9 @@ def read(path: str | os.PathLike[str], kind: str) -> Any:
     try:
         arrays = safetensors.load(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, str(error)) from None
+        is_short = "not fully covered" in str(error)
+        why = f"it ends after {len(data):,} bytes, or has some too many" if is_short else str(error)
+        raise _damaged(path, why) from None
     text = metadata["json"]
     if _checksum(text, arrays) != metadata.get("sha256"):
         raise _damaged(path, "its checksum does not fit")
@@ -89,9 +93,11 @@ def read(path: str | os.PathLike[str], kind: str) -> Any:
 def _metadata(path: Path, data: bytes) -> dict[str, str]:
     """Metadata of the container, read without trusting any of it."""
     length = int.from_bytes(data[:8], "little")
-    if b'"qtkm"' not in data[: 8 + min(length, len(data))]:
+    is_cut = length > len(data) - 8
+    is_named = b'"qtkm"' in data[: 8 + min(length, len(data))]
+    if not is_named and not (is_cut and data.startswith(_BEGIN, 8)):
         raise ForeignFileError(f"{path} is not a file of qtkm.")
-    if length > len(data) - 8:
+    if is_cut:
         raise _damaged(path, f"it ends after {len(data):,} bytes")
     try:
         header = json.loads(data[8 : 8 + length])

@@ -38,6 +38,7 @@ class CsvPart:
     types : dict of str to pyarrow types
         Of its columns, by the first megabyte.  A column that turns out to be wider further down
         (fractions after integers, anything after nothing) is so from then on.
+    names : list of str
     n_rows : int or None
         0 if it has a header only; otherwise not known.
     expected_rows : int or None
@@ -63,7 +64,7 @@ class CsvPart:
             raise DataFileError(f"{path} is a Parquet file, but its name says CSV; rename it.")
         reader = self._open({})
         self.types = _types(path, reader.schema)
-        self._names = list(self.types)
+        self.names = list(self.types)
         first = self._next(reader, "")
         if first is None or first.num_rows == 0:
             self.n_rows = self.expected_rows = 0
@@ -126,7 +127,7 @@ class CsvPart:
     def _translate(self, error: Exception, where: str) -> Exception:
         match = _CONVERSION.match(str(error))
         if match:
-            return _WiderError(self._names[int(match["column"])], match["value"], where)
+            return _WiderError(self.names[int(match["column"])], match["value"], where)
         if "invalid UTF8" in str(error):
             return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
         return DataFileError(f"{where} cannot be read as CSV: {reason(error)}.")

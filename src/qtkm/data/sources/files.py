@@ -36,7 +36,7 @@ class FileSource(Source):
     def __init__(self, paths: Sequence[Path], kind: str):
         self.paths = list(paths)
         self._parts = [READERS[kind](path) for path in self.paths]
-        self.names = list(self._parts[0].types)
+        self.names = self._parts[0].names
         counts = [part.n_rows for part in self._parts]
         if not any(count is None or count > 0 for count in counts):
             raise DataFileError(f"{self._name()} has columns but no rows.")

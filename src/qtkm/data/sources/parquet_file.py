@@ -25,6 +25,8 @@ class ParquetPart:
     stamp : Stamp
     types : dict of str to pyarrow types
         Of its columns.
+    names : list of str
+        Its columns without the index of a pandas frame, which is read only if asked for.
     n_rows, expected_rows : int
 
     Raises
@@ -39,6 +41,8 @@ class ParquetPart:
         _refuse_foreign(path, self.stamp.size)
         with self._open() as file:
             self.types = _types(path, file.schema_arrow)
+            index = _index_of(file.schema_arrow)
+            self.names = [name for name in self.types if name not in index] or list(self.types)
             self.n_rows = self.expected_rows = file.metadata.num_rows
 
     def chunks(
@@ -102,6 +106,16 @@ def _types(path: Path, schema: Any) -> dict[str, Any]:
         name = next(name for name in schema.names if schema.names.count(name) > 1)
         raise DataFileError(f"{path} has several columns of the name {name!r}; rename them.")
     return types
+
+
+def _index_of(schema: Any) -> list[Any]:
+    """Columns that pandas wrote as the index of a frame, and reads as such."""
+    try:
+        described = schema.pandas_metadata or {}
+    except ValueError:  # written by another program, and not as JSON
+        return []
+    # the index of a whole frame is described by a dict, and takes no column
+    return [name for name in described.get("index_columns", []) if isinstance(name, str)]
 
 
 def _refuse_foreign(path: Path, size: int) -> None:
