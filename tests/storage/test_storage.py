@@ -76,7 +76,7 @@ def test_every_cut_and_every_flipped_bit_is_noticed(file):
     data = file.read_bytes()
     for length in range(len(data)):
         file.write_bytes(data[:length])
-        message = f"is damaged: it ends after {length:,} bytes" if length > 30 else "is not a file"
+        message = f"is damaged: it ends after {length:,} bytes" if length > 23 else "is not a file"
         with pytest.raises(ValueError, match=message):
             storage.read(file, "test")
     for place in range(len(data)):

@@ -33,8 +33,8 @@ class Notice(event.Listener):
         if module.startswith(f"{__package__}."):
             self.withdraw()
             logger.warning(
-                "qtkm compiles loops that have not been used on this machine before, which may take "
-                "a minute; they are kept on disk."
+                "qtkm compiles loops that have not been used on this machine before, which may "
+                "take a minute; they are kept on disk."
             )
 
     def on_end(self, event: Any) -> None:
