@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+from qtkm import QTKMClassifier
 from qtkm.inspection import (
     CoefficientsDisplay,
     HistoryDisplay,
@@ -18,7 +19,6 @@ from qtkm.inspection import (
     ResidualsDisplay,
     SpectrumDisplay,
     importances,
-    interaction_strengths,
 )
 from qtkm.inspection.plotting import FAINT
 from tests.inspection.conftest import fit
@@ -144,20 +144,6 @@ def test_importances_stand_in_order(cpd, X):
     np.testing.assert_allclose(widths, shares.total[order])
 
 
-def test_strengths_are_written_into_the_map(cpd, X):
-    strengths = interaction_strengths(cpd, X)
-    display = InteractionStrengthsDisplay(strengths, kind="size").plot()
-    texts = [text.get_text() for text in display.ax_.texts]
-    assert texts == [f"{strengths.size[pair]:.2g}" for pair in [(1, 0), (2, 0), (2, 1)]]
-
-
-def test_strengths_are_sizes_unless_h_is_asked_for(cpd, X):
-    strengths = interaction_strengths(cpd, X)
-    for options, matrix in (({}, strengths.size), ({"kind": "h"}, strengths.h)):
-        image = InteractionStrengthsDisplay.from_estimator(cpd, X, **options).ax_.images[0]
-        np.testing.assert_allclose(image.get_array()[0, 0], matrix[1, 0])
-
-
 def test_a_spectrum_is_logarithmic(cpd):
     display = SpectrumDisplay.from_estimator(cpd, "b")
     assert labels(display) == ("frequency (periods a unit of b)",
@@ -206,10 +192,18 @@ def test_a_history_without_validation_has_one_line(cpd):
 def test_validation_scores_have_axes_of_their_own(X, y):
     model = fit(X, y, early_stopping=True)
     display = HistoryDisplay.from_estimator(model)
-    assert display.score_ax_.get_ylabel() == "validation score"
+    assert display.score_ax_.get_ylabel() == "validation score: R²"
     np.testing.assert_array_equal(
         display.score_ax_.lines[0].get_ydata(), model.history_["validation_score"]
     )
+
+
+def test_the_validation_score_of_a_classifier_is_minus_its_loss(X, y):
+    model = fit(X, y > 5, estimator=QTKMClassifier, early_stopping=True, loss="squared_hinge")
+    label = HistoryDisplay.from_estimator(model).score_ax_.get_ylabel()
+    assert label == "validation score: minus the mean loss (SquaredHinge)"
+    bare = HistoryDisplay([2.0, 1.0], [0.1, 0.2], [0.0, 1.0]).plot()
+    assert bare.score_ax_.get_ylabel() == "validation score"
 
 
 def test_residuals_are_observed_less_predicted(cpd, X, y):

@@ -78,6 +78,16 @@ def test_effects_of_two_classes_are_of_the_decision_function(two_classes, X):
     assert "yes" in effect.response
 
 
+def test_the_first_of_two_classes_turns_the_sign(two_classes, X):
+    (effect,) = main_effects(two_classes, X, ["a"], n_grid=4)
+    (turned,) = main_effects(two_classes, X, ["a"], n_grid=4, output="no")
+    (named,) = main_effects(two_classes, X, ["a"], n_grid=4, output="yes")
+    np.testing.assert_allclose(turned.effect, -effect.effect, rtol=1e-12, atol=1e-12)
+    assert turned.mean == pytest.approx(-effect.mean)
+    assert "no" in turned.response
+    np.testing.assert_array_equal(named.effect, effect.effect)
+
+
 def test_effects_of_a_class_are_of_its_decision_function(three_classes, X):
     (effect,) = main_effects(three_classes, X, ["a"], n_grid=4, output=2)
     column = three_classes.classes_.tolist().index(2)
@@ -143,5 +153,5 @@ def test_an_output_must_be_chosen_among_several(outputs, three_classes, two_clas
         main_effects(outputs, X)
     with pytest.raises(ValueError, match=r"output=7 is no class of the model; use one of 0, 1, 2"):
         main_effects(three_classes, X, output=7)
-    with pytest.raises(ValueError, match="one decision function"):
-        main_effects(two_classes, X, output="no")
+    with pytest.raises(ValueError, match="output='maybe' is no class of the model; use one of"):
+        main_effects(two_classes, X, output="maybe")

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from qtkm.inspection import MainEffect, MainEffectDisplay
 from qtkm.inspection.plotting import cut_axis, number_ticks, write_title
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -65,6 +66,16 @@ def test_a_title_without_room_has_two_lines():
     for ax, lines in zip(axes, (2, 1), strict=True):
         write_title(ax, "Interaction of one column", "and another")
         assert ax.get_title().count("\n") == lines - 1
+
+
+@pytest.mark.parametrize(("width", "lines"), [(9, 2), (2.5, 3)])
+def test_notes_without_room_in_one_line_have_two(width, lines):
+    values = np.arange(20.0)
+    effect = MainEffect("a", values, values, 0.0, values[:9], "response", (0.0, 15.0))
+    _, ax = plt.subplots(figsize=(width, 2))
+    label = MainEffectDisplay(effect).plot(ax).ax_.get_xlabel()
+    assert len(label.splitlines()) == lines
+    assert "dashed: outermost 1% of rows, or none" in label
 
 
 def test_only_heavy_tails_are_cut():

@@ -108,7 +108,7 @@ def test_the_wild_ends_of_a_curve_are_dashed_and_do_not_set_the_scale():
     assert guessed.get_linestyle() == "--"
     np.testing.assert_array_equal(guessed.get_ydata(), effect)
     np.testing.assert_array_equal(np.isnan(solid.get_ydata()), values > 9)
-    assert display.ax_.get_xlabel() == "a\nticks: deciles; dashed: few rows"
+    assert display.ax_.get_xlabel() == "a\nticks: deciles; dashed: outermost 1% of rows, or none"
 
 
 def test_tame_ends_of_a_curve_stay_in_sight():

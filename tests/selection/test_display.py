@@ -1,10 +1,14 @@
 """The display of a search shows all candidates, on its own axes or on given ones."""
 
+from copy import copy
+
 import numpy as np
 import pytest
+from sklearn.metrics import make_scorer, mean_absolute_error, r2_score
 
-from qtkm import QTKMRegressor, QTKMRegressorCV
+from qtkm import QTKMClassifierCV, QTKMRegressor, QTKMRegressorCV
 from qtkm.selection import SearchDisplay
+from qtkm.selection.table import name_score
 from tests.selection.conftest import GRID, SETTINGS
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -32,26 +36,61 @@ def test_a_panel_for_each_parameter_that_was_varied(search):
     assert ticks == ["0.001", "0.1"]
 
 
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
 def test_every_candidate_is_a_dot_and_the_chosen_one_a_star(search):
     ax = SearchDisplay.from_estimator(search, parameters=["rank"]).axes_[0]
     *dots, star = (np.asarray(drawn.get_offsets()) for drawn in ax.collections)
-    assert sum(map(len, dots)) == 16
+    assert sum(map(len, dots)) == 15
     assert star[0, 1] == search.best_score_
-    best = ax.lines[0].get_ydata()
-    finished = search.cv_results_["finished"]
-    assert max(best) == search.cv_results_["mean_test_score"][finished].max()
-    legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == [
-        "given up, score\nof few epochs", "fitted to the end", "best of these", "chosen"
-    ]  # fmt: skip
 
 
-def test_poor_candidates_do_not_press_the_others_together(search):
-    results = dict(search.cv_results_)
-    poor = results["mean_test_score"].copy()
-    poor[:2] = -1e6
-    display = SearchDisplay(results | {"mean_test_score": poor}, search.best_index_).plot()
-    assert display.axes_[0].get_ylim()[0] > -10
+def draw(search, **changes):
+    results = dict(search.cv_results_) | changes
+    return SearchDisplay(results, search.best_index_, ["rank"]).plot().axes_[0]
+
+
+def test_the_legend_names_what_is_drawn_and_nothing_else(search):
+    n, best = len(search.cv_results_["params"]), search.best_index_
+    scores, finished = np.full(n, 0.5), np.zeros(n, dtype=bool)
+    scores[best], finished[best] = 0.7, True
+    given_up, below = "given up, score\nof few epochs", "poorer still,\nbelow the axis"
+    # the only one that was fitted to the end is the star
+    ax = draw(search, mean_test_score=scores, finished=finished)
+    assert legend(ax) == [given_up, "chosen"]
+    assert len(ax.lines) == 0
+    ranks = search.cv_results_["param_rank"]
+    other = np.flatnonzero(ranks != ranks[best])[-1]
+    finished[other] = True
+    ax = draw(search, mean_test_score=scores, finished=finished)
+    assert legend(ax) == [given_up, "fitted to the end", "best of these", "chosen"]
+    np.testing.assert_array_equal(np.sort(ax.lines[0].get_ydata()), [scores[other], 0.7])
+    scores[[i for i in range(n) if i not in (best, other)][:2]] = -1e6
+    ax = draw(search, mean_test_score=scores, finished=finished)
+    assert legend(ax) == [given_up, "fitted to the end", "best of these", "chosen", below]
+    assert ax.get_ylim()[0] > -10
+
+
+@pytest.mark.parametrize(
+    ("scoring", "name"),
+    [
+        (None, "R²"),
+        ("neg_mean_squared_error", "neg_mean_squared_error"),
+        (make_scorer(mean_absolute_error, greater_is_better=False), "minus mean_absolute_error"),
+        (make_scorer(r2_score), "r2_score"),
+        (len, "len"),
+    ],
+)
+def test_the_axis_names_the_score(search, scoring, name):
+    other = copy(search).set_params(scoring=scoring)
+    label = SearchDisplay.from_estimator(other).axes_[0].get_ylabel()
+    assert label == f"{name} of the test rows,\nmean of the folds"
+
+
+def test_of_classes_the_score_is_the_accuracy():
+    assert name_score(QTKMClassifierCV()) == "accuracy"
 
 
 def test_panels_divide_given_axes(search):

@@ -39,6 +39,26 @@ STYLE = (
 )
 
 
+class Shown:
+    """An estimator that shows more than scikit-learn's diagram in a notebook, below it."""
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        # what notebooks ask an object for
+        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
+        return bundle
+
+    @property
+    def _repr_html_(self) -> Any:
+        # what else shows HTML asks for this; it is missing where no diagram is wanted
+        diagram = super()._repr_html_  # type: ignore[misc]
+        return lambda: diagram() + self._learned_html()
+
+    def _learned_html(self) -> str:
+        raise NotImplementedError
+
+
 def learned(model: Any) -> str:
     """HTML about a fitted model: its columns, how the fit ended, and its learning curve.
 
@@ -46,8 +66,33 @@ def learned(model: Any) -> str:
     ----------
     model : QTKMRegressor or QTKMClassifier
     """
-    fit = _table("Fit", _facts(model)) + _curve(model.history_)
+    fit = _table("Fit", _facts(model)) + _curve(model.history_, name_score(model))
     return f'{STYLE}<div class="qtkm-learned"><div>{fit}</div>{_columns(model)}</div>'
+
+
+def found(facts: Sequence[tuple[str, Any]]) -> str:
+    """HTML about a fitted search.
+
+    Parameters
+    ----------
+    facts : sequence of (str, object)
+        What there is to tell, line by line.
+    """
+    lines = [(name, _text(value)) for name, value in facts]
+    return f'{STYLE}<div class="qtkm-learned">{_table("Search", lines)}</div>'
+
+
+def name_score(model: Any) -> str:
+    """What the validation score of a fitted model is.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+    """
+    if not hasattr(model, "classes_"):
+        return "R²"
+    loss = type(model.loss_).__name__
+    return f"minus the mean loss ({loss})"
 
 
 def _facts(model: Any) -> list[tuple[str, str]]:
@@ -109,11 +154,12 @@ def _text(value: Any) -> str:
 # -- the learning curve -----------------------------------------------------------------------
 
 
-def _curve(history: dict[str, Any]) -> str:
+def _curve(history: dict[str, Any], score: str | None = None) -> str:
     """Learning curve as a small drawing, empty for a model without a history."""
+    validation = f"validation score ({score})" if score else "validation score"
     kinds = [
         ("objective", "objective", OBJECTIVE, 0),
-        ("validation_score", "validation score", VALIDATION, WIDTH),
+        ("validation_score", validation, VALIDATION, WIDTH),
     ]
     drawn, words, n_epochs = [], [], 0
     for key, name, colour, side in kinds:
@@ -123,7 +169,7 @@ def _curve(history: dict[str, Any]) -> str:
             n_epochs = max(n_epochs, len(values))
             drawn += [_line(values, colour), *_ends(finite, colour, side)]
             ends = f"{readable(finite[0])} at first, {readable(finite[-1])} at the end"
-            words.append(f'<div style="color:{colour}">{name}: {ends}</div>')
+            words.append(f'<div style="color:{colour}">{escape(name)}: {ends}</div>')
     if not drawn:
         return ""
     frame = f'<path d="M0.5 0V{HEIGHT - 0.5}H{WIDTH}" fill="none" {GREY.format("stroke")}/>'

@@ -5,14 +5,14 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .html import learned
+from .html import Shown, learned
 from .wording import readable
 
 #: characters of a line, and columns and lines of the network that are told one by one
 WIDTH, MOST_COLUMNS, MOST_LINES = 88, 8, 8
 
 
-class Summarized:
+class Summarized(Shown):
     """An estimator that describes what it has learned, in notebooks below its diagram."""
 
     def summary(self) -> str:
@@ -27,19 +27,6 @@ class Summarized:
         """
         check_is_fitted(self)
         return summarize(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        # what notebooks ask an object for
-        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in bundle:
-            bundle["text/html"] += self._learned_html()
-        return bundle
-
-    @property
-    def _repr_html_(self) -> Any:
-        # what else shows HTML asks for this; it is missing where no diagram is wanted
-        diagram = super()._repr_html_  # type: ignore[misc]
-        return lambda: diagram() + self._learned_html()
 
     def _learned_html(self) -> str:
         return learned(self) if hasattr(self, "history_") else ""

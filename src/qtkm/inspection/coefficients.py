@@ -7,6 +7,7 @@ was left aside tells which of the weights found are certain.
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -75,12 +76,18 @@ def largest_coefficients(
         How many slices are followed at a time. More take longer and make more certain; the
         search is exhaustive for tensors with no more entries than this.
     output : int or class, optional
-        Which output of a regressor with several, or which of more than two classes.
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
 
     Returns
     -------
     Coefficients
     """
+    if not isinstance(n_coefficients, Integral):
+        raise TypeError(
+            f"n_coefficients is a {type(n_coefficients).__name__}, where a whole number is "
+            "expected; weights are those of the model alone, so no X is needed."
+        )
     if n_coefficients < 1 or max_slices < n_coefficients:
         raise ValueError(
             f"n_coefficients={n_coefficients} and max_slices={max_slices}, where "

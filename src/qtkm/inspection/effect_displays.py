@@ -24,7 +24,7 @@ from .plotting import (
     write_title,
 )
 from .results import place
-from .support import FEW, edges, inner_range
+from .support import FEW, TAIL, edges, inner_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,8 @@ class MainEffectDisplay(Display):
         if not is_numeric(main.values):
             return ["pale: no rows"] if is_guess else []
         deciles = ["ticks: deciles"] if main.deciles is not None else []
-        return [*deciles, "dashed: few rows"] if is_guess else deciles
+        dashed = f"dashed: outermost {TAIL:.0%} of rows, or none"
+        return [*deciles, dashed] if is_guess else deciles
 
     def _draw(self, ax: "Axes") -> None:
         main = self.main_effect

@@ -165,7 +165,8 @@ def main_effects(
         heavy tails take more than two thirds of a range, half of the steps are without them.
     n_grid : int, default=100
     output : int or class, optional
-        Which output of a regressor with several, or which of more than two classes.
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
     sample_weight : array of shape (n_rows,), optional
 
     Returns

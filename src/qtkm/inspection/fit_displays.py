@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
-from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.html import name_score
 from .plotting import (
     FAINT,
     FIRST,
@@ -19,7 +19,7 @@ from .plotting import (
     plain,
     whole_ticks,
 )
-from .response import column_values
+from .response import column_values, fitted
 from .support import has_heavy_tails, inner_range, shown_range
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class HistoryDisplay(Display):
     seconds : (n_epochs,) array
         Since the start of the fit.
     against : {"epochs", "seconds"}, default="epochs"
+    score_name : str, optional
+        What the validation score is: R² of a regressor, minus the mean loss of a classifier.
 
     Attributes
     ----------
@@ -53,6 +55,7 @@ class HistoryDisplay(Display):
         validation_score: NDArray,
         seconds: NDArray,
         against: str = "epochs",
+        score_name: str | None = None,
     ):
         if against not in ("epochs", "seconds"):
             raise ValueError(f"against={against!r} is unknown; use 'epochs' or 'seconds'.")
@@ -60,6 +63,7 @@ class HistoryDisplay(Display):
         self.validation_score = np.asarray(validation_score, dtype=np.float64)
         self.seconds = np.asarray(seconds, dtype=np.float64)
         self.against = against
+        self.score_name = score_name
 
     @classmethod
     def from_estimator(
@@ -73,7 +77,7 @@ class HistoryDisplay(Display):
         against : {"epochs", "seconds"}, default="epochs"
         ax : matplotlib Axes, optional
         """
-        check_is_fitted(model)
+        model = fitted(model)
         history = model.history_
         if not history.get("objective"):
             raise ValueError(
@@ -81,7 +85,7 @@ class HistoryDisplay(Display):
                 "loaded from a file without one; fit it anew."
             )
         scores, seconds = history["validation_score"], history["seconds"]
-        return cls(history["objective"], scores, seconds, against).plot(ax)
+        return cls(history["objective"], scores, seconds, against, name_score(model)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         epochs = np.arange(1, len(self.objective) + 1)
@@ -99,7 +103,8 @@ class HistoryDisplay(Display):
             ax.yaxis.label.set_color(FIRST)
             self.score_ax_ = ax.twinx()
             self.score_ax_.plot(where, self.validation_score, style, color=SECOND)
-            self.score_ax_.set_ylabel("validation score", color=SECOND)
+            name = "validation score" + (f": {self.score_name}" if self.score_name else "")
+            self.score_ax_.set_ylabel(name, color=SECOND)
             self.score_ax_.spines["top"].set_visible(False)
             number_ticks(self.score_ax_.yaxis)
 

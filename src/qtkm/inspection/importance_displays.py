@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .plotting import FIRST, SECOND, Display, heat_map, plain, shorten, units
 from .shares import Importances, importances
@@ -62,6 +63,8 @@ class ImportancesDisplay(Display):
 class InteractionStrengthsDisplay(Display):
     """Strengths of the interactions of all pairs of columns as a map.
 
+    Columns that interact with no other, as constant ones do, are left out.
+
     Parameters
     ----------
     strengths : InteractionStrengths
@@ -70,8 +73,6 @@ class InteractionStrengthsDisplay(Display):
         relative to the pair's own effect and may be large for columns that hardly matter.
     """
 
-    figure_size = (5.6, 4.6)
-
     def __init__(self, strengths: InteractionStrengths, kind: str = "size"):
         if kind not in ("h", "size"):
             raise ValueError(f"kind={kind!r} is unknown; use 'size' or 'h'.")
@@ -79,6 +80,20 @@ class InteractionStrengthsDisplay(Display):
             raise ValueError("The model has one column, and interactions need two.")
         self.strengths = strengths
         self.kind = kind
+        size = max(0.0, 0.45 * (len(self._shown) - 7))
+        self.figure_size = (5.6 + size, 4.6 + size)
+
+    @property
+    def _shown(self) -> NDArray[np.int64]:
+        """Columns that interact with some other; all of them if none does."""
+        shown = np.flatnonzero(self.strengths.size.any(axis=0))
+        return shown if len(shown) else np.arange(len(self.strengths.names))
+
+    @property
+    def notes(self) -> list[str]:
+        left_out = len(self.strengths.names) - len(self._shown)
+        columns = f"{left_out} column{'s' * (left_out > 1)} without any"
+        return [f"left out: {columns}"] if left_out else []
 
     @classmethod
     def from_estimator(
@@ -99,5 +114,8 @@ class InteractionStrengthsDisplay(Display):
         label = "Friedman's H"
         if self.kind == "size":
             label = f"root mean square{units(self.strengths.response)}"
-        heat_map(ax, getattr(self.strengths, self.kind), self.strengths.names, label)
+        # the map is laid out, so what takes room comes first
         ax.set_title("Strength of the interactions")
+        shown = self._shown
+        matrix = getattr(self.strengths, self.kind)[np.ix_(shown, shown)]
+        heat_map(ax, matrix, [self.strengths.names[d] for d in shown], label)

@@ -20,6 +20,8 @@ FIRST, SECOND, FAINT, PALE = "#1b4f8a", "#e08a3c", "#b8b8b8", "#9db8d6"
 LONGEST = 28
 #: room that a letter takes along a line and a line down a page, in sizes of the font
 LETTER, LINE = 0.6, 1.15
+#: columns up to which a map has numbers, and the part of a cell's width that one may fill
+MOST_NUMBERED, FILLED = 12, 0.9
 
 Self = TypeVar("Self", bound="Display")
 
@@ -60,7 +62,10 @@ class Display:
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         self._draw(self.ax_)
         if self.notes:
-            self.ax_.set_xlabel(f"{self.ax_.get_xlabel()}\n{'; '.join(self.notes)}")
+            line = "; ".join(self.notes)
+            has_room = LETTER * len(line) <= _length(self.ax_.xaxis)
+            below = line if has_room else "\n".join(self.notes)
+            self.ax_.set_xlabel(f"{self.ax_.get_xlabel()}\n{below}")
         return self
 
     def _new_axes(self) -> "Axes":
@@ -173,7 +178,7 @@ def positions(values: NDArray) -> NDArray:
 
 
 def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> None:
-    """Draw a symmetric matrix over the columns below its diagonal, with its numbers if few."""
+    """Draw a symmetric matrix over the columns below its diagonal, with numbers if they fit."""
     from .ticks import Numbers
 
     # the first row and the last column have nothing below the diagonal
@@ -185,11 +190,21 @@ def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> N
     name_ticks(ax.xaxis, names[:-1])
     name_ticks(ax.yaxis, names[1:])
     plain(ax)
-    if len(names) > 10:
-        return
-    size = 9 if len(names) <= 6 else 7
-    for e in range(len(names)):
+    if len(names) <= MOST_NUMBERED:
+        _write_cells(ax, matrix, top)
+
+
+def _write_cells(ax: "Axes", matrix: NDArray, top: float) -> None:
+    """Write the numbers of a map into its cells, unless they are wider than these."""
+    size, texts = 9 if len(matrix) <= 6 else 7, []
+    for e in range(len(matrix)):
         for d in range(e):
             colour = "white" if matrix[e, d] > 0.6 * top else "black"
-            text = readable(matrix[e, d], 2)
-            ax.text(d, e - 1, text, ha="center", va="center", color=colour, fontsize=size)
+            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+            texts.append(ax.text(d, e - 1, readable(matrix[e, d], 2), color=colour, **style))
+    # only the layout tells how large cells are
+    ax.figure.figure.draw_without_rendering()
+    cell = ax.get_window_extent().width / (len(matrix) - 1)
+    if max(text.get_window_extent().width for text in texts) > FILLED * cell:
+        for text in texts:
+            text.remove()

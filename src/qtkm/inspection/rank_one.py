@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .algebra import Diagonal
-from .response import Response
+from .response import Response, fitted
 from .results import Result, largest
 
 
@@ -68,7 +68,8 @@ def rank_one_terms(
     n_grid : int, default=200
         Number of values to look at in a numeric column.
     output : int or class, optional
-        Which output of a regressor with several, or which of more than two classes.
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
 
     Returns
     -------
@@ -86,8 +87,9 @@ def rank_one_terms(
     """
     response = Response(model, output)
     if not isinstance(response.algebra, Diagonal):
+        network = type(fitted(model).network_).__name__
         raise ValueError(
-            f"The model has the network {type(model.network_).__name__}, and only a CPD is a sum "
+            f"The model has the network {network}, and only a CPD is a sum "
             "of rank-one terms; use network='cpd'."
         )
     norms = np.array([_norms(levels) for levels in response.levels])  # (n_columns, rank)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.categories import UNKNOWN
 from ..estimators.inputs import read_columns
+from ..estimators.model import Model
 from ..estimators.targets import check_weight
 from ..networks import CPD, TensorRing, TensorTrain
 from .algebra import Algebra, Diagonal, Matrices
@@ -52,9 +54,10 @@ class Response:
     Parameters
     ----------
     model : QTKMRegressor or QTKMClassifier
-        A fitted one.
+        A fitted one, or a search for one.
     output : int, a class or None
-        Which output of a regressor, or which class of a classifier with more than two.
+        Which output of a regressor, or which class of a classifier; None is the second of two
+        classes.
 
     Attributes
     ----------
@@ -73,7 +76,7 @@ class Response:
     """
 
     def __init__(self, model: Any, output: Any = None):
-        check_is_fitted(model)
+        model = fitted(model)
         self.algebra = _algebra(model)
         self._model, self._reading = model, model._reading
         self.names, self.maps = self._reading.inputs.names, self._reading.maps
@@ -198,9 +201,38 @@ class Response:
         return first.shape[1] if first.ndim == 2 else first.shape[1] * last.shape[2]
 
 
+def fitted(model: Any) -> Any:
+    """The fitted model itself, or the best one of a search."""
+    if isinstance(model, Model):
+        check_is_fitted(model)
+        return model
+    name = type(model).__name__
+    if hasattr(model, "best_estimator_"):
+        return fitted(model.best_estimator_)
+    if isinstance(model, Pipeline):
+        raise TypeError(
+            "A Pipeline was given, and inspection takes its last step with rows as that step sees "
+            "them, for example importances(pipe[-1], pipe[:-1].transform(X))."
+        )
+    if hasattr(model, "refit"):  # a search
+        check_is_fitted(model)
+        raise TypeError(
+            f"This {name} has refit=False and so no model to inspect; fit one with its "
+            "best_params_, or use refit=True."
+        )
+    raise TypeError(
+        f"{name} was given, and inspection takes a QTKMRegressor or QTKMClassifier, or a search "
+        "for one; for other models use sklearn.inspection."
+    )
+
+
 def find_column(names: Sequence[str], column: Any) -> int:
     """Number of a column that is given by its name or number."""
     n_columns = len(names)
+    if not isinstance(column, str | Integral):
+        raise TypeError(
+            f"column is a {type(column).__name__}, where the name or number of one is expected."
+        )
     if column in names:
         return names.index(column)
     if isinstance(column, Integral) and -n_columns <= int(column) < n_columns:
@@ -213,7 +245,7 @@ def find_column(names: Sequence[str], column: Any) -> int:
 
 def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
     """Numbers of a column of X, or its categories as text, and its name."""
-    check_is_fitted(model)
+    model = fitted(model)
     inputs = model._reading.inputs
     d = find_column(inputs.names, column)
     values = inputs.codes(*read_columns(model, X, reset=False))[d]
@@ -239,12 +271,11 @@ def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, st
     """Weights of the model's outputs, and what their sum is called."""
     classes = getattr(model, "classes_", None)
     if classes is not None and len(classes) == 2:
-        if output is not None and output != classes[1]:
-            raise ValueError(
-                f"output={output!r}, but a classifier of two classes has one decision function, "
-                f"positive for {classes[1]!r}; leave output away."
-            )
-        return np.array([1.0] if n_outputs == 1 else [-1.0, 1.0]), f"decision for {classes[1]}"
+        # one decision function: for the second class, and turned round for the first
+        chosen = classes[1] if output is None else output
+        sides, label = _choose(chosen, classes.tolist(), "class", "decision for {}")
+        sign = sides[1] - sides[0]
+        return sign * np.array([1.0] if n_outputs == 1 else [-1.0, 1.0]), label
     if classes is not None:
         return _choose(output, classes.tolist(), "class", "decision for {}")
     if n_outputs == 1 and output in (None, 0):

@@ -59,7 +59,8 @@ def importances(
     X : array or frame of shape (n_rows, n_columns)
         Rows that give the distribution of each column, as a rule those of the fit.
     output : int or class, optional
-        Which output of a regressor with several, or which of more than two classes.
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
     sample_weight : array of shape (n_rows,), optional
 
     Returns

@@ -53,7 +53,8 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
         A fitted one whose network is a CPD, a train or a ring.
     column : name or number, default=0
     output : int or class, optional
-        Which output of a regressor with several, or which of more than two classes.
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
 
     Returns
     -------
@@ -63,7 +64,13 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     -----
     The magnitude of frequency m is (Σ |w[m, …]|²)^½ over the basis functions of all other
     columns, from the Gram matrices of their cores; their squares add up to ‖w‖², in units of
-    the response.  A prediction is Re f, to which frequencies m and -m contribute together.
+    the response.
+
+    What it does not tell.  A prediction is Re f, to which frequencies m and -m contribute
+    together: their weights need not mirror each other, and a spectrum may well rise at one edge
+    only.  With a period above 1 the waves are not orthogonal on the column's range, so that
+    large weights may cancel each other there.  Whether M is large enough is for validation to
+    say, and not for the edges of a spectrum.
     """
     response = Response(model, output)
     d = response.column(column)

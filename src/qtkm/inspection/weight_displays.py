@@ -34,6 +34,10 @@ LONGEST = 72
 class SpectrumDisplay(Display):
     """Magnitudes of the weights over the frequencies of a column, on a logarithmic scale.
 
+    The two sides need not mirror each other, and one that is high at the edge does not call for
+    a larger M: frequencies f and -f act together, and waves of a period above 1 may cancel each
+    other where there are rows. `qtkm.inspection.spectrum` has more on this.
+
     Parameters
     ----------
     spectrum : Spectrum

@@ -7,14 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..inspection.plotting import FAINT, FIRST, SECOND, Display, name_ticks, plain
-from .table import PARAMETERS
+from ..inspection.plotting import FAINT, FIRST, SECOND, Display, name_ticks, plain, shorten
+from .table import PARAMETERS, name_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: width of the cloud of dots at a value, and the share of scores that stay in sight
 CLOUD, SHOWN = 0.5, 0.75
+#: what is drawn, in the order of the legend
+GIVEN_UP, FINISHED, BEST = "given up, score\nof few epochs", "fitted to the end", "best of these"
+CHOSEN, BELOW = "chosen", "poorer still,\nbelow the axis"
+LEGEND = (GIVEN_UP, FINISHED, BEST, CHOSEN, BELOW)
 
 
 class SearchDisplay(Display):
@@ -22,7 +26,8 @@ class SearchDisplay(Display):
 
     Dots are candidates: full ones were fitted to the end on all folds, pale ones given up before,
     with the score they had then. The line joins the best score at each value; the star is
-    the candidate that was chosen. The worst scores are triangles at the lower edge.
+    the candidate that was chosen. The worst scores are triangles at the lower edge, which stand
+    higher than they should.
 
     Parameters
     ----------
@@ -33,6 +38,8 @@ class SearchDisplay(Display):
     parameters : sequence of str or None, default=None
         Of ``alpha``, ``n_basis``, ``period`` and ``rank`` those to draw; None for all that have
         more than one value.
+    score_name : str, default="score"
+        What the scores are.
 
     Attributes
     ----------
@@ -41,9 +48,13 @@ class SearchDisplay(Display):
     """
 
     def __init__(
-        self, results: Mapping[str, Any], best: int, parameters: Sequence[str] | None = None
+        self,
+        results: Mapping[str, Any],
+        best: int,
+        parameters: Sequence[str] | None = None,
+        score_name: str = "score",
     ):
-        self.results, self.best = results, best
+        self.results, self.best, self.score_name = results, best, score_name
         self.parameters = _choose(results, parameters)
         self.figure_size = (2.4 + 2.3 * len(self.parameters), 3.6)
 
@@ -62,7 +73,8 @@ class SearchDisplay(Display):
             The panels divide its room.
         """
         check_is_fitted(search, "cv_results_")
-        return cls(search.cv_results_, search.best_index_, parameters).plot(ax)
+        name = name_score(search)
+        return cls(search.cv_results_, search.best_index_, parameters, name).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         ax.set_axis_off()
@@ -75,9 +87,21 @@ class SearchDisplay(Display):
             panel.tick_params(labelleft=not number)
             self.axes_.append(panel)
         self.axes_[0].set_title("Candidates of the search", loc="left")
-        self.axes_[0].set_ylabel("mean score of the test rows")
+        self.axes_[0].set_ylabel(f"{shorten(self.score_name)} of the test rows,\nmean of the folds")
+        self._explain()
+
+    def _explain(self) -> None:
+        """Say what is what, of all that is drawn in some panel."""
+        drawn: dict[str, Any] = {}
+        for panel in self.axes_:
+            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+                drawn.setdefault(label, handle)
+        labels = [label for label in LEGEND if label in drawn]
         # beside the dots, so that it hides none
-        self.axes_[-1].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        self.axes_[-1].legend(
+            [drawn[label] for label in labels], labels,
+            loc="upper left", bbox_to_anchor=(1, 1), frameon=False,
+        )  # fmt: skip
 
     def _draw_panel(self, ax: "Axes", name: str) -> None:
         scores = np.asarray(self.results["mean_test_score"], dtype=np.float64)
@@ -86,20 +110,23 @@ class SearchDisplay(Display):
         low = _lowest_shown(scores[known])
         finished = np.asarray(self.results["finished"])
         x = place + _cloud(place)
-        kinds = (
-            (~finished, FAINT, "given up, score\nof few epochs"),
-            (finished, FIRST, "fitted to the end"),
-        )
-        for chosen, colour, label in kinds:
-            inside = chosen & known & (scores >= low)
-            ax.scatter(x[inside], scores[inside], s=14, color=colour, linewidths=0, label=label)
-            below = chosen & known & (scores < low)
-            ax.scatter(x[below], np.full(below.sum(), low), s=14, marker="v", color=colour)
+        for chosen, colour, label in ((~finished, FAINT, GIVEN_UP), (finished, FIRST, FINISHED)):
+            # the star is the dot of the one that was chosen
+            others = chosen & known & (np.arange(len(scores)) != self.best)
+            for among, marker, words in (
+                (others & (scores >= low), "o", label),
+                (others & (scores < low), "v", BELOW),
+            ):
+                if among.any():
+                    y = np.maximum(scores[among], low)
+                    style: dict[str, Any] = {"marker": marker, "color": colour, "label": words}
+                    ax.scatter(x[among], y, s=14, linewidths=0, **style)
         ended = known & finished
         best = [np.max(scores[ended & (place == i)], initial=-np.inf) for i in range(len(labels))]
         seen = np.flatnonzero(np.array(best) >= low)
-        ax.plot(seen, np.array(best)[seen], color=FIRST, linewidth=1, label="best of these")
-        star: dict[str, Any] = {"s": 110, "marker": "*", "color": SECOND, "label": "chosen"}
+        if len(seen) > 1:
+            ax.plot(seen, np.array(best)[seen], color=FIRST, linewidth=1, label=BEST)
+        star: dict[str, Any] = {"s": 110, "marker": "*", "color": SECOND, "label": CHOSEN}
         ax.scatter(x[self.best], scores[self.best], zorder=3, **star)
         ax.set_xlim(-0.5, len(labels) - 0.5)
         ax.set_xlabel(name)

@@ -72,6 +72,8 @@ class QTKMRegressorCV(RegressorMixin, Search):
     scorer_ : callable
     refit_time_ : float
         Seconds of the last fit.
+    search_time_ : float
+        Seconds of the search, without the last fit.
     n_features_in_, feature_names_in_
         As of the estimator.
 

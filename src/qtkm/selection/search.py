@@ -21,12 +21,15 @@ from tqdm.auto import tqdm
 from ..engines import Threads
 from ..estimators.checks import CHECKS, as_random_state, check_number
 from ..estimators.grids import THREADED_ROWS
+from ..estimators.html import Shown, found
 from ..estimators.inputs import read_columns
 from ..estimators.targets import check_weight
+from ..estimators.wording import readable
 from ..estimators.working import threads
 from .candidates import check_lists, make_candidates
 from .folds import Fold, Rows, sample, split
 from .race import Race
+from .table import name_score
 
 #: rows from which sample_rows="auto" searches on a sample of so many
 SAMPLE_ROWS = 50_000
@@ -42,7 +45,7 @@ def is_refitted(search: Any) -> bool:
     return True
 
 
-class Search(BaseEstimator):
+class Search(Shown, BaseEstimator):
     """A search for the best parameters of an estimator, and a model with them."""
 
     #: class of the estimators that are tuned
@@ -73,8 +76,10 @@ class Search(BaseEstimator):
         n_jobs = 1 if len(rows) < THREADED_ROWS else self.n_jobs
         trial = clone(estimator).set_params(n_jobs=n_jobs, verbose=0, checkpoint=None)
         self.scorer_ = check_scoring(estimator, scoring=self.scoring)
+        begin = perf_counter()
         with threads(self.n_jobs) as engine:
             race, was_interrupted = self._search(trial, rows, engine, rng)
+        self.search_time_ = perf_counter() - begin
         self._store(race)
         if was_interrupted:
             self._warn(race)
@@ -165,6 +170,24 @@ class Search(BaseEstimator):
             ConvergenceWarning,
             stacklevel=3,
         )
+
+    def _learned_html(self) -> str:
+        if not hasattr(self, "best_params_"):
+            return ""
+        tried = int((self.cv_results_["round"] > 0).sum())
+        ended = int(self.cv_results_["finished"].sum())
+        times = [("search", f"{readable(self.search_time_, 3)} s")]
+        if hasattr(self, "refit_time_"):
+            times.append(("last fit", f"{readable(self.refit_time_, 3)} s"))
+        folds = "1 fold" if self.n_splits_ == 1 else f"mean of {self.n_splits_} folds"
+        chosen = [(name, value if isinstance(value, tuple) else readable(value, 3))
+                  for name, value in self.best_params_.items()]  # fmt: skip
+        return found([
+            *chosen,
+            (name_score(self), f"{readable(self.best_score_)}, {folds}"),
+            ("candidates", f"{tried:,} tried, {ended:,} fitted to the end"),
+            *times,
+        ])  # fmt: skip
 
     @available_if(is_refitted)
     def predict(self, X: Any) -> NDArray:

@@ -1,14 +1,35 @@
 """What a search has found out about every candidate."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
+from sklearn.base import is_classifier
 
 #: parameters of the candidates, in the order of the columns of a table
 PARAMETERS = ("alpha", "n_basis", "period", "rank")
+
+
+def name_score(search: Any) -> str:
+    """What the score of a search is called.
+
+    Parameters
+    ----------
+    search : QTKMRegressorCV or QTKMClassifierCV
+    """
+    scoring = search.scoring
+    if scoring is None:
+        return "accuracy" if is_classifier(search) else "R²"
+    if isinstance(scoring, str):
+        return scoring
+    # scikit-learn's scorers have no name, but say which function they were made of
+    made = re.match(r"make_scorer\((\w+)(, greater_is_better=False)?", repr(scoring))
+    if made:
+        return f"minus {made[1]}" if made[2] else made[1]
+    return str(getattr(scoring, "__name__", type(scoring).__name__))
 
 
 class Table:
