@@ -27,8 +27,8 @@ BAD_ROWS = [
     (spoil("wind", np.inf), "column 'wind' has infinity in {}, first in row 1,701 of the table"),
 ]  # fmt: skip
 BAD_FITS = [
-    (spoil("wind", "calm"), "column 'wind' has text among its numbers: 'calm' and the like in 1 "
-     "of 2,960 rows; correct them, leave the column out (--drop wind)"),
+    (spoil("wind", "calm"), "column 'wind' has text among its numbers: 'calm' in row 1,701 of "
+     "the table; correct them, or leave the column out (--drop wind)"),
     (lambda rows: rows.assign(when=pandas.Timestamp("2026-01-01")),
      "column 'when' holds dates or times; leave it out (--drop when)"),
     (lambda rows: rows.assign(power=np.nan), "parts has 0 rows with a target"),

@@ -97,7 +97,7 @@ def test_json_has_the_numbers_of_the_library(folder, capsys):
     assert facts["interactions"][0]["size"] == pytest.approx(sizes.max())
     effect = inspection.main_effects(model, X, "kind")[0]
     np.testing.assert_allclose(facts["effects"][2]["effect"], effect.effect)
-    assert set(facts["scores"]) >= {"R²", "rows scored"}
+    assert facts["scores"].keys() == {"n_rows", "n_rows_without_target", "r2", "rmse", "mae"}
     assert (facts["n_rows"], facts["n_rows_used"]) == (120, 120)
 
 
@@ -115,6 +115,20 @@ def test_of_many_rows_some_are_drawn(folder, capsys):
     words = ["--data", folder / "rows.csv", "--rows", 50]
     assert command("inspect", folder / "power.qtkm", *words) == 0
     assert "from 50 of 120 rows" in capsys.readouterr().out
+
+
+def test_of_two_classes_either_is_told(folder, capsys):
+    assert command("inspect", folder / "high.qtkm") == 0
+    assert "What follows is about yes; --output tells of no." in capsys.readouterr().out
+    effects = []
+    for name in ("yes", "no"):
+        words = ["--output", name, "--data", folder / "rows.csv", "--json"]
+        assert command("inspect", folder / "high.qtkm", *words) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert facts["output"] == name
+        effects.append(facts["effects"][0]["effect"])
+    np.testing.assert_allclose(effects[0], -np.array(effects[1]), atol=1e-12)
+    assert np.abs(effects[0]).max() > 0.1
 
 
 def test_one_of_several_classes_is_chosen_by_its_name(folder, capsys):

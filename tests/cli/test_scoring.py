@@ -89,7 +89,7 @@ def test_one_row_has_no_r2():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_accuracy_and_log_loss(weighted):
+def test_accuracies_and_log_loss(weighted):
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(1000, 3)), Labels.classes_[rng.integers(0, 3, 1000)]
     X[::9, 1] = 0  # a probability of zero, which scikit-learn clips
@@ -98,8 +98,23 @@ def test_accuracy_and_log_loss(weighted):
     options = {"sample_weight": weight}
     accuracy = metrics.accuracy_score(y, Labels().predict(X), **options)
     assert found["accuracy"] == pytest.approx(accuracy, rel=1e-12)
+    balanced = metrics.balanced_accuracy_score(y, Labels().predict(X), **options)
+    assert found["balanced accuracy"] == pytest.approx(balanced, rel=1e-12)
     loss = metrics.log_loss(y, Labels().predict_proba(X), labels=Labels.classes_, **options)
     assert found["log-loss"] == pytest.approx(loss, rel=1e-12)
+
+
+def test_a_rare_class_that_is_never_predicted_shows():
+    y = np.array(["low"] * 97 + ["mid"] * 3, dtype=object)
+    sums = add(LabelSums(Labels()), np.tile([0.1, 0.8, 0.1], (100, 1)), y, None)
+    loss = -np.log(0.8) * 0.97 - np.log(0.1) * 0.03
+    assert dict(sums.lines()) == {
+        "rows scored": "100", "accuracy": "0.9700", "  of always 'low'": "0.9700",
+        "balanced accuracy": "0.5000", "log-loss": f"{loss:.4f}",
+    }  # fmt: skip
+    facts = sums.facts()
+    assert (facts["most_frequent_class"], facts["balanced_accuracy"]) == ("low", 0.5)
+    assert facts["accuracy"] == facts["accuracy_of_most_frequent_class"] == 0.97
 
 
 def test_a_label_that_is_not_known_is_named():

@@ -125,7 +125,7 @@ def test_names_of_rows_are_remarked_upon(frame, parts, capsys):
     assert remarks[0] == (
         "qtkm: 40 of 3,000 rows have no 'power' and are left out: rows 101, 102, 103, …"
     )
-    assert "'name' has 2,960 different texts in 2,960 rows" in remarks[1]
+    assert "'name' has 2,960 categories in 2,960 rows" in remarks[1]
 
 
 def test_a_cache_is_used_again(parts, monkeypatch, capsys):

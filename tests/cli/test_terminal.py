@@ -39,7 +39,7 @@ def test_pipes_and_files_get_neither_colours_nor_bars(inside):
 
 def test_an_output_without_such_letters_gets_others(inside):
     env = {"PYTHONIOENCODING": "ascii"}
-    process = start("evaluate", "m.qtkm", "rows.csv", "--target", "power", env=env,
+    process = start("evaluate", "m.qtkm", "rows.csv", "--target", "power", "-q", env=env,
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     out, errors = process.communicate()
     assert (process.returncode, errors) == (0, b"")

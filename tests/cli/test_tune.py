@@ -1,14 +1,20 @@
 """``qtkm tune`` from end to end."""
 
+import json
+import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import qtkm
 from qtkm.cli import tuning
+from qtkm.cli.edges import remark_on_edges
+from qtkm.cli.splitting import split_rows
 from qtkm.selection.search import Search
-from tests.cli.commands import command, sentence
+from tests.cli.commands import command
 
 pandas = pytest.importorskip("pandas")
 
@@ -34,7 +40,7 @@ def test_a_table_becomes_a_tuned_model(tmp_path, data, capsys):
     words = ["--target", "power", "--drop", "high", "--out", model, *SMALL]
     assert command("tune", data, *words) == 0
     shown = capsys.readouterr().out
-    for text in ("8 candidates, ", "rank 3", "score in the search", "192, 3", "R²"):
+    for text in ("8 candidates, ", "rank 3", "R² in the search", "192, 3", "R²"):
         assert text in shown
     loaded = qtkm.load(model)
     assert loaded.rank_ == 3
@@ -59,6 +65,59 @@ def test_a_table_and_a_plot_of_what_was_tried(tmp_path, data):
     assert hasattr(qtkm.load(tmp_path / "m.qtkm"), "classes_")
 
 
+def test_the_best_at_an_edge_is_remarked_upon(tmp_path, data, capsys):
+    words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", "--max-iter", 6]
+    lists = ["--ranks", "1,3", "--n-basis", "4,8,512", "--periods", "2", "--alphas", "1e-3,10"]
+    assert command("tune", data, *words, *lists) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("qtkm: the best rank, 3, is the largest that was tried, ")
+    assert "the best alpha, 0.001, the smallest; --ranks 3,6 " in said
+    assert said.endswith("--alphas 0.0001,0.001 may be better\n")
+    assert "period" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "best", "remark"),
+    [
+        ("rank", [1, 2], 1, None),
+        ("rank", [7, 14], 7, "the best rank, 7, is the smallest that was tried; --ranks 3,7 "),
+        ("rank", [7, 14, 28], 14, None),
+        ("period", [1.0, 2.0], 1.0, None),
+        ("period", [1.5, 2.0], 1.5, "--periods 1,1.5 may be better"),
+        ("alpha", [0.0, 1.0], 0.0, None),
+        ("n_basis", [8, 16], 16, "the best n_basis, 16, is the largest that was tried; --n-basis "),
+        ("n_basis", [16], 16, None),
+    ],
+)  # fmt: skip
+def test_only_what_lies_beyond_an_edge_is_proposed(name, values, best, remark):
+    results = {f"param_{name}": np.array(values)}
+    said = remark_on_edges(SimpleNamespace(cv_results_=results, best_params_={name: best}))
+    assert said is None if remark is None else remark in said
+
+
+def test_the_score_of_the_choice_is_told_of_test_rows(tmp_path, data, capsys):
+    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALL]
+    assert command("tune", data, *words, "--scoring", "roc_auc") == 0
+    value = float(re.search(r"roc_auc on test rows +│ ([0-9.]+)", capsys.readouterr().out)[1])
+    model, rows = qtkm.load(tmp_path / "m.qtkm"), pandas.read_csv(data)
+    _, test = split_rows(rows["high"], 0.2, "classification", 0)
+    proba = model.predict_proba(rows[["wind", "sun", "kind"]])[test, 1]
+    assert value == pytest.approx(roc_auc_score(rows["high"].iloc[test] == "yes", proba), abs=1e-3)
+
+
+def test_json_tells_the_choice_and_the_scores(tmp_path, data, capsys):
+    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALL]
+    assert command("tune", data, *words, "--scoring", "roc_auc", "--json", "--quiet") == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    found, model = json.loads(shown.out), qtkm.load(tmp_path / "m.qtkm")
+    assert (found["n_rows"], found["scores"]["n_rows"]) == (192, 48)
+    assert found["search"]["n_candidates"] == found["search"]["n_tried"] == 8
+    assert found["rank"] == found["search"]["parameters"]["rank"] == model.rank_
+    assert 0.5 < found["search"]["score_on_test_rows"] <= 1
+    assert 0.5 < found["scores"]["balanced_accuracy"] <= 1
+
+
 def test_quiet_says_nothing(tmp_path, data, capsys):
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", *SMALL]
     assert command("tune", data, *words, "--quiet", "--cv", 2) == 0
@@ -71,12 +130,16 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
 
     def interrupted(self, *arguments):
         race, _ = search(self, *arguments)
+        race.table.round[race.table.order()[-3:]] = 0
         return race, True
 
     monkeypatch.setattr(tuning.QTKMRegressorCV, "_search", interrupted)
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", *SMALL]
     assert command("tune", data, *words) == 130
-    assert "Interrupted when 8 of 8 candidates" in capsys.readouterr().err
+    shown = capsys.readouterr()
+    assert "Interrupted when 5 of 8 candidates had been tried" in shown.err
+    assert "5 of 8 candidates, " in shown.out
+    assert "may be better" not in shown.err  # of so few, nothing is known
     assert qtkm.load(tmp_path / "m.qtkm").rank_ == 3
 
 
@@ -90,7 +153,11 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
         (["--cv", "1"], 1, "--cv 1 must be at least 2 folds"),
         (["--ranks", "0"], 1, "an entry of ranks=0 must be a whole number >= 1"),
         (["--table", "tried.xlsx"], 1, "is neither CSV nor Parquet"),
-        (["--scoring", "best"], 1, "best"),
+        (
+            ["--scoring", "auc"],
+            2,
+            "--scoring 'auc' is no score that scikit-learn has; did you mean roc_auc or ",
+        ),
         (["--loss", "hinge"], 1, "add --task classification"),
     ],
 )
@@ -107,7 +174,7 @@ def test_few_rows_are_no_choice(tmp_path, data, capsys):
     pandas.read_csv(data)[:12].to_csv(tmp_path / "few.csv", index=False)
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm"]
     assert command("tune", tmp_path / "few.csv", *words) == 1
-    assert "few.csv leaves 9 rows to choose parameters by; at least 12" in sentence(capsys)
+    assert "few.csv leaves 9 rows to choose parameters by; at least 12" in capsys.readouterr().err
 
 
 def test_a_plot_without_matplotlib_is_refused_at_once(tmp_path, data, monkeypatch, capsys):

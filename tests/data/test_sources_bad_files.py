@@ -108,9 +108,7 @@ def test_a_broken_line_far_down_is_told_with_its_row(tmp_path, monkeypatch):
 def test_bytes_that_are_no_text_are_told(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("a,b\n1,Köln\n".encode("latin-1"))
-    with pytest.raises(
-        DataFileError, match=r"a\.csv is text in another encoding; save"
-    ):
+    with pytest.raises(DataFileError, match=r"a\.csv is text in another encoding; save"):
         scan(path)
 
 

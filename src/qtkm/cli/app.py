@@ -126,6 +126,8 @@ def _sentence(error: Any) -> str:
     text = " ".join(str(error).split())
     if not isinstance(error, ImportError | OSError | ValueError | MemoryError):
         return f"this should not happen: {type(error).__name__}: {text}; --debug shows where"
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"{error.filename} is not there"  # as of tables
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return text or type(error).__name__

@@ -37,5 +37,6 @@ def demo(
     from ..experiments import nyc_flights
     from .tables import check_writable
 
-    check_writable(output / nyc_flights.PLOT_FILE)  # before the fits, which take minutes
+    # before the fits, which take minutes
+    check_writable(output / nyc_flights.PLOT_FILE, makes_folder=True)
     nyc_flights.run(output, rows, seed)

@@ -15,15 +15,15 @@ class TableError(ValueError):
         The table, or some rows of it.
     problems : sequence of str
         One sentence each.
-    hint : str
-        What helps against several of them at once.
+    hints : sequence of str
+        What else is to be known, such as what helps against several of them at once.
     """
 
-    def __init__(self, where: str, problems: Sequence[str], hint: str = ""):
+    def __init__(self, where: str, problems: Sequence[str], hints: Sequence[str] = ()):
         if len(problems) == 1:
-            super().__init__(f"{where}: {problems[0]}")
-            return
-        lines = [f"{where}: {len(problems)} problems", *problems[:MOST_LINES]]
+            lines = [f"{where}: {problems[0]}"]
+        else:
+            lines = [f"{where}: {len(problems)} problems", *problems[:MOST_LINES]]
         if len(problems) > MOST_LINES:
             lines.append(f"… and {len(problems) - MOST_LINES} more")
-        super().__init__("\n  ".join([*lines, hint] if hint else lines))
+        super().__init__("\n  ".join([*lines, *hints]))

@@ -115,16 +115,16 @@ def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
 
 
 def outputs_of(model: Any) -> list[Any]:
-    """Classes or outputs that have a response of their own; empty if there is only one."""
+    """Classes, or numbers of outputs; empty if there is only one output."""
     classes = getattr(model, "classes_", None)
     if classes is not None:
-        return classes.tolist() if len(classes) > 2 else []
+        return classes.tolist()
     n_outputs = len(np.atleast_1d(model._reading.scale.mean))
     return list(range(n_outputs)) if n_outputs > 1 else []
 
 
 def choose_output(model: Any, text: str | None) -> Any:
-    """The class or output that a text names; the first one for None, if there are several.
+    """The class or output that a text names; for None the first of several, or class 1 of 0 and 1.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def choose_output(model: Any, text: str | None) -> Any:
             raise ValueError(f"--output {text} given, but the model has one response; leave it out")
         return None
     if text is None:
-        return known[0]
+        return known[1] if len(getattr(model, "classes_", ())) == 2 else known[0]
     for value in known:
         if str(value) == text:
             return value

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .codes import FAILED, INTERRUPTED
-from .options import Data, Job, Model, ModelOptions, Quiet, flattened
-
-NoBar = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+from .options import Data, Job, Json, Model, ModelOptions, Quiet, flattened
 
 
 @flattened
@@ -51,6 +49,7 @@ def fit(
         typer.Option(metavar="DIR", help="Folder to keep the prepared rows in, so that the next "
                      "fit to the same files starts sooner."),
     ] = None,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Fit a model to a table and save it.
@@ -79,7 +78,7 @@ def fit(
         rank=rank, n_basis=n_basis, period=period, alpha=alpha, memory_limit=memory_limit,
         checkpoint=None if checkpoint is None else str(checkpoint), verbose=int(is_watched(quiet)),
     )  # fmt: skip
-    tell_end(jobs.fit(job, parameters, cache, quiet), job.out, checkpoint is not None)
+    tell_end(jobs.fit(job, parameters, cache, quiet, as_json), job.out, checkpoint is not None)
 
 
 def _check_limit(text: str | None) -> None:
@@ -138,7 +137,8 @@ def predict(
         bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress, and no number of rows.")
+        bool, typer.Option("--quiet", "-q", help="Show no progress, no number of rows, no "
+                           "remarks.")
     ] = False,
 ) -> None:  # fmt: skip
     """Predict the rows of a table of any length.
@@ -162,17 +162,25 @@ def evaluate(
     target: Annotated[
         str, typer.Option("--target", metavar="COLUMN", help="Column of the true values.")
     ],
-    quiet: NoBar = False,
+    as_json: Json = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show neither progress nor remarks.")
+    ] = False,
 ) -> None:
     """Score a model on the rows of a table of any length.
 
-    Numbers: R² and errors. Classes: accuracy and log-loss. Rows without a target are left out.
+    Numbers: R² and errors. Rows without a target are left out.
+
+    Classes: accuracy, that of always guessing the most frequent class, balanced accuracy (the
+
+    mean over the classes of how much of each is found), log-loss.
 
     Use rows that the model was not fitted to: on its own rows, a model looks better than it is.
+
+    Rows with categories or numbers that the fit has not seen are counted in a remark.
 
     Example: qtkm evaluate model.qtkm held-out.parquet --target delay
     """
     from . import jobs
-    from .output import is_watched
 
-    jobs.evaluate(model, data, target, is_watched(quiet))
+    jobs.evaluate(model, data, target, quiet, as_json)

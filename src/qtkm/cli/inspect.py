@@ -1,7 +1,5 @@
 """``qtkm inspect``: what a saved model has learned, as text, as JSON and as plots."""
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,8 +38,8 @@ def inspect(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which class to tell about, where there are more than "
-                     "two, or which of several targets, by its number from 0; default: the first."),
+        typer.Option(metavar="NAME", help="Which class to tell about, or which of several "
+                     "targets, by its number from 0; default: the first, or the second of two."),
     ] = None,
     max_rows: Annotated[
         int | None,
@@ -73,7 +71,7 @@ def inspect(
         check_plots(plots)
     from .. import load
     from . import findings, sampling
-    from .output import is_watched, note
+    from .output import is_watched, note, write_json
     from .scoring import start_sums
 
     fitted = load(model)
@@ -83,11 +81,10 @@ def inspect(
         if len(X) < n_rows:
             note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
     found = findings.find(fitted, output, X, rows)
-    scores = None
+    sums = None
     if y is not None:
         sums = start_sums(fitted)
         sums.add(X, y)
-        scores = sums.lines()
     files = []
     if plots is not None:
         from .plots import draw_all
@@ -95,11 +92,11 @@ def inspect(
         files = draw_all(found, plots, X, y)
     if as_json:
         facts = {"file": str(model), **findings.to_json(found), "n_rows_in_table": n_rows,
-                 "scores": dict(scores or []), "plots": [str(file) for file in files]}  # fmt: skip
-        json.dump(facts, sys.stdout, indent=1)
-        sys.stdout.write("\n")
-        sys.stdout.flush()
+                 "scores": sums.facts() if sums else {},
+                 "plots": [str(file) for file in files]}  # fmt: skip
+        write_json(facts)
     else:
+        scores = None if sums is None else sums.lines()
         _print(found, model, scores, files, has_rows=X is not None)
 
 

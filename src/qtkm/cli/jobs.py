@@ -6,16 +6,23 @@ from time import perf_counter
 from typing import Any
 
 from .. import load
-from .models import describe_fit, make_model, save_model
+from . import output
+from .models import make_model, save_model, tell_fit
 from .options import Job
-from .output import show
-from .reading import name_of, open_table, text_columns
+from .reading import find_columns, name_of, open_table, text_columns
 from .streaming import score_rows
 from .tables import check_writable
 from .training import open_rows
+from .unseen import Unseen
 
 
-def fit(job: Job, parameters: dict[str, Any], cache: Path | None, quiet: bool) -> Any:
+def fit(
+    job: Job,
+    parameters: dict[str, Any],
+    cache: Path | None,
+    quiet: bool,
+    as_json: bool = False,
+) -> Any:
     """Fit a model to a table, score it on rows set aside, save it.
 
     Parameters
@@ -26,6 +33,8 @@ def fit(job: Job, parameters: dict[str, Any], cache: Path | None, quiet: bool) -
     cache : pathlib.Path or None
         Folder in which coded rows are kept; with one, the table is read block by block.
     quiet : bool
+    as_json : bool
+        Whether results are told as JSON, also where it is quiet.
 
     Returns
     -------
@@ -42,12 +51,14 @@ def fit(job: Job, parameters: dict[str, Any], cache: Path | None, quiet: bool) -
     rows.fit(model, cache)
     seconds = perf_counter() - begin
     save_model(model, job.out)
-    if not quiet:
-        show(f"Model saved to {job.out}", describe_fit(model, rows, seconds))
+    if as_json or not quiet:
+        tell_fit(model, rows, seconds, job.out, as_json)
     return model
 
 
-def evaluate(model_file: Path, data: Sequence[Path], target: str, shown: bool = False) -> None:
+def evaluate(
+    model_file: Path, data: Sequence[Path], target: str, quiet: bool, as_json: bool = False
+) -> None:
     """Print the scores of a model on the rows of a table.
 
     Parameters
@@ -57,12 +68,20 @@ def evaluate(model_file: Path, data: Sequence[Path], target: str, shown: bool = 
         Files, folders and patterns.
     target : str
         Column of the truth.
-    shown : bool
-        Whether progress is shown.
+    quiet : bool
+        Whether neither progress nor remarks are shown.
+    as_json : bool
+        JSON instead of a table.
     """
     model, name = load(model_file), name_of(data)
     source = open_table(data, text_columns(model))
-    sums = score_rows(model, source, target, name, None, shown)
+    unseen = Unseen(model, find_columns(model, source, [target], name))
+    sums = score_rows(model, source, target, name, None, output.is_watched(quiet), unseen)
     if sums.n_rows == 0:
         raise ValueError(f"{name} has no row with a target")
-    show(f"{model_file} on {name}", sums.lines())
+    if as_json:
+        output.write_json(sums.facts())
+    else:
+        output.show(f"{model_file} on {name}", sums.lines())
+    for remark in [] if quiet else unseen.remarks():
+        output.note(remark)

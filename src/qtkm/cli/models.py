@@ -1,11 +1,14 @@
 """Models of the commands: made, saved, and described."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import readable
+from .findings import plain
+from .output import show, write_json
 from .survey import Survey
 
 #: how a fit ended, where the name of that is not a word
@@ -45,8 +48,16 @@ def save_model(model: Any, out: Path) -> None:
         ) from None
 
 
-def describe_fit(model: Any, rows: Any, seconds: float) -> list[tuple[str, str]]:
-    """Names and texts that tell of a fit, and how well the model does on the rows to test on.
+def tell_fit(
+    model: Any,
+    rows: Any,
+    seconds: float,
+    out: Path,
+    as_json: bool,
+    more: Sequence[tuple[str, str]] = (),
+    **facts: Any,
+) -> None:
+    """Print how a model was fitted, and how well it does on the rows to test on.
 
     Parameters
     ----------
@@ -55,8 +66,39 @@ def describe_fit(model: Any, rows: Any, seconds: float) -> list[tuple[str, str]]
         Those that it was fitted to.
     seconds : float
         That the fit took.
+    out : pathlib.Path
+        Where the model is.
+    as_json : bool
+        JSON instead of a table.
+    more : sequence of (str, str)
+        Names and texts to begin the table with.
+    **facts
+        More for JSON.
     """
     sums = rows.score(model)
+    if as_json:
+        found = {"file": str(out), **_facts(model, rows, sums, seconds), **facts}
+        write_json({**found, "scores": sums.facts()})
+    else:
+        show(f"Model saved to {out}", [*more, *_describe(model, rows, sums, seconds)])
+
+
+def _facts(model: Any, rows: Any, sums: Any, seconds: float) -> dict[str, Any]:
+    return {
+        "task": rows.survey.task,
+        "n_rows": rows.survey.n_rows - sums.n_rows,
+        "n_columns": model.n_features_in_,
+        "network": type(model.network_).__name__,
+        "rank": plain(model.rank_),
+        "n_parameters": model.n_parameters_,
+        "alpha": plain(model.alpha_),
+        "n_iter": model.n_iter_,
+        "status": model.status_,
+        "seconds": seconds,
+    }
+
+
+def _describe(model: Any, rows: Any, sums: Any, seconds: float) -> list[tuple[str, str]]:
     n_rows, network = rows.survey.n_rows - sums.n_rows, type(model.network_).__name__
     end = ENDS.get(model.status_, model.status_)
     categorical = [column["name"] for column in model.columns_ if column["categories"] is not None]

@@ -33,6 +33,7 @@ Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column 
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print neither progress nor results nor remarks.")
 ]
+Json = Annotated[bool, typer.Option("--json", help="Results as JSON, also with --quiet.")]
 
 
 @dataclass(kw_only=True)

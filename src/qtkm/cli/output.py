@@ -1,5 +1,6 @@
 """How the commands speak: tables on the standard output, remarks on the standard error."""
 
+import json
 import logging
 import math
 import sys
@@ -55,6 +56,13 @@ def write(text: str) -> None:
     """Print text as it is; on a screen, lines too long for it are folded between words."""
     where = console()
     where.print(Text(text), soft_wrap=not where.is_terminal)
+
+
+def write_json(facts: dict[str, Any]) -> None:
+    """Print facts as one JSON object."""
+    json.dump(facts, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+    sys.stdout.flush()
 
 
 def score(value: float) -> str:

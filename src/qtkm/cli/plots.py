@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import is_regressor
 
 from .. import inspection
+from ..estimators.html import name_score
 from .findings import SEEN, Findings
 from .tables import check_writable
 
@@ -31,7 +32,7 @@ def check_plots(folder: Path) -> None:
         import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(f"plots are drawn with matplotlib; try: {INSTALL}") from None
-    check_writable(folder / "plot.png")
+    check_writable(folder / "plot.png", makes_folder=True)
 
 
 def draw_all(found: Findings, folder: Path, X: Any, y: Any) -> list[Path]:
@@ -62,7 +63,8 @@ def draw_all(found: Findings, folder: Path, X: Any, y: Any) -> list[Path]:
 def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
     """Names and figures, one after the other: only one is held at a time."""
     if found.history["objective"]:
-        yield "learning-curve", _alone(inspection.HistoryDisplay(**found.history))
+        score = name_score(found.model)
+        yield "learning-curve", _alone(inspection.HistoryDisplay(**found.history, score_name=score))
     if found.coefficients is not None:
         yield "largest-weights", _alone(inspection.CoefficientsDisplay(found.coefficients))
         yield from _weights(found)

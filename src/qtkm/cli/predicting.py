@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..data.sources.paths import CSV, PARQUET, format_of
 from . import output
 from .reading import as_X, check_block, find_columns, name_of, open_table, text_columns
 from .tables import check_writable
+from .unseen import Unseen
 
 #: rows that are printed at once: few, so that the first ones are seen soon
 PRINTED_ROWS = 1 << 14
@@ -42,7 +42,7 @@ def predict(
     keep : sequence of str
         Columns to carry along.
     quiet : bool
-        Whether neither progress nor the number of rows is shown.
+        Whether neither progress, nor the number of rows, nor remarks are shown.
     """
     if out is not None:  # refused before anything takes long
         if format_of(out) is None and not out.is_dir():
@@ -57,7 +57,8 @@ def predict(
     keep = list(dict.fromkeys(keep))
     source = open_table(data, text_columns(model))
     names, shown = find_columns(model, source, keep, name_of(data)), output.is_watched(quiet)
-    table = MappedSource(source, partial(check_block, model, names))
+    unseen = Unseen(model, names)
+    table = MappedSource(source, lambda block: unseen.add(check_block(model, names, block)))
     if out is None:
         _print(model, table, names, proba, keep, shown)
     else:
@@ -65,6 +66,8 @@ def predict(
         n_rows = model.predict_dataset(table, out, columns=names, keep=keep, proba=proba)
         if not quiet:
             output.write(f"{n_rows:,} row{'s' * (n_rows != 1)} written to {out}")
+    for remark in [] if quiet else unseen.remarks():
+        output.note(remark)
 
 
 def _print(

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ..data.sources import Block, Source, open_source
 from ..data.sources.batches import BatchSource
+from ..data.sources.errors import DataFileError
 from ..data.sources.paths import find_files
 from ..data.sources.source import Chunk
 from ..data.sources.text_columns import TextSource
 from .errors import TableError
 from .gaps import Gaps
-from .tables import ZIPPED, check_names, kind_of, read_table, refuse_encoding
+from .tables import ZIPPED, check_names, kind_of, read_table, refuse_encoding, separator_hint
 
 #: a table that would take a larger part of the machine's memory is not read as a whole
 LARGE = 0.25
@@ -85,7 +86,13 @@ def open_table(data: Sequence[Path], text: Sequence[str] = ()) -> Source:
     files, kind = find_files(data)
     for path in files:
         refuse_encoding(path)
-    return TextSource(files, kind, text)
+    try:
+        return TextSource(files, kind, text)
+    except DataFileError:
+        for path in files:
+            if hint := separator_hint(path):
+                raise DataFileError(f"{path} cannot be read as csv: {hint}") from None
+        raise
 
 
 class FrameSource(BatchSource):
@@ -183,7 +190,7 @@ def _problem(values: Any, block: Block, keep: NDArray[np.bool_]) -> str | None:
     if kind in "mM":
         return "holds dates or times, where the model expects numbers"
     if kind not in "biuf":
-        return f"holds text{_example(values[keep])}, where the model expects numbers"
+        return f"holds text{_example(values, block, keep)}, where the model expects numbers"
     gaps = Gaps()
     gaps.add(values, block, keep)
     if not gaps.first:
@@ -192,13 +199,16 @@ def _problem(values: Any, block: Block, keep: NDArray[np.bool_]) -> str | None:
     return f"has {gaps.tell(int(keep.sum()))} of the table; {do}, or leave out these rows"
 
 
-def _example(values: Any) -> str:
+def _example(values: Any, block: Block, keep: NDArray[np.bool_]) -> str:
+    """The first text of some rows that is no number, or else the first, if there is one."""
     import pandas
 
-    values = pandas.Series(values, dtype=object)
-    strange = values[pandas.to_numeric(values, errors="coerce").isna() & values.notna()]
-    present = values.dropna() if strange.empty else strange
-    return f" such as {present.iloc[0]!r:.40}" if len(present) else ""
+    texts = pandas.Series(np.asarray(values, dtype=object))[keep].dropna()
+    strange = texts[pandas.to_numeric(texts, errors="coerce").isna()]
+    if texts.empty:
+        return ""
+    first = texts.index[0] if strange.empty else strange.index[0]
+    return f" such as {texts[first]!r:.40} in row {block.first_row + first + 1:,} of the table"
 
 
 def as_X(model: Any, block: Block, names: Sequence[str]) -> Any:

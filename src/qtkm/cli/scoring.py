@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..estimators.categories import factorize
 from ..estimators.wording import readable
+from .findings import plain
 from .output import score
 
 
@@ -15,7 +16,35 @@ def start_sums(model: Any) -> "NumberSums | LabelSums":
     return LabelSums(model) if hasattr(model, "classes_") else NumberSums(model)
 
 
-class NumberSums:
+#: scores as they are told, and as JSON calls them
+KEYS = {
+    "R²": "r2",
+    "root mean squared error": "rmse",
+    "mean absolute error": "mae",
+    "accuracy": "accuracy",
+    "balanced accuracy": "balanced_accuracy",
+    "log-loss": "log_loss",
+}
+
+
+class _Sums:
+    """What the sums have in common: how many rows they are over, and their scores by name."""
+
+    n_rows = n_left_out = 0
+    weight = 0.0
+
+    def values(self) -> dict[str, float]:
+        """The scores by name."""
+        raise NotImplementedError
+
+    def facts(self) -> dict[str, Any]:
+        """Counts and scores as JSON knows them; what is not defined is None."""
+        found: dict[str, Any] = {"n_rows": self.n_rows, "n_rows_without_target": self.n_left_out}
+        scores = self.values() if self.weight else {}
+        return found | {KEYS[name]: plain(float(value)) for name, value in scores.items()}
+
+
+class NumberSums(_Sums):
     """R², root mean squared and mean absolute error of predicted numbers.
 
     Parameters
@@ -30,8 +59,7 @@ class NumberSums:
 
     def __init__(self, model: Any):
         self.model = model
-        self.n_rows = self.n_left_out = 0
-        self.weight = self.mean = self.scatter = self.squares = self.absolute = 0.0
+        self.mean = self.scatter = self.squares = self.absolute = 0.0
         self._origin: float | None = None
 
     def add(self, X: Any, y: Any, weight: Any = None) -> None:
@@ -85,19 +113,24 @@ class NumberSums:
         return [*lines, *told.items()]
 
 
-class LabelSums:
-    """Accuracy, and log-loss where there are probabilities.
+class LabelSums(_Sums):
+    """Accuracies, and log-loss where there are probabilities.
 
     Parameters
     ----------
     model : estimator
+
+    Notes
+    -----
+    The balanced accuracy is the mean, over the classes that some row is of, of the part of their
+    rows that is predicted right: a rare class counts as much as a frequent one.
     """
 
     def __init__(self, model: Any):
         self.model, self.has_proba = model, hasattr(model, "predict_proba")
         self.positions = {label: k for k, label in enumerate(model.classes_.tolist())}
-        self.n_rows = self.n_left_out = 0
-        self.weight = self.right = self.loss = 0.0
+        self.loss = 0.0
+        self.by_class, self.right = np.zeros((2, len(self.positions)))  # weights of rows
 
     def add(self, X: Any, y: Any, weight: Any = None) -> None:
         """Add rows: what the model predicts from, the truth, and weights."""
@@ -106,7 +139,9 @@ class LabelSums:
         is_right = np.asarray(self.model.predict(X)) == self.model.classes_[codes]
         self.n_rows += len(codes)
         self.weight += float(weights.sum())
-        self.right += float(weights[is_right].sum())
+        count = len(self.by_class)
+        self.by_class += np.bincount(codes, weights, count)
+        self.right += np.bincount(codes[is_right], weights[is_right], count)
         if self.has_proba:
             proba = self.model.predict_proba(X)
             least = np.finfo(proba.dtype).eps
@@ -125,7 +160,11 @@ class LabelSums:
 
     def values(self) -> dict[str, float]:
         """The scores by name."""
-        found = {"accuracy": self.right / self.weight}
+        some = self.by_class > 0
+        found = {
+            "accuracy": float(self.right.sum()) / self.weight,
+            "balanced accuracy": float(np.mean(self.right[some] / self.by_class[some])),
+        }
         return found | ({"log-loss": self.loss / self.weight} if self.has_proba else {})
 
     def lines(self) -> list[tuple[str, str]]:
@@ -133,7 +172,25 @@ class LabelSums:
         lines = _counts(self.n_rows, self.n_left_out)
         if self.weight == 0:
             return lines
-        return lines + [(name, score(value)) for name, value in self.values().items()]
+        lines += [(name, score(value)) for name, value in self.values().items()]
+        label, share = self.guess()
+        # right below the accuracy, which is to be compared with it
+        at = 1 + [name for name, _ in lines].index("accuracy")
+        return [*lines[:at], (f"  of always {label!r:.30}", score(share)), *lines[at:]]
+
+    def guess(self) -> tuple[Any, float]:
+        """The most frequent class of the rows, and the accuracy of always guessing it."""
+        most = int(np.argmax(self.by_class))
+        return list(self.positions)[most], float(self.by_class[most]) / self.weight
+
+    def facts(self) -> dict[str, Any]:
+        """Counts and scores as JSON knows them."""
+        if not self.weight:
+            return super().facts()
+        label, share = self.guess()
+        return super().facts() | {
+            "most_frequent_class": plain(label), "accuracy_of_most_frequent_class": share
+        }  # fmt: skip
 
 
 def _counts(n_rows: int, n_left_out: int) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from .output import watched
 from .reading import as_X, check_block, find_columns
 from .scoring import LabelSums, NumberSums, start_sums
 from .splitting import is_there
+from .unseen import Unseen
 
 
 def checked_blocks(
@@ -48,7 +49,13 @@ def checked_blocks(
 
 
 def score_rows(
-    model: Any, source: Source, target: str, name: str, weight: str | None, shown: bool
+    model: Any,
+    source: Source,
+    target: str,
+    name: str,
+    weight: str | None,
+    shown: bool,
+    unseen: Unseen | None = None,
 ) -> NumberSums | LabelSums:
     """Sums for the scores of a model, over all rows of a source that have a target.
 
@@ -64,6 +71,8 @@ def score_rows(
         Column of row weights.
     shown : bool
         Whether progress is shown.
+    unseen : Unseen, optional
+        Counts the rows that are scored and that the model is not made for.
     """
     needed = [target] if weight is None else [target, weight]
     names = find_columns(model, source, needed, name)
@@ -72,6 +81,8 @@ def score_rows(
         sums.n_left_out += left_out
         if block.n_rows == 0:
             continue
+        if unseen is not None:
+            unseen.add(block)
         truth = block.columns[target]
         if hasattr(truth, "rename"):
             truth = truth.rename(target)

@@ -7,16 +7,23 @@ import numpy as np
 
 from ..data import prefetched
 from ..data.sources import Block, Source
+from .distinct import MOST_TEXTS
 from .errors import TableError
 from .output import watched
 from .splitting import HoldOut
-from .survey_columns import MOST_TEXTS, ColumnSurvey, TargetSurvey, WeightSurvey
-from .task import MANY_CLASSES, MOST_CATEGORIES, remark_on_classes, remark_on_names
+from .survey_columns import (
+    MOST_CATEGORIES,
+    CategorySurvey,
+    ColumnSurvey,
+    TargetSurvey,
+    WeightSurvey,
+)
+from .task import MANY_CLASSES, remark_on_categories, remark_on_classes, remark_on_constants
 
 #: rows without a target that are told by their numbers
 FIRST_ROWS = 3
-#: so few different texts are not remarked upon, however few rows there are
-FEW_TEXTS = 10
+#: so few categories are not remarked upon, and so many always are, whatever the rows
+FEW_CATEGORIES, MANY_CATEGORIES = 10, 1000
 
 
 class Survey:
@@ -42,8 +49,11 @@ class Survey:
     def __init__(
         self, features: Sequence[str], category: Sequence[str], hold_out: HoldOut, task: str
     ):
-        self.features, self.category, self.hold_out = list(features), set(category), hold_out
-        self.columns = {n: ColumnSurvey(n) for n in self.features if n not in self.category}
+        self.features, self.hold_out = list(features), hold_out
+        self.columns = {
+            name: CategorySurvey(name) if name in category else ColumnSurvey(name)
+            for name in self.features
+        }
         self.target = TargetSurvey(hold_out.needed[0])
         self.weights = [WeightSurvey(name) for name in hold_out.needed[1:]]
         self.task = task
@@ -97,28 +107,26 @@ class Survey:
         own = [self.target.problem(self.n_rows, self.task)]
         own += [weights.problem(self.n_rows) for weights in self.weights]
         problems += [text for text in own if text is not None]
-        if problems and self.n_left_out:
-            problems.append(self.remark_on_rows())
         if problems:
-            several = options.count("--drop ") > 1
-            hint = f"to leave out all of these columns: {options}" if several else ""
-            raise TableError(name, problems, hint)
+            hints = [self.remark_on_rows()] if self.n_left_out else []
+            if options.count("--drop ") > 1:
+                hints.append(f"to leave out all of these columns: {options}")
+            raise TableError(name, problems, hints)
 
     @property
     def categories(self) -> list[str]:
         """Columns of categories: of text or truth values, and those that were named."""
-        return [
-            name for name in self.features
-            if name in self.category or self.columns[name].is_text
-        ]  # fmt: skip
+        return [name for name in self.features if self.columns[name].is_text]
 
     def remarks(self) -> list[str]:
         """What the user may want to know before the fit."""
         found = [self.remark_on_rows()] if self.n_left_out else []
+        constant = [name for name, c in self.columns.items() if c.is_constant(self.n_rows)]
+        found += [remark_on_constants(constant)] if constant else []
+        most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, MOST_CATEGORIES * self.n_rows))
         for name, column in self.columns.items():
-            texts = column.texts
-            if texts.are_more or len(texts) > max(FEW_TEXTS, MOST_CATEGORIES * self.n_rows):
-                found.append(remark_on_names(name, texts.count, self.n_rows))
+            if len(column.texts) > most:
+                found.append(remark_on_categories(name, column.texts.count, self.n_rows))
         count = len(self.target.first_rows)
         if self.task == "classification" and count >= MANY_CLASSES:
             more = "more than " * (count > MOST_TEXTS)

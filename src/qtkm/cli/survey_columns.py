@@ -9,38 +9,12 @@ from numpy.typing import NDArray
 from ..data.sources import Block
 from ..data.sources.kinds import SPANS, TIMES, kind_of_values
 from ..estimators.categories import factorize
+from .distinct import MOST_NUMBERS, MOST_TEXTS, Numbers, Texts
 from .gaps import Gaps, place
-from .task import find_strange, look_like_times, task_of_numbers
+from .task import look_like_times, task_of_numbers
 
-#: different texts of a column, or labels, that are counted: of more, only that they are more
-MOST_TEXTS = 1 << 17
-
-
-class Texts:
-    """Texts of a column and how many rows hold each, as far as there are not too many."""
-
-    def __init__(self) -> None:
-        self.counts: dict[Any, int] = {}
-        self.are_more = False
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    @property
-    def count(self) -> str:
-        """How many different texts there are."""
-        return f"more than {MOST_TEXTS:,}" if self.are_more else f"{len(self):,}"
-
-    def add(self, values: Any, keep: NDArray[np.bool_]) -> None:
-        """Count the texts of some rows."""
-        distinct, inverse = factorize(values, "a column")
-        found = np.bincount(inverse[keep], minlength=len(distinct)).tolist()
-        for text, count in zip(distinct, found, strict=True):
-            if count and text is not None:
-                if text not in self.counts and len(self.counts) == MOST_TEXTS:
-                    self.are_more = True
-                    continue
-                self.counts[text] = self.counts.get(text, 0) + count
+#: with more categories than this part of the rows, a column tells rows apart, not kinds of them
+MOST_CATEGORIES = 0.5
 
 
 class ColumnSurvey:
@@ -55,12 +29,14 @@ class ColumnSurvey:
     is_text, is_time : bool
         Whether some of it is text or truth values, or times by their type.
     texts : Texts
+    numbers : Numbers
+        Times as well.
     gaps : Gaps
     """
 
     def __init__(self, name: str):
-        self.name, self.texts, self.gaps = name, Texts(), Gaps()
-        self.is_text = self.is_time = False
+        self.name, self.texts, self.numbers, self.gaps = name, Texts(), Numbers(), Gaps()
+        self.is_text = self.is_time = self.is_several = False
 
     def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
         """Look at the column in some rows.
@@ -74,12 +50,15 @@ class ColumnSurvey:
         several : bool
             Whether the table has several files.
         """
+        self.is_several = several
         if kind_of_values(values) in (TIMES, SPANS):
             self.is_time = True
+            self.numbers.add(values, keep)
         elif not isinstance(values, np.ndarray) or values.dtype.kind == "b":
             self.is_text = True
-            self.texts.add(values, keep)
+            self.texts.add(values, block, keep)
         else:
+            self.numbers.add(values, keep)
             self.gaps.add(values, block, keep, several)
 
     @property
@@ -87,6 +66,18 @@ class ColumnSurvey:
         """Whether numbers are missing or infinite; gaps of a column of text are a category."""
         gaps = self.gaps
         return bool(gaps.missing or gaps.infinite) and (gaps.among_numbers or not self.is_text)
+
+    def is_constant(self, n_rows: int) -> bool:
+        """Whether all rows hold the same."""
+        if not self.is_text:
+            return len(self.numbers) == 1
+        # where only some rows have a text, that it is missing in others tells something
+        return len(self.texts) <= 1 and sum(self.texts.counts.values()) in (0, n_rows)
+
+    def may_be_categories(self, n_rows: int) -> bool:
+        """Whether the values are so few that they can be taken for categories."""
+        count = len(self.texts) + len(self.numbers)
+        return count <= min(MOST_NUMBERS, MOST_CATEGORIES * n_rows)
 
     def problem(self, n_rows: int) -> str | None:
         """Why the column cannot be fitted to, with what to try; None if it can.
@@ -97,24 +88,45 @@ class ColumnSurvey:
             Rows that count, in all.
         """
         what, name = f"column {self.name!r}", quote(self.name)
+        as_categories = f"take its values for categories (--category {name})"
+        others = [as_categories] if self.may_be_categories(n_rows) else []
+        rest = [f"leave the column out (--drop {name})", *others]
         if self.is_time or look_like_times(self.texts.counts):
-            return (
-                f"{what} holds dates or times; leave it out (--drop {name}), give what may matter "
-                "of it as numbers, such as the hour or the weekday, or take its values for "
-                f"categories (--category {name})"
-            )
-        rest = f"leave the column out (--drop {name})"
-        as_categories = f"or take its values for categories (--category {name})"
+            numbers = "give what may matter of it as numbers, such as the hour or the weekday"
+            do = _either(f"leave it out (--drop {name})", numbers, *others)
+            return f"{what} holds dates or times; {do}"
         if self.has_gaps and self.gaps.missing == n_rows:
-            return f"{what} is empty in all {n_rows:,} rows; {rest}"
+            return f"{what} is empty in all {n_rows:,} rows; {rest[0]}"
         if self.has_gaps:
-            do = "fill them in" if self.gaps.missing else "correct them"
-            return f"{what} has {self.gaps.tell(n_rows)}; {do}, leave out these rows, " + (
-                f"{rest}, {as_categories}" if not self.gaps.infinite else f"or {rest}"
-            )
-        strange = find_strange(self.texts.counts)
-        if strange is not None:
-            return f"{_mixed(what, strange, n_rows)}, {rest}, {as_categories}"
+            first = "fill them in" if self.gaps.missing else "correct them"
+            rest = rest[:1] if self.gaps.infinite else rest
+            do = _either(first, "leave out these rows", *rest)
+            return f"{what} has {self.gaps.tell(n_rows)}; {do}"
+        mixed = self.text_among_numbers(n_rows)
+        return None if mixed is None else f"{what} has {mixed}; {_either('correct them', *rest)}"
+
+    def text_among_numbers(self, n_rows: int) -> str | None:
+        """Which text stands among numbers, where, and in how many rows; None if none does."""
+        strange = self.texts.strange()
+        if strange is None:
+            return None
+        text, row, count = strange
+        where = f"row {row + 1:,}{' of the table' * self.is_several}"
+        like = "" if count == 1 else f" and the like in {count:,} of {n_rows:,} rows"
+        return f"text among its numbers: {text!r:.40} in {where}{like}"
+
+
+class CategorySurvey(ColumnSurvey):
+    """What a column holds that is taken for categories because the user says so."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.is_text = True
+
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
+        self.texts.add(values, block, keep)
+
+    def problem(self, n_rows: int) -> str | None:
         return None
 
 
@@ -180,10 +192,10 @@ class TargetSurvey(ColumnSurvey):
             )
         if not self.is_text or task == "classification":
             return None
-        strange = find_strange(self.texts.counts)
-        if strange is not None:
-            remedy = "or say --task classification if these are classes"
-            return f"{_mixed(what, strange, n_rows)}, {remedy}"
+        mixed = self.text_among_numbers(n_rows)
+        if mixed is not None:
+            remedy = "correct them, or say --task classification if these are classes"
+            return f"{what} has {mixed}; {remedy}"
         if task == "regression" and not self.are_numbers:
             text = next(iter(self.texts.counts))
             return (
@@ -233,9 +245,5 @@ class WeightSurvey(ColumnSurvey):
         return f"{what} are zero in all rows; some must be more" if self.are_zero else None
 
 
-def _mixed(what: str, strange: tuple[Any, int], n_rows: int) -> str:
-    text, count = strange
-    return (
-        f"{what} has text among its numbers: {text!r:.40} and the like in {count:,} of {n_rows:,} "
-        "rows; correct them"
-    )
+def _either(*ways: str) -> str:
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"

@@ -84,7 +84,8 @@ def _translated_errors(path: Path, kind: str) -> Iterator[None]:
         raise _no_utf8(path) from None
     except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
-        raise ValueError(f"{path} cannot be read as {kind}: {reason:.200}") from None
+        reason = separator_hint(path) or f"{reason:.200}"
+        raise ValueError(f"{path} cannot be read as {kind}: {reason}") from None
 
 
 def _read_names(path: Path, kind: str) -> list[str]:
@@ -147,24 +148,46 @@ def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None
     near = list(dict.fromkeys(near))
     told = ", ".join(map(repr, missing[:MOST_NAMES])) + ", …" * (len(missing) > MOST_NAMES)
     has = ", ".join(map(repr, near[:MOST_NAMES])) + ", …" * (len(names) > len(near[:MOST_NAMES]))
-    hint = ""
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
-        hint = (
-            f"; are its values separated by something else than {_separator(table)!r}? Write them "
-            "with commas, or with tabs to a file that ends in .tsv"
-        )
+    hint = f"; {_other_separator(table)}" if len(names) == 1 and _is_joined(names[0]) else ""
     what = f"column{'s' * (len(missing) > 1)} {told}"
     raise ValueError(f"{table} has no {what}; it has {has}{hint}")
 
 
-def check_writable(path: Path) -> None:
+def separator_hint(path: Path) -> str:
+    """What to say of a CSV file that cannot be read if its values are separated otherwise."""
+    if not path.name.lower().endswith((".csv", ".tsv")):
+        return ""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        header = file.readline()
+    is_other = _separator(path) not in header and _is_joined(header)
+    return _other_separator(path) if is_other else ""
+
+
+def _is_joined(name: str) -> bool:
+    """Whether the name of a column looks like the names of several."""
+    return any(mark in name.strip() for mark in ";\t|,")
+
+
+def _other_separator(table: Path | str) -> str:
+    return (
+        f"are its values separated by something else than {_separator(table)!r}? Write them with "
+        "commas, or with tabs to a file that ends in .tsv"
+    )
+
+
+def check_writable(path: Path, makes_folder: bool = False) -> None:
     """Refuse a name that no file can be written to, before anything takes long.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    makes_folder : bool
+        Whether folders that are missing will be made.
 
     Raises
     ------
     OSError
-        If it is a folder, or its folder is no folder or may not be written to. Folders that are
-        missing are no hindrance if the one they would stand in can be written to.
+        If it is a folder, or its folder is none, is missing, or may not be written to.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {path / 'name'}")
@@ -173,6 +196,10 @@ def check_writable(path: Path) -> None:
         folder = folder.parent
     if not folder.is_dir():
         raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder")
+    if folder != path.parent and not makes_folder:
+        raise FileNotFoundError(
+            f"{path} cannot be written: the folder {path.parent} does not exist; create it first"
+        )
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass

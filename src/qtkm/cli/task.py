@@ -1,7 +1,7 @@
 """What kind of model a target asks for, and what the texts of a column look like."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any
 
@@ -11,10 +11,10 @@ TIME = re.compile(
 )
 #: text of which so large a part of the different values are numbers is a mistake in numbers
 MOSTLY = 0.9
-#: with more categories than this part of the rows, a column tells rows apart, not kinds of them
-MOST_CATEGORIES = 0.5
 #: from so many classes on, a fit takes long enough to say so beforehand
 MANY_CLASSES = 100
+#: columns that are named in a remark
+MOST_NAMES = 8
 
 
 def task_of_numbers(n_distinct: int, whole: bool, n_rows: int) -> str:
@@ -38,33 +38,39 @@ def look_like_times(texts: Iterable[Any]) -> bool:
     return bool(found) and all(found)
 
 
-def find_strange(counts: dict[Any, int]) -> tuple[Any, int] | None:
-    """A text among texts that are otherwise numbers, and how many rows hold such a one.
+def find_strange(texts: Iterable[Any]) -> list[Any]:
+    """Those of different texts that are no numbers, if all but a few are numbers.
 
     Parameters
     ----------
-    counts : dict
-        How many rows hold each text.
+    texts : iterable
 
     Returns
     -------
-    (text, count), or None if these are just texts, or just numbers
+    list
+        Empty if these are just texts, or just numbers.
     """
     import pandas
 
-    distinct = pandas.Series(list(counts), dtype=object)
+    distinct = pandas.Series(list(texts), dtype=object)
     strange = distinct[pandas.to_numeric(distinct, errors="coerce").isna()].tolist()
-    if not strange or len(strange) > (1 - MOSTLY) * len(distinct):
-        return None
-    return strange[0], sum(counts[text] for text in strange)
+    return strange if len(strange) <= (1 - MOSTLY) * len(distinct) else []
 
 
-def remark_on_names(name: str, count: str, n_rows: int) -> str:
-    """What to say of a column of text that tells rows apart."""
+def remark_on_categories(name: str, count: str, n_rows: int) -> str:
+    """What to say of a column of so many categories that it may tell rows apart."""
     return (
-        f"column {name!r} has {count} different texts in {n_rows:,} rows; if they name the rows, "
-        f"they teach nothing: leave them out, --drop {quote(name)}"
+        f"column {name!r} has {count} categories in {n_rows:,} rows; if they name the rows, they "
+        f"teach nothing: leave them out, --drop {quote(name)}"
     )
+
+
+def remark_on_constants(names: Sequence[str]) -> str:
+    """What to say of columns of one value."""
+    told = ", ".join(map(repr, names[:MOST_NAMES])) + ", …" * (len(names) > MOST_NAMES)
+    if len(names) == 1:
+        return f"column {told} has one value and tells nothing"
+    return f"{len(names)} columns have one value each and tell nothing: {told}"
 
 
 def remark_on_classes(name: str, count: str, are_numbers: bool) -> str:

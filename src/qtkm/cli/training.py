@@ -146,6 +146,20 @@ class RowsInMemory:
             sums.add(*self._take(self._test))
         return sums
 
+    def score_by(self, scorer: Any, model: Any) -> float | None:
+        """Another score of a model on the rows to test on, by a scorer of scikit-learn.
+
+        Returns
+        -------
+        float or None
+            None where there is no such row, or no room for all of them.
+        """
+        if not len(self._test):
+            return None
+        X, y, weights = self._take(self._test)
+        options = {} if weights is None else {"sample_weight": weights}
+        return float(scorer(model, X, y, **options))
+
 
 class RowsInBlocks:
     """Rows of a table that is read anew for whatever is done with it.
@@ -204,3 +218,7 @@ class RowsInBlocks:
             return start_sums(model)
         test = hold_out.test_rows(self._source)
         return score_rows(model, test, job.target, name_of(job.data), job.weight, self._shown)
+
+    def score_by(self, scorer: Any, model: Any) -> float | None:
+        """None: a score of any kind needs all rows at once."""
+        return None

@@ -7,7 +7,10 @@ import typer
 
 from .codes import INTERRUPTED
 from .fit import tell_end
-from .options import Job, ModelOptions, Quiet, flattened
+from .options import Job, Json, ModelOptions, Quiet, flattened
+
+#: scores that are named in place of one that is mistyped
+MOST_SCORES = 4
 
 
 @flattened
@@ -59,6 +62,7 @@ def tune(
         Path | None, typer.Option(metavar="FILE", help="PNG or PDF file for a plot of the same.")
     ] = None,
     model: ModelOptions,
+    as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Choose the parameters of a model by cross-validation, fit it and save it.
@@ -80,7 +84,7 @@ def tune(
         "alphas": _numbers("--alphas", alphas, float),
     }
     settings = {name: values for name, values in lists.items() if values is not None} | {
-        "cv": _folds(cv), "scoring": scoring, "sample_rows": sample_rows or "auto",
+        "cv": _folds(cv), "scoring": _scorer(scoring), "sample_rows": sample_rows or "auto",
         "random_state": model.random_state, "n_jobs": model.n_jobs,
     }  # fmt: skip
     from . import tuning
@@ -88,7 +92,7 @@ def tune(
 
     fitted, was_interrupted = tuning.tune(
         job, model.parameters(verbose=int(is_watched(quiet))), settings, max_rows, table, plot,
-        quiet,
+        quiet, as_json,
     )  # fmt: skip
     tell_end(fitted, job.out)
     if was_interrupted:
@@ -115,3 +119,23 @@ def _folds(text: str | None) -> Any:
         except ValueError:
             continue
     raise typer.BadParameter(f"--cv {text!r} must be a number of folds, a share, or hold-out")
+
+
+def _scorer(name: str | None) -> str | None:
+    """The name of a score, if scikit-learn has it."""
+    if name is None:
+        return None
+    from difflib import get_close_matches
+
+    from sklearn.metrics import get_scorer_names
+
+    known = get_scorer_names()
+    if name in known:
+        return name
+    parts = [other for other in known if name in other]
+    near = list(dict.fromkeys([*get_close_matches(name, known), *parts]))[:MOST_SCORES]
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise typer.BadParameter(
+        f"--scoring {name!r} is no score that scikit-learn has; {hint}"
+        "sklearn.metrics.get_scorer_names() lists them all"
+    )

@@ -13,9 +13,12 @@ from ..estimators.wording import readable
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.folds import FOLDS
 from ..selection.search import SAMPLE_ROWS
-from .models import describe_fit, make_model, save_model
+from ..selection.table import name_score
+from .edges import remark_on_edges
+from .findings import plain
+from .models import make_model, save_model, tell_fit
 from .options import Job
-from .output import note, score, show
+from .output import note, score
 from .plots import check_plots
 from .reading import most_rows, name_of
 from .tables import check_writable, kind_of, write_table
@@ -35,6 +38,7 @@ def tune(
     table: Path | None,
     plot: Path | None,
     quiet: bool,
+    as_json: bool = False,
 ) -> tuple[Any, bool]:
     """Choose the parameters of a model by the rows of a table, fit it, score it and save it.
 
@@ -48,6 +52,8 @@ def tune(
     table, plot : pathlib.Path or None
         Where what was tried goes.
     quiet : bool
+    as_json : bool
+        Whether results are told as JSON, also where it is quiet.
 
     Returns
     -------
@@ -70,22 +76,25 @@ def tune(
     search_seconds = perf_counter() - begin
     _write(search, table, plot)
     if was_interrupted:
-        tried = int((search.cv_results_["round"] > 0).sum())
         note(
-            f"Interrupted when {tried} of {len(search.cv_results_['params'])} candidates had been "
-            "tried; a model with the best parameters so far is fitted now"
+            f"Interrupted when {_tried(search)} had been tried; a model with the best parameters "
+            "so far is fitted now"
         )
     begin = perf_counter()
     best = clone(model).set_params(**search.best_params_)
     rows.fit(best)
     seconds = perf_counter() - begin
     save_model(best, job.out)
-    if not quiet:
-        lines = _describe(search, search_seconds)
+    if as_json or not quiet:
+        value = None if search.scoring is None else rows.score_by(search.scorer_, best)
+        lines = _describe(search, search_seconds, value)
         if len(sample[1]) < n_train:
             drawn = f"{len(sample[1]):,} of {n_train:,}, drawn at random (--max-rows)"
             lines.insert(1, ("rows of the search", drawn))
-        show(f"Model saved to {job.out}", lines + describe_fit(best, rows, seconds))
+        tell_fit(best, rows, seconds, job.out, as_json, lines, search=_facts(search, value))
+    edges = None if was_interrupted or quiet else remark_on_edges(search)
+    if edges is not None:
+        note(edges)
     return best, was_interrupted
 
 
@@ -111,10 +120,10 @@ def _check_files(table: Path | None, plot: Path | None) -> None:
     """Refuse what cannot be written, before anything takes long."""
     if table is not None:
         kind_of(table)
-        check_writable(table)
+        check_writable(table, makes_folder=True)
     if plot is not None:
         check_plots(plot.parent)
-        check_writable(plot)
+        check_writable(plot, makes_folder=True)
 
 
 def _shuffled(settings: dict[str, Any], task: str, n_rows: int) -> Any:
@@ -139,7 +148,8 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
     if plot is not None:
         from matplotlib.figure import Figure
 
-        display = SearchDisplay(search.cv_results_, search.best_index_)
+        name = name_score(search)
+        display = SearchDisplay(search.cv_results_, search.best_index_, score_name=name)
         # without pyplot, so that nothing depends on a screen
         figure = Figure(figsize=display.figure_size, layout="constrained")
         display.plot(figure.subplots())
@@ -147,17 +157,37 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
         figure.savefig(plot, dpi=DOTS)
 
 
-def _describe(search: Any, seconds: float) -> list[tuple[str, str]]:
+def _describe(search: Any, seconds: float, value: float | None) -> list[tuple[str, str]]:
     results = search.cv_results_
     chosen = ", ".join(
         f"{name} {readable(value, 3)}" if isinstance(value, float) else f"{name} {value}"
         for name, value in search.best_params_.items()
     )
-    tried, finished = len(results["params"]), int(results["finished"].sum())
+    finished = int(results["finished"].sum())
     # only of the scores that are meant by default is it known that 1 is the best
     told = score if search.scoring is None else readable
+    on_test_rows = [] if value is None else [(f"{search.scoring} on test rows", told(value))]
     return [
-        ("tried", f"{tried} candidates, {finished} to the end, in {seconds:.1f} s"),
+        ("tried", f"{_tried(search)}, {finished} to the end, in {seconds:.1f} s"),
         ("chosen", chosen),
-        ("score in the search", told(search.best_score_)),
+        (f"{name_score(search)} in the search", told(search.best_score_)),
+        *on_test_rows,
     ]
+
+
+def _tried(search: Any) -> str:
+    """How many candidates were tried, of those that were to be tried."""
+    tried = int((search.cv_results_["round"] > 0).sum())
+    count = len(search.cv_results_["params"])
+    return f"{tried} candidates" if tried == count else f"{tried} of {count} candidates"
+
+
+def _facts(search: Any, value: float | None) -> dict[str, Any]:
+    return {
+        "n_candidates": len(search.cv_results_["params"]),
+        "n_tried": int((search.cv_results_["round"] > 0).sum()),
+        "parameters": {name: plain(value) for name, value in search.best_params_.items()},
+        "scoring": search.scoring,
+        "score": plain(search.best_score_),
+        "score_on_test_rows": plain(value),
+    }

@@ -89,9 +89,9 @@ def name_score(model: Any) -> str:
     ----------
     model : QTKMRegressor or QTKMClassifier
     """
-    if not hasattr(model, "classes_"):
-        return "R²"
     loss = type(model.loss_).__name__
+    if loss == "Squared" and not hasattr(model, "classes_"):
+        return "R²"
     return f"minus the mean loss ({loss})"
 
 

@@ -1,0 +1,176 @@
+"""What is remarked upon columns that tell little, and upon rows that a model is not made for."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+import qtkm
+from tests.cli.commands import FEATURES, TINY, command, make_rows, sentence, write_parts
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+WAYS = pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
+FIT = ["fit", "a.csv", "--target", "power", "--out", "a.qtkm", *TINY]
+
+
+# -- columns ------------------------------------------------------------------------------------
+
+
+@WAYS
+@pytest.mark.parametrize("kind", ["numbers", "times"])
+def test_categories_are_proposed_only_where_they_are_few(inside, kind, limit, capsys):
+    for count, is_proposed in ((5, True), (90, True), (150, False)):
+        rows = make_rows()
+        rows["lot"] = np.arange(len(rows)) % count
+        if kind == "times":
+            rows["lot"] = pandas.Timestamp("2026-01-01") + pandas.to_timedelta(rows["lot"], "D")
+        else:
+            rows["lot"] = rows["lot"].where(rows.index != 30)
+        rows.to_csv("a.csv", index=False)
+        assert command(*FIT, *limit) == 1
+        said = sentence(capsys)
+        assert "--drop lot" in said
+        assert ("take its values for categories (--category lot)" in said) == is_proposed
+
+
+@WAYS
+def test_columns_of_one_value_are_named(inside, limit, capsys):
+    make_rows().assign(country="UK").to_csv("a.csv", index=False)
+    assert command(*FIT, *limit) == 0
+    assert sentence(capsys) == "qtkm: column 'country' has one value and tells nothing\n"
+    rows = make_rows().assign(country="UK", code=7, some="x", flag=True)
+    rows.loc[::2, "some"] = None  # whether it is there may tell something
+    rows.to_csv("a.csv", index=False)
+    assert command(*FIT, *limit, "--category", "code") == 0
+    assert sentence(capsys) == (
+        "qtkm: 3 columns have one value each and tell nothing: 'country', 'code', 'flag'\n"
+    )
+    assert command(*FIT, *limit, "--quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+@WAYS
+def test_numbers_taken_for_many_categories_are_remarked_upon(inside, limit, capsys):
+    rows = make_rows()
+    rows["lot"] = np.arange(len(rows)) % 120
+    rows.to_csv("a.csv", index=False)
+    assert command(*FIT, *limit, "--category", "lot") == 0
+    said = sentence(capsys)
+    assert "column 'lot' has 120 categories in 200 rows" in said
+    assert said.endswith("--drop lot\n")
+    assert command(*FIT, *limit) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_thousand_categories_are_many_whatever_the_rows(inside, capsys):
+    rows = make_rows(3000)
+    rows["lot"] = [f"lot {i % 1001}" for i in range(3000)]
+    rows.to_csv("a.csv", index=False)
+    assert command(*FIT) == 0
+    assert "column 'lot' has 1,001 categories in 3,000 rows" in sentence(capsys)
+    rows["lot"] = [f"lot {i % 1000}" for i in range(3000)]
+    rows.to_csv("a.csv", index=False)
+    assert command(*FIT) == 0
+    assert capsys.readouterr().err == ""
+
+
+# -- rows ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def strange(frame, parts):
+    """Files in which 8 rows have other categories and 5 rows other numbers, two of them twice."""
+    rows = frame.copy()
+    rows.loc[[5, 500, 2500], "kind"] = "moon"
+    rows.loc[range(10, 15), "kind"] = None
+    rows.loc[[20, 1020, 2020], "wind"] = [2.0, -1.0, 1.5]
+    rows.loc[[20, 1020, 30, 31], "sun"] = -0.5
+    rows.loc[110, ["kind", "sun"]] = ["moon", 9.0]  # without a target
+    write_parts(rows, parts)
+    rows.to_csv("one.csv", index=False)
+    return rows
+
+
+TOLD = [
+    "qtkm: {} of {} rows have categories that the model has not seen, which it takes for a mean "
+    "one: 'kind' in {}",
+    "qtkm: {} of {} rows have numbers outside of the range that the model was fitted to, which it "
+    "takes for the nearest end: 'sun' in {}, 'wind' in 3",
+]
+
+
+@pytest.mark.parametrize("data", ["parts", "one.csv"])
+def test_rows_that_a_model_is_not_made_for_are_counted(strange, models, data, capsys):
+    predict, evaluate = ["predict", models.power, data], ["evaluate", models.power, data]
+    evaluate += ["--target", "power"]
+    for words, counts in ((predict, ("9", "3,000", "6", "5")),
+                          ([*predict, "--out", "p.csv"], ("9", "3,000", "6", "5")),
+                          (evaluate, ("8", "2,960", "5", "4"))):  # fmt: skip
+        new, n_rows, outside, sun = counts
+        assert command(*words) == 0
+        said = capsys.readouterr().err.splitlines()
+        assert said == [TOLD[0].format(new, n_rows, new), TOLD[1].format(outside, n_rows, sun)]
+        assert command(*words, "--quiet") == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_rows_of_the_fit_are_not_remarked_upon(inside, capsys):
+    assert command("fit", "rows.csv", "--target", "power", "--out", "a.qtkm", "--test-size", 0,
+                   *TINY) == 0  # fmt: skip
+    for words in (["predict"], ["evaluate", "--target", "power"]):
+        assert command(words[0], "a.qtkm", "rows.csv", *words[1:]) == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_scores_as_json_are_numbers(frame, parts, models, capsys):
+    rows = frame.dropna()
+    assert command("evaluate", models.power, "parts", "--target", "power", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    predicted = qtkm.load(models.power).predict(rows[FEATURES])
+    assert found == {
+        "n_rows": 2960, "n_rows_without_target": 40,
+        "r2": pytest.approx(metrics.r2_score(rows["power"], predicted)),
+        "rmse": pytest.approx(np.sqrt(metrics.mean_squared_error(rows["power"], predicted))),
+        "mae": pytest.approx(metrics.mean_absolute_error(rows["power"], predicted)),
+    }  # fmt: skip
+    assert command("evaluate", models.high, "parts", "--target", "high", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    model, often = qtkm.load(models.high), frame["high"].value_counts()
+    predicted = model.predict(frame[FEATURES])
+    proba = model.predict_proba(frame[FEATURES])
+    balanced = metrics.balanced_accuracy_score(frame["high"], predicted)
+    assert found == {
+        "n_rows": 3000, "n_rows_without_target": 0,
+        "accuracy": pytest.approx(np.mean(predicted == frame["high"])),
+        "most_frequent_class": often.index[0],
+        "accuracy_of_most_frequent_class": pytest.approx(often.iloc[0] / 3000),
+        "balanced_accuracy": pytest.approx(balanced),
+        "log_loss": pytest.approx(metrics.log_loss(frame["high"], proba)),
+    }  # fmt: skip
+
+
+@WAYS
+def test_a_fit_is_told_as_json(inside, limit, capsys):
+    assert command("fit", "rows.csv", *FIT[2:], *limit, "--json") == 0
+    found, model = json.loads(capsys.readouterr().out), qtkm.load("a.qtkm")
+    assert found["file"] == "a.qtkm"
+    assert (found["rank"], found["n_parameters"]) == (model.rank_, model.n_parameters_)
+    assert found["n_rows"] + found["scores"]["n_rows"] == 200
+    again = ["evaluate", "a.qtkm", "rows.csv", "--target", "power", "--json"]
+    assert command(*again) == 0
+    assert json.loads(capsys.readouterr().out).keys() == found["scores"].keys()
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_missing_is_not_made(inside, capsys):
+    for words in (["fit", "rows.csv", "--target", "power", "--out", "new/a.qtkm"],
+                  ["tune", "rows.csv", "--target", "power", "--out", "new/a.qtkm"],
+                  ["predict", "m.qtkm", "rows.csv", "--out", "new/p.csv"]):  # fmt: skip
+        assert command(*words) == 1
+        assert "the folder new does not exist; create it first" in sentence(capsys)
+        assert not (inside / "new").exists()
