@@ -320,3 +320,15 @@ def test_a_core_of_too_many_axes_is_refused():
     network = Graph({"a": [(0, k) for k in range(31)]}, [])
     with pytest.raises(ValueError, match=r"31 axes .* more than 30 axes"):
         network.shapes([(1,) * 31], 1)
+
+
+@pytest.mark.parametrize("n_vertices", [0, 2])
+def test_a_site_needs_exactly_one_vertex(n_vertices):
+    drawing = Drawing([(2,), (3,)])
+    bond = drawing.wire("bond", 2)
+    first = drawing.vertex("first", [drawing.sites[0][0], bond])
+    drawing.vertex("second", [drawing.sites[1][0], bond] if n_vertices else [bond])
+    if n_vertices == 2:
+        drawing.vertex("third", [drawing.sites[1][0], bond])
+    with pytest.raises(ValueError, match=f"has {n_vertices} vertices; put exactly one on every"):
+        drawing.finish(1, first)

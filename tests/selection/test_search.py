@@ -8,7 +8,7 @@ from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import qtkm
-from qtkm import CPD, Fourier, QTKMClassifierCV, QTKMRegressorCV
+from qtkm import CPD, Fourier, QTKMClassifierCV, QTKMRegressor, QTKMRegressorCV
 from qtkm.selection import race
 from tests.selection.conftest import GRID, PARAMETERS
 
@@ -110,6 +110,17 @@ def test_of_large_folds_one_is_enough_until_the_last_round(regressor, X, y, monk
     both = finished & usual.cv_results_["finished"]
     assert both.any()
     np.testing.assert_array_equal(splits(search)[both], splits(usual)[both])
+
+
+def test_the_seed_serves_an_estimator_without_one(X, y):
+    lists = {"ranks": [2], "n_basis": [4], "periods": [2.0], "alphas": [1e-3, 1e-2]}
+    model = QTKMRegressor(max_iter=4)
+    one, two = (QTKMRegressorCV(model, **lists, cv=FOLDS, random_state=3).fit(X, y) for _ in "12")
+    np.testing.assert_array_equal(splits(one), splits(two))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    seeded = QTKMRegressor(max_iter=4, random_state=5)
+    search = QTKMRegressorCV(seeded, **lists, cv=FOLDS, random_state=3).fit(X, y)
+    assert search.best_estimator_.random_state == 5
 
 
 def test_threads_do_not_change_the_result(regressor, X, y):

@@ -59,6 +59,13 @@ class Drawing:
         The vertex is given by its number.  Bonds are cut to what the cores at their ends can use.
         """
         edges = list(self.wires)
+        for column in self.sites:
+            for w in column:
+                if len(edges[w].vertices) != 1:
+                    raise ValueError(
+                        f"The site {edges[w].name!r} has {len(edges[w].vertices)} vertices; put "
+                        "exactly one on every site."
+                    )
         if n_outputs > 1:
             edges.append(outputs(self.radices, n_outputs, vertex))
         return cap(Structure(tuple(self.vertices), tuple(edges)))

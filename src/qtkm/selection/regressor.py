@@ -42,7 +42,7 @@ class QTKMRegressorCV(RegressorMixin, Search):
         Rows that the search sees; where there are more, it sees a random sample, and only the
         best few candidates are compared on all rows. "auto" is 50,000, None all rows.
     random_state : int, RandomState or None, default=None
-        Seed of hold-out and sample, and of the estimator where none is given.
+        Seed of hold-out and sample, and of the estimator where it has none.
     n_jobs : int or None, default=None
         Number of threads, as in joblib, except that None means all cores.
     verbose : int, default=0

@@ -110,7 +110,10 @@ class Search(Shown, BaseEstimator):
 
     def _make_estimator(self) -> Any:
         if self.estimator is not None:
-            return clone(self.estimator)
+            estimator = clone(self.estimator)
+            if estimator.random_state is None:
+                estimator.random_state = self.random_state
+            return estimator
         return self._kind(random_state=self.random_state, n_jobs=self.n_jobs)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
