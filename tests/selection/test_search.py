@@ -112,6 +112,15 @@ def test_of_large_folds_one_is_enough_until_the_last_round(regressor, X, y, monk
     np.testing.assert_array_equal(splits(search)[both], splits(usual)[both])
 
 
+def test_a_sample_of_large_folds_may_have_small_ones(regressor, X, y, monkeypatch):
+    monkeypatch.setattr("qtkm.selection.race.LARGE_FOLD", len(X) // 3)
+    monkeypatch.setattr("qtkm.selection.race.MOST_GAIN", 0.0)
+    search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS, sample_rows=90, random_state=0).fit(X, y)
+    third = search.cv_results_["round"] == 3  # given up in the last round
+    assert third.any()
+    assert np.isfinite(splits(search)[third]).all()
+
+
 def test_the_seed_serves_an_estimator_without_one(X, y):
     lists = {"ranks": [2], "n_basis": [4], "periods": [2.0], "alphas": [1e-3, 1e-2]}
     model = QTKMRegressor(max_iter=4)

@@ -148,7 +148,9 @@ def sample(
     pairs: Sequence[Pair], rows: Rows, size: int, by_class: bool, rng: np.random.RandomState
 ) -> list[Pair]:
     """The same folds with about so many of the rows in all; of each class some, if asked for."""
-    order = rng.permutation(len(rows))
+    # not rng itself: shuffled folds of the same seed have its very order, and rows of whole folds
+    # would be the sample
+    order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(len(rows))
     chosen = np.zeros(len(rows), dtype=bool)
     for members in _groups(rows.y[order]) if by_class else [slice(None)]:
         group = order[members]

@@ -176,7 +176,7 @@ class Race:
         return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
 
     def _n_folds(self, each: Round) -> int:
-        if each is not LAST and len(self.folds[0].test) >= LARGE_FOLD:
+        if each is not LAST and len((self.sampled or self.folds)[0].test) >= LARGE_FOLD:
             return 1
         return min(each.n_folds or len(self.folds), len(self.folds))
 
