@@ -5,12 +5,11 @@ and losses come from their definition, the weight tensor is one sum over all ind
 network, and whatever is linear in a core follows from putting unit cores in its place.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 
-from qtkm.networks import flatten, like
+from qtkm.networks import flatten, unflatten
 
 
 def features(feature_map: Any, values: np.ndarray) -> np.ndarray:
@@ -117,6 +116,17 @@ def _sum(arrays: list[np.ndarray], terms: list[list[int]], result: list[int]) ->
 # -- the objective ----------------------------------------------------------------------------
 
 
+def precisions(objective: Any) -> np.ndarray:
+    """What the penalty multiplies the squared weight of every product of functions by: (ΠM, 1)."""
+    product = np.ones(1)
+    for column, penalty in zip(objective.columns, objective.penalties or [], strict=False):
+        frequencies = column.feature_map.frequencies
+        variances = None if frequencies is None else penalty.variances(frequencies)
+        own = np.ones(column.feature_map.n_features) if variances is None else 1 / variances
+        product = np.multiply.outer(product, own).ravel()
+    return product[:, None]
+
+
 #: what (Im f)² is multiplied by in losses of a complex residual
 IMAGINARY = {"Logistic": 1 / 8, "Softmax": 1 / 4, "SquaredHinge": 1.0}
 
@@ -157,20 +167,20 @@ def value(objective: Any, cores: list[Any]) -> float:
     phi, target, weight = rows(objective)
     w = tensor(objective, cores)
     loss = weight @ losses(objective.loss, phi @ w, target) / weight.sum()
-    return float(loss + objective.alpha * np.sum(np.abs(w) ** 2))
+    return float(loss + objective.alpha * np.sum(precisions(objective) * np.abs(w) ** 2))
 
 
 def gradient(objective: Any, cores: list[Any], step: float = 1e-5) -> list[Any]:
     """Central differences of the objective by every entry of every core, Re and Im."""
     phi, target, weight = rows(objective)
     w = tensor(objective, cores)
-    response, total = phi @ w, weight.sum()
+    response, total, rho = phi @ w, weight.sum(), precisions(objective)
 
     def change(moved: np.ndarray) -> np.ndarray:
         """Differences along changes of the weights, (size, ΠM, n_outputs)."""
         ends = [
             losses(objective.loss, response + sign * step * (phi @ moved), target) @ weight / total
-            + objective.alpha * np.sum(np.abs(w + sign * step * moved) ** 2, axis=(1, 2))
+            + objective.alpha * np.sum(rho * np.abs(w + sign * step * moved) ** 2, axis=(1, 2))
             for sign in (1, -1)
         ]
         return (ends[0] - ends[1]) / (2 * step)
@@ -182,7 +192,7 @@ def gradient(objective: Any, cores: list[Any], step: float = 1e-5) -> list[Any]:
         if np.iscomplexobj(core):
             slope = slope + 1j * change(1j * moved)
         flat.append(slope.reshape(core.shape))
-    return like(cores, flat)
+    return unflatten(cores, flat)
 
 
 def best_core(objective: Any, cores: list[Any], block: int, level: int) -> tuple[Any, float]:
@@ -193,7 +203,7 @@ def best_core(objective: Any, cores: list[Any], block: int, level: int) -> tuple
     before = sum(len(entry) if isinstance(entry, list) else 1 for entry in cores[:block])
     units = tangents(objective, cores, before + level)
     design = (root * (phi @ units)).reshape(core.size, -1).T
-    penalty = math.sqrt(objective.alpha) * units.reshape(core.size, -1).T
+    penalty = (np.sqrt(objective.alpha * precisions(objective)) * units).reshape(core.size, -1).T
     goal = (root * target).ravel()
     if np.iscomplexobj(core):  # unknowns [Re | Im], equations for Re and Im
         equations = [np.hstack([design.real, -design.imag])]

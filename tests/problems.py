@@ -12,8 +12,9 @@ from qtkm.features import REGISTRY, FeatureMap
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Loss
 from qtkm.networks import REGISTRY as NETWORKS
-from qtkm.networks import Graph, Network, flatten, like
+from qtkm.networks import Graph, Network, flatten, unflatten
 from qtkm.objective import Column, Objective
+from qtkm.penalties import Penalty
 
 NUMERIC = [name for name, cls in REGISTRY.items() if not cls.is_categorical]
 #: what columns a problem may have: (name, number of basis functions, quantization) of each
@@ -105,7 +106,7 @@ def make_objective(
     residual: str = "complex",
     alpha: float = 1e-2,
     rank: int = 2,
-    path: str = "auto",
+    penalty: Penalty | None = None,
     dtype: Any = np.float64,
     n_jobs: int = 1,
     seed: int = 0,
@@ -129,8 +130,9 @@ def make_objective(
     shards = build(codes, target, weight, tuple(len(column) for column in columns))
     if isinstance(network, str):
         network = make_network(network, rank, [column.radices for column in columns])
-    engine = Threads(n_jobs)
-    return Objective(columns, shards, network, loss, engine, alpha, 0.0, np.dtype(dtype), path)
+    penalties = None if penalty is None else [penalty] * len(columns)
+    kind = np.dtype(dtype)
+    return Objective(columns, shards, network, loss, Threads(n_jobs), alpha, 0.0, kind, penalties)
 
 
 def make_cores(objective: Objective, seed: int = 1, size: float | None = None) -> list[Any]:
@@ -145,7 +147,7 @@ def make_cores(objective: Objective, seed: int = 1, size: float | None = None) -
         squares = [iterate.responses(shard).real ** 2 for shard in objective.shards]
         flat = flatten(cores)
         scale = (size / np.sqrt(np.mean(np.concatenate(squares)))) ** (1 / len(flat))
-        cores = like(cores, [scale * core for core in flat])
+        cores = unflatten(cores, [scale * core for core in flat])
     return cores
 
 
@@ -153,7 +155,7 @@ def random_like(cores: list[Any], seed: int = 5) -> list[Any]:
     """Gaussian arrays of the shapes and the type of some cores."""
     rng, flat = np.random.default_rng(seed), flatten(cores)
     is_complex = np.iscomplexobj(flat[0])
-    return like(cores, [_draw(core.shape, is_complex, rng) for core in flat])
+    return unflatten(cores, [_draw(core.shape, is_complex, rng) for core in flat])
 
 
 def _draw(shape: Any, is_complex: bool, rng: np.random.Generator) -> Any:
@@ -163,9 +165,9 @@ def _draw(shape: Any, is_complex: bool, rng: np.random.Generator) -> Any:
     return core + 1j * rng.normal(size=shape) if is_complex else core
 
 
-def update(objective: Objective, iterate: Any, block: int, path: str = "statistics") -> list[float]:
+def update(objective: Objective, iterate: Any, block: int) -> list[float]:
     """Update the cores of a block, lowest level first; the objective after each."""
-    problem = objective.problem(iterate, block, path)
+    problem = objective.problem(iterate, block)
     values = problem.sweep()
     problem.finish()
     return values

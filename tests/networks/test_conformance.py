@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from qtkm.networks import REGISTRY, flatten, like
+from qtkm.networks import REGISTRY, flatten, unflatten
 from tests import dense
 from tests.problems import (
     MODELS,
@@ -63,13 +63,13 @@ def same(a, b):
 def moved(cores, direction, step):
     """Cores after a step; with a direction for one position only, the others stay."""
     flat = [c + step * d for c, d in zip(flatten(cores), flatten(direction), strict=True)]
-    return like(cores, flat)
+    return unflatten(cores, flat)
 
 
 def alone(direction, position):
     """A direction that changes one core and no other."""
     flat = [d if i == position else 0 * d for i, d in enumerate(flatten(direction))]
-    return like(direction, flat)
+    return unflatten(direction, flat)
 
 
 def difference(function, cores, direction, step=1e-5):
@@ -354,7 +354,7 @@ def test_the_norms_product_is_its_hessian_one_core_at_a_time(name, model, n_outp
 def replaced(cores, others, position):
     flat = flatten(cores)
     flat[position] = flatten(others)[position]
-    return like(cores, flat)
+    return unflatten(cores, flat)
 
 
 @each_network
@@ -410,7 +410,7 @@ def test_a_snapshot_is_not_touched_by_later_updates_and_can_be_put_back(name, n_
 @each_output
 def test_cores_that_are_given_are_not_touched_by_updates(name, n_outputs):
     objective, cores, iterate = make_fresh(name, "mixed", n_outputs)
-    before = like(cores, [core.copy() for core in flatten(cores)])
+    before = unflatten(cores, [core.copy() for core in flatten(cores)])
     update_all(objective, iterate)
     assert same(before, cores)
 

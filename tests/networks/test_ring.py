@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.networks import TensorRing, TensorTrain, flatten, like
+from qtkm.networks import TensorRing, TensorTrain, flatten, unflatten
 from qtkm.networks import product_cores as algebra
 from tests import dense
 from tests.problems import make_cores, make_maps, make_objective
@@ -96,7 +96,7 @@ def test_the_cores_of_a_start_have_one_norm(kind, n_outputs):
 def test_an_epoch_begins_with_balanced_norms_and_the_same_ring(n_outputs):
     objective, cores = make("mixed", n_outputs=n_outputs)
     first, *others = flatten(cores)
-    uneven = like(cores, [1e3 * first, *others])
+    uneven = unflatten(cores, [1e3 * first, *others])
     iterate = objective.at(uneven)
     objective.problem(iterate, 0, "rows")
     norms = [np.linalg.norm(core) for core in iterate.sites]

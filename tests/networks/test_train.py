@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from qtkm.networks import TensorTrain, flatten, like
+from qtkm.networks import TensorTrain, flatten, unflatten
 from qtkm.networks import product_cores as algebra
 from tests import dense
 from tests.problems import make_cores, make_maps, make_objective
@@ -97,7 +97,7 @@ def test_with_all_bonds_full_one_core_in_the_middle_is_enough(path):
     objective, cores = make([("fourier", 3, None), ("power", 6, None), ("fourier", 2, None)],
                             rank=100, alpha=0.05)  # fmt: skip
     assert cores[1][0].shape == (3, 6, 2)
-    iterate = objective.at(like(cores, algebra.center_at(flatten(cores), 1)))
+    iterate = objective.at(unflatten(cores, algebra.center_at(flatten(cores), 1)))
     objective.update(iterate, 1, path)
     found = iterate.responses(objective.shards[0])
     tol = 1e-7 if path == "iterative" else 1e-9  # conjugate gradients stop at their own tolerance
@@ -108,7 +108,7 @@ def test_with_all_bonds_full_one_core_in_the_middle_is_enough(path):
 def test_a_train_of_rank_one_is_a_cpd_of_rank_one(path):
     train, cores = make(FULL["fourier"], rank=1)
     cpd = make_objective(make_maps(FULL["fourier"]), rank=1)
-    same = like(cores, [core.reshape(-1, 1) for core in flatten(cores)])
+    same = unflatten(cores, [core.reshape(-1, 1) for core in flatten(cores)])
     a, b = train.at(cores), cpd.at(same)
     (shard,) = train.shards
     np.testing.assert_allclose(a.responses(shard), b.responses(shard), atol=1e-12)
@@ -199,7 +199,7 @@ def test_moving_the_center_changes_no_weight(center):
     assert all(is_left_orthogonal(core) for core in moved[:center])
     assert all(is_right_orthogonal(core) for core in moved[center + 1 :])
     expected = dense.tensor(objective, cores)
-    np.testing.assert_allclose(dense.tensor(objective, like(cores, moved)), expected, atol=1e-11)
+    np.testing.assert_allclose(dense.tensor(objective, unflatten(cores, moved)), expected, atol=1e-11)
 
 
 # -- ranks ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from qtkm.data import build, merge, shards
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
-from qtkm.networks import REGISTRY, flatten, like
+from qtkm.networks import REGISTRY, flatten, unflatten
 from tests import dense
 from tests.problems import MODELS, make_cores, make_map, make_maps, make_objective, random_like
 
@@ -116,7 +116,7 @@ def test_gradients_of_parts_of_the_rows_average_to_that_of_all(name, weighted):
         value += share * own_value
         sums = [a + share * b for a, b in zip(sums, flatten(own), strict=True)]
     assert value == pytest.approx(total, rel=1e-12)
-    assert_close(like(gradient, sums), gradient, 1e-12)
+    assert_close(unflatten(gradient, sums), gradient, 1e-12)
 
 
 @each_network
@@ -255,9 +255,9 @@ def test_the_curvature_is_linear_in_the_direction(name, kind):
     objective, cores, iterate = make(name, kind)
     product = objective.curvature(iterate)
     one, two = random_like(cores, 5), random_like(cores, 6)
-    both = like(one, [2 * a - 3 * b for a, b in zip(flatten(one), flatten(two), strict=True)])
+    both = unflatten(one, [2 * a - 3 * b for a, b in zip(flatten(one), flatten(two), strict=True)])
     pairs = zip(flatten(product(one)), flatten(product(two)), strict=True)
-    assert_close(product(both), like(one, [2 * a - 3 * b for a, b in pairs]), 1e-11)
+    assert_close(product(both), unflatten(one, [2 * a - 3 * b for a, b in pairs]), 1e-11)
 
 
 # -- a CPD does not know the order of its columns ---------------------------------------------

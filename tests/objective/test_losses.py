@@ -7,7 +7,7 @@ import pytest
 
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
-from qtkm.networks import REGISTRY, flatten, like, product_problems
+from qtkm.networks import REGISTRY, flatten, unflatten, product_problems
 from tests import dense
 from tests.problems import make_cores, make_maps, make_objective
 
@@ -271,7 +271,7 @@ def test_a_category_without_rows_gets_no_weight(name):
 @each_residual
 def test_cores_of_zeros_leave_finite_numbers(name, kind):
     objective, cores = make(name, kind, 2)
-    zero = like(cores, [0 * core if i == 2 else core for i, core in enumerate(flatten(cores))])
+    zero = unflatten(cores, [0 * core if i == 2 else core for i, core in enumerate(flatten(cores))])
     iterate = objective.at(zero)
     for before, values, after in updates(objective, iterate, epochs=1):
         assert after <= before * (1 + 1e-12)

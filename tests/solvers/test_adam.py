@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm.data import Shard
-from qtkm.networks import flatten, like
+from qtkm.networks import flatten, unflatten
 from qtkm.solvers import Adam, Stopping, solve
 from qtkm.solvers.adam import automatic_size
 from qtkm.solvers.solver import shrink
@@ -73,7 +73,7 @@ def test_another_seed_is_another_fit():
 def test_the_first_step_is_as_long_as_the_learning_rate():
     objective = make_objective(MAPS)
     cores = make_cores(objective)
-    cores = like(cores, [0.2 * core for core in flatten(cores)])  # small enough to be left alone
+    cores = unflatten(cores, [0.2 * core for core in flatten(cores)])  # small enough to be left alone
     solver = Adam(learning_rate=1e-3, batch_size=60)
     result = solve(solver, objective, cores, Stopping(1, 0.0))
     change = objective.to_vector(result.cores) - objective.to_vector(cores)
@@ -101,7 +101,7 @@ def test_a_learning_rate_beyond_all_bounds_fails_and_gives_the_start_back():
 def test_a_start_with_responses_far_above_the_targets_is_shrunk_evenly():
     objective = make_objective(MAPS)
     cores = make_cores(objective)
-    large = like(cores, [3 * core for core in flatten(cores)])
+    large = unflatten(cores, [3 * core for core in flatten(cores)])
     shrunk = shrink(objective, large)
     factors = [a / b for a, b in zip(flatten(shrunk), flatten(large), strict=True)]
     np.testing.assert_allclose(np.concatenate([f.ravel() for f in factors]), factors[0][0, 0])

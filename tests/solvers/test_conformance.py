@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qtkm.losses import REGISTRY as LOSSES
-from qtkm.networks import flatten, like
+from qtkm.networks import flatten, unflatten
 from qtkm.solvers import REGISTRY, Solver, Stopping, solve
 from tests import dense
 from tests.problems import make_cores, make_map, make_objective
@@ -36,7 +36,7 @@ def value(objective, cores):
 def make_start(objective):
     """Gaussian cores of a size that makes responses about as large as targets."""
     cores = make_cores(objective)
-    return like(cores, [0.4 * core for core in flatten(cores)])
+    return unflatten(cores, [0.4 * core for core in flatten(cores)])
 
 
 def slope(objective, cores):
@@ -81,7 +81,7 @@ def test_a_solver_ends_where_no_small_step_is_better(solver, problem):
     reached = dense.value(objective, result.cores)
     rng = np.random.default_rng(0)
     for _ in range(10):
-        moved = like(
+        moved = unflatten(
             result.cores,
             [core + 1e-3 * rng.normal(size=core.shape) for core in flatten(result.cores)],
         )
@@ -211,7 +211,7 @@ def test_a_solver_converges_by_tol(solver):
 def test_an_overflow_is_a_failure_and_no_error(solver):
     objective = make_objective(**PROBLEMS["fourier"])
     huge = make_cores(objective)
-    huge = like(huge, [1e120 * core for core in flatten(huge)])
+    huge = unflatten(huge, [1e120 * core for core in flatten(huge)])
     result = solve(solver, objective, huge, Stopping(3, 0.0))
     assert (result.status, result.n_iter) == ("failed", 0)
     assert result.cores is huge
@@ -222,7 +222,7 @@ def test_an_overflow_is_a_failure_and_no_error(solver):
 def test_a_start_of_zeros_stays_and_ends(solver):
     objective = make_objective(**PROBLEMS["fourier"])
     zero = make_cores(objective)
-    zero = like(zero, [0 * core for core in flatten(zero)])
+    zero = unflatten(zero, [0 * core for core in flatten(zero)])
     result = solve(solver, objective, zero, Stopping(3, 0.0))
     assert result.history.objective[-1] == pytest.approx(objective.constant)
     assert result.n_iter >= 1

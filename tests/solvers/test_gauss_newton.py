@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.networks import flatten, like
+from qtkm.networks import flatten, unflatten
 from qtkm.solvers import GaussNewton, Stopping, solve
 from qtkm.solvers.gauss_newton import Directions
 from tests import dense
@@ -83,7 +83,7 @@ def test_at_a_minimum_it_says_that_no_step_is_better():
 
 def test_a_start_of_zeros_is_a_point_without_a_step():
     objective = make_objective(MAPS)
-    zero = like(make_cores(objective), [0 * core for core in flatten(make_cores(objective))])
+    zero = unflatten(make_cores(objective), [0 * core for core in flatten(make_cores(objective))])
     result = solve(GaussNewton(), objective, zero, Stopping(9, 0.0))
     assert (result.status, result.n_iter) == ("converged", 1)
 

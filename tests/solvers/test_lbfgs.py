@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.networks import flatten, like
+from qtkm.networks import flatten, unflatten
 from qtkm.solvers import LBFGS, Stopping, solve
 from tests.problems import make_cores, make_map, make_objective
 
@@ -29,7 +29,7 @@ def test_the_memory_is_kept_from_epoch_to_epoch():
 
 def test_where_nothing_is_left_to_gain_it_has_converged():
     objective = make_objective(MAPS, alpha=1e-2)
-    start = like(make_cores(objective), [0.4 * core for core in flatten(make_cores(objective))])
+    start = unflatten(make_cores(objective), [0.4 * core for core in flatten(make_cores(objective))])
     result = solve(LBFGS(iterations=100), objective, start, Stopping(9, 0.0))
     assert result.status == "converged"
     assert "as low as rounding allows" in result.message
@@ -40,7 +40,7 @@ def test_where_nothing_is_left_to_gain_it_has_converged():
 
 def test_a_gradient_of_zero_is_called_so():
     objective = make_objective(MAPS)
-    zero = like(make_cores(objective), [0 * core for core in flatten(make_cores(objective))])
+    zero = unflatten(make_cores(objective), [0 * core for core in flatten(make_cores(objective))])
     result = solve(LBFGS(), objective, zero, Stopping(9, 0.0))
     assert (result.status, result.n_iter) == ("converged", 1)
     assert "gradient is zero" in result.message
@@ -56,7 +56,7 @@ def test_a_wrong_gradient_ends_the_fit_and_names_the_check():
 
         def gradient(self, iterate):
             value, gradient = self.objective.gradient(iterate)
-            return value, like(gradient, [-part for part in flatten(gradient)])
+            return value, unflatten(gradient, [-part for part in flatten(gradient)])
 
     objective = make_objective(MAPS)
     cores = make_cores(objective)

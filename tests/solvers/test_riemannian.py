@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.networks import TensorTrain, flatten, like
+from qtkm.networks import TensorTrain, flatten, unflatten
 from qtkm.networks.product_cores import squared_norm
 from qtkm.networks.train_frame import tangent_train
 from qtkm.solvers import Riemannian, Stopping, solve
@@ -25,13 +25,13 @@ def draw(objective, frame, seed):
     rng = np.random.default_rng(seed)
     size = objective.to_vector(frame.cores).size
     deltas = objective.from_vector(rng.normal(size=size))
-    return like(frame.cores, frame.project(flatten(deltas)))
+    return unflatten(frame.cores, frame.project(flatten(deltas)))
 
 
 def whole(objective, sites):
     """Dense weights of a train."""
     radices = [column.radices for column in objective.columns]
-    cores = like(objective.shapes, sites)
+    cores = unflatten(objective.shapes, sites)
     return objective.network.dense(cores, radices)
 
 
@@ -64,7 +64,7 @@ def test_the_gradient_is_the_slope_along_retractions(n_outputs, loss):
     direction = draw(objective, frame, 3)
     h = 1e-6
     ahead, behind = (
-        objective.value(objective.at(like(cores, frame.retract(direction, t)))) for t in (h, -h)
+        objective.value(objective.at(unflatten(cores, frame.retract(direction, t)))) for t in (h, -h)
     )
     expected = (ahead - behind) / (2 * h)
     slope = objective.to_vector(gradient) @ objective.to_vector(direction)
@@ -79,7 +79,7 @@ def test_a_change_of_the_responses_is_that_along_retractions(n_outputs):
     (shard,) = objective.shards
     h = 1e-6
     ahead, behind = (
-        objective.at(like(cores, frame.retract(direction, t))).responses(shard) for t in (h, -h)
+        objective.at(unflatten(cores, frame.retract(direction, t))).responses(shard) for t in (h, -h)
     )
     change = frame.tangent(direction)(shard, run=objective.engine.run)
     np.testing.assert_allclose(change, (ahead - behind) / (2 * h), atol=1e-5)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import grids as kernels
 
 #: rows that are read from a source at a time
 READ_ROWS = 1 << 16
@@ -20,6 +19,8 @@ READ_ROWS = 1 << 16
 SHARD_ROWS = 1 << 20
 #: rows that one task sums; groups larger than this are split
 TASK_ROWS = 1 << 13
+#: rows of a group up to which groups are added up row by row, all groups at once
+FEW_IN_GROUP = 8
 #: up to this many rows, rows with equal codes are merged
 MERGE_ROWS = 100_000
 
@@ -37,12 +38,42 @@ class Groups:
         below `n_codes` are grid values; later ones are further pieces of large groups.
     owners : int array
         Grid value of each slot from `n_codes` on.
+    starts : (n_codes + 1,) int array
+        Where the rows of each grid value begin in `order`, and their end.
     """
 
     order: NDArray[np.int32]
     tasks: list[NDArray[np.int64]]
     owners: NDArray[np.int64]
-    n_codes: int
+    starts: NDArray[np.int64]
+
+    @property
+    def n_codes(self) -> int:
+        """Number of grid values."""
+        return len(self.starts) - 1
+
+    def sum(self, values: NDArray, each: int = 1) -> NDArray:
+        """Sum sorted rows (`each` lines of `values` per row) over every grid value's rows."""
+        starts = each * self.starts[:-1]
+        sizes = np.diff(each * self.starts)
+        largest = int(sizes.max(initial=0))
+        if largest == 1 and len(values) == len(sizes):
+            return values
+        whole = np.zeros((len(sizes), *values.shape[1:]), dtype=values.dtype)
+        if largest > FEW_IN_GROUP:
+            there = sizes > 0
+            whole[there] = np.add.reduceat(values, starts[there], axis=0)
+            return whole
+        for n in range(largest):
+            there = sizes > n
+            whole[there] += values[starts[there] + n]
+        return whole
+
+    def add_pieces(self, *sums: NDArray) -> None:
+        """Add further pieces of large groups to the slots of their grid values."""
+        for total in sums:
+            for extra, owner in enumerate(self.owners, start=self.n_codes):
+                total[owner] += total[extra]
 
 
 @dataclass
@@ -120,9 +151,10 @@ class Shard:
 
     def order(self, column: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Row numbers sorted by the code of a column, and where each code's rows begin."""
-        rows = np.arange(len(self), dtype=np.int32)
-        codes = np.ascontiguousarray(self.codes[:, column])
-        return kernels.sort_by_code(codes, self.n_codes[column], rows)
+        codes = self.codes[:, column]
+        order = np.argsort(codes, kind="stable").astype(np.int32)
+        counts = np.bincount(codes, minlength=self.n_codes[column])
+        return order, np.concatenate([[0], np.cumsum(counts)])
 
 
 def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
@@ -138,7 +170,7 @@ def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
     slot[later] = n_codes + np.arange(later.sum())
     segments = np.column_stack([begin, end, slot]).astype(np.int64)
     cuts = np.flatnonzero(np.diff(begin // TASK_ROWS)) + 1
-    return Groups(order, np.split(segments, cuts), owner[later], n_codes)
+    return Groups(order, np.split(segments, cuts), owner[later], starts)
 
 
 def build(
@@ -181,10 +213,7 @@ def sort_rows(
     n_codes : tuple of int
         Grid size of every column.
     """
-    order = np.arange(len(codes), dtype=np.int32)
-    for column in np.argsort(n_codes, kind="stable"):
-        keys = np.ascontiguousarray(codes[:, column])
-        order, _ = kernels.sort_by_code(keys, n_codes[column], order)
+    order = np.lexsort(codes.T[np.argsort(n_codes, kind="stable")])
     weight = None if weight is None else weight[order]
     return Shard(codes[order], target[order], weight, n_codes)
 

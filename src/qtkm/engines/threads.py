@@ -6,9 +6,23 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 
 from .engine import add_in_order
+
+#: bytes of the largest block that the C library of Linux can be led to keep for itself
+KEPT_BYTES = 32_000_000
+
+
+def _keep_freed_memory() -> None:
+    """Lead the C library to keep freed blocks instead of handing them back to the system.
+
+    It keeps blocks as large as the largest one that was freed. Without this every array of more
+    than 128 kB begins with new pages, which cost more than what an epoch of few rows does with
+    them: 1.03 ms instead of 0.11 ms for the squares of 1000 environments of 10 entries.
+    """
+    np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
 def _all_cores() -> int:
@@ -29,6 +43,7 @@ class Threads:
     """
 
     def __init__(self, n_jobs: int | None = None):
+        _keep_freed_memory()
         self.n_jobs = n_jobs
         self.n_threads = _all_cores() if n_jobs is None else effective_n_jobs(n_jobs)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None

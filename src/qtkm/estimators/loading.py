@@ -278,7 +278,7 @@ def _is_course(entry: tuple[Any, Any]) -> bool:
 
 def _describe(d: int, column: Any, reading: Reading) -> dict[str, Any]:
     grid = column.get("grid", {})
-    keys = ("n_grid", "binned", "bin_error", "path")
+    keys = ("n_grid", "binned", "bin_error")
     return describe_column(d, reading, {key: decode(grid.get(key)) for key in keys})
 
 

@@ -224,10 +224,8 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
         self.history_ = history | history.pop("records")
         self.alpha_ = objective.alpha
         self._place(result.cores, network, cast(Any, objective.loss))
-        iterate = replace(objective, network=network).at(result.cores)
-        paths = objective.paths(iterate)
         self.columns_ = [
-            describe_column(d, reading, _describe_grid(column, paths[d % len(paths)]))
+            describe_column(d, reading, _describe_grid(column))
             for d, column in enumerate(objective.columns)
         ]
         self._reading = reading
@@ -236,7 +234,7 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
         """Set cores and network, and what follows from them."""
         # in one order of memory, so that a copy of a model has the same bits in its predictions
         flat = [np.asarray(core, order="C") for core in networks.flatten(cores)]
-        self.cores_ = networks.like(cores, flat)
+        self.cores_ = networks.unflatten(cores, flat)
         self.network_, self.loss_ = network, loss
         self.rank_ = getattr(network, "rank", None)
         self.n_parameters_ = network.n_parameters(self.cores_)
@@ -314,10 +312,9 @@ def describe_column(d: int, reading: Reading, grid: dict[str, Any]) -> dict[str,
     }
 
 
-def _describe_grid(column: Any, path: str) -> dict[str, Any]:
+def _describe_grid(column: Any) -> dict[str, Any]:
     return {
         "n_grid": len(column),
         "binned": getattr(column.grid, "is_binned", False),
         "bin_error": column.bin_error,
-        "path": path,
     }

@@ -164,9 +164,7 @@ class QTKMRegressor(RegressorMixin, Model):
         What was made of each column: ``name``; ``basis``, the feature map with all its
         parameters; ``bounds`` (None for categories) and ``categories`` (None for numbers, None
         among them for missing values); ``n_grid``, the number of distinct or binned values;
-        ``binned``; ``bin_error``, by how much binning may change a basis function at worst;
-        ``path``, whether the updates go by column "statistics", by the "rows", by the
-        "chain" of all columns that serves few rows, or by the "lags" of a single Fourier column.
+        ``binned``; ``bin_error``, by how much binning may change a basis function at worst.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)

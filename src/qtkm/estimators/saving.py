@@ -122,7 +122,7 @@ def _columns(model: Any) -> list[dict[str, Any]]:
             "extrapolation": None if box is None else box.extrapolation,
             "categories": _encode(f"the categories of {label}", _listed(categories)),
             "counts": reading.counts.get(d),
-            "grid": {key: encode(said[key]) for key in ("n_grid", "binned", "bin_error", "path")},
+            "grid": {key: encode(said[key]) for key in ("n_grid", "binned", "bin_error")},
         })  # fmt: skip
     return columns
 

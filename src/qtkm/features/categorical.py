@@ -8,7 +8,7 @@ from .feature_map import Array, FeatureMap
 
 
 class Categorical(FeatureMap):
-    """One level with one entry a category.
+    """One level with one entry per category.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Categorical(FeatureMap):
     Notes
     -----
     A row selects one row of the core, so the local system of the core falls apart into
-    one small system a category.
+    one small system per category.
     """
 
     is_categorical: ClassVar[bool] = True
@@ -33,6 +33,9 @@ class Categorical(FeatureMap):
     def factors(self, values: Array) -> Array:
         codes = np.asarray(values, dtype=np.int64)
         return (codes[:, None] == np.arange(self.n_categories)).astype(np.float64)
+
+    def kind(self, conjugate: bool) -> str:
+        return "each"
 
     def constant(self) -> list[Array]:
         return [np.ones(self.radices[0])]

@@ -1,6 +1,6 @@
 """What every feature map of one column offers to the layers above.
 
-A feature map turns values in the unit box into *factors*, one small matrix a level.
+A feature map turns values in the unit box into *factors*, one small matrix per level.
 It knows nothing of networks, losses or data.  The column's basis is the Kronecker
 product of its factors, times a common `phase` where the map has one.
 """
@@ -15,14 +15,16 @@ from sklearn.base import BaseEstimator, clone
 
 Array = NDArray[Any]
 
+#: functions of a group of levels that are multiplied out
+MOST_IN_GROUP = 128
+
 
 class FeatureMap(BaseEstimator):
     """Interface of a column's basis; parameters are those of the constructor.
 
-    A map of levels with radices Q_1, …, Q_K gives `sum(radices)` factor entries a value:
-    level k owns the slice `slices[k]`.  Products of two entries of one level often
-    coincide (Fourier factors are unimodular, powers add their exponents), so a map
-    also names the *distinct* products, and which of them a pair (q, q') takes.
+    A map of levels with radices Q_1, …, Q_K gives `sum(radices)` factor entries per value:
+    level k owns the slice `slices[k]`.  Products of two basis functions often coincide
+    (exponentials are unimodular, powers add their exponents): `kind` says which do.
     """
 
     is_complex: ClassVar[bool] = False
@@ -53,57 +55,67 @@ class FeatureMap(BaseEstimator):
         """Return the common phase of the column's basis, shape (n,), or None where it has none."""
         return None
 
-    def turns(self, values: Array) -> Array | None:
-        """Return t where function m is exp(2πi·t·(m - ⌊M/2⌋)), shape (n,), or None elsewhere.
+    @property
+    def groups(self) -> tuple[slice, ...]:
+        """Consecutive levels whose functions are multiplied out together."""
+        groups, first, size = [], 0, 1
+        for level, radix in enumerate(self.radices):
+            if level > first and size * radix > MOST_IN_GROUP:
+                groups.append(slice(first, level))
+                first, size = level, 1
+            size *= radix
+        return (*groups, slice(first, len(self.radices)))
 
-        Products of a function and the conjugate of another then depend on the difference of
-        their numbers alone, the lag.
-        """
-        return None
-
-    def fill_lines(self, values: Array, planes: Array, phase: Array) -> None:
-        """Write factor entries as real planes (sum(radices), 2, n); multiply `phase` by the phase.
-
-        The same numbers as `factors` and `phase`, laid out for evaluation.
-        """
-        factors = self.factors(values).T
-        planes[:, 0], planes[:, 1] = factors.real, factors.imag
-        turn = self.phase(values)
-        if turn is not None:
-            phase *= turn
+    def group_features(self, values: Array) -> list[Array]:
+        """Return the functions of every group of levels, (n, M_g), the first with the phase."""
+        factors = self.factors(values)
+        expected = (len(values), sum(self.radices))
+        if np.shape(factors) != expected:
+            raise ValueError(
+                f"The factors of {self!r} have the shape {np.shape(factors)}; {expected} were "
+                f"expected, one row per value and one entry for each of the radices "
+                f"{self.radices}."
+            )
+        if np.iscomplexobj(factors) and not self.is_complex:
+            raise ValueError(
+                f"The factors of {self!r} are complex, but its class does not say "
+                "is_complex = True."
+            )
+        found = []
+        for group in self.groups:
+            first, *others = self.slices[group]
+            product = factors[:, first]
+            for level in others:
+                product = factors[:, level, None] * product[:, None, :]
+                product = product.reshape(len(values), -1)
+            found.append(product)
+        phase = self.phase(values)
+        if phase is not None:
+            found[0] = found[0] * phase[:, None]
+        return found
 
     def features(self, values: Array) -> Array:
         """All M basis functions, shape (n, M), the lowest digit running fastest."""
-        factors = self.factors(values)
-        result = np.ones((len(factors), 1), dtype=factors.dtype)
-        for level in self.slices:
-            product = factors[:, level, None] * result[:, None, :]
-            result = product.reshape(len(factors), -1)
-        phase = self.phase(values)
-        return result if phase is None else result * phase[:, None]
+        result, *others = self.group_features(values)
+        for group in others:
+            result = (group[:, :, None] * result[:, None, :]).reshape(len(result), -1)
+        return result
 
-    def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
-        """Name the distinct products of two entries of a level.
+    def kind(self, conjugate: bool) -> str:
+        """Name what the products of two functions m and m' depend on.
 
-        Parameters
-        ----------
-        level : int
-            The level k.
-        conjugate : bool
-            Whether the first of the two is conjugated.
-
-        Returns
-        -------
-        pairs : int array of shape (n_distinct, 2)
-            A pair (q, q') that takes each distinct product.
-        index : int array of shape (Q, Q)
-            The distinct product of each pair (q, q') with q <= q'; -1 below the diagonal.
+        "lags" if on m' - m alone, "sums" if on m' + m alone, "pairs" if they all may differ.
+        With `conjugate` the first of the two is conjugated.
         """
-        radix = self.radices[level]
-        q, p = np.triu_indices(radix)
-        index = np.full((radix, radix), -1, dtype=np.int64)
-        index[q, p] = np.arange(len(q))
-        return np.column_stack([q, p]).astype(np.int64), index
+        return "pairs"
+
+    @property
+    def frequencies(self) -> Array | None:
+        """Angular frequency of every function, by which priors tell smooth from rough.
+
+        None if the functions have none; penalties then treat all of them alike.
+        """
+        return None
 
     def merged(self, level: int) -> "FeatureMap":
         """The same basis with a level and the next one joined to one level."""
@@ -134,23 +146,3 @@ class FeatureMap(BaseEstimator):
             self.radices  # noqa: B018
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-
-
-def sums_of_digits(radix: int) -> tuple[Array, Array]:
-    """Distinct products where exponents add: they depend on q + q' alone (Hankel)."""
-    total = np.arange(2 * radix - 1)
-    high = np.minimum(total, radix - 1)
-    q = np.arange(radix)
-    index = q[:, None] + q[None, :]
-    return np.column_stack([total - high, high]).astype(np.int64), np.triu(index) + _below(radix)
-
-
-def differences_of_digits(radix: int) -> tuple[Array, Array]:
-    """Distinct products where exponents subtract: they depend on q' - q alone (Toeplitz)."""
-    lag = np.arange(radix)
-    index = lag[None, :] - lag[:, None]
-    return np.column_stack([0 * lag, lag]).astype(np.int64), np.triu(index) + _below(radix)
-
-
-def _below(radix: int) -> Array:
-    return -np.tril(np.ones((radix, radix), dtype=np.int64), -1)

@@ -5,9 +5,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from ..kernels import factors as kernels
 from . import radices
-from .feature_map import Array, FeatureMap, differences_of_digits, sums_of_digits
+from .feature_map import Array, FeatureMap
 
 
 class Fourier(FeatureMap):
@@ -25,7 +24,7 @@ class Fourier(FeatureMap):
     Notes
     -----
     Entry q of level k is exp(2πi·x·q·B_k/L) with B_k = Q_1⋯Q_{k-1}; the phase
-    exp(-2πi·x·⌊M/2⌋/L), once a column, centres the frequencies [1]_.
+    exp(-2πi·x·⌊M/2⌋/L), once per column, centres the frequencies [1]_.
 
     References
     ----------
@@ -45,38 +44,25 @@ class Fourier(FeatureMap):
         return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
-        planes = np.empty((sum(self.radices), 2, len(values)))
-        self._fill(values, planes)
-        return np.ascontiguousarray((planes[:, 0] + 1j * planes[:, 1]).T)
+        turns = np.asarray(values, dtype=np.float64) / float(self.period)
+        found = []
+        for radix in self.radices:
+            angle = 2j * np.pi * (turns - np.floor(turns))  # digits of large frequencies stay exact
+            found.append(np.exp(np.multiply.outer(angle, np.arange(radix))))
+            turns = turns * radix
+        return np.concatenate(found, axis=1)
 
     def phase(self, values: Array) -> Array:
-        phase = np.ones(len(values), dtype=np.complex128)
-        self._turn(values, phase)
-        return phase
+        turns = np.asarray(values, dtype=np.float64) / float(self.period) * (self.n_basis // 2)
+        return np.exp(-2j * np.pi * (turns - np.floor(turns)))
 
-    def turns(self, values: Array) -> Array:
-        return np.asarray(values, dtype=np.float64) / float(self.period)
+    def kind(self, conjugate: bool) -> str:
+        return "lags" if conjugate else "sums"
 
-    def fill_lines(self, values: Array, planes: Array, phase: Array) -> None:
-        self._fill(values, planes)
-        last = self.radices[-1]
-        if last % 2 == 0:  # half of M is an entry of the last level
-            kernels.turn_back(planes, len(planes) - last + last // 2, phase)
-        else:
-            self._turn(values, phase)
-
-    def _fill(self, values: Array, planes: Array) -> None:
-        radices = np.asarray(self.radices, dtype=np.int64)
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        kernels.exponential_lines(values, float(self.period), radices, planes)
-
-    def _turn(self, values: Array, phase: Array) -> None:
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        kernels.turn(values, float(self.period), int(self.n_basis) // 2, phase)
-
-    def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
-        rule = differences_of_digits if conjugate else sums_of_digits
-        return rule(self.radices[level])
+    @property
+    def frequencies(self) -> Array:
+        numbers = np.arange(self.n_basis) - self.n_basis // 2
+        return 2 * np.pi * numbers / float(self.period)
 
     def constant(self) -> list[Array]:
         zero_frequency, levels = self.n_basis // 2, []

@@ -3,9 +3,8 @@
 import numpy as np
 from sklearn.base import clone
 
-from ..kernels import factors as kernels
 from . import radices
-from .feature_map import Array, FeatureMap, sums_of_digits
+from .feature_map import Array, FeatureMap
 
 
 class Power(FeatureMap):
@@ -38,11 +37,19 @@ class Power(FeatureMap):
         return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
-        values = np.asarray(values, dtype=np.float64)
-        return kernels.powers(values, np.asarray(self.radices, dtype=np.int64))
+        base = np.asarray(values, dtype=np.float64)
+        found = []
+        for radix in self.radices:
+            found.append(base[:, None] ** np.arange(radix))
+            base = base**radix
+        return np.concatenate(found, axis=1)
 
-    def products(self, level: int, conjugate: bool = True) -> tuple[Array, Array]:
-        return sums_of_digits(self.radices[level])
+    def kind(self, conjugate: bool) -> str:
+        return "sums"
+
+    @property
+    def frequencies(self) -> Array:
+        return np.arange(self.n_basis, dtype=np.float64)  # slope of x^m at the end of the box
 
     def for_one_value(self) -> "Power":
         return clone(self).set_params(n_basis=1, quantization="auto")

@@ -11,8 +11,7 @@ A loop takes C-contiguous arrays of doubles or singles, for each the position of
 part, and the number of entries; the imaginary parts begin `rank` numbers later.  Arithmetic
 is in double precision.
 
-`summed` makes sums along such vectors, and `row_times_matrix` multiplies a row by a small matrix,
-with the sums in registers.
+`row_times_matrix` multiplies a row by a small matrix, with the sums in registers.
 """
 
 import inspect
@@ -20,12 +19,14 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 4
-_FLAGS = ("contract", "reassoc", "nsz", "arcp")
+#: doubles of a vector: those of the machine's registers
+LANES = 8 if get_host_cpu_features().get("avx512f") else 4
+FLAGS = ("contract", "reassoc", "nsz", "arcp")
 _DOUBLE = ir.DoubleType()
 
 
@@ -50,18 +51,9 @@ class Complex:
             add(multiply(a, d), multiply(b, c)),
         )
 
-    def conjugate(self) -> "Complex":
-        """The conjugate number."""
-        return Complex(self.builder, self.real, self.builder.fneg(self.imaginary))
-
-    def products(self, other: "Complex") -> list[Any]:
-        """Re·Re, Re·Im, Im·Re and Im·Im."""
-        multiply, mine = self._operation("fmul"), (self.real, self.imaginary)
-        return [multiply(x, y) for x in mine for y in (other.real, other.imaginary)]
-
     def _operation(self, name: str) -> Callable[[Any, Any], Any]:
         method = getattr(self.builder, name)
-        return lambda a, b: method(a, b, flags=_FLAGS)
+        return lambda a, b: method(a, b, flags=FLAGS)
 
 
 def _load(builder: Any, base: Any, position: Any, lanes: int) -> Any:
@@ -90,7 +82,7 @@ def _unpack(builder: Any, values: Any) -> list[Any]:
     return [builder.extract_value(values, i) for i in range(len(values.type.elements))]
 
 
-def _pointers(context: Any, builder: Any, kinds: Any, arrays: Any) -> list[Any]:
+def pointers(context: Any, builder: Any, kinds: Any, arrays: Any) -> list[Any]:
     """Where the numbers of the arrays of a tuple begin."""
     members = zip(kinds, _unpack(builder, arrays), strict=True)
     return [context.make_array(kind)(context, builder, array).data for kind, array in members]
@@ -106,9 +98,9 @@ def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = Fa
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays, offsets, rank, *constant = arguments
-        bases = _pointers(context, builder, signature.args[0], arrays)
+        bases = pointers(context, builder, signature.args[0], arrays)
         vector = ir.VectorType(_DOUBLE, LANES)
-        wide = [_broadcast(builder, part, vector) for part in constant]
+        wide = [broadcast(builder, part, vector) for part in constant]
         starts = _unpack(builder, offsets)
 
         def step(place: Any, lanes: int) -> None:
@@ -149,42 +141,6 @@ def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = Fa
     return loop_with_constant if has_constant else loop
 
 
-def summed(body: Callable[..., list[Any]], n_sums: int) -> Any:
-    """Make a sum: `body` takes one Complex an array and returns `n_sums` real numbers.
-
-    Called with arrays, offsets and a number of entries that is a multiple of `LANES`, it returns
-    the sums as a tuple.
-    """
-    n_arrays = len(inspect.signature(body).parameters)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bases = _pointers(context, builder, signature.args[0], arguments[0])
-        starts, count = _unpack(builder, arguments[1]), arguments[2]
-        vector = ir.VectorType(_DOUBLE, LANES)
-        sums = [cgutils.alloca_once(builder, vector) for _ in range(n_sums)]
-        for part in sums:
-            builder.store(ir.Constant(vector, None), part)
-        zero, lanes = ir.Constant(count.type, 0), ir.Constant(count.type, LANES)
-        with cgutils.for_range_slice(builder, zero, count, lanes) as (place, _):
-            numbers = []
-            for base, start in zip(bases, starts, strict=True):
-                at = builder.add(start, place)
-                places = at, builder.add(at, count)
-                parts = (_load(builder, base, where, LANES) for where in places)
-                numbers.append(Complex(builder, *parts))
-            for part, value in zip(sums, body(*numbers), strict=True):
-                builder.store(builder.fadd(builder.load(part), value, flags=_FLAGS), part)
-        totals = [_add_lanes(builder, builder.load(part)) for part in sums]
-        return context.make_tuple(builder, signature.return_type, totals)
-
-    @intrinsic
-    def loop(typing_context, arrays, offsets, count):
-        some = types.UniTuple(types.uint64, n_arrays)
-        return types.UniTuple(types.float64, n_sums)(arrays, some, types.uint64), generate
-
-    return loop
-
-
 @intrinsic
 def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns):
     """out[j] = Σ_i row[i]·matrix[i, j] over complex planes.
@@ -201,7 +157,7 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bases = _pointers(context, builder, signature.args[0], arguments[0])
+        bases = pointers(context, builder, signature.args[0], arguments[0])
         starts, far = (_unpack(builder, part) for part in arguments[1:3])
         rows, columns = arguments[3], arguments[4]
         vector = ir.VectorType(_DOUBLE, LANES)
@@ -211,7 +167,7 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
             at = builder.add(starts[i], place)
             parts = [_load(builder, bases[i], p, width) for p in (at, builder.add(at, far[i]))]
             if width == 1:
-                parts = [_broadcast(builder, part, vector) for part in parts]
+                parts = [broadcast(builder, part, vector) for part in parts]
             return Complex(builder, *parts)
 
         def some_columns(begin: Any, end: Any, n_vectors: int) -> None:
@@ -253,10 +209,10 @@ def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, co
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bases = _pointers(context, builder, signature.args[0], arguments[0])
+        bases = pointers(context, builder, signature.args[0], arguments[0])
         starts, far = (_unpack(builder, part) for part in arguments[1:3])
         vector = ir.VectorType(_DOUBLE, LANES)
-        scale = Complex(builder, *(_broadcast(builder, a, vector) for a in arguments[3:5]))
+        scale = Complex(builder, *(broadcast(builder, a, vector) for a in arguments[3:5]))
         count = arguments[5]
         zero, lanes = ir.Constant(count.type, 0), ir.Constant(count.type, LANES)
         with cgutils.for_range_slice(builder, zero, count, lanes) as (j, _):
@@ -275,23 +231,9 @@ def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, co
     return types.void(arrays, two, two, types.float64, types.float64, types.uint64), generate
 
 
-def _add_lanes(builder: Any, value: Any) -> Any:
-    """Sum of the members of a vector, by halves."""
-    width = LANES
-    while width > 1:
-        width //= 2
-        undefined = ir.Constant(value.type, ir.Undefined)
-        halves = []
-        for first in (0, width):
-            kind = ir.VectorType(ir.IntType(32), width)
-            chosen = ir.Constant(kind, list(range(first, first + width)))
-            halves.append(builder.shuffle_vector(value, undefined, chosen))
-        value = builder.fadd(*halves, flags=_FLAGS)
-    return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
-
-
-def _broadcast(builder: Any, value: Any, vector: Any) -> Any:
+def broadcast(builder: Any, value: Any, vector: Any) -> Any:
+    """Vector of one number."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-    same = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    same = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
     return builder.shuffle_vector(first, undefined, same)

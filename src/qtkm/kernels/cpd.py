@@ -1,8 +1,8 @@
 """Compiled loops of the canonical polyadic network.
 
-Everything is kept in *planes* of real numbers: a row of a table is [Re | Im] of length
-2R, or of length R where the whole model is real.  Hermitian R×R matrices are packed as
-their upper triangle, row by row: the real parts, then the imaginary parts, R(R+1)/2 each.
+Everything is kept in *planes* of real numbers: a row of a table is [Re | Im], or Re alone where
+the whole model is real.  Both halves are padded with zeros to whole vectors: `half` is their
+length.  Matrices are packed as their upper triangles, see `kernels.grams`.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy import uint64 as index  # an index that cannot be negative: lets loop
 
 from ._jit import jit
 from ._simd import elementwise
-from .grams import LANE, add_block, block_rows, padded, project, transpose
+from .grams import add_gram, add_products, block_rows, new_squares, pack
 
 _times_one = elementwise(lambda out, a: {0: out * a})
 _times_two = elementwise(lambda out, a, b: {0: out * a * b})
@@ -79,65 +79,63 @@ def four_places(places, n, j, width):
 
 
 @jit
-def _mix(products, mixing, rank, is_complex, rhs, slot):
-    """Write Σ_k V_k∘products_k to a right-hand side."""
+def _mix(products, slot, mixing, half, is_complex, rhs):
+    """Add Σ_k V_k∘products_k to a right-hand side."""
     for k in range(mixing.shape[0]):
-        for r in range(rank):
+        for r in range(half):
             if is_complex:
-                x, y = products[k, r], products[k, rank + r]
-                u, v = mixing[k, r], mixing[k, rank + r]
+                x, y = products[0, k, r], products[0, k, half + r]
+                u, v = mixing[k, r], mixing[k, half + r]
                 rhs[slot, 0, r] += x * u - y * v
-                rhs[slot, 0, rank + r] += x * v + y * u
+                rhs[slot, 0, half + r] += x * v + y * u
             else:
-                rhs[slot, 0, r] += products[k, r] * mixing[k, r]
+                rhs[slot, 0, r] += products[0, k, r] * mixing[k, r]
 
 
 @jit
 def statistics(
-    segments, codes, order, columns, table, offsets, weight, target, mixing, rank, gram, rhs
-):
+    segments, codes, order, columns, table, offsets, weight, target, mixing, rank, is_complex,
+    hermitian, symmetric, rhs,
+):  # fmt: skip
     """Gram matrices and right-hand sides of groups of rows.
 
     Parameters
     ----------
     segments : (n, 3) int array
-        Start and stop in `order`, and the slot of `gram` and `rhs` that is written.
+        Start and stop in `order`, and the slot of the results that is written.
     codes : (n_rows, n_columns) unsigned array
     order : (n_rows,) int array
         Rows sorted by their code in the column at hand.
     columns : int array
         The columns whose tables make the environment.
-    table, offsets : (sum of grid sizes, planes·rank) array, int array
+    table, offsets : (sum of grid sizes, planes·half) array, int array
         Tables of all columns, one below the other, and where each begins.
     weight : (n_rows,) array or empty
         Square roots of the row weights, which scale the environments; empty means 1.
     target : (n_rows, n_outputs) array
         What multiplies the scaled environment in the right-hand side: weight times y.
-    mixing : (n_outputs, planes·rank) array or empty
+    mixing : (n_outputs, planes·half) array or empty
         Planes of the output core.
-    gram : (n_slots, packed) array, written
-        Σ ḡgᵀ packed; with twice the room also Σ ggᵀ.
-    rhs : (n_slots, n, planes·rank) array, written
+    hermitian, symmetric : (n_slots, …) arrays, written
+        Σ ḡgᵀ, and Σ ggᵀ where it has lines; see `kernels.grams`.
+    rhs : (n_slots, n, planes·half) array, written
         Σ g·target (not conjugated).
     """
     width = table.shape[1]
-    is_complex = width == 2 * rank
-    n_lines = padded(rank, is_complex)
-    block = block_rows(n_lines)
-    lines = np.zeros((n_lines, block), dtype=table.dtype)
-    tile = np.empty((LANE, width), dtype=table.dtype)
-    places = np.empty((block, columns.size), dtype=np.uint64)
-    scales = np.ones(block, dtype=table.dtype)
-    wanted = np.empty((target.shape[1], block), dtype=table.dtype)
-    products = np.empty((target.shape[1], width))
-    scratch = np.empty((n_lines, n_lines))
+    half = width // 2 if is_complex else width
+    rows = block_rows(width, table.itemsize)
+    block = np.empty((rows, width), dtype=table.dtype)
+    places = np.empty((rows, columns.size), dtype=np.uint64)
+    scales = np.ones(rows, dtype=table.dtype)
+    wanted = np.empty((target.shape[1], rows), dtype=table.dtype)
+    products = np.empty((1, target.shape[1], width))
+    squares = new_squares(rank, half, 4 if symmetric.shape[0] else 2 if is_complex else 1)
     for segment in range(segments.shape[0]):
         start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
-        gram[slot] = 0
         rhs[slot] = 0
         products[:] = 0
-        for begin in range(start, stop, block):
-            count = min(block, stop - begin)
+        for begin in range(start, stop, rows):
+            count = min(rows, stop - begin)
             # gathered first: loads that do not wait for each other
             for i in range(count):
                 row = order[index(begin + i)]
@@ -146,21 +144,20 @@ def statistics(
                     wanted[k, index(i)] = target[index(row), k]
                 if weight.size:
                     scales[index(i)] = weight[index(row)]
-            for first in range(0, count, LANE):
-                full = min(LANE, count - first)
-                for i in range(full):
-                    _environment(tile, i, scales, first + i, places, table, rank, is_complex)
-                transpose(tile, full, lines, first, rank, is_complex)
-            add_block(lines, count, rank, is_complex, scratch, gram, slot)
-            project(lines, count, wanted, rank, is_complex, products)
+            for i in range(count):
+                _environment(block, i, scales, i, places, table, half, is_complex)
+            add_gram(block, count, rank, squares)
+            if mixing.shape[0]:
+                add_products(block, count, wanted, products, 0)
+            else:
+                add_products(block, count, wanted, rhs, slot)
+        pack(squares, rank, hermitian, symmetric, slot)
         if mixing.shape[0]:
-            _mix(products, mixing, rank, is_complex, rhs, slot)
-        else:
-            rhs[slot] = products
+            _mix(products, slot, mixing, half, is_complex, rhs)
 
 
 @jit
-def environments(start, stop, codes, columns, table, offsets, weight, rank, out):
+def environments(start, stop, codes, columns, table, offsets, weight, is_complex, out):
     """Scaled environments of rows start … stop-1 outside of a column, as planes."""
     places = np.empty((stop - start, columns.size), dtype=np.uint64)
     scales = np.ones(stop - start)
@@ -169,12 +166,13 @@ def environments(start, stop, codes, columns, table, offsets, weight, rank, out)
         if weight.size:
             scales[row - start] = weight[row]
     part = out[start:stop]
+    half = table.shape[1] // 2 if is_complex else table.shape[1]
     for i in range(stop - start):
-        _environment(part, i, scales, i, places, table, rank, table.shape[1] == 2 * rank)
+        _environment(part, i, scales, i, places, table, half, is_complex)
 
 
 @jit
-def responses(start, stop, codes, columns, table, offsets, rank, mixing, out):
+def responses(start, stop, codes, columns, table, offsets, mixing, out):
     """Responses of rows start … stop-1: out (n_rows, n_outputs, planes)."""
     width = table.shape[1]
     block = 64  # of rows whose products stay in the first-level cache
@@ -182,9 +180,11 @@ def responses(start, stop, codes, columns, table, offsets, rank, mixing, out):
     for begin in range(start, stop, block):
         end = min(begin + block, stop)
         part = codes[begin:end]
-        environments(0, end - begin, part, columns, table, offsets, np.empty(0), rank, rows)
+        is_complex = out.shape[2] == 2
+        environments(0, end - begin, part, columns, table, offsets, np.empty(0), is_complex, rows)
+        half = width // 2 if is_complex else width
         for row in range(begin, end):
-            _respond(out, row, rows, row - begin, mixing, rank, width == 2 * rank)
+            _respond(out, row, rows, row - begin, mixing, half, is_complex)
 
 
 @jit

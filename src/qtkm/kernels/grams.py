@@ -1,163 +1,207 @@
-"""Gram matrices of blocks of rows, by compiled loops of our own.
+"""Gram matrices of blocks of rows, by loops of our own.
 
-A block is kept *column by column*: one line of memory a component, `LANE` rows at a time, so
-that products of two components are sums along contiguous memory.  Tiles of 2×2 complex (or
-2×4 real) components keep the sums in registers; on matrices as narrow as ours this reached
-30 to 40 operations a nanosecond where the symmetric rank-k product of BLAS reached 18 to 27
-(docs/decisions/0002-gram-kernels.md).
-
-Components of a complex block are [Re | Im], each half padded to an even number, see
-`padded`; lines of padding are zero.
+A block holds environments row by row as planes [Re | Im], each half padded with zeros to whole
+vectors (`padded`).  Its Gram matrix is made in tiles of a few entries by one or two vectors,
+whose sums stay in registers while all rows of the block go by: every number that is loaded meets
+several others, as in a product of large matrices, and no memory is reordered.  Sums of blocks are
+kept in squares, (size, half) for each of the `n_sums` real sums of a pair of entries; `pack` makes
+upper triangles of them, row by row, whose numbers alternate Re, Im where the model is complex.
+What was measured is in docs/decisions/0012-moments.md.
 """
 
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy import uint64 as index
 
 from ._jit import jit
+from ._simd import FLAGS, LANES, broadcast, pointers
 
-#: rows are filled in groups of this many; the last group is padded with zeros
-LANE = 8
-
-
-@jit
-def padded(rank, is_complex):
-    """Number of lines that hold the components: two even halves, or a multiple of four."""
-    if is_complex:
-        return 2 * (rank + rank % 2)
-    return rank + (-rank) % 4
+#: entries of a tile, as many as the machine's registers take
+ENTRIES = 4 if LANES == 8 else 2
+#: singles of a vector: longer ones would waste more at the diagonal than they gain
+SINGLES = 8
+#: bytes of a block that stays in the first-level cache
+BLOCK_BYTES = 24_576
 
 
 @jit
-def block_rows(lines):
-    """Rows of a block that stays in the second-level cache."""
-    return max(32, min(256, 20480 // lines)) // LANE * LANE
+def padded(size):
+    """Length of a padded half: whole vectors of singles and of doubles."""
+    return size + (-size) % SINGLES
 
 
 @jit
-def transpose(tile, count, lines, first, rank, is_complex):
-    """Write `count` <= LANE rows of planes into lines at position `first`, zeros after them."""
-    for i in range(index(count), index(LANE)):
-        for r in range(index(tile.shape[1])):
-            tile[i, r] = 0
-    start, size = index(first), index(rank)
-    for r in range(size):
-        for i in range(index(LANE)):
-            lines[r, start + i] = tile[i, r]
-    if is_complex:
-        half = index(lines.shape[0] // 2)
-        for r in range(size):
-            for i in range(index(LANE)):
-                lines[half + r, start + i] = tile[i, size + r]
+def block_rows(width, itemsize):
+    """Rows of a block that stays in the first-level cache."""
+    return max(16, min(256, BLOCK_BYTES // (width * itemsize)))
 
 
-@jit
-def hermitian(lines, count, rank, out, slot):
-    """Add Σ z̄zᵀ over the first `count` rows to a packed upper triangle.
+def _tile(n_sums: int, n_vectors: int, products: Any) -> Any:
+    """Make a loop over the rows of a block that adds up products of entries with vectors.
 
-    `out[slot]` holds the real parts of the triangle, row by row, then the imaginary parts.
+    `products(a, b)` gives, for an entry a = (Re, Im) and a vector b, the factors of the terms of
+    every sum, with a sign.
     """
-    half, stop = lines.shape[0] // 2, index(count + (-count) % LANE)
-    zero = lines.dtype.type(0)
-    for i in range(0, rank, 2):
-        p, q, p_im, q_im = index(i), index(i + 1), index(half + i), index(half + i + 1)
-        for j in range(i, rank, 2):
-            s, t, s_im, t_im = index(j), index(j + 1), index(half + j), index(half + j + 1)
-            ps, ps_im, pt, pt_im = zero, zero, zero, zero
-            qs, qs_im, qt, qt_im = zero, zero, zero, zero
-            for n in range(stop):
-                a, b, c, d = lines[p, n], lines[p_im, n], lines[q, n], lines[q_im, n]
-                u, v, x, y = lines[s, n], lines[s_im, n], lines[t, n], lines[t_im, n]
-                ps += a * u + b * v
-                ps_im += a * v - b * u
-                pt += a * x + b * y
-                pt_im += a * y - b * x
-                qs += c * u + d * v
-                qs_im += c * v - d * u
-                qt += c * x + d * y
-                qt_im += c * y - d * x
-            _add_entry(out, slot, i, j, rank, ps, ps_im)
-            _add_entry(out, slot, i, j + 1, rank, pt, pt_im)
-            _add_entry(out, slot, i + 1, j, rank, qs, qs_im)
-            _add_entry(out, slot, i + 1, j + 1, rank, qt, qt_im)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        block, squares = pointers(context, builder, signature.args[0], arguments[0])
+        stride, half, count, area, entry, first = arguments[1:]
+        number, double = block.type.pointee, ir.DoubleType()
+        lanes = LANES if number == double else SINGLES
+        vector, wide = ir.VectorType(number, lanes), ir.VectorType(double, lanes)
+        integer = stride.type
+
+        def load(place: Any, kind: Any) -> Any:
+            pointer = builder.gep(block, [place])
+            if kind != number:
+                pointer = builder.bitcast(pointer, kind.as_pointer())
+            return builder.load(pointer, align=4 if number == ir.FloatType() else 8)
+
+        def plus(a: Any, b: Any, more: int) -> Any:
+            return builder.add(builder.add(a, b), ir.Constant(integer, more))
+
+        shape = [(e, v, i) for e in range(ENTRIES) for v in range(n_vectors) for i in range(n_sums)]
+        sums = {key: cgutils.alloca_once(builder, vector) for key in shape}
+        for part in sums.values():
+            builder.store(ir.Constant(vector, None), part)
+        zero, one = ir.Constant(integer, 0), ir.Constant(integer, 1)
+        with cgutils.for_range_slice(builder, zero, count, one) as (k, _):
+            row = builder.mul(k, stride)
+            planes = [row, builder.add(row, half)] if n_sums > 1 else [row]
+            vectors = [
+                [load(plus(plane, first, v * lanes), vector) for plane in planes]
+                for v in range(n_vectors)
+            ]
+            for e in range(ENTRIES):
+                numbers = [load(plus(plane, entry, e), number) for plane in planes]
+                a = [broadcast(builder, value, vector) for value in numbers]
+                for v, b in enumerate(vectors):
+                    for i, terms in enumerate(products(a, b)):
+                        total = builder.load(sums[e, v, i])
+                        for x, y, sign in terms:
+                            product = builder.fmul(x, y, flags=FLAGS)
+                            step = builder.fadd if sign > 0 else builder.fsub
+                            total = step(total, product, flags=FLAGS)
+                        builder.store(total, sums[e, v, i])
+        for e, v, i in shape:
+            line = builder.mul(builder.add(entry, ir.Constant(integer, e)), half)
+            place = plus(line, first, v * lanes)
+            place = builder.add(place, builder.mul(area, ir.Constant(integer, i)))
+            pointer = builder.bitcast(builder.gep(squares, [place]), wide.as_pointer())
+            value = builder.load(sums[e, v, i])
+            value = value if number == double else builder.fpext(value, wide)
+            total = builder.fadd(builder.load(pointer, align=8), value, flags=FLAGS)
+            builder.store(total, pointer, align=8)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def loop(typing_context, arrays, stride, half, count, area, entry, first):
+        size = types.uint64
+        return types.void(arrays, size, size, size, size, size, size), generate
+
+    return loop
+
+
+def _real(a: Any, b: Any) -> list[Any]:
+    return [[(a[0], b[0], 1)]]
+
+
+def _hermitian(a: Any, b: Any) -> list[Any]:
+    return [[(a[0], b[0], 1), (a[1], b[1], 1)], [(a[0], b[1], 1), (a[1], b[0], -1)]]
+
+
+def _apart(a: Any, b: Any) -> list[Any]:
+    """Re·Re, Im·Im, Re·Im and Im·Re, of which both ḡgᵀ and ggᵀ are made."""
+    return [[(a[i], b[j], 1)] for i, j in ((0, 0), (1, 1), (0, 1), (1, 0))]
+
+
+_real_one, _real_two = _tile(1, 1, _real), _tile(1, 2, _real)
+_hermitian_one, _hermitian_two = _tile(2, 1, _hermitian), _tile(2, 2, _hermitian)
+_apart_one = _tile(4, 1, _apart)
 
 
 @jit
-def _add_entry(out, slot, r, s, rank, real, imaginary):
-    if r <= s and s < rank:
-        p = r * rank - r * (r - 1) // 2 + s - r
-        out[slot, p] += real
-        out[slot, rank * (rank + 1) // 2 + p] += imaginary
+def new_squares(size, half, n_sums):
+    """Squares of zeros for so many sums; lines that only fill a tile are there, too."""
+    return np.zeros((n_sums, size + (-size) % ENTRIES, half))
 
 
 @jit
-def upper(lines, count, out):
-    """Add the Gram matrix of all lines over the first `count` rows, its upper triangle only."""
-    stop = index(count + (-count) % LANE)
-    zero = lines.dtype.type(0)
-    for i in range(0, lines.shape[0], 2):
-        p, q = index(i), index(i + 1)
-        for j in range(i - i % 4, lines.shape[0], 4):
-            s, t, u, v = index(j), index(j + 1), index(j + 2), index(j + 3)
-            ps, pt, pu, pv = zero, zero, zero, zero
-            qs, qt, qu, qv = zero, zero, zero, zero
-            for n in range(stop):
-                a, b = lines[p, n], lines[q, n]
-                w, x, y, z = lines[s, n], lines[t, n], lines[u, n], lines[v, n]
-                ps += a * w
-                pt += a * x
-                pu += a * y
-                pv += a * z
-                qs += b * w
-                qt += b * x
-                qu += b * y
-                qv += b * z
-            out[p, s] += ps
-            out[p, t] += pt
-            out[p, u] += pu
-            out[p, v] += pv
-            out[q, s] += qs
-            out[q, t] += qt
-            out[q, u] += qu
-            out[q, v] += qv
+def add_gram(block, count, size, squares):
+    """Add the Gram matrix of the first rows of a block: entries on and above the diagonal.
 
-
-@jit
-def pack(gram, rank, is_complex, out, slot):
-    """Add a Gram of `upper` as packed triangles: Σ zzᵀ for real z; Σ z̄zᵀ and Σ zzᵀ else."""
-    half, size = gram.shape[0] // 2, rank * (rank + 1) // 2
-    p = 0
-    for r in range(rank):
-        for s in range(r, rank):
-            if is_complex:
-                rr, ii = gram[r, s], gram[half + r, half + s]
-                ri, ir = gram[r, half + s], gram[s, half + r]
-                out[slot, p] += rr + ii
-                out[slot, size + p] += ri - ir
-                out[slot, 2 * size + p] += rr - ii
-                out[slot, 3 * size + p] += ri + ir
+    Parameters
+    ----------
+    block : (n, width) array
+        Rows of padded planes, `ENTRIES` of them more than are ever counted.
+    count, size : int
+        Rows to add up; entries of a row.
+    squares : (n_sums, size, half) array
+        One sum of real numbers, two of Hermitian ones (Re, Im), or four (Re·Re, Im·Im, Re·Im,
+        Im·Re) that hold both ḡgᵀ and ggᵀ.
+    """
+    n_sums, half = squares.shape[0], squares.shape[2]
+    lanes = LANES if block.itemsize == 8 else SINGLES
+    width, area = index(block.shape[1]), index(squares.shape[1] * half)
+    n, h = index(count), index(half)
+    for r in range(0, size, ENTRIES):
+        s = r - r % lanes
+        e = index(r)
+        while s < size:
+            f = index(s)
+            two = s + lanes < size
+            if n_sums == 1:
+                if two:
+                    _real_two((block, squares), width, h, n, area, e, f)
+                else:
+                    _real_one((block, squares), width, h, n, area, e, f)
+            elif n_sums == 2:
+                if two:
+                    _hermitian_two((block, squares), width, h, n, area, e, f)
+                else:
+                    _hermitian_one((block, squares), width, h, n, area, e, f)
             else:
-                out[slot, p] += gram[r, s]
-            p += 1
+                _apart_one((block, squares), width, h, n, area, e, f)
+                two = False
+            s += 2 * lanes if two else lanes
 
 
 @jit
-def add_block(lines, count, rank, is_complex, scratch, out, slot):
-    """Add the packed Gram of a block; both triangles where `out` has room for them."""
-    if is_complex and out.shape[1] == rank * (rank + 1):
-        hermitian(lines, count, rank, out, slot)
-        return
-    scratch[:] = 0
-    upper(lines, count, scratch)
-    pack(scratch, rank, is_complex, out, slot)
+def pack(squares, size, hermitian, symmetric, slot):
+    """Write squares as upper triangles of ḡgᵀ, and of ggᵀ where it has lines; clear them."""
+    n_sums, p = squares.shape[0], 0
+    for r in range(size):
+        if n_sums == 1:
+            for s in range(r, size):
+                hermitian[slot, p + s - r] = squares[0, r, s]
+        elif n_sums == 2:
+            for s in range(r, size):
+                hermitian[slot, 2 * (p + s - r)] = squares[0, r, s]
+                hermitian[slot, 2 * (p + s - r) + 1] = squares[1, r, s]
+        else:
+            for s in range(r, size):
+                q = 2 * (p + s - r)
+                rr, ii, ri, ir = (
+                    squares[0, r, s], squares[1, r, s], squares[2, r, s], squares[3, r, s],
+                )  # fmt: skip
+                hermitian[slot, q] = rr + ii
+                hermitian[slot, q + 1] = ri - ir
+                symmetric[slot, q] = rr - ii
+                symmetric[slot, q + 1] = ri + ir
+        p += size - r
+    squares[:] = 0
 
 
 @jit
-def project(lines, count, target, rank, is_complex, out):
-    """Add Σ z·target over the first `count` rows, for every output: planes (n_outputs, …)."""
-    half = lines.shape[0] // 2
+def add_products(block, count, target, out, slot):
+    """Add Σ row·target over the first rows of a block, for every output: out (…, n, width)."""
     for k in range(target.shape[0]):
-        for plane in range(2 if is_complex else 1):
-            for r in range(rank):
-                line, total = index(plane * half + r), lines.dtype.type(0)
-                for n in range(index(count)):
-                    total += target[index(k), n] * lines[line, n]
-                out[k, plane * rank + r] += total
+        for n in range(index(count)):
+            x = target[index(k), n]
+            for r in range(index(block.shape[1])):
+                out[slot, k, r] += x * block[n, r]

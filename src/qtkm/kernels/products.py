@@ -18,7 +18,7 @@ from numpy import uint64 as index
 
 from ._jit import jit
 from ._simd import LANES, add_multiple, row_times_matrix
-from .grams import LANE, add_block, block_rows, padded, project, transpose
+from .grams import add_gram, add_products, block_rows, new_squares, pack, padded
 
 
 @jit
@@ -92,8 +92,11 @@ def _suffix(codes, row, start, offsets, bonds, turned, is_complex, states, room)
 
 @jit
 def _join(states, before, after, room, outer, left, right, scale, is_complex, out, i_out):
-    """Row of `out` (planes, left·right) = Σ_a before[a, i]·after[a, j], times a scale."""
-    size, room, k = index(left * right), index(room), index(i_out)
+    """Row of `out` (planes, left·right) = Σ_a before[a, i]·after[a, j], times a scale.
+
+    The halves of `out` may be padded.
+    """
+    size, room, k = index(out.shape[1] // 2), index(room), index(i_out)
     n, m = index(wide(left)), index(wide(right))
     before, after = index(before), index(after)
     for a in range(index(outer)):
@@ -169,43 +172,38 @@ def environments(
 @jit
 def statistics(
     segments, codes, order, column, offsets, turned_offsets, bonds, buffer, turned, closing,
-    weight, target, gram, rhs,
+    weight, target, hermitian, symmetric, rhs,
 ):  # fmt: skip
     """Gram matrices and right-hand sides of groups of rows, over all outputs.
 
     As `kernels.cpd.statistics`; an environment is a matrix (bonds[column], bonds[column + 1]).
     """
     size, is_complex = bonds[column] * bonds[column + 1], closing.shape[1] == 2
-    n_lines = padded(size, is_complex)
-    block = block_rows(n_lines)
-    lines = np.zeros((n_lines, block), dtype=buffer.dtype)
-    tile = np.empty((LANE, size * closing.shape[1]), dtype=buffer.dtype)
-    wanted = np.empty((1, block), dtype=buffer.dtype)
+    width, n_outputs = padded(size) * closing.shape[1], closing.shape[0]
+    rows = block_rows(width, buffer.itemsize)
+    block = np.zeros((rows, width), dtype=buffer.dtype)
+    wanted = np.empty((1, rows), dtype=buffer.dtype)
     states = np.zeros(8 * room_of(bonds))
-    scratch = np.empty((n_lines, n_lines))
+    squares = new_squares(size, padded(size), 4 if symmetric.shape[0] else 2 if is_complex else 1)
     for segment in range(segments.shape[0]):
         start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
-        gram[slot] = 0
         rhs[slot] = 0
         count = 0
         for position in range(start, stop):
             row = order[position]
             scale = weight[row] if weight.size else 1.0
-            for k in range(closing.shape[0]):
+            for k in range(n_outputs):
                 environment(
                     codes, row, k, column, column + 1, offsets, turned_offsets, bonds, buffer,
-                    turned, closing, scale, is_complex, states, tile, count % LANE,
+                    turned, closing, scale, is_complex, states, block, count,
                 )  # fmt: skip
                 wanted[0, count] = target[row, k]
                 count += 1
-                last = position == stop - 1 and k == closing.shape[0] - 1
-                if count % LANE == 0 or last:
-                    full = (count - 1) % LANE + 1
-                    transpose(tile, full, lines, count - full, size, is_complex)
-                if count == block or last:
-                    add_block(lines, count, size, is_complex, scratch, gram, slot)
-                    project(lines, count, wanted, size, is_complex, rhs[slot])
+                if count == rows or (position == stop - 1 and k == n_outputs - 1):
+                    add_gram(block, count, size, squares)
+                    add_products(block, count, wanted, rhs, slot)
                     count = 0
+        pack(squares, size, hermitian, symmetric, slot)
 
 
 @jit
@@ -361,66 +359,3 @@ def tangents(
             out[row, k, 0] = x + u
             if is_complex:
                 out[row, k, 1] = y + v
-
-
-@jit
-def apply(
-    segments, codes, order, column, offsets, turned_offsets, bonds, buffer, turned, change,
-    closing, weight, target, real_part, out,
-):  # fmt: skip
-    """Σ ω·conj(g·δT)·g over groups of rows: a column's normal matrix times a change δT.
-
-    `change` and `out` (n_slots, planes·size) are tables of one column, not padded; with
-    `real_part` only Re(g·δT) takes part.  With targets, which are scaled like the environments,
-    Σ g·target.
-    """
-    size, is_complex = bonds[column] * bonds[column + 1], closing.shape[1] == 2
-    states = np.zeros(8 * room_of(bonds))
-    own = np.empty((1, size * closing.shape[1]))
-    for segment in range(segments.shape[0]):
-        start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
-        out[slot] = 0
-        for position in range(start, stop):
-            row = order[position]
-            scale = weight[row] if weight.size else 1.0
-            for k in range(closing.shape[0]):
-                environment(
-                    codes, row, k, column, column + 1, offsets, turned_offsets, bonds, buffer,
-                    turned, closing, scale, is_complex, states, own, 0,
-                )  # fmt: skip
-                if target.size:
-                    x, y = target[row, k], 0.0
-                else:
-                    x, y = _product(own, change, codes[row, column], size, is_complex)
-                    y = 0.0 if real_part else -y
-                _add_multiple(out, slot, own, x, y, size, is_complex)
-
-
-@jit
-def _product(own, change, code, size, is_complex):
-    """g·δT at a grid value."""
-    half, code = index(size), index(code)
-    x, y = 0.0, 0.0
-    for i in range(half):
-        x += own[0, i] * change[code, i]
-    if is_complex:
-        for i in range(half):
-            p, q = own[0, i], own[0, half + i]
-            s, t = change[code, i], change[code, half + i]
-            x -= q * t
-            y += p * t + q * s
-    return x, y
-
-
-@jit
-def _add_multiple(out, slot, own, x, y, size, is_complex):
-    """Row of `out` += (x + iy)·g."""
-    half, slot = index(size), index(slot)
-    if is_complex:
-        for i in range(half):
-            p, q = own[0, i], own[0, half + i]
-            out[slot, i] += p * x - q * y
-            out[slot, half + i] += p * y + q * x
-    else:
-        for i in range(half):
-            out[slot, i] += own[0, i] * x

@@ -5,7 +5,7 @@ from .evaluate import Evaluator
 from .graph import Graph
 from .graph_builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
 from .local import LocalSystem
-from .network import Cores, Iterate, Network, flatten, like
+from .network import Cores, Iterate, Network, flatten, unflatten
 from .ring import TensorRing
 from .structure import Edge, Structure
 from .train import TensorTrain
@@ -42,5 +42,5 @@ __all__ = [
     "TensorTrain",
     "Tucker",
     "flatten",
-    "like",
+    "unflatten",
 ]

@@ -1,144 +1,472 @@
-"""A CPD on few rows: the columns in one chain, with partial products at the rows kept.
+"""Networks whose columns multiply: a CPD, a train or a ring, with cores in place.
 
-The local problem of a column is then updated in one compiled call, from its statistics or from
-the rows.  Serves where all columns are numbers, there is one output, the loss sees the complex
-response (or the model is real) and the norm is penalised; a local system that is not safely
-positive definite is left to the general local problem.
+`ChainNetwork` is what they share as networks, `ChainIterate` is one with its cores, tables,
+passes, penalties and local problems.  Their differences are an algebra (how elements multiply),
+a gauge (how a core is left behind) and tables (compiled loops over many rows).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import chain as kernels
-from ..kernels import lines as line_kernels
-from .cpd_rows import RowsProblem
+from . import moments
+from .algebra import Algebra, closed_product, environments
+from .column import CategoricalProblem, ColumnProblem, OutputProblem, Problem
+from .evaluate import Evaluator
+from .moments import Digits, Moments
+from .network import Cores, Network, Run, flatten, unflatten
+from .structure import Edge
+from .tables import (
+    Change,
+    GradientPass,
+    OutputPass,
+    ResponsePass,
+    Statistics,
+    StatisticsPass,
+    Tables,
+    TangentPass,
+)
 
-#: rows a grid value from which on a column is updated from its statistics
-GROUPED = 2.5
+#: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
+SMOOTH_NOISE = 0.1
 
 
-class Chain:
-    """Rows as the compiled updates read them, and the partial products of an epoch.
+class ChainNetwork(Network):
+    """What a CPD, a train and a ring share."""
+
+    algebra: Algebra
+    tables: type[Tables]
+
+    def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
+        """Return a core in the gauge in which it is left behind, and the factor of the next."""
+        raise NotImplementedError
+
+    def push_right(self, factor: NDArray, core: NDArray) -> NDArray:
+        """Multiply the core after a factor by it."""
+        raise NotImplementedError
+
+    def push_left(self, core: NDArray, factor: NDArray) -> NDArray:
+        """Multiply the core before a factor by it."""
+        raise NotImplementedError
+
+    def settle(self, sites: list[NDArray]) -> list[NDArray]:
+        """Return the same sites in the gauge that a sweep over them begins with."""
+        return sites
+
+    def closing(self, cores: Cores, n_columns: int) -> NDArray:
+        """Return the elements (n_outputs, …) that close the product of all columns."""
+        if len(cores) > n_columns:
+            return self.algebra.elements(cores[-1])
+        return self.algebra.unit(self.algebra.elements(cores[0][0]))[None]
+
+    def iterate(
+        self,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
+    ) -> "ChainIterate":
+        """Cores with their tables, ready to be updated."""
+        return ChainIterate(self, columns, cores, dtype, run, precisions)
+
+    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+        """The whole weight tensor, (ΠM, n_outputs)."""
+        whole = moments.weights_of(self.algebra, cores[0])
+        for entry in cores[1 : len(radices)]:
+            column = moments.weights_of(self.algebra, entry)
+            whole = self.algebra.multiply(whole[:, None], column[None])
+            whole = whole.reshape(-1, *whole.shape[2:])
+        closing = self.closing(cores, len(radices))
+        return self.algebra.close(self.algebra.multiply(whole[:, None], closing[None]))
+
+    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Evaluator:
+        """Cores made ready for values that lie on no grid."""
+        return Evaluator(self, cores, frequencies)
+
+
+class ChainIterate:
+    """Cores of a chain and what follows from them; see `networks.network.Iterate`.
 
     Parameters
     ----------
-    columns : sequence
-    shard : Shard
-    rank : int
+    network : ChainNetwork
+    columns : sequence of Column
+    cores : list
+        One list of cores per column; then, for several outputs, the output core.
+    dtype : dtype
+        Type of the tables, float32 or float64.
+    run : callable
+        run(function, tasks), see `qtkm.engines`.
+    precisions : sequence of (M,) arrays or None
+        What the penalty multiplies the squared weight of each function by; None for 1.
     """
 
-    def __init__(self, columns: Any, shard: Any, rank: int):
-        self.columns = columns
-        self.codes = [np.ascontiguousarray(codes) for codes in shard.codes.T]
-        self.padded = line_kernels.padded_length(len(shard))
-        root, target = shard.scaled
-        self.target = line_kernels.to_lines(target * [1.0, 0.0], self.padded)
-        self.root = np.zeros((rank, 2, self.padded))
-        self.root[:, 0, : len(shard)] = root if root.size else 1.0
-        self.later = np.zeros((len(columns), *self.root.shape))
-        self.later[-1, :, 0] = 1
-        self.links = [self._link(d, shard) for d in range(len(columns))]
-        self.token: object = None
-        self.next_block = -1
+    def __init__(
+        self,
+        network: ChainNetwork,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
+    ):
+        self.network, self.columns, self.run, self.dtype = network, columns, run, dtype
+        self.precisions = list(precisions)
+        self.algebra = network.algebra
+        self.cores: Cores = [list(c) if isinstance(c, list) else c for c in cores]
+        self.is_complex = np.iscomplexobj(flatten(cores)[0])
+        self.token = object()
+        self._tables = network.tables(self.algebra, len(columns), self.is_complex, dtype)
+        self._stale = set(range(len(self.cores) + 1))
+        self._squares: list[NDArray | None] = [None] * len(columns)
 
-    def _link(self, d: int, shard: Any) -> tuple[Any, ...]:
-        """The compiled update of a column, and what it reads that stays the same."""
-        column, codes = self.columns[d], self.codes[d]
-        if len(shard) < GROUPED * len(column):
-            factors, phase, pairs, *rest = column.lines
-            at_rows = (_take(lines, codes, self.padded) for lines in (factors, phase, pairs))
-            return kernels.update_by_rows, (self.target, *at_rows, *rest)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(column)))])
-        rows = (self.target, codes, shard.groups(d).order, starts)
-        return kernels.update_by_statistics, (*rows, *column.lines)
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of cores: the columns, then the output core."""
+        return len(self.cores)
 
-    def start(self, iterate: Any, block: int) -> None:
-        """Begin an epoch, or go on with one, at a column."""
-        rank, last, self.is_complex = iterate.rank, len(self.columns) - 1, iterate.is_complex
-        self.cores = [np.concatenate(cores).astype(np.complex128) for cores in iterate.cores]
-        self.moving, self.gram = self.root.copy(), np.ones((rank, rank), dtype=np.complex128)
-        for d in range(block):
-            self.gram = self.gram * self._multiply(self.moving, d)
-        self.rest = [np.ones_like(self.gram)] * (1 + last)
-        for d in range(last, block, -1):
-            self.later[d - 1] = self.later[d]
-            self.rest[d - 1] = self.rest[d] * self._multiply(self.later[d - 1], d)
-        self.next_block, self.token = block, iterate.token
+    @property
+    def has_outputs(self) -> bool:
+        """Whether there is an output core."""
+        return len(self.cores) > len(self.columns)
 
-    def _multiply(self, lines: NDArray, d: int) -> NDArray:
-        """Multiply lines by a column's table; the product of its cores' Gram matrices."""
-        factors, phase, _, _, _, radices = self.columns[d].lines
-        return kernels.multiply_column(lines, self.codes[d], factors, phase, radices, self.cores[d])
+    @property
+    def sites(self) -> list[NDArray]:
+        """All cores in one list."""
+        return flatten(self.cores)
 
-    def update(self, block: int, setting: Any) -> list[float]:
-        """Update the cores of the next column; the objective after each."""
-        update, kept = self.links[block]
-        values, norm, gram, cores = update(
-            self.moving, self.later[block], self.gram * self.rest[block], *kept,
-            self.cores[block], setting.alpha, setting.total_weight, setting.constant,
-            self.is_complex,
-        )  # fmt: skip
-        self.gram = self.gram * gram
-        self.cores[block] = cores
-        if block + 1 < len(self.columns):
-            scaled = self.cores[block + 1] = self.cores[block + 1].copy()
-            part = self.columns[block + 1].slices[0]
-        else:  # the last core of all keeps its norms
-            scaled, part = cores, self.columns[block].slices[-1]
-        scaled[part] *= norm
-        return values.tolist()
+    # -- cores ------------------------------------------------------------------------------
 
-    def finish(self, iterate: Any, block: int) -> None:
-        """Hand the cores of a column, and those of the next which took its norms, back."""
-        for d in range(block, min(block + 2, len(self.columns))):
-            stacked = self.cores[d] if iterate.is_complex else self.cores[d].real
-            iterate.put(d, [stacked[part] for part in self.columns[d].slices])
-        self.next_block, self.token = block + 1, iterate.token
+    def snapshot(self) -> Cores:
+        """Return the cores as they are; later updates leave these alone."""
+        return [list(c) if isinstance(c, list) else c for c in self.cores]
+
+    def restore(self, cores: Cores) -> None:
+        """Put a snapshot back."""
+        for block, entry in enumerate(cores):
+            self.put(block, entry)
+
+    def put(self, block: int, entry: Any) -> None:
+        """Put in the cores of a block."""
+        old = self.cores[block]
+        if isinstance(entry, list):
+            if len(entry) == len(old) and all(a is b for a, b in zip(entry, old, strict=True)):
+                return
+            self._squares[block] = None
+            entry = list(entry)
+        self.token = object()
+        self.cores[block] = entry
+        self._stale.add(block)
+
+    def put_sites(self, sites: list[NDArray]) -> None:
+        """Put in all cores, given as one list."""
+        self.restore(unflatten(self.cores, sites))
+
+    def settle(self) -> None:
+        """Bring the cores to the gauge that an epoch begins with; no response changes."""
+        self.put_sites(self.network.settle(self.sites))
+
+    def place(self, block: int, cores: list[NDArray], factor: NDArray | None) -> None:
+        """Put in updated cores of a block; the next block takes the factor they leave."""
+        is_last = block + 1 == self.n_blocks
+        if factor is not None and is_last:
+            cores = [*cores[:-1], self.network.push_left(cores[-1], factor)]
+        self.put(block, cores if block < len(self.columns) else cores[0])
+        if factor is None or is_last:
+            return
+        following = self.cores[block + 1]
+        if isinstance(following, list):
+            is_known = block + 1 not in self._stale
+            first = self.network.push_right(factor, following[0])
+            self.put(block + 1, [first, *following[1:]])
+            if is_known:  # the table follows from the one that is there
+                table = self._tables.elements[block + 1]
+                self._tables.put(block + 1, self.algebra.multiply(factor, table))
+                self._stale.discard(block + 1)
+        else:
+            self.put(block + 1, self.network.push_right(factor, following))
+
+    # -- tables -----------------------------------------------------------------------------
+
+    @property
+    def tables(self) -> Tables:
+        """Tables of all columns and the closing, as passes need them."""
+        n_columns = len(self.columns)
+        for block in sorted(self._stale):
+            if block < n_columns:
+                column, cores = self.columns[block], self.cores[block]
+                self._tables.put(block, column_table(self.algebra, column, cores))
+            else:
+                self._tables.close(self.network.closing(self.cores, n_columns))
+        self._stale.clear()
+        return self._tables
+
+    def responses(self, shard: Any) -> NDArray:
+        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
+        return self.tables.responses(shard, self.run)
+
+    def response_pass(self) -> ResponsePass:
+        """Pass that gives the responses of a shard's rows."""
+        return ResponsePass(self.tables)
+
+    def output_pass(self, both: bool) -> OutputPass:
+        """Pass that sums what the local problem of the output core needs."""
+        return OutputPass(self.tables, both)
+
+    # -- local problems ---------------------------------------------------------------------
+
+    def problem(self, block: int, setting: Any) -> Problem:
+        """Local problem of a column or of the output core."""
+        if block == 0:
+            self.settle()
+        if block == len(self.columns):
+            return OutputProblem(self, setting)
+        if self.columns[block].is_categorical:
+            return CategoricalProblem(self, block, setting)
+        return ColumnProblem(self, block, setting)
+
+    def statistics(self, block: int, setting: Any) -> Statistics:
+        """Sums over the rows of each grid value of a column, one pass."""
+        both = bool(setting.real_part and self.is_complex)
+        *grams, rhs = setting.sum(StatisticsPass(self.tables, block, both))
+        return Statistics(grams, rhs, self.tables.mixing)
+
+    def moments(self, block: int, setting: Any) -> Moments:
+        """All that the functions of a column can see of its statistics."""
+        if len(self.columns) > 1 or self.has_outputs or not setting.is_exact:
+            return self._moments(block, setting)
+        if "moments" not in setting.kept:  # nothing but the rows has a part in them
+            setting.kept["moments"] = self._moments(block, setting)
+        return setting.kept["moments"]
+
+    def _moments(self, block: int, setting: Any) -> Moments:
+        shape = self.tables.elements[block].shape[1:]
+        sums = self.statistics(block, setting)
+        return moments.column_moments(self.algebra, self.columns[block], sums, shape, self.run)
+
+    def truncation(self, max_rank: int, tol: float) -> Any:
+        """Rule by which two-site problems choose bonds."""
+        return self.network.truncation(max_rank, tol)
+
+    def pair_problem(self, block: int, setting: Any, truncation: Any) -> Any:
+        """Two-site problems of a train's column, and of its last core with the next column's."""
+        if block == 0:
+            self.settle()
+        return self.network.pair_problem(self, block, setting, truncation)
+
+    # -- the penalty ------------------------------------------------------------------------
+
+    def penalty_places(self, d: int, outside: NDArray) -> tuple[str, NDArray]:
+        """Kind of a column's penalty, and its environment at every place."""
+        precision = self.precisions[d]
+        if precision is None:
+            return "uniform", outside[None]
+        return "each", precision[:, None, None] * outside
+
+    def _square(self, d: int) -> NDArray:
+        """Σ_m precision[m]·conj(w_m) ⊗ w_m of a column."""
+        square = self._squares[d]
+        if square is None:
+            kind, places = self.penalty_places(d, np.ones((1, 1)))
+            square = moments.column_square(self.algebra, self.cores[d], kind, places)
+            self._squares[d] = square
+        return square
+
+    def penalty_factors(self) -> list[NDArray]:
+        """Squares of all columns and of the closing: the penalty is their closed product."""
+        closing = self.network.closing(self.cores, len(self.columns))
+        last = self.algebra.squares(closing, closing).sum(axis=0)
+        return [*(self._square(d) for d in range(len(self.columns))), last]
+
+    def penalty_environments(self) -> list[NDArray]:
+        """What all other blocks contribute to the penalty, for every block."""
+        factors = self.penalty_factors()
+        return environments(self.algebra, factors, self.algebra.last(factors[-1]))
+
+    def penalty_environment(self, block: int) -> NDArray:
+        """What all other blocks contribute to the penalty of one."""
+        return self.penalty_environments()[block]
+
+    def penalty(self) -> float:
+        """Σ_m precision[m]·|w_m|² over the whole weight tensor: ‖w‖² where it is uniform."""
+        *columns, last = self.penalty_factors()
+        value = closed_product(self.algebra, columns, last)
+        return float(np.sum(value).real)
+
+    def penalty_gradient(self) -> Cores:
+        """Gradient of the penalty with respect to the cores."""
+        return self.penalty_product(self.cores)
+
+    def penalty_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of the penalty, one core at a time."""
+        result: Cores = []
+        for block, outside in enumerate(self.penalty_environments()[: self.n_blocks]):
+            if block == len(self.columns):
+                form = self._form(outside[None], self.cores[block])
+                result.append(self._apply(form, direction[block]))
+                continue
+            kind, places = self.penalty_places(block, outside)
+            cores, levels = self.cores[block], []
+            factors = [moments.digit_squares(self.algebra, c, kind, True) for c in cores]
+            steps = moments.steps_of(kind, self.columns[block].radices)
+            digits = Digits(self.algebra, places, factors, steps)
+            for level, (core, factor) in enumerate(zip(cores, factors, strict=True)):
+                form = self._form(digits.at(level), core)
+                levels.append(self._apply(form, direction[block][level]))
+                if level + 1 < len(cores):
+                    digits.advance(level, factor)
+            result.append(levels)
+        return result
+
+    def _form(self, outside: NDArray, core: NDArray) -> NDArray:
+        return self.algebra.form(outside, self.algebra.elements(core).shape[1:])
+
+    def _apply(self, form: NDArray, change: NDArray) -> NDArray:
+        elements = self.algebra.elements(change)
+        moved = form @ elements.reshape(len(elements), -1, 1)
+        return 2 * self.algebra.core(moved.reshape(elements.shape))
+
+    # -- derivatives ------------------------------------------------------------------------
+
+    def frame(self) -> Any:
+        """Tangent space of a train of these ranks."""
+        return self.network.frame(self)
+
+    def gradient_pass(self) -> GradientPass:
+        """Pass that sums slopes times environments of all columns."""
+        return GradientPass(self.tables)
+
+    def gradient(self, sums: Any) -> Cores:
+        """Gradient with respect to the cores from the sums of the pass."""
+        return self.chain_rule(sums, self.cores, self.cores)
+
+    def chain_rule(self, sums: Any, before: Cores, after: Cores) -> Cores:
+        """Gradient where the cores of lower and of higher levels may be of two gauges."""
+        *columns, closing = sums
+        gradient: Cores = [
+            column_gradient(self.algebra, column, part, before[d], after[d])
+            for d, (column, part) in enumerate(zip(self.columns, columns, strict=True))
+        ]
+        if self.has_outputs:
+            gradient.append(self.algebra.core(closing.conj()))
+        return gradient
+
+    def tangent(self, direction: Cores) -> TangentPass:
+        """Pass that gives the change of the responses in a direction."""
+        changes = [
+            column_change(self.algebra, column, self.cores[d], direction[d], self.cores[d])
+            for d, column in enumerate(self.columns)
+        ]
+        return TangentPass(self.tables, self.change(changes, direction))
+
+    def change(self, changes: list[NDArray], direction: Cores, turned: Any = None) -> Change:
+        """Change of the tables; behind a change stand the tables of another iterate, if given."""
+        tables = self.tables
+        closing = 0 * tables.closing
+        if self.has_outputs:
+            closing = self.algebra.elements(direction[-1])
+        changes = [change.astype(tables.kind) for change in changes]
+        if turned is None:
+            return Change(changes, closing)
+        return Change(changes, closing, turned.elements, turned.closing)
 
 
-class ChainProblem:
-    """Local problem of a column within a chain.
+# -- from the cores of a column to its table and back -----------------------------------------
 
-    Where a local system is not safely positive definite the general problem takes over.
+
+def column_table(algebra: Algebra, column: Any, cores: Sequence[NDArray]) -> NDArray:
+    """Elements (n_grid, …) of a column at its grid values."""
+    if column.is_categorical:
+        return algebra.elements(cores[0])
+    table, *others = _group_tables(algebra, column, cores)
+    for other in others:
+        table = algebra.multiply(table, other)
+    return table
+
+
+def _group_tables(algebra: Algebra, column: Any, cores: Sequence[NDArray]) -> list[NDArray]:
+    """Elements of every group of levels: their functions times their weights."""
+    return [
+        _sum_functions(functions, moments.weights_of(algebra, cores[levels]))
+        for levels, functions in zip(column.groups, column.group_features, strict=True)
+    ]
+
+
+def _sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
+    flat = functions @ weights.reshape(len(weights), -1)
+    return flat.reshape(-1, *weights.shape[1:])
+
+
+def column_change(
+    algebra: Algebra,
+    column: Any,
+    cores: Sequence[NDArray],
+    direction: Sequence[NDArray],
+    later: Sequence[NDArray],
+) -> NDArray:
+    """Change of a column's table in a direction of its cores.
+
+    Levels above a change are those of `later`, where a train is kept in two gauges.
     """
-
-    def __init__(self, chain: Chain, iterate: Any, block: int, setting: Any):
-        self.chain, self.iterate, self.block, self.setting = chain, iterate, block, setting
-        self.n_levels = len(chain.columns[block].radices)
-        self.general: Any = None
-
-    def sweep(self) -> list[float]:
-        """Update all levels once; returns the objective after each."""
-        if self.general is not None:
-            return self.general.sweep()
-        chain, block = self.chain, self.block
-        if chain.next_block != block or chain.token is not self.iterate.token:
-            chain.start(self.iterate, block)
-        try:
-            return chain.update(block, self.setting)
-        except np.linalg.LinAlgError:
-            self.general = RowsProblem(self.iterate, block, self.setting)
-            return self.general.sweep()
-
-    def restart(self) -> None:
-        """Begin another sweep over the levels."""
-        if self.general is not None:
-            self.general.restart()
-        else:
-            self.finish()
-
-    def finish(self) -> None:
-        """Hand the cores back."""
-        if self.general is not None:
-            self.general.finish()
-        else:
-            self.chain.finish(self.iterate, self.block)
+    if column.is_categorical:
+        return algebra.elements(direction[0])
+    before, after = (_group_tables(algebra, column, some) for some in (cores, later))
+    total: Any = 0.0
+    for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
+        own, changed, behind = cores[levels], direction[levels], later[levels]
+        weights = sum(
+            moments.weights_of(algebra, [*own[:k], changed[k], *behind[k + 1 :]])
+            for k in range(len(own))
+        )
+        change = _sum_functions(functions, np.asarray(weights))
+        for table in reversed(before[:g]):
+            change = algebra.multiply(table, change)
+        for table in after[g + 1 :]:
+            change = algebra.multiply(change, table)
+        total = total + change
+    return np.asarray(total)
 
 
-def _take(lines: NDArray, codes: NDArray, padded: int) -> NDArray:
-    """Lines of the grid at the rows."""
-    taken = np.zeros((*lines.shape[:-1], padded))
-    taken[..., : len(codes)] = lines[..., codes]
-    return taken
+def column_gradient(
+    algebra: Algebra,
+    column: Any,
+    sums: NDArray,
+    before: Sequence[NDArray],
+    after: Sequence[NDArray],
+) -> list[NDArray]:
+    """Gradient by a column's cores from Σ conj(slope)·environment at its grid values."""
+    if column.is_categorical:
+        return [algebra.core(sums.conj())]
+    below, above = (_group_tables(algebra, column, some) for some in (before, after))
+    gradient: list[NDArray] = []
+    for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
+        inside = sums
+        for table in below[:g]:
+            inside = algebra.pull_left(table, inside)
+        for table in reversed(above[g + 1 :]):
+            inside = algebra.pull_right(inside, table)
+        flat = functions.T @ inside.reshape(len(inside), -1)
+        places = flat.reshape(-1, *inside.shape[1:]).conj()
+        factors = [algebra.elements(core).conj() for core in after[levels]]
+        digits = Digits(algebra, places, factors, [len(factor) for factor in factors])
+        for level, core in enumerate(before[levels]):
+            gradient.append(algebra.core(digits.at(level)))
+            if level + 1 < len(factors):
+                digits.advance(level, algebra.elements(core).conj())
+    return gradient
+
+
+def site_legs(
+    radices: Sequence[Sequence[int]], n_outputs: int
+) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
+    """Legs of a network with one core per site, and the names of the cores."""
+    sites = [(d, k, q) for d, column in enumerate(radices) for k, q in enumerate(column)]
+    names = [f"column {d}, level {k}" for d, k, _ in sites]
+    if n_outputs > 1:
+        sites.append((len(radices), 0, n_outputs))
+        names.append("outputs")
+    legs = tuple(Edge(f"leg of {names[v]}", q, (v,), (d, k)) for v, (d, k, q) in enumerate(sites))
+    return legs, tuple(names)

@@ -1,4 +1,4 @@
-"""Responses of a CPD at values that lie on no grid."""
+"""Responses of a chain at values that lie on no grid."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import rows as kernels
+from . import moments
+
+#: numbers of the largest array of functions that is made at a time
+MOST_NUMBERS = 1_000_000
 
 
 class Evaluator:
@@ -14,54 +17,57 @@ class Evaluator:
 
     Parameters
     ----------
+    network : ChainNetwork
     cores : list
     frequencies : list of (n_categories,) arrays or None
         For a categorical column the shares of its categories, by which an unknown one takes
-        the mean of the core's rows.
+        the mean of the core's entries; None for numbers.
     """
 
-    def __init__(self, cores: Sequence[Any], frequencies: Sequence[NDArray | None]):
+    def __init__(self, network: Any, cores: Sequence[Any], frequencies: Sequence[NDArray | None]):
+        self.algebra = network.algebra
         n_columns = len(frequencies)
-        self.rank = cores[0][0].shape[1]
-        self.is_complex = np.iscomplexobj(cores[0][0])
-        self.output_core = cores[n_columns] if len(cores) > n_columns else None
+        self.cores = cores[:n_columns]
+        self.closing = network.closing(cores, n_columns)
         self.tables = [
-            None if share is None else np.concatenate([levels[0], (share @ levels[0])[None]])
-            for levels, share in zip(cores[:n_columns], frequencies, strict=True)
+            None if share is None else self._with_unknown(levels[0], share)
+            for levels, share in zip(self.cores, frequencies, strict=True)
         ]
-        numbers = [d for d in range(n_columns) if frequencies[d] is None]
-        sites = [core for d in numbers for core in cores[d]]
-        empty = np.empty((0, self.rank), dtype=cores[0][0].dtype)
-        self.cores = np.concatenate([empty, *sites])
-        self.radices = np.array([len(core) for core in sites], dtype=np.int64)
+
+    def _with_unknown(self, core: NDArray, share: NDArray) -> NDArray:
+        elements = self.algebra.elements(core)
+        return np.concatenate([elements, np.tensordot(share, elements, 1)[None]])
 
     def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
-        """Responses (n, n_outputs) of rows given as one array of values a column.
+        """Responses (n, n_outputs) of rows given as one array of values per column.
 
         Values are numbers in the unit box, or category codes with -1 for an unknown one.
         """
-        n_rows, rank = len(values[0]), self.rank
-        phase = np.ones(n_rows, dtype=np.complex128)
-        planes = np.empty((len(self.cores), 2, n_rows))
-        first = 0
-        for feature_map, column in zip(maps, values, strict=True):
-            if not feature_map.is_categorical:
-                last = first + sum(feature_map.radices)
-                feature_map.fill_lines(column, planes[first:last], phase)
-                first = last
-        lines = kernels.start_lines(phase, rank, self.is_complex)
-        kernels.evaluate(lines, planes, self.radices, self.cores, rank, self.is_complex)
-        for table, codes in zip(self.tables, values, strict=True):
-            if table is not None:
-                rows = codes % len(table)
-                kernels.multiply_rows(lines, table, rows, rank, self.is_complex)
-        return self._mix(lines)
+        widest = max(max(m.slices[-1].stop, 1) * m.n_features for m in maps)
+        step = max(64, MOST_NUMBERS // max(1, min(widest, 4096)))
+        parts = []
+        for first in range(0, max(1, len(values[0])), step):
+            some = [column[first : first + step] for column in values]
+            parts.append(self._responses(maps, some))
+        return np.concatenate(parts)
 
-    def _mix(self, lines: NDArray) -> NDArray:
-        if self.output_core is None:
-            return kernels.sum_lines(lines, self.rank, self.is_complex)[:, None]
-        half = len(lines) // 2
-        terms = lines[: self.rank]
-        if self.is_complex:
-            terms = terms + 1j * lines[half : half + self.rank]
-        return terms.T @ self.output_core.T
+    def _responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+        product: Any = None
+        for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):
+            elements = self._elements(d, feature_map, column)
+            product = elements if product is None else self.algebra.multiply(product, elements)
+        closed = self.algebra.multiply(product[:, None], self.closing[None])
+        return self.algebra.close(closed)
+
+    def _elements(self, d: int, feature_map: Any, values: NDArray) -> NDArray:
+        table = self.tables[d]
+        if table is not None:
+            return table[np.asarray(values, dtype=np.int64)]
+        product: Any = None
+        groups = zip(feature_map.groups, feature_map.group_features(values), strict=True)
+        for levels, functions in groups:
+            weights = moments.weights_of(self.algebra, self.cores[d][levels])
+            flat = functions @ weights.reshape(len(weights), -1)
+            part = flat.reshape(-1, *weights.shape[1:])
+            product = part if product is None else self.algebra.multiply(product, part)
+        return product

@@ -87,9 +87,16 @@ class GraphNetwork(Network):
             cores.append(core.astype(np.complex128 if is_complex else np.float64))
         return cores
 
-    def iterate(self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run) -> Iterate:
-        radices = [column.radices for column in columns]
-        return Iterate(self.structure_of(radices, cores), columns, cores, dtype, run)
+    def iterate(
+        self,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
+    ) -> Iterate:
+        structure = self.structure_of([column.radices for column in columns], cores)
+        return Iterate(structure, columns, cores, dtype, run, precisions)
 
     def structure_of(self, radices: Sequence[Sequence[int]], cores: Cores) -> Structure:
         """Structure that some cores belong to: they tell the number of outputs."""

@@ -147,12 +147,22 @@ class Iterate:
         Precision of the contractions with rows, float32 or float64.
     run : callable
         run(function, tasks), see `qtkm.engines`.
+    precisions : sequence of (M,) arrays or None
+        What the penalty multiplies the squared weight of each function by; None for 1.
     """
 
     def __init__(
-        self, structure: Structure, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run
+        self,
+        structure: Structure,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
     ):
         self.structure, self.columns, self.dtype, self.run = structure, columns, dtype, run
+        self.weighted = tuple(d for d, p in enumerate(precisions) if p is not None)
+        self.weights = [_by_digits(precisions[d], columns[d].radices) for d in self.weighted]
         self.cores: Cores = list(cores)
         self.is_complex = np.iscomplexobj(cores[0])
         self.n_blocks = len(cores)
@@ -175,44 +185,54 @@ class Iterate:
         cores[block] = np.ascontiguousarray(core)
         self.restore(balanced(cores))
 
-    # -- the norm -----------------------------------------------------------------------------
+    def legs(self, block: int) -> list[int]:
+        """Legs of a vertex that meet features."""
+        return list(legs_of(self.structure, block))
 
-    def squared_norm(self) -> float:
+    # -- the penalty --------------------------------------------------------------------------
+
+    def penalty(self) -> float:
         bras = [core.conj() for core in self.cores]
-        return float(norm_tree(self.structure).up([*self.cores, *bras])[-1].real)
+        leaves = [*self.cores, *bras, *self.weights]
+        return float(penalty_tree(self.structure, self.weighted).up(leaves)[-1].real)
 
-    def norm_gradient(self) -> Cores:
-        tree, n = norm_tree(self.structure), self.n_blocks
-        values = tree.up([*self.cores, *(core.conj() for core in self.cores)])
+    def penalty_gradient(self) -> Cores:
+        tree, n = penalty_tree(self.structure, self.weighted), self.n_blocks
+        bras = [core.conj() for core in self.cores]
+        values = tree.up([*self.cores, *bras, *self.weights])
         found = tree.down(values, np.ones(()), range(n, 2 * n))
         return [2 * found[n + v] for v in range(n)]
 
-    def norm_product(self, direction: Cores) -> Cores:
-        tree, n = norm_tree(self.structure), self.n_blocks
+    def penalty_product(self, direction: Cores) -> Cores:
+        tree, n = penalty_tree(self.structure, self.weighted), self.n_blocks
         bras = [core.conj() for core in self.cores]
         result = []
         for v, change in enumerate(direction):
             kets = [*self.cores[:v], change, *self.cores[v + 1 :]]
-            values = tree.up([*kets, *bras], skip=tree.lineage([n + v]))
+            values = tree.up([*kets, *bras, *self.weights], skip=tree.lineage([n + v]))
             result.append(2 * tree.down(values, np.ones(()), [n + v])[n + v])
         return result
 
-    def outer_gram(self, block: int) -> NDArray:
-        """Γ over the bonds of a vertex: ‖w‖² = Σ coreᴴ·Γ·core over the values of its legs."""
-        tree = outside_tree(self.structure, block)
-        if tree is None:
-            return np.ones((1, 1), dtype=self.cores[0].dtype)
+    def penalty_form(self, block: int) -> NDArray:
+        """Penalty over a vertex's legs (Q, …) and bonds: matrices (Q or 1, …, bonds, bonds)."""
+        legs = legs_of(self.structure, block)
         others = [core for v, core in enumerate(self.cores) if v != block]
-        gram = tree.up([*others, *(core.conj() for core in others)])[-1]
-        size = math.isqrt(gram.size)
-        return np.ascontiguousarray(gram.reshape(size, size).T)
+        leaves = [*others, *(core.conj() for core in others), *self.weights]
+        if not leaves:
+            return np.ones((*(1 for _ in legs), 1, 1), dtype=self.cores[0].dtype)
+        tree = outside_tree(self.structure, block, self.weighted)
+        form, term = tree.up(leaves)[-1], tree.terms[-1]
+        shift = len(self.structure.edges)
+        kept = [leg for leg in legs if leg in term]
+        kets = sorted(i for i in term if i < shift and i not in kept)
+        form = form.transpose([term.index(i) for i in (*kept, *(i + shift for i in kets), *kets)])
+        size = math.prod(self.structure.edges[e].size for e in kets)
+        sizes = [self.structure.edges[leg].size if leg in kept else 1 for leg in legs]
+        return np.ascontiguousarray(form).reshape(*sizes, size, size)
 
     # -- rows ---------------------------------------------------------------------------------
 
-    def paths(self, setting: Any) -> list[str]:
-        return ["rows"] * self.n_blocks
-
-    def problem(self, block: int, setting: Any, path: str = "rows") -> VertexProblem:
+    def problem(self, block: int, setting: Any) -> VertexProblem:
         return VertexProblem(self, block, setting)
 
     def responses(self, shard: Any) -> NDArray:
@@ -261,19 +281,38 @@ def row_tree(structure: Structure) -> Tree:
 
 
 @lru_cache(maxsize=64)
-def norm_tree(structure: Structure) -> Tree:
-    """Tree of ‖w‖²: all cores, then all their conjugates, joined at the legs."""
-    return Tree([*structure.edges_of, *_conjugate(structure)], set(), _sizes(structure))
+def penalty_tree(structure: Structure, weighted: Term) -> Tree:
+    """Tree of the penalty: all cores, their conjugates, and the precisions of some columns."""
+    terms = [*structure.edges_of, *_conjugate(structure), *_weights(structure, weighted)]
+    return Tree(terms, set(), _sizes(structure))
 
 
 @lru_cache(maxsize=1024)
-def outside_tree(structure: Structure, vertex: int) -> Tree | None:
-    """Tree of Γ, the norm without a vertex and its conjugate; None for a lonely vertex."""
+def outside_tree(structure: Structure, vertex: int, weighted: Term) -> Tree:
+    """Tree of the penalty without a vertex and its conjugate."""
     kets, bras, shift = list(structure.edges_of), _conjugate(structure), len(structure.edges)
-    bonds = [e for e in kets.pop(vertex) if structure.edges[e].site is None]
-    del bras[vertex]
-    output = {*bonds, *(e + shift for e in bonds)}
-    return Tree([*kets, *bras], output, _sizes(structure)) if kets else None
+    bonds = [e for e in kets[vertex] if structure.edges[e].site is None]
+    legs = [e for e in legs_of(structure, vertex) if _site(structure, e)[0] in weighted]
+    del kets[vertex], bras[vertex]
+    output = {*bonds, *(e + shift for e in bonds), *legs}
+    return Tree([*kets, *bras, *_weights(structure, weighted)], output, _sizes(structure))
+
+
+def _site(structure: Structure, leg: int) -> tuple[int, int]:
+    site = structure.edges[leg].site
+    assert site is not None
+    return site
+
+
+def _weights(structure: Structure, weighted: Term) -> list[Term]:
+    """Legs of all levels of the columns that have precisions of their own."""
+    legs = structure.legs
+    return [tuple(legs[site] for site in sorted(legs) if site[0] == d) for d in weighted]
+
+
+def _by_digits(precision: Any, radices: Sequence[int]) -> NDArray:
+    """Precisions (M,) of a column with one axis per level."""
+    return precision.reshape(tuple(reversed(radices))).T
 
 
 def outputs_of(structure: Structure) -> Term:

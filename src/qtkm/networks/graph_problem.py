@@ -206,7 +206,7 @@ class VertexProblem:
         self._refuse_large(shape)
         self.shape = tuple(core.shape[axis] for axis in self.axes)
         self.core = np.ascontiguousarray(core.transpose(self.axes)).reshape(shape)
-        self.outside = iterate.outer_gram(block) if setting.alpha > 0 else np.eye(1)
+        self.penalty = self._penalty(category, shape[2]) if setting.alpha > 0 else np.eye(1)
         self.sums = setting.sum(NormalEquations(rows, block, category, shape, self.split))
 
     def systems(self) -> Iterator[LocalSystem]:
@@ -217,9 +217,25 @@ class VertexProblem:
         symmetric = self.sums[2] if self.split else None
         for products in self.sums[1]:
             yield least_squares(
-                self.sums[0].copy(), symmetric, products, self.outside, self.setting,
+                self.sums[0], symmetric, products.conj(), self.penalty[None], self.setting.scale,
                 self.core.shape[1:],
             )  # fmt: skip
+
+    def _penalty(self, category: tuple[int, int] | None, width: int) -> NDArray:
+        """Penalty over the unknowns of a system: a block for all values of the legs."""
+        form = self.iterate.penalty_form(self.block)
+        structure = self.iterate.structure
+        legs = self.iterate.legs(self.block)
+        if category is not None:
+            form = np.take(form, 0, axis=legs.index(category[0]))
+            legs = [leg for leg in legs if leg != category[0]]
+        sizes = [structure.edges[leg].size for leg in legs]
+        size = form.shape[-1]
+        blocks = np.broadcast_to(form, (*sizes, size, size)).reshape(-1, size, size)
+        whole = np.zeros((len(blocks), size, len(blocks), size), dtype=form.dtype)
+        each = np.arange(len(blocks))
+        whole[each, :, each] = blocks
+        return whole.reshape(width, width)
 
     def sweep(self) -> list[float]:
         """Update the core; returns the objective after it."""

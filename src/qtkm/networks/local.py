@@ -1,21 +1,19 @@
 """The local system of a block of weights: a quadratic, and its minimum.
 
-Fixing all weights but one block leaves ‖design·w - y‖²/Σω + α·wᴴΓw, a quadratic in the
-block.  It may fall apart into independent parts (one a category, one an output), which are
-kept as the first axis.
+Fixing all weights but one block leaves ‖design·w - y‖²/Σω + α·wᴴΓw, a quadratic in the block.
+It may fall apart into independent parts (one per category or output), which are the first axis.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lstsq
-
-from ..kernels import local as kernels
+from scipy.linalg import lapack
 
 #: eigenvalues of the scaled matrix below this fraction of the largest are left out
 CUT_OFF = 1e-13
+#: a matrix that nothing regularizes is factorized if its reciprocal condition number is above this
+REGULAR = 1e-8
 
 
 @dataclass
@@ -35,10 +33,7 @@ class LocalSystem:
     is_split : bool
         Whether the unknowns are [Re w | Im w] of a complex block.
     is_regularized : bool
-        Whether a positive multiple of the weights' norm is part of the matrix.
-    rows : (design, target, total_weight) or None
-        Design matrix and target of the least-squares problem behind the system, where
-        rows are few and nothing regularizes it.
+        Whether a positive penalty is part of the matrix.
     """
 
     matrix: NDArray
@@ -47,38 +42,33 @@ class LocalSystem:
     shape: tuple[int, ...]
     is_split: bool
     is_regularized: bool
-    rows: tuple[NDArray, NDArray, float] | None = None
 
     def pack(self, block: NDArray) -> NDArray:
-        """Vector of unknowns of a block."""
+        """Return the vector of unknowns of a block."""
         vector = block.reshape(len(self.rhs), -1)
         return np.hstack([vector.real, vector.imag]) if self.is_split else vector
 
     def unpack(self, vector: NDArray) -> NDArray:
-        """Block of a vector of unknowns."""
+        """Return the block of a vector of unknowns."""
         if self.is_split:
             half = vector.shape[1] // 2
             vector = vector[:, :half] + 1j * vector[:, half:]
         return np.ascontiguousarray(vector.reshape(self.shape))
 
     def value(self, vector: NDArray) -> float:
-        """Objective at a vector of unknowns."""
-        if self.rows is not None:  # without the cancellation of huge weights
-            design, target, weight = self.rows
-            residual = design @ vector[0] - target
-            explained = np.vdot(target, target) - np.vdot(residual, residual).real
-            return self.constant - float(explained) / weight
-        return self.constant + kernels.quadratic(self.matrix, self.rhs, vector)
+        """Return the objective at a vector of unknowns."""
+        image = (self.matrix @ vector[:, :, None])[:, :, 0] - 2 * self.rhs
+        return self.constant + float(np.vdot(vector, image).real)
 
     def value_of(self, block: NDArray) -> float:
-        """Objective at a block."""
+        """Return the objective at a block."""
         return self.value(self.pack(block))
 
     def minimize(self, block: NDArray) -> tuple[NDArray, float]:
-        """Best block and its value; the given block where rounding makes nothing better."""
+        """Return the best block and its value, or the given one if rounding finds none better."""
         start = self.pack(block)
         best, least = start, self.value(start)
-        for solve in self._solvers():
+        for solve in (self._factorized, self._truncated):
             vector = solve()
             if vector is None or not np.isfinite(vector).all():
                 continue
@@ -88,21 +78,37 @@ class LocalSystem:
                 break
         return self.unpack(best), least
 
-    def _solvers(self):
-        if self.is_regularized:
-            yield self._cholesky
-        elif self.rows is not None:
-            yield self._least_squares
-        yield self._truncated
-
-    def _cholesky(self) -> NDArray | None:
+    def _factorized(self) -> NDArray | None:
+        """Solve by a Cholesky factorization of the matrix scaled to unit diagonal."""
+        scale = _inverse_root_diagonal(self.matrix)
+        matrix = scale[:, :, None] * self.matrix * scale[:, None, :]
+        if len(matrix) == 1:
+            return self._one_factorized(matrix[0], scale)
+        if not self.is_regularized:
+            return None
         try:
-            return kernels.cholesky_solve(self.matrix, self.rhs)
+            lower = np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             return None
+        half = np.linalg.solve(lower, (scale * self.rhs)[:, :, None])
+        return scale * np.linalg.solve(lower.conj().swapaxes(1, 2), half)[:, :, 0]
+
+    def _one_factorized(self, matrix: NDArray, scale: NDArray) -> NDArray | None:
+        is_complex = np.iscomplexobj(matrix)
+        factorize = lapack.zpotrf if is_complex else lapack.dpotrf
+        factor, failed = factorize(matrix, lower=True, clean=False)
+        if failed:
+            return None
+        if not self.is_regularized:
+            condition = lapack.zpocon if is_complex else lapack.dpocon
+            norm = float(np.abs(matrix).sum(axis=0).max())
+            if condition(factor, norm, uplo="L")[0] < REGULAR:
+                return None
+        solve = lapack.zpotrs if is_complex else lapack.dpotrs
+        return scale * solve(factor, (scale * self.rhs)[0], lower=True)[0][None]
 
     def _truncated(self) -> NDArray | None:
-        """Least-norm solution of the scaled system without its smallest eigenvalues."""
+        """Return the least-norm solution of the scaled system without its smallest eigenvalues."""
         scale = _inverse_root_diagonal(self.matrix)
         matrix = scale[:, :, None] * self.matrix * scale[:, None, :]
         try:
@@ -115,54 +121,39 @@ class LocalSystem:
         components = (adjoint @ (scale * self.rhs)[:, :, None])[:, :, 0]
         return scale * (vectors @ (inverse * components)[:, :, None])[:, :, 0]
 
-    def _least_squares(self) -> NDArray | None:
-        """Rank-revealing QR of the rows: no squared condition number."""
-        assert self.rows is not None
-        design, target, _ = self.rows
-        size = np.linalg.norm(design, axis=0)
-        scale = 1 / np.where(size > 0, size, 1)
-        solution = lstsq(design * scale, target, cond=1e-10, lapack_driver="gelsy")[0]
-        return (scale * solution)[None, :]
-
 
 def least_squares(
     hermitian: NDArray,
     symmetric: NDArray | None,
     products: NDArray,
-    gram: NDArray,
-    setting: Any,
+    penalty: NDArray,
+    scale: tuple[float, float, float],
     shape: tuple[int, ...],
-    rows: tuple[NDArray, NDArray, float] | None = None,
 ) -> LocalSystem:
-    """Local system from Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z·y over design rows z.
+    """Return the local system of Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z̄·y over design rows z.
 
     Parameters
     ----------
     hermitian, symmetric : (n_parts, n, n) arrays
-        May be written over.  Σ zzᵀ is there where the loss sees only the real part of a complex
-        response.
+        Σ zzᵀ is there where the loss sees only the real part of a complex response.
     products : (n_parts, n) array
-    gram : (m, m) array
-        ‖w‖² is the form of this matrix, summed over the n/m pieces of w.
-    setting : Setting
+    penalty : (n_parts or 1, n, n) array
+        The penalty of w is wᴴ·penalty·w, without its factor α.
+    scale : (total weight, α, value at zero weights)
     shape : tuple of int
         Shape of the block.
-    rows : (design, target, total_weight) or None
-        See `LocalSystem`.
     """
+    total, alpha, constant = scale
     if symmetric is not None:
         matrix = real_system(hermitian, symmetric)
-        rhs = np.hstack([products.real, -products.imag])
-        gram = split_norm(np.kron(np.eye(hermitian.shape[-1] // len(gram)), gram))
+        rhs = np.concatenate([products.real, products.imag], axis=-1)
+        penalty = split_norm(penalty)
     else:
-        matrix, rhs = hermitian, products.conj()
-    matrix /= setting.total_weight
-    rhs = rhs / setting.total_weight
-    if setting.alpha > 0:
-        kernels.add_norm(matrix, gram, setting.alpha)
-    return LocalSystem(
-        matrix, rhs, setting.constant, shape, symmetric is not None, setting.alpha > 0, rows
-    )
+        matrix, rhs = hermitian, products
+    matrix = matrix / total
+    if alpha > 0:
+        matrix += alpha * (penalty if np.iscomplexobj(matrix) else penalty.real)
+    return LocalSystem(matrix, rhs / total, constant, shape, symmetric is not None, alpha > 0)
 
 
 def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
@@ -171,7 +162,7 @@ def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
 
 
 def real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
-    """Matrix over [Re w | Im w] of Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ (leading axes kept)."""
+    """Return the matrix over [Re w | Im w] of Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
     plus, minus = (hermitian + symmetric) / 2, (hermitian - symmetric) / 2
     top = np.concatenate([plus.real, -plus.imag], axis=-1)
     bottom = np.concatenate([-np.swapaxes(plus.imag, -1, -2), minus.real], axis=-1)
@@ -179,7 +170,7 @@ def real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
 
 
 def split_norm(gram: NDArray) -> NDArray:
-    """Matrix over [Re w | Im w] of the Hermitian form wᴴ·gram·w."""
+    """Return the matrix over [Re w | Im w] of the Hermitian form wᴴ·gram·w."""
     top = np.concatenate([gram.real, -gram.imag], axis=-1)
     bottom = np.concatenate([gram.imag, gram.real], axis=-1)
     return np.concatenate([top, bottom], axis=-2)

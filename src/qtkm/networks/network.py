@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from . import drawing
 from .structure import Structure
 
-#: a list with one list of arrays a column (or one array a vertex), then maybe an output core
+#: a list with one list of arrays per column (or one array per vertex), then maybe an output core
 Cores = list[Any]
 Run = Callable[..., list[Any]]
 
@@ -118,8 +118,19 @@ class Network(BaseEstimator):
         """Number of parameters as the paper counts: a complex number is one."""
         return sum(core.size for core in flatten(cores))
 
-    def iterate(self, columns: Sequence[Any], cores: Cores, dtype: Any, run: Run) -> "Iterate":
-        """Cores with what follows from them on the columns' grids."""
+    def iterate(
+        self,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
+    ) -> "Iterate":
+        """Cores with what follows from them on the columns' grids.
+
+        `precisions` holds for every column what the penalty multiplies the squared weight of
+        each function by, (M,), or None for 1.
+        """
         raise NotImplementedError
 
     def numbers_held(
@@ -200,13 +211,10 @@ class Iterate(Protocol):
     def restore(self, cores: Cores) -> None:
         """Put a snapshot back."""
 
-    def squared_norm(self) -> float:
-        """‖w‖² of the whole weight tensor."""
+    def penalty(self) -> float:
+        """Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior."""
 
-    def paths(self, setting: Any) -> list[str]:
-        """How each block's local problem best meets the rows."""
-
-    def problem(self, block: int, setting: Any, path: str) -> Any:
+    def problem(self, block: int, setting: Any) -> Any:
         """Local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`."""
 
     def responses(self, shard: Any) -> NDArray:
@@ -227,11 +235,11 @@ class Iterate(Protocol):
     def gradient(self, sums: Any) -> Cores:
         """Gradient with respect to the cores, in their layout, from the sums of the pass."""
 
-    def norm_gradient(self) -> Cores:
-        """Gradient of ‖w‖² with respect to the cores."""
+    def penalty_gradient(self) -> Cores:
+        """Gradient of the penalty with respect to the cores."""
 
-    def norm_product(self, direction: Cores) -> Cores:
-        """Product of a direction with the Hessian of ‖w‖², one core at a time."""
+    def penalty_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of the penalty, one core at a time."""
 
     def tangent(self, direction: Cores) -> Callable[..., NDArray]:
         """Pass over a shard: pass(shard, run=run) -> change of the responses in a direction."""
@@ -245,7 +253,7 @@ def flatten(cores: Cores) -> list[NDArray]:
     return flat
 
 
-def like(cores: Cores, flat: Sequence[NDArray]) -> Cores:
+def unflatten(cores: Cores, flat: Sequence[NDArray]) -> Cores:
     """Arrays of a flat list in the layout of some cores."""
     rest = iter(flat)
     return [[next(rest) for _ in e] if isinstance(e, list) else next(rest) for e in cores]

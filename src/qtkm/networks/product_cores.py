@@ -131,75 +131,11 @@ def balance(sites: Sites) -> Sites:
     return [core * (mean / norm) for core, norm in zip(sites, norms, strict=True)]
 
 
-# -- transfer matrices ------------------------------------------------------------------------
-#
-#   ā ─[W̄]─ b̄
-#       │q               one site of ⟨w, w⟩; products of them carry the outer bond R₀ twice:
-#   a ─[W]─ b            left products (R₀, R₀, b̄, b), right products (ā, a, R₀, R₀)
-
-
-def norm_start(outer: int, kind: Any) -> NDArray:
-    """Product over no site: (R₀, R₀, R₀, R₀)."""
-    eye = np.eye(outer, dtype=kind)
-    return np.einsum("ac,bd->abcd", eye, eye)
-
-
-def carry_left(product: NDArray, core: NDArray) -> NDArray:
-    """Left product after one more site."""
-    half = np.tensordot(product, core, (3, 0))  # (R₀, R₀, ā, q, b)
-    return np.tensordot(half, core.conj(), ((2, 3), (0, 1))).transpose(0, 1, 3, 2)
-
-
-def carry_right(product: NDArray, core: NDArray) -> NDArray:
-    """Right product before one more site."""
-    half = np.tensordot(core, product, (2, 1))  # (a, q, b̄, R₀, R₀)
-    half = np.tensordot(core.conj(), half, ((1, 2), (1, 2)))  # (ā, a, R₀, R₀)
-    return half
-
-
-def carried(step: Any, sites: Sites, first: NDArray) -> NDArray:
-    """Product over some sites; `first` is the first core of the network."""
-    product = norm_start(first.shape[0], first.dtype)
-    for core in sites:
-        product = step(product, core)
-    return product
-
-
-def norm_matrix(left: NDArray, right: NDArray) -> NDArray:
-    """Γ over the entries (a, b) of a core: ‖w‖² = Σ_q W̄[:, q, :]·Γ·W[:, q, :]."""
-    gamma = np.einsum("xyac,bdxy->abcd", left, right, optimize=True)  # (ā, b̄, a, b)
-    size = gamma.shape[0] * gamma.shape[1]
-    return gamma.reshape(size, size)
-
-
-def left_products(sites: Sites) -> list[NDArray]:
-    """Left products before every site, and after the last."""
-    products = [norm_start(sites[0].shape[0], sites[0].dtype)]
-    for core in sites:
-        products.append(carry_left(products[-1], core))
-    return products
-
-
-def right_products(sites: Sites) -> list[NDArray]:
-    """Right products after every site, preceded by the one that begins at the first."""
-    products = [norm_start(sites[0].shape[0], sites[0].dtype)]
-    for core in reversed(sites):
-        products.append(carry_right(products[-1], core))
-    return products[::-1]
-
-
 def squared_norm(sites: Sites) -> float:
     """‖w‖² of the whole weight tensor."""
-    return float(np.einsum("xyxy->", left_products(sites)[-1]).real)
-
-
-def norm_products(sites: Sites, direction: Sites) -> Sites:
-    """2·Γ·δ for every core by itself."""
-    left, right = left_products(sites), right_products(sites)
-    result = []
-    for k, delta in enumerate(direction):
-        a, q, b = delta.shape
-        gamma = norm_matrix(left[k], right[k + 1])
-        moved = delta.transpose(0, 2, 1).reshape(a * b, q)
-        result.append(2 * (gamma @ moved).reshape(a, b, q).transpose(0, 2, 1))
-    return result
+    outer = sites[0].shape[0]
+    product = np.eye(outer * outer).reshape(outer, outer, outer, outer)  # (x̄, x, ā, a)
+    for core in sites:
+        half = np.tensordot(product, core, (3, 0))  # (x̄, x, ā, q, b)
+        product = np.tensordot(half, core.conj(), ((2, 3), (0, 1))).swapaxes(2, 3)
+    return float(np.einsum("xyxy->", product).real)

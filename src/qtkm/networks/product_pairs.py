@@ -3,26 +3,23 @@
     ─[W]─[W]─   →   ─[ W W ]─   →   ─[U]─[S·V]─          the bond between them is chosen anew
      q   p            q   p           q    p
 
-Two neighbouring levels of a column are one level of a larger radix, so all paths of one-site
-problems serve them.  The last core of a column and the first of the next are solved from the
-rows, whose design is the row-wise product of environment and two factors.
+Two neighbouring levels of a column are one level of a larger radix, so the column's moments serve
+them.  The last core of a column and the first of the next are solved from the rows, whose design is
+the row-wise product of environment and two factors.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import design
-from . import product_cores as algebra
-from . import product_levels as levels
+from . import design, moments
+from . import product_cores as gauge
+from .algebra import partial_products
+from .column import ColumnProblem
 from .local import LocalSystem, least_squares
-from .product_iterative import IterativeProblem
-from .product_passes import environments
-from .product_problems import make_problem
-from .product_rows import RowsProblem
-from .product_statistics import StatisticsProblem
 
 #: unknowns of a merged core; larger ones are not merged, their bond stays as it is
 MOST_UNKNOWNS = 2048
@@ -57,8 +54,8 @@ class PairProblem:
 
     n_levels = 2
 
-    def __init__(self, iterate: Any, block: int, setting: Any, path: str, truncation: Truncation):
-        self.iterate, self.block, self.setting, self.path = iterate, block, setting, path
+    def __init__(self, iterate: Any, block: int, setting: Any, truncation: Truncation):
+        self.iterate, self.block, self.setting = iterate, block, setting
         self.truncation = truncation
         self.values: list[float] = []
 
@@ -66,9 +63,11 @@ class PairProblem:
         """Update all pairs once; returns the objective after each."""
         values = []
         column, cores = self.iterate.columns[self.block], list(self.iterate.cores[self.block])
-        shared: list[Any] = []  # the column's statistics serve all of its pairs
+        known = None  # the column's moments serve all of its pairs
+        if len(cores) > 1:
+            known = self.iterate.moments(self.block, self.setting)
         for level in range(len(cores) - 1):
-            values += self._inside(column, level, shared)
+            values += self._inside(column, level, known)
         values += self._across()
         if not values:
             values = self._alone()
@@ -77,12 +76,12 @@ class PairProblem:
     def restart(self) -> None:
         """Begin another sweep, from where the column begins."""
         first = sum(len(c) for c in self.iterate.cores[: self.block] if isinstance(c, list))
-        self.iterate.put_sites(algebra.center_at(self.iterate.sites, first))
+        self.iterate.put_sites(gauge.center_at(self.iterate.sites, first))
 
     def finish(self) -> None:
         """Nothing is left to be handed back: pairs are put in place as they are solved."""
 
-    def _inside(self, column: Any, level: int, shared: list[Any]) -> list[float]:
+    def _inside(self, column: Any, level: int, known: Any) -> list[float]:
         """Update a level and the next one of the same column."""
         iterate, block = self.iterate, self.block
         first, second = iterate.cores[block][level : level + 2]
@@ -90,18 +89,16 @@ class PairProblem:
         merged = merged.reshape(len(first), -1, second.shape[2])
         if merged.size > MOST_UNKNOWNS:
             return self._shift(level)
-        view = _Merged(iterate, block, level, column.merged(level), merged)
-        problem = self._problem(view, shared)
-        problem.begin_at(level)
+        view = copy(iterate)
+        view.columns = [*iterate.columns]
+        view.columns[block] = column.merged(level)
+        cores = list(iterate.cores[block])
+        cores[level : level + 2] = [merged]
+        view.cores = [*iterate.cores]
+        view.cores[block] = cores
+        problem = ColumnProblem(view, block, self.setting, known)
+        problem.advance_to(level)
         return self._solve(level, first, second, problem.system(level), _join_inside)
-
-    def _problem(self, view: Any, shared: list[Any]) -> Any:
-        kinds = {"rows": RowsProblem, "iterative": IterativeProblem}
-        if self.path in kinds:
-            return kinds[self.path](view, self.block, self.setting)
-        problem = StatisticsProblem(view, self.block, self.setting, *shared)
-        shared[:] = [(problem.packed, problem.sums)]
-        return problem
 
     def _across(self) -> list[float]:
         """Update the last core of the column and the first of the next."""
@@ -143,8 +140,8 @@ class PairProblem:
 
     def _shift(self, level: int) -> list[float]:
         """Make a core left-orthogonal and give its factor to the next; nothing else changes."""
-        core, factor = algebra.left_orthogonal(self.iterate.cores[self.block][level])
-        self._place(level, core, algebra.push_right(factor, self._next(level)))
+        core, factor = gauge.left_orthogonal(self.iterate.cores[self.block][level])
+        self._place(level, core, gauge.push_right(factor, self._next(level)))
         return []
 
     def _next(self, level: int) -> NDArray:
@@ -166,7 +163,7 @@ class PairProblem:
 
     def _alone(self) -> list[float]:
         """Update a core that has no partner by itself; its bonds stay as they are."""
-        problem = make_problem(self.iterate, self.block, self.setting, self.path)
+        problem = self.iterate.problem(self.block, self.setting)
         values = problem.sweep()
         problem.finish()
         return values
@@ -206,8 +203,8 @@ def _polish(
             gained = system.value_of(join(*trial))
             if gained < value:
                 (left, right), value = trial, gained
-    left, factor = algebra.left_orthogonal(left)
-    return left, algebra.push_right(factor, right), value
+    left, factor = gauge.left_orthogonal(left)
+    return left, gauge.push_right(factor, right), value
 
 
 def _restricted(system: LocalSystem, cores: list[NDArray], side: int, join: Any) -> NDArray:
@@ -229,39 +226,52 @@ def _restricted(system: LocalSystem, cores: list[NDArray], side: int, join: Any)
     return solution.reshape(core.shape)
 
 
-class _Merged:
-    """An iterate with two levels of a column merged, as far as local problems see it."""
-
-    def __init__(self, iterate: Any, block: int, level: int, column: Any, merged: NDArray):
-        self.network, self.run, self.is_complex = iterate.network, iterate.run, iterate.is_complex
-        self.tables, self.bonds, self.n_blocks = iterate.tables, iterate.bonds, iterate.n_blocks
-        self.columns = [*iterate.columns]
-        self.columns[block] = column
-        cores = list(iterate.cores[block])
-        cores[level : level + 2] = [merged]
-        self.cores = [*iterate.cores]
-        self.cores[block] = cores
-
-    @property
-    def sites(self) -> list[NDArray]:
-        """All cores in one list."""
-        return [c for entry in self.cores for c in (entry if isinstance(entry, list) else [entry])]
-
-
 def _across_system(
     iterate: Any, block: int, setting: Any, shape: tuple[int, int, int, int]
 ) -> LocalSystem:
     """Local system of the merged core (q, p, left, right) of two neighbouring columns."""
-    both = setting.real_part and iterate.is_complex
+    both = bool(setting.real_part and iterate.is_complex)
     hermitian, symmetric, products = setting.sum(_AcrossPass(iterate, block, both))
-    sites = iterate.sites
-    first = sum(len(c) for c in iterate.cores[: block + 1] if isinstance(c, list)) - 1
-    before = algebra.carried(algebra.carry_left, sites[:first], sites[0])
-    after = algebra.carried(algebra.carry_right, sites[: first + 1 : -1], sites[0])
     return least_squares(
-        hermitian[None], symmetric[None] if both else None, products[None],
-        algebra.norm_matrix(before, after), setting, shape,
+        hermitian[None], symmetric[None] if both else None, products[None].conj(),
+        _across_penalty(iterate, block, shape)[None], setting.scale, shape,
     )  # fmt: skip
+
+
+def _across_penalty(iterate: Any, block: int, shape: tuple[int, int, int, int]) -> NDArray:
+    """Penalty over the entries of a merged core: a matrix for every pair of digits (q, p)."""
+    algebra, (n_q, n_p, left, right) = iterate.algebra, shape
+    unit = np.ones((1, 1))
+    sides = []
+    for d, cores, keep in (
+        (block, iterate.cores[block][:-1], -1),
+        (block + 1, iterate.cores[block + 1][1:], 0),
+    ):
+        kind, places = iterate.penalty_places(d, unit)
+        radix = (n_p, n_q)[d == block]
+        parts = places if kind == "uniform" else _by_digit(places, radix, keep)
+        sides.append([
+            moments.column_square(algebra, cores, kind, part) if cores else part[0]
+            for part in (parts[:, None] if kind == "uniform" else parts)
+        ])  # fmt: skip
+    factors = iterate.penalty_factors()
+    before, after = partial_products(algebra, factors, algebra.last(factors[-1]))
+    penalty = np.zeros((n_q, n_p, left * right, n_q, n_p, left * right), dtype=factors[0].dtype)
+    for q in range(n_q):
+        for p in range(n_p):
+            first, second = sides[0][q % len(sides[0])], sides[1][p % len(sides[1])]
+            a = before[block] @ first if first.size > 1 else before[block] * first
+            b = second @ after[block + 1] if second.size > 1 else second * after[block + 1]
+            form = algebra.form(algebra.join(b, a)[None], (left, right))[0]
+            penalty[q, p, :, q, p] = form
+    return penalty.reshape(n_q * n_p * left * right, -1)
+
+
+def _by_digit(places: NDArray, radix: int, keep: int) -> NDArray:
+    """Precisions apart by the highest digit (keep = -1) or the lowest one (keep = 0)."""
+    if keep == -1:
+        return places.reshape(radix, -1, *places.shape[1:])
+    return places.reshape(-1, radix, *places.shape[1:]).swapaxes(0, 1)
 
 
 class _AcrossPass:
@@ -273,10 +283,14 @@ class _AcrossPass:
         cores, later = iterate.cores[block], iterate.cores[block + 1]
         self.first = _features(column, len(cores) - 1)
         self.second = _features(following, 0)
-        self.left, self.right = _around(column, cores, following, later)
+        self.left = _product(column, cores[:-1], 0, cores[-1].shape[0])
+        self.right = _product(following, later[1:], 1, later[0].shape[2])
+        for factors, side in ((self.left, column), (self.right, following)):
+            if len(side.phase):
+                factors *= side.phase[:, None, None]
 
     def __call__(self, shard: Any, run: Any) -> tuple[NDArray, NDArray, NDArray]:
-        whole = environments(self.tables, shard, self.block, self.block + 2, run)
+        whole = self.tables.environments(shard, self.block, self.block + 2, None, run)
         target = shard.scaled[1]
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray | None, NDArray]:
@@ -306,19 +320,11 @@ def _features(column: Any, level: int) -> NDArray:
     return column.factors[:, column.slices[level]]
 
 
-def _around(
-    column: Any, cores: list[NDArray], following: Any, later: list[NDArray]
-) -> tuple[NDArray, NDArray]:
-    """Products of the levels before the last of a column, and after the first of the next."""
-    if column.is_categorical:
-        left = np.broadcast_to(np.eye(cores[0].shape[0]), (len(column), *2 * cores[0].shape[:1]))
-    else:
-        left = levels.prefixes(column, cores)[len(cores) - 1]
-    if following.is_categorical:
-        size = later[0].shape[2]
-        right = np.broadcast_to(np.eye(size), (len(following), size, size))
-    else:
-        right = levels.suffixes(following, later)[0]
-        if len(following.phase):
-            right = following.phase[:, None, None] * right
-    return left, right
+def _product(column: Any, cores: list[NDArray], first: int, bond: int) -> NDArray:
+    """Products (n_grid, …) of some levels' matrices, from level `first` on."""
+    kind = np.result_type(float, *cores, *(() if column.is_categorical else (column.factors,)))
+    product = np.broadcast_to(np.eye(bond, dtype=kind), (len(column), bond, bond)).copy()
+    for level, core in enumerate(cores, start=first):
+        matrices = np.einsum("uq,aqb->uab", column.factors[:, column.slices[level]], core)
+        product = matrices if level == first else product @ matrices
+    return product

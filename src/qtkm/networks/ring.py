@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import NDArray
 
-from . import product_cores as algebra
+from . import product_cores as gauge
 from .matrix_product import MatrixProduct
 
 
@@ -32,10 +33,15 @@ class TensorRing(MatrixProduct):
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
         """Bonds before, between and after sites of given sizes."""
-        return algebra.bonds_of_ring(self.rank, sizes)
+        return gauge.bonds_of_ring(self.rank, sizes)
 
     is_ring = True
 
+    def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
+        """Return a core of norm 1, and its norm as the factor of the next."""
+        norm = np.linalg.norm(core) or 1.0
+        return core / norm, norm * np.eye(core.shape[2], dtype=core.dtype)
+
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
         """The same ring with cores of one norm."""
-        return algebra.balance(sites)
+        return gauge.balance(sites)

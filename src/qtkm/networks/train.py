@@ -1,11 +1,15 @@
 """Tensor train: a chain of cores with open ends."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from numpy.typing import NDArray
 
-from . import product_cores as algebra
+from . import product_cores as gauge
+from .chain import ChainIterate
 from .matrix_product import MatrixProduct
+from .product_pairs import PairProblem, Truncation
+from .train_frame import TrainFrame
 
 
 class TensorTrain(MatrixProduct):
@@ -34,8 +38,26 @@ class TensorTrain(MatrixProduct):
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
         """Bonds before, between and after sites of given sizes."""
-        return algebra.bonds_of_train(self.rank, sizes)
+        return gauge.bonds_of_train(self.rank, sizes)
+
+    def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
+        """Return a left-orthogonal core, and the factor of the next."""
+        return gauge.left_orthogonal(core)
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
         """The same train with all cores but the first right-orthogonal."""
-        return algebra.center_at(sites, 0)
+        return gauge.center_at(sites, 0)
+
+    def truncation(self, max_rank: int, tol: float) -> Truncation:
+        """Rule by which two-site problems choose bonds."""
+        return Truncation(max_rank, tol)
+
+    def pair_problem(
+        self, iterate: ChainIterate, block: int, setting: Any, truncation: Truncation
+    ) -> PairProblem:
+        """Two-site problems of a column, and of its last core with the next column's."""
+        return PairProblem(iterate, block, setting, truncation)
+
+    def frame(self, iterate: ChainIterate) -> TrainFrame:
+        """Tangent space of the trains of an iterate's ranks."""
+        return TrainFrame(iterate)

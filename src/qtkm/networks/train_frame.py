@@ -15,17 +15,15 @@ References
    Journal on Scientific Computing 38, 2016.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import product_cores as algebra
-from . import product_levels as levels
-from .network import Cores, flatten, like
-from .planes import as_planes
-from .product_passes import GradientPass, ResponsePass, TangentPass
+from . import product_cores as gauge
+from .chain import ChainIterate, column_change
+from .network import Cores, flatten, unflatten
+from .tables import GradientPass, ResponsePass, TangentPass
 
 Sites = list[NDArray]
 
@@ -35,18 +33,18 @@ class TrainFrame:
 
     Parameters
     ----------
-    iterate : ProductIterate
+    iterate : ChainIterate
         Of a train; its cores are brought to the gauge U, …, U, W.
     """
 
     def __init__(self, iterate: Any):
-        sites = algebra.center_at(iterate.sites, len(iterate.sites) - 1)
+        sites = gauge.center_at(iterate.sites, len(iterate.sites) - 1)
         iterate.put_sites(sites)
         self.iterate, self.left, self.cores = iterate, sites, iterate.cores
-        self.right = algebra.center_at(sites, 0)
-        self.turned = type(iterate)(
-            iterate.network, iterate.columns, like(iterate.cores, self.right), iterate.dtype,
-            iterate.run,
+        self.right = gauge.center_at(sites, 0)
+        self.turned = ChainIterate(
+            iterate.network, iterate.columns, unflatten(iterate.cores, self.right), iterate.dtype,
+            iterate.run, iterate.precisions,
         )  # fmt: skip
         self.is_complex = iterate.is_complex
 
@@ -63,7 +61,7 @@ class TrainFrame:
         """Pass that gives the responses of a shard's rows."""
         return self.iterate.response_pass()
 
-    def squared_norm(self) -> float:
+    def penalty(self) -> float:
         """‖w‖²: that of the last core."""
         return float(np.linalg.norm(self.left[-1]) ** 2)
 
@@ -78,39 +76,37 @@ class TrainFrame:
 
     def gradient_pass(self) -> GradientPass:
         """Pass that sums slopes times environments, made of U before and V after a column."""
-        tables = replace(self.iterate.tables, closing=self.turned.closing)
-        return GradientPass(tables, self.turned.tables.turned)
+        return GradientPass(self._mixed, self.turned.tables.elements)
+
+    @property
+    def _mixed(self) -> Any:
+        """Tables of U, closed as those of V are."""
+        return self.iterate.tables.closed_by(self.turned.tables.closing)
 
     def gradient(self, sums: Any) -> Cores:
         """Gradient with respect to the coordinates from the sums of the pass."""
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
-        return like(self.cores, self.project(flatten(whole)))
+        return unflatten(self.cores, self.project(flatten(whole)))
 
     def tangent(self, direction: Cores) -> TangentPass:
         """Pass that gives the change of the responses in a direction."""
         iterate, turned = self.iterate, self.turned
         changes = [
-            iterate.to_table(
-                levels.table_change(column, self.cores[d], direction[d], turned.cores[d])
+            column_change(
+                iterate.algebra, column, self.cores[d], direction[d], turned.cores[d]
             )
             for d, column in enumerate(iterate.columns)
         ]
-        closing = np.zeros_like(iterate.closing)
-        if iterate.output_core is not None:
-            matrices = direction[-1].transpose(1, 0, 2).reshape(iterate.n_outputs, -1)
-            closing = as_planes(matrices, self.is_complex).transpose(0, 2, 1)
-        tables = replace(iterate.tables, closing=turned.closing)
-        return TangentPass(
-            tables, np.concatenate(changes), np.ascontiguousarray(closing), turned.tables.buffer
-        )
+        change = iterate.change(changes, direction, turned.tables)
+        return TangentPass(self._mixed, change)
 
-    def norm_gradient(self) -> Cores:
+    def penalty_gradient(self) -> Cores:
         """Gradient of ‖w‖²: the train itself is U, …, U, W."""
-        return like(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])
+        return unflatten(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])
 
-    def norm_product(self, direction: Cores) -> Cores:
+    def penalty_product(self, direction: Cores) -> Cores:
         """Product of a direction with the Hessian of ‖w‖²."""
-        return like(direction, [2 * delta for delta in flatten(direction)])
+        return unflatten(direction, [2 * delta for delta in flatten(direction)])
 
     def retract(self, direction: Cores, step: float) -> Sites:
         """Cores of the nearest train of these ranks to a step along a tangent vector."""
@@ -124,7 +120,7 @@ class TrainFrame:
     def transport(self, frame: "TrainFrame", direction: Cores) -> Cores:
         """Project a tangent vector of another frame to this one."""
         sites = tangent_train(frame.left, frame.right, flatten(direction))
-        return like(self.cores, self.project(self._components(sites)))
+        return unflatten(self.cores, self.project(self._components(sites)))
 
     def _components(self, sites: Sites) -> Sites:
         """U_<ᴴ·Z·V_>ᴴ at every site, for a train Z."""
@@ -153,10 +149,10 @@ def tangent_train(left: Sites, right: Sites, deltas: Sites) -> Sites:
 
 def truncate(sites: Sites, ranks: list[int]) -> Sites:
     """The nearest train of given ranks, nearly (a sequence of singular value decompositions)."""
-    sites = algebra.center_at(sites, 0)
+    sites = gauge.center_at(sites, 0)
     for k, rank in enumerate(ranks):
         a, q, b = sites[k].shape
         u, s, vh = np.linalg.svd(sites[k].reshape(a * q, b), full_matrices=False)
         sites[k] = u[:, :rank].reshape(a, q, -1)
-        sites[k + 1] = algebra.push_right(s[:rank, None] * vh[:rank], sites[k + 1])
+        sites[k + 1] = gauge.push_right(s[:rank, None] * vh[:rank], sites[k + 1])
     return sites

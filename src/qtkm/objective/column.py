@@ -1,22 +1,21 @@
 """A column of the fit: its feature map at its grid values."""
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Box, Grid, blocks
 from ..features import FeatureMap
-from ..kernels.lines import padded_length
+from ..networks.moments import products
 
-#: factors are kept between passes up to this many entries, else computed anew each time
-KEPT_ENTRIES = 20_000_000
-#: grid values of one task in a loop over the grid
-GRID_BLOCK = 256
+#: numbers of functions or their products at the grid values that are kept, or made at a time
+KEPT_NUMBERS = 4_000_000
 
 
 class Column:
-    """One input dimension: what it is called, its box, its feature map and its grid.
+    """One input dimension: its name, its box, its feature map and its grid.
 
     Parameters
     ----------
@@ -33,6 +32,8 @@ class Column:
         self.is_categorical = feature_map.is_categorical
         self.radices = feature_map.radices
         self.slices = feature_map.slices
+        self.groups = feature_map.groups
+        self._kept: dict[Any, NDArray] = {}
 
     def __len__(self) -> int:
         return self.grid if isinstance(self.grid, int) else len(self.grid)
@@ -44,34 +45,15 @@ class Column:
             return np.arange(len(self), dtype=np.float64)
         return self.box.to_unit(self.grid.values)
 
-    @property
-    def factors(self) -> NDArray:
-        """Factor entries of all levels at the grid values."""
-        return self._make_factors() if self._are_many else self._factors
-
-    @property
-    def _are_many(self) -> bool:
-        return len(self) * sum(self.radices) > KEPT_ENTRIES
+    @cached_property
+    def group_features(self) -> list[NDArray]:
+        """Functions of every group of levels at the grid values, see `FeatureMap`."""
+        return self.feature_map.group_features(self.values)
 
     @cached_property
-    def _factors(self) -> NDArray:
-        return self._make_factors()
-
-    def _make_factors(self) -> NDArray:
-        factors = self.feature_map.factors(self.values)
-        expected = (len(self), sum(self.radices))
-        if np.shape(factors) != expected:
-            raise ValueError(
-                f"The factors of {self.feature_map!r} have the shape {np.shape(factors)}; "
-                f"{expected} were expected, one line a value and one entry for each of the "
-                f"radices {self.radices}."
-            )
-        if np.iscomplexobj(factors) and not self.feature_map.is_complex:
-            raise ValueError(
-                f"The factors of {self.feature_map!r} are complex, but its class does not say "
-                "is_complex = True."
-            )
-        return factors
+    def factors(self) -> NDArray:
+        """Factor entries of all levels at the grid values."""
+        return self.feature_map.factors(self.values)
 
     @cached_property
     def phase(self) -> NDArray:
@@ -79,57 +61,45 @@ class Column:
         phase = self.feature_map.phase(self.values)
         return np.empty(0) if phase is None else phase
 
-    @property
-    def turns(self) -> NDArray | None:
-        """Turns of the grid values where the basis has them, see `FeatureMap.turns`."""
-        return self.feature_map.turns(self.values)
+    def kind(self, conjugate: bool) -> str:
+        """Return what products of two functions depend on, see `FeatureMap.kind`."""
+        return self.feature_map.kind(conjugate)
 
-    @cached_property
-    def lines(self) -> tuple[NDArray, ...]:
-        """The column as `kernels.column.sweep` reads it, in the layout of `kernels.lines`.
+    def chunks(self) -> list[slice]:
+        """Ranges of grid values whose functions and products are made at a time."""
+        n_features = self.feature_map.n_features
+        each = n_features**2 if self.kind(True) == "pairs" else 4 * n_features
+        return [slice(*part) for part in blocks(len(self), max(1, KEPT_NUMBERS // each))]
 
-        Factor entries, phase and pairs of all levels as lines, where the pairs of each level
-        end, which two entries are which pair, and the radices.
+    def features(self, part: slice) -> NDArray:
+        """Return all functions at some grid values, (n, M)."""
+        return self._keep(part, "features", lambda: self.feature_map.features(self.values[part]))
+
+    def products(self, part: slice, conjugate: bool) -> NDArray:
+        """Return the distinct products of two functions at some grid values, (n_products, n).
+
+        Complex products are real parts above imaginary ones.
         """
-        factors, places, pairs = self.factors.T, [], []
-        for level, part in enumerate(self.slices):
-            chosen, index = self.products(level, True)
-            found = factors[part][chosen[:, 0]].conj() * factors[part][chosen[:, 1]]
-            pairs.append(np.vstack([found, np.zeros((len(found) % 2, len(self)))]))
-            places.append(np.ravel(index))
-        return (
-            _to_lines(factors),
-            _to_lines(self.phase[None] if len(self.phase) else np.ones((1, len(self))))[0],
-            _to_lines(np.concatenate(pairs)),
-            np.cumsum([len(found) for found in pairs]),
-            np.concatenate(places),
-            np.asarray(self.radices, dtype=np.int64),
-        )
 
-    @cached_property
-    def n_lines(self) -> int:
-        """Lines that `lines` has, each of two numbers a grid value."""
-        n_pairs = (len(self.products(level, True)[0]) for level in range(len(self.radices)))
-        return sum(self.radices) + 1 + sum(n + n % 2 for n in n_pairs)
+        def make() -> NDArray:
+            found = products(self.features(part), self.kind(conjugate), conjugate)
+            if np.iscomplexobj(found):
+                found = np.concatenate([found.real, found.imag])
+            return np.ascontiguousarray(found)
 
-    def products(self, level: int, conjugate: bool) -> tuple[NDArray, NDArray]:
-        """Distinct products of two factor entries, see `FeatureMap.products`."""
-        key = (level, conjugate)
-        if key not in self._products:
-            self._products[key] = self.feature_map.products(level, conjugate)
-        return self._products[key]
+        return self._keep(part, conjugate, make)
 
-    @cached_property
-    def _products(self) -> dict:
-        return {}
+    def _keep(self, part: slice, name: Any, make: Any) -> NDArray:
+        """Keep what belongs to all grid values; make what belongs to some of them anew."""
+        if part.stop - part.start < len(self):
+            return make()
+        if name not in self._kept:
+            self._kept[name] = make()
+        return self._kept[name]
 
     def merged(self, level: int) -> "Column":
-        """The same column with a level and the next one joined to one level."""
+        """Return the same column with a level and the next one joined to one level."""
         return Column(self.name, self.feature_map.merged(level), self.box, self.grid)
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of grid values for tasks that do not depend on each other."""
-        return list(blocks(len(self), GRID_BLOCK))
 
     @property
     def bin_error(self) -> float:
@@ -137,11 +107,3 @@ class Column:
         if isinstance(self.grid, int) or not self.grid.is_binned:
             return 0.0
         return float(self.feature_map.bin_error(self.values[1] - self.values[0]))
-
-
-def _to_lines(values: NDArray) -> NDArray[np.float64]:
-    """Numbers (n, n_grid) as planes (n, 2, padded), with zeros at the end."""
-    lines = np.zeros((len(values), 2, padded_length(values.shape[1])))
-    lines[:, 0, : values.shape[1]] = values.real
-    lines[:, 1, : values.shape[1]] = values.imag
-    return lines

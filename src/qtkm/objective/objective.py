@@ -1,4 +1,4 @@
-"""The objective: mean loss plus α times the squared norm of the weights.
+"""The objective: mean loss plus α times the penalty of the weights.
 
 It joins data, features, network, loss and engine, and is all that a solver sees:
 
@@ -6,7 +6,7 @@ It joins data, features, network, loss and engine, and is all that a solver sees
     objective.value(iterate)                  the objective itself (one cheap pass)
     objective.gradient(iterate)               value and gradient (one pass)
     objective.curvature(iterate)              products with the Gauss-Newton matrix (a pass each)
-    objective.update(iterate, block, path)    one block of cores to its minimum (a pass)
+    objective.update(iterate, block)          one block of cores to its minimum (a pass)
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ..data import Shard
 from ..engines import Engine, add_in_order
 from ..losses import Loss
-from ..networks import Cores, Network, flatten, like
+from ..networks import Cores, Network, flatten, unflatten
+from ..penalties import Penalty
 from . import majorize, passes
 from .column import Column
 from .setting import Setting
@@ -28,7 +29,7 @@ from .setting import Setting
 
 @dataclass
 class Objective:
-    """Mean loss of the rows of some shards plus α‖w‖².
+    """Mean loss of the rows of some shards plus α·Σ precision·|w|².
 
     Attributes
     ----------
@@ -42,8 +43,8 @@ class Objective:
         Weighted sum of squares that merging rows took out of the targets.
     dtype : dtype
         Type of tables and environments; sums and solves are double.
-    path : str
-        How local problems meet the rows; "auto" leaves it to the network.
+    penalties : sequence of Penalty or None
+        Prior of every column; None for the plain norm of the weights.
     """
 
     columns: Sequence[Column]
@@ -54,7 +55,7 @@ class Objective:
     alpha: float
     scatter: float = 0.0
     dtype: Any = np.float64
-    path: str = "auto"
+    penalties: Sequence[Penalty] | None = None
 
     def __post_init__(self) -> None:
         weight, squares, n_rows = self.engine.sum(passes.totals, self.shards)
@@ -89,7 +90,6 @@ class Objective:
             n_outputs=self.n_outputs,
             n_rows=self.n_rows,
             is_exact=self.loss.is_quadratic,
-            path=self.path,
             rows_are_here=self.rows_are_here,
         )
 
@@ -105,23 +105,29 @@ class Objective:
 
     def at(self, cores: Cores) -> Any:
         """Cores with their tables."""
-        return self.network.iterate(self.columns, cores, self.dtype, self.engine.run)
+        run = self.engine.run
+        return self.network.iterate(self.columns, cores, self.dtype, run, self.precisions)
+
+    @cached_property
+    def precisions(self) -> list[NDArray | None]:
+        """What the penalty multiplies squared weights by: (M,) for every column, None for 1."""
+        if self.penalties is None:
+            return [None] * len(self.columns)
+        return [
+            penalty.precision(column.feature_map)
+            for penalty, column in zip(self.penalties, self.columns, strict=True)
+        ]
 
     # -- local problems ---------------------------------------------------------------------
 
-    def paths(self, iterate: Any) -> list[str]:
-        """How each block's local problem meets the rows."""
-        return iterate.paths(self.setting)
-
-    def problem(self, iterate: Any, block: int, path: str = "statistics") -> Any:
+    def problem(self, iterate: Any, block: int) -> Any:
         """Local problem of a block under a quadratic loss."""
-        return iterate.problem(block, self.setting, path)
+        return iterate.problem(block, self.setting)
 
     def update(
         self,
         iterate: Any,
         block: int,
-        path: str,
         sweeps: int = 1,
         make_problem: Callable[[Setting], Any] | None = None,
     ) -> list[float]:
@@ -134,7 +140,7 @@ class Objective:
         if make_problem is None:
 
             def make_problem(setting: Setting) -> Any:
-                return iterate.problem(block, setting, path)
+                return iterate.problem(block, setting)
 
         if not self.loss.is_quadratic:
             return majorize.update(self, iterate, make_problem, sweeps)
@@ -149,8 +155,8 @@ class Objective:
     # -- values -----------------------------------------------------------------------------
 
     def value(self, iterate: Any) -> float:
-        """Mean loss plus α‖w‖²."""
-        return self.mean_loss(iterate) + self.alpha * iterate.squared_norm()
+        """Mean loss plus α times the penalty."""
+        return self.mean_loss(iterate) + self.alpha * iterate.penalty()
 
     def mean_loss(self, iterate: Any, shards: Sequence[Shard] | None = None) -> float:
         """Weighted mean loss over the training rows, or over those of other shards."""
@@ -203,8 +209,8 @@ class Objective:
         mean = float(value[0]) + (self.scatter / total if every else 0.0)
         gradient = iterate.gradient(sums)
         if self.alpha > 0:
-            _add(gradient, iterate.norm_gradient(), self.alpha)
-            mean += self.alpha * iterate.squared_norm()
+            _add(gradient, iterate.penalty_gradient(), self.alpha)
+            mean += self.alpha * iterate.penalty()
         return mean, gradient
 
     def curvature(self, iterate: Any) -> Callable[[Cores], Cores]:
@@ -219,7 +225,7 @@ class Objective:
             )
             result = iterate.gradient(self.sum_with_responses(add_curvature, iterate))
             if self.alpha > 0:
-                _add(result, iterate.norm_product(direction), self.alpha)
+                _add(result, iterate.penalty_product(direction), self.alpha)
             return result
 
         return product
@@ -248,7 +254,7 @@ class Objective:
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
         parts = np.split(numbers, ends[:-1])
         flat = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-        return like(self.shapes, flat)
+        return unflatten(self.shapes, flat)
 
 
 def _add(total: Cores, more: Cores, scale: float) -> None:

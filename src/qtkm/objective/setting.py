@@ -27,8 +27,6 @@ class Setting:
     is_exact : bool
         Whether this is the objective itself, which stays the same throughout the fit, or
         the quadratic model of another loss.
-    path : str
-        "auto", or how the local problems are to meet the rows.
     kept : dict
         What a network has computed of these rows once and for all, by name.
     rows_are_here : bool
@@ -48,10 +46,14 @@ class Setting:
     n_outputs: int
     n_rows: int
     is_exact: bool = True
-    path: str = "auto"
     rows_are_here: bool = True
     view: Callable[..., Shard] | None = None
     kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+
+    @property
+    def scale(self) -> tuple[float, float, float]:
+        """Total weight, α and value at zero weights."""
+        return self.total_weight, self.alpha, self.constant
 
     def sum(self, function: Callable[..., Any]) -> Any:
         """Sum of function(shard, run=…) over the shards."""

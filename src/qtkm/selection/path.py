@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators.cores import is_zero
-from ..networks import CPD, flatten, like
+from ..networks import CPD, flatten, unflatten
 from ..objective import Objective
 
 #: size of added columns, relative to those of a fit's own start
@@ -79,7 +79,7 @@ def start_from(cores: Any) -> Start:
         if is_zero(cores) or len(there) != len(shapes):
             return draw()
         if all(core.shape == shape for core, shape in zip(there, shapes, strict=True)):
-            return like(cores, [core.copy() for core in there])
+            return unflatten(cores, [core.copy() for core in there])
         if not isinstance(objective.network, CPD):
             return draw()
         drawn = draw()

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..networks import Cores, flatten, like
+from ..networks import Cores, flatten, unflatten
 from . import solver
 from .solver import Report, Solver, check_whole
 
@@ -19,8 +19,6 @@ class State(solver.State):
 
     Attributes
     ----------
-    paths : list of str
-        How each block's problem meets the rows.
     value : float
         Objective after the last epoch.
     previous : list or None
@@ -29,7 +27,6 @@ class State(solver.State):
         Epochs since momentum began to grow; 0 while the fit is fast.
     """
 
-    paths: list[str]
     value: float = float("inf")
     previous: Cores | None = None
     count: int = 0
@@ -78,16 +75,15 @@ class ALS(Solver):
             raise ValueError(f"momentum={self.momentum!r} must be True or False.")
 
     def start(self, objective: Any, cores: Any) -> State:
-        """State before the first epoch: the iterate, and how each block meets the rows."""
-        iterate = objective.at(cores)
-        return State(iterate, objective.paths(iterate))
+        """State before the first epoch."""
+        return State(objective.at(cores))
 
     def step(self, objective: Any, state: State, report: Report) -> State:
         """One epoch; `report(cores, objectives)` after every block of cores."""
         if self.momentum:
             return self._step_with_momentum(objective, state, report)
-        for block, path in enumerate(state.paths):
-            values = objective.update(state.iterate, block, path, self.inner_sweeps)
+        for block in objective.blocks:
+            values = objective.update(state.iterate, block, self.inner_sweeps)
             report(state.iterate.snapshot(), values)
         return state
 
@@ -97,25 +93,25 @@ class ALS(Solver):
         if state.previous is not None and state.count > 1:
             beta = (state.count - 1) / (state.count + 2)
             beyond = objective.at(_extrapolate(before, state.previous, beta))
-            value = self._epoch(objective, beyond, state.paths)
+            value = self._epoch(objective, beyond)
         if beyond is not None and value <= state.value:
             state.iterate = beyond
         else:
             state.count = 0 if beyond is not None else state.count
-            value = self._epoch(objective, state.iterate, state.paths)
+            value = self._epoch(objective, state.iterate)
         is_fast = state.value - value > FAST * value
         state.previous, state.value = before, value
         state.count = 0 if is_fast else state.count + 1
         report(state.iterate.snapshot(), [value])
         return state
 
-    def _epoch(self, objective: Any, iterate: Any, paths: list[str]) -> float:
+    def _epoch(self, objective: Any, iterate: Any) -> float:
         """Update every block; the objective afterwards."""
-        for block, path in enumerate(paths):
-            values = objective.update(iterate, block, path, self.inner_sweeps)
+        for block in objective.blocks:
+            values = objective.update(iterate, block, self.inner_sweeps)
         return values[-1]
 
 
 def _extrapolate(cores: Cores, previous: Cores, beta: float) -> Cores:
     pairs = zip(flatten(cores), flatten(previous), strict=True)
-    return like(cores, [core + beta * (core - before) for core, before in pairs])
+    return unflatten(cores, [core + beta * (core - before) for core, before in pairs])

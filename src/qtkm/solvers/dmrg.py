@@ -10,9 +10,8 @@ from .solver import Report, Solver, as_float, check_number, check_whole
 
 @dataclass
 class State(solver.State):
-    """Where the scheme stands: the iterate, and how each column's problem meets the rows."""
+    """Where the scheme stands: the iterate, and the largest rank of a bond."""
 
-    paths: list[str]
     max_rank: int
 
 
@@ -38,7 +37,7 @@ class DMRG(Solver):
     cores, and ``"truncation"``, by how much leaving something out raised the objective, summed
     over the splits of the epoch.
 
-    Pairs inside of a column are solved from its statistics, a pair of two columns from the
+    Pairs inside of a column are solved from its moments, a pair of two columns from the
     rows, at 4·(Q²R²)² operations a row: several times the price of an epoch of alternating
     least squares.  Merged cores of more than 2048 unknowns (columns of many categories) are
     left as they are, and with several outputs the last bond keeps its rank.  Use it to find
@@ -64,24 +63,23 @@ class DMRG(Solver):
         """State before the first epoch."""
         iterate = objective.at(cores)
         largest = max(core.shape[2] for core in iterate.sites)
-        return State(iterate, objective.paths(iterate), self.max_rank or largest)
+        return State(iterate, self.max_rank or largest)
 
     def step(self, objective: Any, state: State, report: Report) -> State:
         """One epoch; `report(cores, objectives)` after every column."""
         iterate, cost = state.iterate, 0.0
         n_columns = len(iterate.columns)
-        state.paths = objective.paths(iterate)  # they depend on the ranks
-        for block, path in enumerate(state.paths):
+        for block in objective.blocks:
             if block == n_columns:  # the output core
-                values = objective.update(iterate, block, path)
+                values = objective.update(iterate, block)
             else:
                 truncation = iterate.truncation(state.max_rank, self.tol)
 
-                def make_problem(setting, block=block, path=path, truncation=truncation):
+                def make_problem(setting, block=block, truncation=truncation):
                     truncation.costs.clear()
-                    return iterate.pair_problem(block, setting, path, truncation)
+                    return iterate.pair_problem(block, setting, truncation)
 
-                values = objective.update(iterate, block, path, 1, make_problem)
+                values = objective.update(iterate, block, 1, make_problem)
                 cost += sum(truncation.costs)
             report(iterate.snapshot(), values)
         iterate.settle()  # a bond that a later split made too large shrinks here

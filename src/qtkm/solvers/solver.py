@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from ..networks import Network, flatten, like
+from ..networks import Network, flatten, unflatten
 
 #: fields of every state that a checkpoint does not hold
 _SHARED = ("iterate", "record", "finished")
@@ -155,7 +155,7 @@ def shrink(objective: Any, cores: Any) -> Any:
     if not objective.constant < square < float("inf") or objective.constant == 0:
         return cores
     scale = (objective.constant / square) ** (0.5 / len(flat))
-    shrunk = like(cores, [scale * core for core in flat])
+    shrunk = unflatten(cores, [scale * core for core in flat])
     return shrunk if objective.value(objective.at(shrunk)) < objective.value(iterate) else cores
 
 

@@ -1,0 +1,201 @@
+"""How the columns of a network multiply, so that every formula is written once for all of them.
+
+The response of a CPD, a train or a ring is a product over the columns, closed at its end: of
+vectors entry by entry for a CPD, which are summed, and of matrices for a train or ring, whose
+trace is taken.  Norms and second moments are products of the same kind, of Kronecker squares.
+
+An *element* is one factor of such a product: what a column, a level or a digit contributes.
+Arrays of elements have leading axes for values, rows or digits.  The *square* of two elements
+a, b is conj(a) ⊗ b: (R, R) entry by entry, or a matrix of size (left², right²).  What all other
+factors of a product contribute to one of them is its *environment*.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Algebra(Protocol):
+    """Products of elements and of their squares."""
+
+    def elements(self, core: NDArray) -> NDArray:
+        """Return the elements (Q, …) of the entries of a core."""
+
+    def core(self, elements: NDArray) -> NDArray:
+        """Return the core of elements (Q, …)."""
+
+    def multiply(self, left: NDArray, right: NDArray) -> NDArray:
+        """Multiply elements or squares, the left ones of the earlier factor."""
+
+    def join(self, right: NDArray, left: NDArray) -> NDArray:
+        """Return the environment of what stands between `left` and `right`."""
+
+    def first(self, elements: NDArray) -> NDArray:
+        """Return the unit by which a product of elements or squares begins."""
+
+    def last(self, elements: NDArray) -> NDArray:
+        """Return the unit by which a product of elements or squares ends."""
+
+    def unit(self, elements: NDArray) -> NDArray:
+        """Return the element that closes a product of one output; `elements` are the first."""
+
+    def close(self, closed: NDArray) -> NDArray:
+        """Return the response of a product that its closing has been multiplied to."""
+
+    def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
+        """Return the environments of what stands behind factors, row by row."""
+
+    def pull_right(self, environments: NDArray, factors: NDArray) -> NDArray:
+        """Return the environments of what stands before factors, row by row."""
+
+    def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray:
+        """Return conj(a) ⊗ b (or a ⊗ b) of elements with equal or broadcast leading axes."""
+
+    def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
+        """Turn matrices (…, P, P) over flat elements of a shape into environments of squares."""
+
+    def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray:
+        """Undo `environment`: matrices (…, P, P) over flat elements of a shape."""
+
+    def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray:
+        """Contract environments (e, l, …) with the factors (l, …) on their right: (e, …)."""
+
+    def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
+        """Contract environments (e, l, …) with the factors (e, …) on their left: (l, …)."""
+
+
+class Diagonal:
+    """Elements are vectors (R,) that multiply entry by entry: a CPD."""
+
+    def elements(self, core: NDArray) -> NDArray:
+        return core
+
+    def core(self, elements: NDArray) -> NDArray:
+        return elements
+
+    def multiply(self, left: NDArray, right: NDArray) -> NDArray:
+        return left * right
+
+    def join(self, right: NDArray, left: NDArray) -> NDArray:
+        return right * left
+
+    def first(self, elements: NDArray) -> NDArray:
+        return np.ones((1,) * (elements.ndim - 1))
+
+    last = first
+
+    def unit(self, elements: NDArray) -> NDArray:
+        return np.ones(elements.shape[-1])
+
+    def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
+        return factors * environments
+
+    pull_right = pull_left
+
+    def close(self, closed: NDArray) -> NDArray:
+        return closed.sum(axis=-1)
+
+    def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray:
+        return (a.conj() if conjugate else a)[..., :, None] * b[..., None, :]
+
+    def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
+        return matrices
+
+    def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray:
+        return np.broadcast_to(environments, (*environments.shape[:-2], *2 * tuple(shape)))
+
+    def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray:
+        if windows[0, 0].size == 1:  # one column: every term sees the same environment
+            flat = windows.reshape(windows.shape[:2]) @ factors.reshape(len(factors), -1)
+            return flat.reshape(-1, *factors.shape[1:])
+        return (windows * factors).sum(axis=1)
+
+    def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
+        return (factors[:, None] * windows).sum(axis=0)
+
+
+class Matrices:
+    """Elements are matrices (left, right): a train or ring."""
+
+    def elements(self, core: NDArray) -> NDArray:
+        return core.transpose(1, 0, 2)
+
+    def core(self, elements: NDArray) -> NDArray:
+        return np.ascontiguousarray(elements.transpose(1, 0, 2))
+
+    def multiply(self, left: NDArray, right: NDArray) -> NDArray:
+        return left @ right
+
+    def join(self, right: NDArray, left: NDArray) -> NDArray:
+        return (right @ left).swapaxes(-1, -2)
+
+    def first(self, elements: NDArray) -> NDArray:
+        return np.eye(elements.shape[-2])
+
+    def last(self, elements: NDArray) -> NDArray:
+        return np.eye(elements.shape[-1])
+
+    def unit(self, elements: NDArray) -> NDArray:
+        return np.eye(elements.shape[-2])
+
+    def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
+        return factors.swapaxes(-1, -2) @ environments
+
+    def pull_right(self, environments: NDArray, factors: NDArray) -> NDArray:
+        return environments @ factors.swapaxes(-1, -2)
+
+    def close(self, closed: NDArray) -> NDArray:
+        return np.einsum("...aa->...", closed)
+
+    def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray:
+        a = a.conj() if conjugate else a
+        product = a[..., :, None, :, None] * b[..., None, :, None, :]
+        size = (a.shape[-2] * b.shape[-2], a.shape[-1] * b.shape[-1])
+        return product.reshape(*product.shape[:-4], *size)
+
+    def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
+        left, right = shape
+        apart = matrices.reshape(*matrices.shape[:-2], left, right, left, right)
+        return apart.swapaxes(-2, -3).reshape(*matrices.shape[:-2], left**2, right**2)
+
+    def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray:
+        left, right = shape
+        apart = environments.reshape(*environments.shape[:-2], left, left, right, right)
+        size = left * right
+        return apart.swapaxes(-2, -3).reshape(*environments.shape[:-2], size, size)
+
+    def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray:
+        return np.tensordot(windows, factors, ((1, 3), (0, 2)))
+
+    def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
+        return np.tensordot(factors, windows, ((0, 1), (0, 2))).swapaxes(0, 1)
+
+
+def partial_products(
+    algebra: Algebra, elements: Sequence[NDArray], closing: NDArray
+) -> tuple[list[NDArray], list[NDArray]]:
+    """Return for every position the product before it, and the one after it with the closing."""
+    before, after = [algebra.first(elements[0])], [closing]
+    for element in elements[:-1]:
+        before.append(algebra.multiply(before[-1], element))
+    for element in elements[:0:-1]:
+        after.append(algebra.multiply(element, after[-1]))
+    return before, after[::-1]
+
+
+def environments(
+    algebra: Algebra, elements: Sequence[NDArray], closing: NDArray
+) -> list[NDArray]:
+    """Return the environment of every element: the response is Σ element·environment."""
+    before, after = partial_products(algebra, elements, closing)
+    return [algebra.join(b, a) for a, b in zip(before, after, strict=True)]
+
+
+def closed_product(
+    algebra: Algebra, elements: Sequence[NDArray], closing: NDArray
+) -> NDArray:
+    """Return the response of a product of elements."""
+    return algebra.close(reduce(algebra.multiply, [*elements, closing]))

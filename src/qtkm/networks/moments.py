@@ -1,0 +1,320 @@
+"""Moments: all that the M functions of a column can see of its statistics.
+
+The local problems of a column's levels are quadratic in its weights w[m], with the matrices
+
+    P[m, m'] = Σ_u conj(φ_m(u)) φ_m'(u) S[u]        p[m] = Σ_u conj(φ_m(u)) b[u]
+
+and most of the products of two functions coincide.  Which do is the *kind* of the products:
+
+    lags     depend on m' - m       complex exponentials                    2M-1 matrices
+    sums     depend on m' + m       powers; exponentials not conjugated     2M-1
+    each     only m = m' counts     categories; a penalty of each function  M
+    uniform  m = m', all the same   a penalty that treats all alike         1
+    pairs    all differ             any other basis                         M²
+
+A function's number has digits, m = q₁ + Q₁·(q₂ + Q₂·(…)), and so has the place of a product: the
+place e of two digits' product plus Q times the place of the rest.  Digits are therefore summed
+out one after the other, from the lowest up as a sweep advances and from the highest down in
+advance, and what is left is the system of one level.  Neither rows nor grid are needed for it,
+and right-hand sides, gradients and penalties all go the same way.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from .algebra import Algebra
+
+#: operations of a product of matrices from which on threads share it
+SHARED_OPERATIONS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Which products of two digits' functions coincide.
+
+    Attributes
+    ----------
+    count : callable
+        From a radix to the number of places of a digit's products.
+    step : callable
+        From a radix to the distance of two places whose higher digits are neighbours.
+    place : callable
+        From radix and digits (q, q') to the place of their product; None where it is zero.
+    """
+
+    count: Callable[[int], int]
+    step: Callable[[int], int]
+    place: Callable[[int, int, int], int | None]
+
+
+KINDS = {
+    "lags": Kind(lambda Q: 2 * Q - 1, lambda Q: Q, lambda Q, q, p: Q - 1 + p - q),
+    "sums": Kind(lambda Q: 2 * Q - 1, lambda Q: Q, lambda Q, q, p: q + p),
+    "each": Kind(lambda Q: Q, lambda Q: Q, lambda Q, q, p: q if p == q else None),
+    "uniform": Kind(lambda Q: 1, lambda Q: 1, lambda Q, q, p: 0 if p == q else None),
+    "pairs": Kind(lambda Q: Q * Q, lambda Q: Q * Q, lambda Q, q, p: q + Q * p),
+}
+
+
+@lru_cache(maxsize=256)
+def _places(kind: str, radix: int) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    """Place of every pair of digits (-1: none), and the sums over pairs that share a place."""
+    rule = KINDS[kind]
+    places = [rule.place(radix, q, p) for q in range(radix) for p in range(radix)]
+    index = np.array([-1 if place is None else place for place in places]).reshape(radix, radix)
+    if kind in ("pairs", "each"):
+        return index, None
+    return index, (np.arange(rule.count(radix))[:, None] == index.ravel()).astype(float)
+
+
+def digit_squares(algebra: Algebra, core: NDArray, kind: str, conjugate: bool) -> NDArray:
+    """Sum over the digit pairs of each place of their elements' squares: (count, …)."""
+    elements = algebra.elements(core)
+    if kind == "each":
+        return algebra.squares(elements, elements, conjugate)
+    radix = len(elements)
+    pairs = algebra.squares(elements[:, None], elements[None], conjugate)
+    if kind == "pairs":
+        pairs = pairs.swapaxes(0, 1)
+    flat = pairs.reshape(radix * radix, *pairs.shape[2:])
+    sums = _places(kind, radix)[1]
+    if sums is None:
+        return flat
+    return (sums @ flat.reshape(len(flat), -1)).reshape(len(sums), *flat.shape[1:])
+
+
+def digit_elements(algebra: Algebra, core: NDArray) -> NDArray:
+    """Conjugate elements of a core: what right-hand sides meet in the place of squares."""
+    return algebra.elements(core).conj()
+
+
+class Digits:
+    """An environment over a column's functions, whose digits are summed out.
+
+    Parameters
+    ----------
+    algebra : Algebra
+    places : (n, …) array
+        Environments of the column at every place.
+    factors : list of (count, …) arrays
+        For every level what its digit contributes at each place.
+    steps : sequence of int
+        Distance of neighbouring higher digits at every level.
+    """
+
+    def __init__(
+        self, algebra: Algebra, places: NDArray, factors: Sequence[NDArray], steps: Sequence[int]
+    ):
+        self.algebra, self.places, self.steps = algebra, places, steps
+        self.counts = [len(factor) for factor in factors]
+        self.above = [algebra.last(factors[-1])[None]]
+        for level in range(len(factors) - 1, 0, -1):
+            self.above.insert(0, self._extend(factors[level], self.above[0], steps[level]))
+
+    def _extend(self, factor: NDArray, above: NDArray, step: int) -> NDArray:
+        """Products of a digit with those above it: at e + step·l those of e and l."""
+        count, length = len(factor), len(above)
+        product = self.algebra.multiply(factor[None], above[:, None])  # (l, e, …)
+        if count == step:
+            return product.reshape(length * count, *product.shape[2:])
+        whole = np.zeros((length + 1, step, *product.shape[2:]), dtype=product.dtype)
+        whole[:length] = product[:, :step]
+        whole[1:, : count - step] += product[:, step:]
+        return whole.reshape(-1, *product.shape[2:])[: step * (length - 1) + count]
+
+    def _windows(self, level: int) -> NDArray:
+        """Environments (e, l, …): e the place of a level's digit, l that of those above."""
+        places, count, step = self.places, self.counts[level], self.steps[level]
+        length = (len(places) - count) // step + 1
+        first, *rest = places.strides
+        return as_strided(
+            places, (count, length, *places.shape[1:]), (first, step * first, *rest), writeable=False
+        )
+
+    def at(self, level: int) -> NDArray:
+        """Environments (count, …) of a level, those below it having been summed out."""
+        return self.algebra.sum_right(self._windows(level), self.above[level])
+
+    def advance(self, level: int, factor: NDArray) -> None:
+        """Sum out a level, the lowest that is left."""
+        self.places = self.algebra.sum_left(factor, self._windows(level))
+
+
+def steps_of(kind: str, radices: Sequence[int]) -> list[int]:
+    """Distance of neighbouring higher digits at every level."""
+    return [KINDS[kind].step(radix) for radix in radices]
+
+
+def blocks_of(kind: str, environments: NDArray, radix: int) -> NDArray:
+    """Blocks (Q, Q, P, P) of a level's matrix from its environments (count, P, P)."""
+    index = _places(kind, radix)[0]
+    if (index >= 0).all():
+        return environments[index]
+    blocks = np.zeros((radix, radix, *environments.shape[1:]), dtype=environments.dtype)
+    digits = np.arange(radix)
+    blocks[digits, digits] = environments[index[digits, digits]]
+    return blocks
+
+
+def weights_of(algebra: Algebra, cores: Sequence[NDArray]) -> NDArray:
+    """Weights (M, …) of a column's functions, the lowest digit running fastest."""
+    weights = algebra.elements(cores[0])
+    for core in cores[1:]:
+        weights = algebra.multiply(weights[None], algebra.elements(core)[:, None])
+        weights = weights.reshape(-1, *weights.shape[2:])
+    return weights
+
+
+def column_square(
+    algebra: Algebra, cores: Sequence[NDArray], kind: str, places: NDArray
+) -> NDArray:
+    """Sum over the places of a penalty of its precision times the weights' square."""
+    factors = [digit_squares(algebra, core, kind, True) for core in cores]
+    square = places * algebra.last(factors[-1])
+    for factor in reversed(factors):
+        parts = square.reshape(len(factor), -1, *square.shape[1:])
+        square = algebra.multiply(factor[:, None], parts).sum(axis=0)
+    return square[0]
+
+
+# -- from statistics to moments ---------------------------------------------------------------
+
+
+@dataclass
+class Moments:
+    """Moments of a column.
+
+    Attributes
+    ----------
+    matrices : list of (n, …) arrays
+        Environments of squares at every place of ḡgᵀ, then maybe of ggᵀ.
+    products : (M, …) array
+        Environments of elements for every function: the right-hand side.
+    """
+
+    matrices: list[NDArray]
+    products: NDArray
+
+
+def column_moments(
+    algebra: Algebra, column: Any, sums: Any, shape: tuple[int, ...], run: Callable[..., list[Any]]
+) -> Moments:
+    """Moments of a column from its statistics; `shape` is that of its elements."""
+    conjugates = (True, False)[: len(sums.grams)]
+    matrices: list[Any] = [0.0] * len(conjugates)
+    right: Any = 0.0
+    for part in column.chunks():
+        features = column.features(part)
+        is_complex = np.iscomplexobj(features)
+        right = right + features.T @ sums.rhs[part]
+        for i, (packed, conjugate) in enumerate(zip(sums.grams, conjugates, strict=True)):
+            factors = column.products(part, conjugate)
+            more = weigh(factors, is_complex, packed[part], sums.size, conjugate, run)
+            matrices[i] = matrices[i] + more
+    for i, conjugate in enumerate(conjugates):
+        kind = column.kind(conjugate)
+        whole = complete(sums.mix(matrices[i], conjugate), kind, conjugate, column.radices)
+        matrices[i] = algebra.environment(whole, shape) if sums.size > 1 else whole
+    return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
+
+
+def products(features: NDArray, kind: str, conjugate: bool) -> NDArray:
+    """Distinct products (n, n_grid) of a column's functions (n_grid, M).
+
+    For lags those of m' >= m; for all pairs those of m <= m' row by row.
+    """
+    n_features = features.shape[1]
+    if kind == "lags":
+        return (features[:, :1].conj() * features).T
+    if kind == "sums":
+        place = np.arange(2 * n_features - 1)
+        m, p = place // 2, (place + 1) // 2
+    else:
+        m, p = np.triu_indices(n_features)
+    first = features[:, m].conj() if conjugate else features[:, m]
+    return (first * features[:, p]).T
+
+
+def weigh(
+    products: NDArray,
+    is_complex: bool,
+    packed: NDArray,
+    size: int,
+    conjugate: bool,
+    run: Callable[..., list[Any]],
+) -> NDArray:
+    """Sum of products (n, n_grid) times matrices whose upper triangles are packed: (n, P, P).
+
+    Complex products are given as real parts above imaginary ones.  The matrices are Hermitian,
+    or else symmetric.  One product of real matrices gives all of it.
+    """
+    numbers = packed if packed.dtype == np.float64 else packed.view(np.float64)
+    sums = _matrix_product(products, numbers, run)
+    if packed.dtype != np.float64:
+        sums = sums.view(np.complex128)
+    if not is_complex:
+        return unpack(sums, sums.conj() if conjugate else sums, size)
+    real, imaginary = sums[: len(sums) // 2], 1j * sums[len(sums) // 2 :]
+    if not conjugate:
+        upper = real + imaginary
+        return unpack(upper, upper, size)
+    return unpack(real + imaginary, real.conj() - imaginary.conj(), size)
+
+
+def unpack(upper: NDArray, lower: NDArray, size: int) -> NDArray:
+    """Matrices (n, P, P) of packed upper and (transposed) lower triangles."""
+    rows, columns = triangle(size)
+    matrices = np.empty((len(upper), size, size), dtype=upper.dtype)
+    matrices[:, columns, rows] = lower
+    matrices[:, rows, columns] = upper
+    return matrices
+
+
+@lru_cache(maxsize=64)
+def triangle(size: int) -> tuple[NDArray, NDArray]:
+    """Rows and columns of the entries of an upper triangle, row by row."""
+    return np.triu_indices(size)
+
+
+def _matrix_product(left: NDArray, right: NDArray, run: Callable[..., list[Any]]) -> NDArray:
+    """Product of real matrices, in fixed parts for threads where it is large."""
+    operations = 2 * left.shape[0] * right.size
+    count = min(8, operations // SHARED_OPERATIONS)
+    if count < 2:
+        return left @ right
+    out = np.empty((len(left), right.shape[1]))
+    ends = np.linspace(0, right.shape[1], count + 1).astype(int)
+
+    def part(i: int) -> None:
+        some = slice(ends[i], ends[i + 1])
+        np.matmul(left, right[:, some], out=out[:, some])
+
+    run(part, range(count))
+    return out
+
+
+def complete(moments: NDArray, kind: str, conjugate: bool, radices: Sequence[int]) -> NDArray:
+    """Moments at all places from those of the distinct products."""
+    if kind == "lags":
+        below = moments[:0:-1].conj().swapaxes(1, 2)
+        return np.concatenate([below, moments])
+    if kind != "pairs":
+        return moments
+    n_features = int(np.prod(radices))
+    m, p = np.triu_indices(n_features)
+    whole = np.empty((n_features, n_features, *moments.shape[1:]), dtype=moments.dtype)
+    turned = moments.swapaxes(1, 2)
+    whole[p, m] = turned.conj() if conjugate else turned
+    whole[m, p] = moments
+    # digits of m and of m' side by side, the highest first
+    high_first = tuple(reversed(radices))
+    apart = whole.reshape(*high_first, *high_first, *moments.shape[1:])
+    n = len(radices)
+    order = [axis for k in range(n) for axis in (n + k, k)]
+    return apart.transpose(*order, 2 * n, 2 * n + 1).reshape(-1, *moments.shape[1:])
