@@ -8,6 +8,7 @@ import pytest
 
 from qtkm.networks import REGISTRY, flatten, like
 from tests import dense
+from tests.covering import covered
 from tests.problems import (
     MODELS,
     example_graph,
@@ -81,6 +82,7 @@ def difference(function, cores, direction, step=1e-5):
 # -- cores ------------------------------------------------------------------------------------
 
 
+@covered
 @each_network
 @each_start
 @each_output
@@ -89,6 +91,7 @@ def test_a_start_has_the_shapes_that_are_promised(name, kind, n_outputs):
     assert shapes_of(cores) == make_network(name, 3, RADICES).shapes(RADICES, n_outputs)
 
 
+@covered
 @each_network
 @each_start
 @pytest.mark.parametrize(("is_complex", "dtype"), [(True, np.complex128), (False, np.float64)])
@@ -104,6 +107,7 @@ def test_a_start_depends_on_the_seed_and_on_nothing_else(name, kind):
     assert not same(start(name, kind, seed=0), start(name, kind, seed=1))
 
 
+@covered
 @each_network
 @each_start
 @each_output
@@ -116,6 +120,7 @@ def test_a_start_responds_and_no_core_of_it_is_zero(name, kind, n_outputs):
     assert np.abs(response).max() > 1e-3
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -126,6 +131,7 @@ def test_parameters_are_counted_once_each_a_complex_number_as_one(name, model, n
     assert objective.network.n_parameters(cores) == structure.n_parameters == total
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -137,6 +143,7 @@ def test_cores_have_as_many_entries_as_their_vertices_edges_say(name, model, n_o
     assert len(structure.vertices) == len(sizes)
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -197,6 +204,7 @@ def test_the_example_graph_passes_and_a_graph_of_nothing_is_refused():
 # -- the weight tensor, written out -----------------------------------------------------------
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -213,6 +221,7 @@ def test_the_sum_over_all_indices_of_a_cpd_is_the_sum_of_its_terms(n_outputs):
     np.testing.assert_allclose(dense.tensor(objective, cores), dense.weights(cores), atol=1e-12)
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -225,6 +234,7 @@ def test_responses_are_features_times_the_weight_tensor(name, model, n_outputs):
     np.testing.assert_allclose(found, expected, atol=1e-11 * np.abs(expected).max())
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -247,6 +257,7 @@ def test_single_precision_gives_nearly_the_same_responses(name, n_outputs):
     assert 0 < error <= 1e-5 * np.abs(expected).max()
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -282,6 +293,7 @@ def test_no_rows_have_no_responses(name, n_outputs):
 # -- derivatives ------------------------------------------------------------------------------
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -295,6 +307,7 @@ def test_the_tangent_is_that_of_finite_differences(name, model, n_outputs):
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -312,6 +325,7 @@ def test_the_sums_of_the_gradient_are_the_adjoint_of_the_tangent(name, model, n_
         assert np.vdot(gradient[position], delta).real == pytest.approx(expected, abs=1e-11 * scale)
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -329,6 +343,7 @@ def test_the_norms_gradient_is_that_of_finite_differences(name, model, n_outputs
         assert found == pytest.approx(expected, abs=1e-6 * scale)
 
 
+@covered
 @each_network
 @real_and_complex
 @each_output
@@ -439,6 +454,7 @@ def test_an_update_keeps_shapes_and_type_of_the_cores(name, n_outputs):
     assert {core.dtype for core in flatten(iterate.cores)} == {np.dtype(np.complex128)}
 
 
+@covered
 @each_network
 @real_and_complex
 @pytest.mark.parametrize(("n_outputs", "residual"), [(1, "real"), (2, "complex")])
