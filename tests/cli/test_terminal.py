@@ -1,5 +1,6 @@
 """The command with and without a terminal: bars, colours, pipes, Ctrl-C."""
 
+import io
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import qtkm
-from tests.cli.commands import TINY, make_rows
+from tests.cli.commands import TINY, command, make_rows
 
 pandas = pytest.importorskip("pandas")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and terminals of POSIX")
@@ -37,13 +38,12 @@ def test_pipes_and_files_get_neither_colours_nor_bars(inside):
     assert "\r" not in shown.replace("\r\n", "\n")
 
 
-def test_an_output_without_such_letters_gets_others(inside):
-    env = {"PYTHONIOENCODING": "ascii"}
-    process = start("evaluate", "m.qtkm", "rows.csv", "--target", "power", "-q", env=env,
-                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
-    out, errors = process.communicate()
-    assert (process.returncode, errors) == (0, b"")
-    assert b"R?" in out
+def test_an_output_without_such_letters_gets_others(inside, monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert command("evaluate", "m.qtkm", "rows.csv", "--target", "power", "-q") == 0
+    out.flush()
+    assert b"R?" in out.buffer.getvalue()
 
 
 @posix
