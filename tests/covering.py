@@ -1,6 +1,6 @@
 """Covering arrays: every choice beside every other choice, in few cases instead of all."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import combinations, product
 from typing import Any
 
@@ -21,7 +21,7 @@ def covered(test: Callable[..., None]) -> Callable[..., None]:
             *(value for k, choice in enumerate(row) for value in lists[k][choice][1]),
             id="-".join(lists[k][choice][0] for k, choice in enumerate(row)),
         )
-        for row in cover([len(choices) for choices in lists])
+        for row in cover(product(*(range(len(choices)) for choices in lists)))
     ]
     names = [name for mark in marks for name in _names(mark.args[0])]
     others = [mark for mark in test.pytestmark if mark.name != "parametrize"]  # type: ignore
@@ -29,15 +29,16 @@ def covered(test: Callable[..., None]) -> Callable[..., None]:
     return pytest.mark.parametrize(names, cases)(test)
 
 
-def cover(sizes: list[int]) -> list[tuple[int, ...]]:
-    """Rows of the product, each the one that brings most new pairs, until none is missing."""
-    every = list(product(*map(range, sizes)))
+def cover(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Choose rows, always the one that brings most new pairs, until no pair of these is missing."""
+    every = list(rows)
     met = {row: set(combinations(enumerate(row), 2)) for row in every}
-    missing, rows = set().union(*met.values()), []
+    missing, chosen = set().union(*met.values()), set()
     while missing:
-        rows.append(max(every, key=lambda row: len(met[row] & missing)))
-        missing -= met[rows[-1]]
-    return sorted(rows)
+        best = max(every, key=lambda row: len(met[row] & missing))
+        chosen.add(best)
+        missing -= met[best]
+    return [row for row in every if row in chosen]
 
 
 def _names(names: Any) -> list[str]:
