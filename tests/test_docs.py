@@ -1,22 +1,16 @@
-"""The code of the documentation's pages runs as it stands, and their links lead somewhere.
+"""The documentation's pages: links, words, and that the site's build runs their code.
 
-Examples and figures are executed when the site is built (`./dev docs`), not here.
+Code, examples and figures are executed when the site is built (`./dev docs`), not here.
 """
 
 import importlib
 import re
-import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
 
 import qtkm
-from qtkm.cli import main
-
-matplotlib.use("Agg")
 
 DOCS = Path(__file__).parent.parent / "docs"
 EXTEND = sorted((DOCS / "extend").glob("*.md"))
@@ -25,7 +19,6 @@ PAGES = sorted([*EXTEND, *DOCS.glob("*.md"), *DOCS.glob("guide/*.md"), *DOCS.glo
 #: those that introduce words
 TEACHING = [*EXTEND, *DOCS.glob("guide/*.md"), DOCS / "start.md", DOCS / "scale.md"]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-SNIPPET = re.compile(r"^```(python|shell)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 #: packages that users and those who extend the library see
 PACKAGES = {path.parent.name for path in Path(qtkm.__file__).parent.glob("*/__init__.py")} - {
     "cli", "experiments", "kernels",
@@ -39,29 +32,6 @@ def name_of(page):
 def test_there_is_a_page_for_each_kind_of_part():
     names = {page.stem for page in EXTEND if PYTHON.search(page.read_text("utf-8"))}
     assert names == {"engine", "feature-map", "loss", "network", "solver"}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_code_runs(page, tmp_path, monkeypatch):
-    snippets = SNIPPET.findall(page.read_text("utf-8"))
-    monkeypatch.chdir(tmp_path)  # some of them write files
-    monkeypatch.setattr(plt, "show", lambda: None)  # and some draw
-    scope = {"__name__": "page"}
-    for language, snippet in snippets:
-        if language == "python":
-            exec(compile(snippet, str(page), "exec"), scope)
-        else:
-            for line in snippet.splitlines():
-                run_command(line)
-    plt.close("all")
-
-
-def run_command(line):
-    name, *words = shlex.split(line)
-    assert name == "qtkm"
-    with pytest.raises(SystemExit) as end:
-        main(words)
-    assert end.value.code in (0, None)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -116,11 +86,28 @@ def test_what_a_snippet_prints_and_draws_stands_below_it(executed, tmp_path):
     assert (tmp_path / "_build/executed/page-1-1.png").stat().st_size > 0
 
 
-def test_a_snippet_that_fails_stops_the_build_and_other_pages_are_left_alone(executed, tmp_path):
-    source = ["```python\nraise ValueError('no')\n```\n"]
+@pytest.mark.parametrize("page", ["page", "another"])
+@pytest.mark.parametrize(
+    ("snippet", "reason"),
+    [
+        ("```python\nraise ValueError('no')\n```\n", r"ValueError\('no'\)"),
+        ("```python\nimport warnings\nwarnings.warn('old')\n```\n", r"UserWarning\('old'\)"),
+        ("```shell\nqtkm fit no-such-file.csv\n```\n", "ends with status 2"),
+        ("```shell\nls\n```\n", "is not a call of qtkm"),
+    ],
+)
+def test_code_that_fails_or_warns_stops_the_build_on_any_page(
+    executed, tmp_path, page, snippet, reason
+):
+    with pytest.raises(executed.ExtensionError, match=f"{page}: a snippet fails: .*{reason}"):
+        executed.insert_output(make_site(tmp_path), page, [snippet])
+
+
+def test_commands_run_and_output_is_shown_only_where_it_is_asked_for(executed, tmp_path):
+    source = ["```shell\nqtkm --version\n```\n\n```python\nprint(1)\n```\n"]
+    before = list(source)
     executed.insert_output(make_site(tmp_path), "another", source)
-    with pytest.raises(executed.ExtensionError, match="page: a snippet fails: ValueError"):
-        executed.insert_output(make_site(tmp_path), "page", source)
+    assert source == before
 
 
 def test_without_a_package_a_page_is_shown_without_output(executed, tmp_path):

@@ -1,13 +1,15 @@
-"""Pages whose Python snippets run when the site is built, with what they print and draw below.
+"""Run the Python snippets and the commands of all pages when the site is built.
 
 The snippets of a page share their names and run in a folder of their own, in order. One that
-fails stops the build; one that needs a package that is not installed ends the page's run, and it
-and those after it are shown without output.
+fails or warns stops the build; one that needs a package that is not installed ends the page's
+run. On pages that `executed_pages` names, what a snippet prints and draws stands below it.
 """
 
 import io
 import re
-from contextlib import chdir, redirect_stdout
+import shlex
+import warnings
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -17,23 +19,48 @@ import matplotlib.pyplot as plt
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
-SNIPPET = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+from qtkm.cli import main
+
+SNIPPET = re.compile(r"^```(python|shell)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 #: where figures go, from the documentation's folder
 FOLDER = "_build/executed"
 logger = logging.getLogger(__name__)
 
 
-def run(code, scope, page):
+def run(language, code, scope, page):
     """What a snippet prints, and the figures that it leaves open."""
-    printed = io.StringIO()
-    with redirect_stdout(printed), patch.object(plt, "show"):
+    printed, remarks = io.StringIO(), io.StringIO()
+    with (
+        redirect_stdout(printed),
+        redirect_stderr(remarks),
+        patch.object(plt, "show"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("error")
         try:
-            exec(compile(code, page, "exec"), scope)
+            if language == "python":
+                exec(compile(code, page, "exec"), scope)
+            else:
+                run_commands(code)
         except ModuleNotFoundError:
             raise
         except Exception as error:
-            raise ExtensionError(f"{page}: a snippet fails: {error!r}\n{code}") from error
+            told = f"{page}: a snippet fails: {error!r}\n{code}{remarks.getvalue()}"
+            raise ExtensionError(told) from error
     return printed.getvalue(), [plt.figure(number) for number in plt.get_fignums()]
+
+
+def run_commands(lines):
+    """Run lines that call `qtkm`, in this process."""
+    for line in lines.splitlines():
+        name, *words = shlex.split(line)
+        if name != "qtkm":
+            raise ValueError(f"{line!r} is not a call of qtkm")
+        try:
+            main(words)
+        except SystemExit as end:
+            if end.code:
+                raise RuntimeError(f"{line!r} ends with status {end.code}") from end
 
 
 def save(figures, root, name):
@@ -49,28 +76,28 @@ def save(figures, root, name):
 
 
 def insert_output(app, docname, source):
-    """Put what the snippets of a page print and draw below each of them."""
-    if docname not in app.config.executed_pages:
-        return
+    """Run the snippets of a page; put what they print and draw below each of them."""
     matplotlib.use("agg")
     plt.close("all")
     root = Path(app.srcdir)
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    shown = docname in app.config.executed_pages
     scope, text, end = {"__name__": "page"}, "", 0
     with TemporaryDirectory() as place, chdir(place):
         for count, snippet in enumerate(SNIPPET.finditer(source[0])):
             try:
-                printed, figures = run(snippet[1], scope, docname)
+                printed, figures = run(*snippet.groups(), scope, docname)
             except ModuleNotFoundError as missing:
                 logger.info(f"{docname}: {missing.name} is not installed; no output from here on")
                 break
             text += source[0][end : snippet.end()]
             end = snippet.end()
-            if printed:
+            if printed and shown:
                 text += f"\n```{{code-block}} text\n:class: output\n\n{printed.rstrip()}\n```\n"
-            if figures:
+            if figures and shown:
                 name = f"{docname.replace('/', '-')}-{count}"
                 text += f"\n{save(figures, root, name)}\n"
+            plt.close("all")
     source[0] = text + source[0][end:]
 
 

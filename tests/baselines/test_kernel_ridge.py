@@ -6,6 +6,7 @@ import pytest
 from qtkm import CPD, Fourier, Power, QTKMRegressor
 from qtkm.baselines import ProductKernelRidge, baseline
 from tests.baselines.oracles import explicit_features, ridge_prediction, unit
+from tests.covering import covered
 
 CASES = [
     # columns, settings, maps
@@ -23,6 +24,7 @@ CASES = [
 ]
 
 
+@covered
 @pytest.mark.parametrize(("n_columns", "settings", "maps"), CASES)
 @pytest.mark.parametrize("alpha", [1e-3, 10.0])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -7,6 +7,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from qtkm import Fourier, Power
 from qtkm.baselines import ProductKernelRidge, ProductKernelRidgeCV
 from tests.baselines.oracles import explicit_features, ridge, unit
+from tests.covering import covered
 
 ALPHAS, PERIODS = [1e-3, 0.1, 10.0], [1.25, 3.0]
 
@@ -34,6 +35,7 @@ def table_of(model):
     return np.column_stack([results[key] for key in results if key.startswith("split")])
 
 
+@covered
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("cv", [3, KFold(4, shuffle=True, random_state=0)], ids=str)
 @pytest.mark.parametrize("n_basis", [4, 5])

@@ -5,6 +5,7 @@ import pytest
 
 from qtkm.baselines import RandomFourierRidge, baseline
 from tests.baselines.oracles import ridge_prediction, unit
+from tests.covering import covered
 
 each_kind = pytest.mark.parametrize("kind", ["complex", "real"])
 
@@ -18,6 +19,7 @@ def features_of(model, values):
     return np.sqrt(1 / n_components) * np.exp(1j * angles)
 
 
+@covered
 @each_kind
 @pytest.mark.parametrize("n_components", [1, 20, 60, 200], ids="P={}".format)
 @pytest.mark.parametrize("alpha", [1e-4, 1.0, 1e-9])
@@ -36,6 +38,7 @@ def test_it_equals_ridge_regression_on_its_features(
     np.testing.assert_allclose(found, expected, atol=1e-8 * np.abs(expected).max())
 
 
+@covered
 @each_kind
 @pytest.mark.parametrize("n_components", [1, 20, 60, 200], ids="P={}".format)
 @pytest.mark.parametrize("block", [10, 2**22], ids=["in blocks", "at once"])

@@ -1,8 +1,6 @@
 """fit, predict and evaluate from end to end, and what goes wrong with files."""
 
 import os
-import subprocess
-import sys
 from datetime import date
 from decimal import Decimal
 
@@ -234,15 +232,3 @@ def test_a_loss_for_classes_does_not_fit_numbers(tmp_path, frame, capsys):
     assert command("fit", tmp_path / "a.csv", *words) == 1
     assert "add --task classification" in capsys.readouterr().err
     assert command("fit", tmp_path / "a.csv", "--target", "power", "--task", "guess") == 2
-
-
-def test_a_closed_pipe_ends_quietly(tmp_path, frame):
-    frame = pandas.concat([frame] * 200)
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    model = tmp_path / "m.qtkm"
-    words = ["--target", "power", "--drop", "high", "--out", model, "--quiet", *SMALL]
-    assert command("fit", tmp_path / "a.csv", *words) == 0
-    script = f"{sys.executable} -m qtkm predict {model} {tmp_path / 'a.csv'} | head -n 2"
-    done = subprocess.run(script, shell=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[0] == "prediction"
-    assert done.stderr == ""

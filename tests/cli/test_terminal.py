@@ -1,5 +1,6 @@
 """The command with and without a terminal: bars, colours, pipes, Ctrl-C."""
 
+import io
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import qtkm
-from tests.cli.commands import TINY, make_rows
+from tests.cli.commands import TINY, command, make_rows
 
 pandas = pytest.importorskip("pandas")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and terminals of POSIX")
@@ -24,26 +25,24 @@ def start(*words, env=None, **options):
     return subprocess.Popen(line, env=os.environ | (env or {}), **options)
 
 
-def test_pipes_and_files_get_neither_colours_nor_bars(inside):
-    words = ["rows.csv", "--target", "power", *TINY]
-    with open("out.txt", "wb") as out:
-        process = start("fit", *words, "--out", "a.qtkm", stdout=out, stderr=subprocess.PIPE)
-        errors = process.communicate()[1]
-    assert process.returncode == 0
-    assert errors == b""
+def test_pipes_and_files_get_neither_colours_nor_bars(inside, monkeypatch, capfd):
+    with open("out.txt", "w", encoding="utf-8") as out, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        words = ["rows.csv", "--target", "power", *TINY, "--out", "a.qtkm"]
+        assert command("fit", *words) == 0
+    assert capfd.readouterr() == ("", "")
     shown = (inside / "out.txt").read_text(encoding="utf-8")
     assert "R²" in shown
     assert ESCAPE not in shown
     assert "\r" not in shown.replace("\r\n", "\n")
 
 
-def test_an_output_without_such_letters_gets_others(inside):
-    env = {"PYTHONIOENCODING": "ascii"}
-    process = start("evaluate", "m.qtkm", "rows.csv", "--target", "power", "-q", env=env,
-                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
-    out, errors = process.communicate()
-    assert (process.returncode, errors) == (0, b"")
-    assert b"R?" in out
+def test_an_output_without_such_letters_gets_others(inside, monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert command("evaluate", "m.qtkm", "rows.csv", "--target", "power", "-q") == 0
+    out.flush()
+    assert b"R?" in out.buffer.getvalue()
 
 
 @posix
@@ -57,7 +56,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(inside):
     assert process.returncode == 141
 
 
-def on_terminal(*words, width=100, env=None, interrupt=None):
+def on_terminal(*words, interrupt):
     """Exit code and text of a command on a terminal; Ctrl-C as soon as a text is seen."""
     import fcntl
     import pty
@@ -65,8 +64,8 @@ def on_terminal(*words, width=100, env=None, interrupt=None):
     import termios
 
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    environment = {"COLUMNS": "", "TERM": "xterm", **(env or {})}
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    environment = {"COLUMNS": "", "TERM": "xterm"}
     process = start(*words, env=environment, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     text = b""
@@ -108,13 +107,22 @@ def test_a_fit_shows_its_progress_and_ctrl_c_saves_the_best_so_far(inside):
     assert np.isfinite(model.predict(rows.drop(columns="y")[:5])).all()
 
 
-@posix
-def test_a_narrow_terminal_without_colours(inside):
-    env = {"COLUMNS": "60", "NO_COLOR": "1"}
-    words = ["m.qtkm", "--data", "rows.csv", "--target", "power"]
-    code, text = on_terminal("inspect", *words, width=60, env=env)
-    assert code == 0
+class Terminal(io.StringIO):
+    """What a command writes to a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_narrow_terminal_without_colours(inside, monkeypatch):
+    out = Terminal()
+    for name, value in {"COLUMNS": "60", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", out)
+    assert command("inspect", "m.qtkm", "--data", "rows.csv", "--target", "power") == 0
+    text = out.getvalue()
     assert "R²" in text
     assert not re.search(ESCAPE + r"\[[0-9;]*(3|4|9|10)[0-7]m", text)
     plain = re.sub(ESCAPE + r"\[[0-9;]*m", "", text)
+    assert plain != text  # a terminal gets bold letters all the same
     assert max(len(line.rstrip()) for line in plain.splitlines()) <= 60

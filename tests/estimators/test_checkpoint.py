@@ -84,11 +84,17 @@ def test_a_killed_fit_loses_at_most_an_epoch(tmp_path, request):
     folder = tmp_path / "killed"
     script = SCRIPT.format(root=str(request.config.rootpath), folder=str(folder))
     process = subprocess.Popen([sys.executable, "-c", script])
-    while process.poll() is None and not (folder / "epoch-000005.qtkm").exists():
+
+    def newest():
+        return max(
+            (int(file.stem.split("-")[1]) for file in folder.glob("epoch-*.qtkm")), default=0
+        )
+
+    while process.poll() is None and newest() < 5:
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    last = max(int(file.stem.split("-")[1]) for file in folder.glob("epoch-*.qtkm"))
+    last = newest()
     assert 5 <= last < 10_000
     epochs = []
     rest = regressor(

@@ -5,6 +5,7 @@ import pytest
 
 from qtkm import QTKMRegressor, QTKMRegressorCV
 from qtkm.features import Fourier
+from tests.covering import covered
 
 SIZES = [1e300, 1e-300, 1e-320]
 
@@ -91,6 +92,7 @@ def test_a_constant_target_is_predicted_as_it_is(make, X, value, alpha):
     assert model.status_ == "converged"
 
 
+@covered
 @pytest.mark.parametrize("alpha", [0.0, 1e-3])
 @pytest.mark.parametrize("residual", ["complex", "real"])
 @pytest.mark.parametrize("max_bins", ["auto", None])
@@ -121,6 +123,7 @@ def test_rank_one_is_a_product_of_functions(make, X, basis):
     assert relative_error(model, X, y) < 0.02
 
 
+@covered
 @pytest.mark.parametrize("alpha", [0.0, 1e-10, 1e-3])
 @pytest.mark.parametrize("residual", ["complex", "real"])
 @pytest.mark.parametrize("basis", ["fourier", "power"])
@@ -149,6 +152,7 @@ def test_without_a_penalty_for_several_outputs(make, X, y):
     assert model.score(X, np.column_stack([y, y**2])) > 0.9
 
 
+@covered
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("max_bins", ["auto", 16, None])
 @pytest.mark.parametrize("extrapolation", ["clip", "continue", "error"])

@@ -208,7 +208,7 @@ def started(progress):
         print("started", flush=True)
 
 model = QTKMRegressor(
-    rank=8, n_basis=16, alpha=1e-7, max_iter=100_000, tol=0, early_stopping=False, n_jobs={n_jobs},
+    rank=8, n_basis=16, alpha=1e-7, max_iter=100_000, tol=0, early_stopping=False, n_jobs=2,
     random_state=0, callbacks=started,
 ).fit(X, y)
 print(model.status_, model.n_iter_ >= 1, model.score(X, y) > 0.1, flush=True)
@@ -216,9 +216,8 @@ print(model.status_, model.n_iter_ >= 1, model.score(X, y) > 0.1, flush=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_real_ctrl_c_ends_a_large_fit(n_jobs):
-    script = textwrap.dedent(SCRIPT).format(n_jobs=n_jobs)
+def test_a_real_ctrl_c_ends_a_large_fit():
+    script = textwrap.dedent(SCRIPT)
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -1,6 +1,7 @@
 """The generalization experiment on a small made-up set, and what its curves say."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,31 +45,47 @@ def options(folder):
     return Options(folder, n_jobs=1, progress=False, command=("qtkm", "reproduce"))
 
 
-def test_results_figures_and_page_are_written(data, tmp_path):
-    page = generalization.run(options(tmp_path), protocol=SMALL)
-    names = {file.name for file in tmp_path.iterdir()}
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a run that was made once, to be read and not to be written to."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in SMALL.sets:
+            patch.setitem(protocol.REGISTRY, name, made_up(name))
+        protocol.rows_of.cache_clear()
+        generalization.run(options(folder), protocol=SMALL)
+    return folder
+
+
+@pytest.fixture
+def again(finished, tmp_path):
+    """A folder with what a run left."""
+    return shutil.copytree(finished, tmp_path / "again")
+
+
+def test_results_figures_and_page_are_written(finished):
+    names = {file.name for file in finished.iterdir()}
     assert {"generalization.csv", "generalization_krr.csv", "generalization.md"} <= names
     for kind in ("test", "train"):
-        assert (tmp_path / f"generalization_{kind}.png").read_bytes().startswith(b"\x89PNG")
-        assert (tmp_path / f"generalization_{kind}.pdf").read_bytes().startswith(b"%PDF")
-    text = page.read_text()
+        assert (finished / f"generalization_{kind}.png").read_bytes().startswith(b"\x89PNG")
+        assert (finished / f"generalization_{kind}.pdf").read_bytes().startswith(b"%PDF")
+    text = (finished / "generalization.md").read_text()
     assert len(re.findall(r"^\*\*\d\. ", text, re.MULTILINE)) == 5
     assert "`qtkm reproduce`" in text
 
 
-def test_a_second_run_fits_nothing(data, tmp_path, monkeypatch):
-    generalization.run(options(tmp_path), protocol=SMALL)
-    before = (tmp_path / "generalization.csv").read_text()
+def test_a_second_run_fits_nothing(data, again, monkeypatch):
+    before = (again / "generalization.csv").read_text()
 
     def fail(**_):
         raise AssertionError("fitted again")
 
     for name in ("fit_krr", "fit_network", "fit_random_features"):
         monkeypatch.setattr(protocol, name, fail)
-    page = tmp_path / "generalization.md"
+    page = again / "generalization.md"
     page.write_text(re.sub(r"\d{4}-\d\d-\d\d", "1999-12-31", page.read_text("utf-8")), "utf-8")
-    generalization.run(options(tmp_path), protocol=SMALL)
-    assert (tmp_path / "generalization.csv").read_text() == before
+    generalization.run(options(again), protocol=SMALL)
+    assert (again / "generalization.csv").read_text() == before
     assert "on 1999-12-31 with" in page.read_text("utf-8")  # when the fits were made
 
 
@@ -93,11 +110,10 @@ def test_errors_too_large_for_a_panel_are_written_above_it():
     assert 0.2 < high < 0.4
 
 
-def test_more_splits_add_to_what_is_there(data, tmp_path):
-    generalization.run(options(tmp_path), protocol=SMALL)
-    first = (tmp_path / "generalization.csv").read_text().splitlines()
-    generalization.run(options(tmp_path), protocol=SMALL, splits=2)
-    both = (tmp_path / "generalization.csv").read_text().splitlines()
+def test_more_splits_add_to_what_is_there(data, again):
+    first = (again / "generalization.csv").read_text().splitlines()
+    generalization.run(options(again), protocol=SMALL, splits=2)
+    both = (again / "generalization.csv").read_text().splitlines()
     assert both[: len(first)] == first
     assert len(both) - 1 == 2 * (len(first) - 1)
 

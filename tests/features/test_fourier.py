@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 
 from qtkm.features import Fourier
+from tests.covering import covered
 
 VALUES = np.linspace(-0.2, 1.3, 31)
 
 
+@covered
 @pytest.mark.parametrize("period", [1, 1.5, 10.0])
 @pytest.mark.parametrize("quantization", [2, "prime", None])
 @pytest.mark.parametrize("n_basis", [1, 2, 7, 8, 24, 60])

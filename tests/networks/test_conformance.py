@@ -1,6 +1,5 @@
 """What every registered network must do, whatever the features are."""
 
-import math
 from functools import cache
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from qtkm.networks import REGISTRY, flatten, unflatten
 from tests import dense
+from tests.covering import covered
 from tests.problems import (
     MODELS,
     example_graph,
@@ -81,6 +81,7 @@ def difference(function, cores, direction, step=1e-5):
 # -- cores ------------------------------------------------------------------------------------
 
 
+@covered
 @each_network
 @each_start
 @each_output
@@ -89,6 +90,7 @@ def test_a_start_has_the_shapes_that_are_promised(name, kind, n_outputs):
     assert shapes_of(cores) == make_network(name, 3, RADICES).shapes(RADICES, n_outputs)
 
 
+@covered
 @each_network
 @each_start
 @pytest.mark.parametrize(("is_complex", "dtype"), [(True, np.complex128), (False, np.float64)])
@@ -104,6 +106,7 @@ def test_a_start_depends_on_the_seed_and_on_nothing_else(name, kind):
     assert not same(start(name, kind, seed=0), start(name, kind, seed=1))
 
 
+@covered
 @each_network
 @each_start
 @each_output
@@ -116,27 +119,7 @@ def test_a_start_responds_and_no_core_of_it_is_zero(name, kind, n_outputs):
     assert np.abs(response).max() > 1e-3
 
 
-@each_network
-@each_model
-@each_output
-def test_parameters_are_counted_once_each_a_complex_number_as_one(name, model, n_outputs):
-    objective, cores, _ = make(name, model, n_outputs)
-    structure = objective.network.structure(radices_of(objective), n_outputs)
-    total = sum(core.size for core in flatten(cores))
-    assert objective.network.n_parameters(cores) == structure.n_parameters == total
-
-
-@each_network
-@each_model
-@each_output
-def test_cores_have_as_many_entries_as_their_vertices_edges_say(name, model, n_outputs):
-    objective, cores, _ = make(name, model, n_outputs)
-    structure = objective.network.structure(radices_of(objective), n_outputs)
-    sizes = [math.prod(shape) for shape in structure.shapes]
-    assert sizes == [core.size for core in flatten(cores)]
-    assert len(structure.vertices) == len(sizes)
-
-
+@covered
 @each_network
 @each_model
 @each_output
@@ -155,7 +138,8 @@ def test_every_site_has_one_leg_of_the_size_of_its_radix(name, model, n_outputs)
 def test_the_bound_on_the_vc_dimension_is_that_of_the_paper(name):
     objective, cores, _ = make(name)
     structure = objective.network.structure(radices_of(objective), 1)
-    count, vertices = objective.network.n_parameters(cores), len(flatten(cores))
+    count, vertices = sum(core.size for core in flatten(cores)), len(flatten(cores))
+    assert objective.network.n_parameters(cores) == count
     assert structure.vc_bound == pytest.approx(2 * count * np.log2(12 * vertices))
 
 
@@ -197,6 +181,7 @@ def test_the_example_graph_passes_and_a_graph_of_nothing_is_refused():
 # -- the weight tensor, written out -----------------------------------------------------------
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -213,6 +198,7 @@ def test_the_sum_over_all_indices_of_a_cpd_is_the_sum_of_its_terms(n_outputs):
     np.testing.assert_allclose(dense.tensor(objective, cores), dense.weights(cores), atol=1e-12)
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -225,6 +211,7 @@ def test_responses_are_features_times_the_weight_tensor(name, model, n_outputs):
     np.testing.assert_allclose(found, expected, atol=1e-11 * np.abs(expected).max())
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -247,6 +234,7 @@ def test_single_precision_gives_nearly_the_same_responses(name, n_outputs):
     assert 0 < error <= 1e-5 * np.abs(expected).max()
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -282,6 +270,7 @@ def test_no_rows_have_no_responses(name, n_outputs):
 # -- derivatives ------------------------------------------------------------------------------
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -295,6 +284,7 @@ def test_the_tangent_is_that_of_finite_differences(name, model, n_outputs):
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -312,6 +302,7 @@ def test_the_sums_of_the_gradient_are_the_adjoint_of_the_tangent(name, model, n_
         assert np.vdot(gradient[position], delta).real == pytest.approx(expected, abs=1e-11 * scale)
 
 
+@covered
 @each_network
 @each_model
 @each_output
@@ -329,6 +320,7 @@ def test_the_norms_gradient_is_that_of_finite_differences(name, model, n_outputs
         assert found == pytest.approx(expected, abs=1e-6 * scale)
 
 
+@covered
 @each_network
 @real_and_complex
 @each_output
@@ -439,6 +431,7 @@ def test_an_update_keeps_shapes_and_type_of_the_cores(name, n_outputs):
     assert {core.dtype for core in flatten(iterate.cores)} == {np.dtype(np.complex128)}
 
 
+@covered
 @each_network
 @real_and_complex
 @pytest.mark.parametrize(("n_outputs", "residual"), [(1, "real"), (2, "complex")])

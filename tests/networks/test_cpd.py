@@ -7,6 +7,7 @@ from qtkm.networks import CPD
 from qtkm.networks.cpd import SMOOTH_NOISE
 from qtkm.networks.planes import from_planes
 from tests import dense
+from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective
 
 COLUMNS = {
@@ -86,6 +87,7 @@ def test_an_environment_is_the_product_of_the_other_columns_tables(columns, weig
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@covered
 @each_model
 @each_output
 @pytest.mark.parametrize("weighted", [False, True])

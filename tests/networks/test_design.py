@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm.networks import design
+from tests.covering import covered
 
 SIZES = [(3,), (2, 4), (2, 1, 3), (1,)]
 N_ROWS = 23
@@ -49,6 +50,7 @@ def test_a_design_row_is_the_kronecker_product_of_its_parts(sizes, kinds):
     assert design.width(parts) == np.prod(sizes)
 
 
+@covered
 @each_size
 @each_kind
 @pytest.mark.parametrize("n_outputs", [None, 1, 3])
@@ -61,6 +63,7 @@ def test_apply_is_the_product_of_design_and_weights(sizes, kinds, n_outputs):
     np.testing.assert_allclose(design.apply(parts, weights), expected, atol=1e-13)
 
 
+@covered
 @each_size
 @each_kind
 @pytest.mark.parametrize("n_outputs", [None, 1, 3])
@@ -72,6 +75,7 @@ def test_the_adjoint_is_the_product_of_the_conjugate_design_and_values(sizes, ki
     np.testing.assert_allclose(design.adjoint(parts, values), expected, atol=1e-12)
 
 
+@covered
 @each_size
 @each_kind
 @pytest.mark.parametrize("weighted", [False, True])

@@ -11,6 +11,7 @@ import pytest
 
 from qtkm.networks import REGISTRY, Graph, TensorRing, TensorTrain, flatten
 from qtkm.networks.drawing import MOST_LINES, WIDTH, describe, plot
+from tests.covering import covered
 
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -258,6 +259,7 @@ def test_a_plot_goes_where_it_is_told_and_is_the_same_each_time(network, radices
     assert np.array_equal(markers(one, "cores"), markers(two, "cores"))
 
 
+@covered
 @pytest.mark.parametrize("radices", [[[4]], [[2, 3]], [[2], [3]], [[2, 3], [2]]])
 @pytest.mark.parametrize("network", NAMED.values(), ids=name_of)
 @each_count

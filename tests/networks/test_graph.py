@@ -12,6 +12,7 @@ from qtkm.networks import graph as graph_module
 from qtkm.networks.graph import Graph
 from qtkm.networks.graph_builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
 from tests import dense
+from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective
 
 #: all have the radices (2, 2), (3,), (2,)
@@ -101,6 +102,7 @@ def inner(a, b):
 # -- responses and norms ----------------------------------------------------------------------
 
 
+@covered
 @each_graph
 @each_model
 @each_output
@@ -132,6 +134,7 @@ def test_a_hyperedge_of_all_vertices_is_a_cpd(n_outputs):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@covered
 @each_graph
 @real_and_complex
 @each_output
@@ -180,6 +183,7 @@ def test_an_unknown_category_is_the_mean_of_the_known_ones(n_outputs):
 # -- derivatives ------------------------------------------------------------------------------
 
 
+@covered
 @each_graph
 @each_model
 @each_output
@@ -212,6 +216,7 @@ def test_each_cores_gradient_is_the_adjoint_of_its_design(network, n_outputs):
         np.testing.assert_allclose(gradient[block], expected, atol=1e-10)
 
 
+@covered
 @each_graph
 @real_and_complex
 @each_output
@@ -226,6 +231,7 @@ def test_the_tangent_is_that_of_finite_differences(network, columns, n_outputs):
     np.testing.assert_allclose(found, (ahead - behind) / 2e-5, atol=1e-6 * scale, rtol=1e-6)
 
 
+@covered
 @each_graph
 @real_and_complex
 @each_output
@@ -287,6 +293,7 @@ def best_core(objective, cores, block):
     return solution.reshape(cores[block].shape), minimum
 
 
+@covered
 @each_graph
 @each_output
 @pytest.mark.parametrize(
@@ -308,6 +315,7 @@ def test_an_update_is_the_least_squares_solution(network, columns, n_outputs, re
         np.testing.assert_allclose(tensor(objective, iterate.cores), whole, atol=1e-7)
 
 
+@covered
 @each_graph
 @each_output
 @pytest.mark.parametrize("residual", ["complex", "real"])
@@ -429,6 +437,7 @@ def start(network, columns, kind, n_outputs=1, is_complex=True, seed=0):
     return network.start(constants, n_outputs, is_complex, kind, np.random.RandomState(seed))
 
 
+@covered
 @each_graph
 @each_output
 @pytest.mark.parametrize("kind", ["smooth", "random"])
@@ -442,6 +451,7 @@ def test_a_start_has_the_shapes_and_type_that_are_promised(
     assert all(core.any() for core in cores)
 
 
+@covered
 @each_graph
 @each_model
 @each_output

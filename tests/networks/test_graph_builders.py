@@ -19,6 +19,7 @@ from qtkm.networks.graph_builders import (
     HierarchicalTucker,
     Tucker,
 )
+from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective
 
 BUILDERS = [Tucker, BlockTerm, HierarchicalTucker, Grid2D, MERA]
@@ -43,6 +44,7 @@ def bonds(structure):
     return {edge.name: edge for edge in structure.edges if len(edge.vertices) == 2}
 
 
+@covered
 @each_builder
 @each_layout
 @each_output

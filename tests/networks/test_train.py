@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 from qtkm.networks import TensorTrain, flatten, unflatten
 from qtkm.networks import product_cores as algebra
 from tests import dense
+from tests.covering import covered
 from tests.problems import make_cores, make_maps, make_objective
 
 #: (2, 2), (2, 3): full bonds are 2, 4, 3
@@ -64,6 +65,7 @@ def fit(objective, cores, epochs, path):
     return iterate.responses(objective.shards[0])
 
 
+@covered
 @each_full
 @each_output
 @pytest.mark.parametrize("residual", ["complex", "real"])

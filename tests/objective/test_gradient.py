@@ -11,6 +11,7 @@ from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
 from qtkm.networks import REGISTRY, flatten, unflatten
 from tests import dense
+from tests.covering import covered
 from tests.problems import MODELS, make_cores, make_map, make_maps, make_objective, random_like
 
 VARIANTS = {
@@ -65,6 +66,7 @@ def inner(a, b):
 # -- gradients --------------------------------------------------------------------------------
 
 
+@covered
 @each_network
 @each_loss
 @each_weight
@@ -74,6 +76,7 @@ def test_the_gradient_is_that_of_finite_differences(name, kind, weighted):
     assert_close(gradient, dense.gradient(objective, cores), 1e-6)
 
 
+@covered
 @each_network
 @each_model
 @pytest.mark.parametrize("kind", ["squared", "squared real", "logistic"])
@@ -83,6 +86,7 @@ def test_the_gradient_is_that_of_finite_differences_for_any_features(name, kind,
     assert_close(gradient, dense.gradient(objective, cores), 1e-6)
 
 
+@covered
 @each_network
 @each_loss
 @each_weight
@@ -200,6 +204,7 @@ def matrix_of(objective, cores):
     return np.column_stack(columns)
 
 
+@covered
 @each_network
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("kind", ["squared", "squared real"])
@@ -235,6 +240,7 @@ def test_the_curvature_of_any_loss_is_its_hessian_between_the_jacobians(name, ki
     np.testing.assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
+@covered
 @each_network
 @each_loss
 @each_weight

@@ -9,6 +9,7 @@ from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
 from qtkm.networks import REGISTRY, flatten, unflatten, product_problems
 from tests import dense
+from tests.covering import covered
 from tests.problems import make_cores, make_maps, make_objective
 
 VARIANTS = {
@@ -64,6 +65,7 @@ def updates(objective, iterate, epochs=2, sweeps=1):
 # -- monotone ---------------------------------------------------------------------------------
 
 
+@covered
 @each_network
 @each_margin
 @pytest.mark.parametrize(
@@ -82,6 +84,7 @@ def test_no_update_raises_the_objective(name, kind, seed, n_outputs, weighted, a
     assert after == pytest.approx(dense.value(objective, iterate.cores), rel=1e-9)
 
 
+@covered
 @each_network
 @each_residual
 @pytest.mark.parametrize(
@@ -102,6 +105,7 @@ def test_no_core_raises_a_squared_objective_and_its_value_is_what_is_said(
     assert after == pytest.approx(dense.value(objective, iterate.cores), rel=10 * tol)
 
 
+@covered
 @each_network
 @pytest.mark.parametrize("kind", ["logistic", "exact hinge"])
 @pytest.mark.parametrize("size", [1e-3, 30.0])
@@ -149,6 +153,7 @@ def patient(monkeypatch):
     monkeypatch.setattr(product_problems.IterativeProblem, "tol", 1e-14)
 
 
+@covered
 @each_chain
 @each_residual
 @each_model
@@ -172,6 +177,7 @@ def test_one_column_is_the_same_on_all_paths(name, kind, model, n_outputs, weigh
                 assert relative_error(a, b) < tol
 
 
+@covered
 @each_chain
 @each_residual
 @each_output
@@ -211,6 +217,7 @@ def test_conjugate_gradients_that_stop_early_raise_nothing_and_say_what_they_rea
         assert values[-1] == pytest.approx(after, rel=1e-10)
 
 
+@covered
 @each_chain
 @pytest.mark.parametrize("kind", ["logistic", "softmax"])
 @pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])

@@ -7,6 +7,7 @@ from qtkm.data import TASK_ROWS, build, merge, shards
 from qtkm.networks import cpd_paths as paths
 from qtkm.objective import Objective
 from tests import dense
+from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective, update
 
 MIXED = [("fourier", 4, 2), ("power", 4, 2), ("categorical", 3, None)]
@@ -34,6 +35,7 @@ def all_values(objective, cores, path="statistics"):
     return values
 
 
+@covered
 @pytest.mark.parametrize("residual", ["complex", "real"])
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -86,6 +88,7 @@ def test_merging_equal_rows_changes_only_rounding(path, residual):
     )
 
 
+@covered
 @pytest.mark.parametrize("path", ["statistics", "rows"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("n_outputs", [1, 2])

@@ -6,6 +6,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 from tests import dense
+from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective, update
 
 ALPHA = 0.05
@@ -27,6 +28,7 @@ def kernel_ridge(objective):
     return kernel @ np.linalg.solve(kernel + ALPHA * n_rows * np.eye(n_rows), target)
 
 
+@covered
 @each_path
 @each_basis
 @pytest.mark.parametrize("n_outputs", [1, 2])

@@ -1,4 +1,4 @@
-"""Every solver on every network that it fits to, with every loss."""
+"""Every solver on every network that it fits to, and with every loss."""
 
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from qtkm.networks import flatten
 from qtkm.solvers import REGISTRY as SOLVERS
 from qtkm.solvers import Stopping, solve
 from tests import dense
+from tests.covering import cover
 from tests.problems import make_cores, make_map, make_network, make_objective
 
 MAPS = [make_map("fourier", 4), make_map("power", 3, None), make_map("categorical", 3)]
@@ -22,8 +23,9 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("network", "solver"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("network", "solver", "loss"), cover((*pair, loss) for pair in PAIRS for loss in LOSSES)
+)
 def test_a_solver_lowers_the_objective_of_every_network_that_it_fits_to(network, solver, loss):
     n_outputs = 2 if loss == "softmax" else 1
     made = make_network(network, 2, [feature_map.radices for feature_map in MAPS])

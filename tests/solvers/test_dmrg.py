@@ -9,6 +9,7 @@ from qtkm import QTKMRegressor
 from qtkm.networks import CPD, TensorTrain, flatten
 from qtkm.solvers import ALS, DMRG, Stopping, solve
 from tests import dense
+from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective
 
 MAPS = [make_map("fourier", 8), make_map("power", 4), make_map("categorical", 3)]
@@ -65,6 +66,7 @@ def test_nothing_is_paid_where_nothing_is_left_out():
     assert max(result.history.records["truncation"]) < 1e-9
 
 
+@covered
 @pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
 @pytest.mark.parametrize("residual", ["complex", "real"])
 @pytest.mark.parametrize("n_outputs", [1, 2])

@@ -1,0 +1,60 @@
+"""Covering arrays: every choice beside every other choice, in few cases instead of all."""
+
+from collections.abc import Callable, Iterable
+from itertools import combinations, product
+from typing import Any
+
+import pytest
+
+
+def covered(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test on so many of the cases below that any two choices meet in one of them.
+
+    A fault shows with one choice or with two that meet, and rarely only with three. Of the
+    a × b × c cases that three lines of `parametrize` stand for, about the product of the longest
+    two is left. The rows are chosen by a rule, so that they are the same every time.
+    """
+    marks = [mark for mark in test.pytestmark if mark.name == "parametrize"]  # type: ignore
+    lists = [_choices(mark) for mark in marks]
+    cases = [
+        pytest.param(
+            *(value for k, choice in enumerate(row) for value in lists[k][choice][1]),
+            id="-".join(lists[k][choice][0] for k, choice in enumerate(row)),
+        )
+        for row in cover(product(*(range(len(choices)) for choices in lists)))
+    ]
+    names = [name for mark in marks for name in _names(mark.args[0])]
+    others = [mark for mark in test.pytestmark if mark.name != "parametrize"]  # type: ignore
+    test.pytestmark = others  # type: ignore
+    return pytest.mark.parametrize(names, cases)(test)
+
+
+def cover(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Choose rows, always the one that brings most new pairs, until no pair of these is missing."""
+    every = list(rows)
+    met = {row: set(combinations(enumerate(row), 2)) for row in every}
+    missing, chosen = set().union(*met.values()), set()
+    while missing:
+        best = max(every, key=lambda row: len(met[row] & missing))
+        chosen.add(best)
+        missing -= met[best]
+    return [row for row in every if row in chosen]
+
+
+def _names(names: Any) -> list[str]:
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+
+def _choices(mark: pytest.Mark) -> list[tuple[str, tuple[Any, ...]]]:
+    """What each choice of a line is called, and its values."""
+    names, values = mark.args
+    alone, values = len(_names(names)) == 1, list(values)
+    ids = mark.kwargs.get("ids") or [None] * len(values)
+    ids = [ids(value) for value in values] if callable(ids) else list(ids)
+    choices = []
+    for value, given in zip(values, ids, strict=True):
+        if isinstance(value, type(pytest.param())):
+            choices.append((str(value.id), tuple(value.values)))
+        else:
+            choices.append((str(given or value), (value,) if alone else tuple(value)))
+    return choices
