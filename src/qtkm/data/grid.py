@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import grids as kernels
+#: values up to which they are sorted and searched; more are hashed by compiled loops
+FEW_VALUES = 10_000
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ def _few_distinct(column, limit):
 
 def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64] | None:
     """Distinct values of a column, ascending; None where there are more than `limit`."""
+    if len(column) <= FEW_VALUES:
+        values = np.unique(column)
+        return values if len(values) <= limit else None
+    from ..kernels import grids as kernels
+
     keys, used = _hash_table(min(limit, len(column)))
     if kernels.distinct(column.view(np.uint64), limit, keys, used) > limit:
         return None
@@ -122,21 +128,28 @@ class Coder:
 
     def __init__(self, grid: Grid, low: float, high: float):
         self.grid, self.low, self.high = grid, low, high
-        if not grid.is_binned:
-            self._keys, self._used = _hash_table(len(grid))
-            kernels.distinct(grid.values.view(np.uint64), len(grid), self._keys, self._used)
 
     def codes(self, column: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
         """Codes of values; those of an exact grid must be among its values.
 
         The column is contiguous, without -0.0.
         """
-        codes = np.empty(len(column), dtype=code_type(len(self.grid)))
+        kind, n_bins = code_type(len(self.grid)), len(self.grid)
         if self.grid.is_binned:
-            near = _near_one(column, self.low, self.high)
-            kernels.bin_codes(*near, len(self.grid), codes)
-        else:
-            kernels.look_up(column.view(np.uint64), self._keys, self._used, codes)
+            near, low, width = _near_one(column, self.low, self.high)
+            # halves first: high - low may overflow
+            places = (near / 2 - low / 2) / (width / 2) * n_bins
+            return np.clip(places, 0, n_bins - 1).astype(kind)
+        if len(column) <= FEW_VALUES:
+            return np.searchsorted(self.grid.values, column).astype(kind)
+        return self._look_up(column, np.empty(len(column), dtype=kind))
+
+    def _look_up(self, column: NDArray[np.float64], codes: NDArray) -> NDArray:
+        from ..kernels import grids as kernels
+
+        keys, used = _hash_table(len(self.grid))
+        kernels.distinct(self.grid.values.view(np.uint64), len(self.grid), keys, used)
+        kernels.look_up(column.view(np.uint64), keys, used, codes)
         return codes
 
 

@@ -1,6 +1,5 @@
-"""Compiled loops that find distinct values, encode columns and sort rows by code."""
+"""Compiled loops that find distinct values and encode columns."""
 
-import numpy as np
 from numpy import uint64 as index
 
 from ._jit import jit
@@ -56,33 +55,3 @@ def look_up(bits, keys, used, out):
     shift = _shift(keys.size)
     for n in range(bits.size):
         out[n] = used[_slot(keys, used, bits[n], shift)]
-
-
-@jit
-def bin_codes(values, low, width, n_bins, out):
-    """Codes of equal-width bins."""
-    for n in range(values.size):
-        # halves first: high - low may overflow
-        code = int((values[n] / 2 - low / 2) / (width / 2) * n_bins)
-        out[n] = min(max(code, 0), n_bins - 1)
-
-
-@jit
-def sort_by_code(codes, n_codes, previous):
-    """Stable counting sort of `previous` (row numbers) by their code.
-
-    Returns the sorted row numbers and where each code's rows begin (n_codes + 1).
-    """
-    starts = np.zeros(n_codes + 1, dtype=np.int64)
-    for n in range(codes.size):
-        starts[index(codes[n]) + index(1)] += 1
-    for n in range(n_codes):
-        starts[n + 1] += starts[n]
-    place = starts[:-1].copy()
-    order = np.empty_like(previous)
-    for n in range(previous.size):
-        row = previous[n]
-        code = index(codes[index(row)])
-        order[index(place[code])] = row
-        place[code] += 1
-    return order, starts

@@ -25,7 +25,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import opt_einsum
 from numpy.typing import NDArray
 
 Parts = Sequence[NDArray]
@@ -228,6 +227,8 @@ def _plan(terms: Sequence[Term], output: set[int], sizes: dict[int, int]) -> lis
     """Pairs of nodes to join: the cheapest of a few orders."""
     if len(terms) == 1:
         return []
+    import opt_einsum
+
     name = {i: opt_einsum.get_symbol(n) for n, i in enumerate(sizes)}
     inputs = [frozenset(name[i] for i in term) for term in terms]
     kept, size = frozenset(name[i] for i in output), {name[i]: s for i, s in sizes.items()}
