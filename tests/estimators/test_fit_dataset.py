@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from qtkm import QTKMClassifier, QTKMRegressor
 from qtkm.data.sources import DataFileError
-from qtkm.estimators import scan, streaming
+from qtkm.estimators import coding, columns, tables
 from qtkm.estimators.memory import Need
 from qtkm.networks import flatten
 
@@ -249,7 +249,7 @@ def test_epochs_are_logged_for_those_who_listen(path, caplog, capfd):
 def count_scans(monkeypatch):
     """Rows that the first and the second scan have looked at, as a list of two."""
     seen = [0, 0]
-    add, code = scan.Scan.add, scan.Coding.encode
+    add, code = coding.Scan.add, coding.Coding.encode
 
     def added(self, block):
         seen[0] += block.n_rows
@@ -259,8 +259,8 @@ def count_scans(monkeypatch):
         seen[1] += block.n_rows
         return code(self, block, run)
 
-    monkeypatch.setattr(scan.Scan, "add", added)
-    monkeypatch.setattr(scan.Coding, "encode", coded)
+    monkeypatch.setattr(coding.Scan, "add", added)
+    monkeypatch.setattr(coding.Coding, "encode", coded)
     return seen
 
 
@@ -339,7 +339,7 @@ def test_what_a_dead_process_left_is_removed(path, tmp_path, on_disk):
 def test_a_full_disk_leaves_nothing_and_poisons_nothing(path, tmp_path, on_disk, monkeypatch):
     cache = tmp_path / "cache"
     arguments = {"target": "y", "features": FEATURES, "cache": cache}
-    add = streaming.data.ShardWriter.add
+    add = tables.data.ShardWriter.add
 
     def full(self, kind, shard):
         if kind == "train" and self.sizes["train"]:
@@ -347,7 +347,7 @@ def test_a_full_disk_leaves_nothing_and_poisons_nothing(path, tmp_path, on_disk,
         add(self, kind, shard)
 
     with monkeypatch.context() as patch:
-        patch.setattr(streaming.data.ShardWriter, "add", full)
+        patch.setattr(tables.data.ShardWriter, "add", full)
         with pytest.raises(OSError, match="No space left for the coded rows: they take") as caught:
             regressor().fit_dataset(path, **arguments)
     assert caught.value.errno == errno.ENOSPC
@@ -384,7 +384,7 @@ def test_ctrl_c_while_coding_leaves_nothing(path, tmp_path, on_disk, monkeypatch
     def interrupt(self, block, run):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scan.Coding, "encode", interrupt)
+    monkeypatch.setattr(coding.Coding, "encode", interrupt)
     with pytest.raises(KeyboardInterrupt):
         regressor().fit_dataset(path, target="y", features=FEATURES, cache=tmp_path / "cache")
     assert list((tmp_path / "cache").rglob("*.bin")) == []
@@ -431,7 +431,7 @@ def test_an_iterator_that_ends_is_refused(frame):
 
 
 def test_too_many_values_to_keep_all(path, monkeypatch):
-    monkeypatch.setattr(scan, "MOST_EXACT", 500)
+    monkeypatch.setattr(columns, "MOST_EXACT", 500)
     with pytest.raises(ValueError, match=r"'b' has more than 500 distinct values.*max_bins=None"):
         regressor(max_bins=None).fit_dataset(path, target="y", features=FEATURES)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.sources import Block
-from ..estimators.categories import factorize
+from ..estimators.columns import factorize
 from .task import find_strange
 
 #: different texts of a column, or labels, that are counted: of more, only that they are more

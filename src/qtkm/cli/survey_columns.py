@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..data.sources import Block
 from ..data.sources.kinds import SPANS, TIMES, kind_of_values
-from ..estimators.categories import factorize
+from ..estimators.columns import factorize
 from .distinct import MOST_NUMBERS, MOST_TEXTS, Numbers, Texts
 from .gaps import Gaps, place
 from .task import look_like_times, task_of_numbers

@@ -77,6 +77,25 @@ class Need:
     numbers: tuple[int, int]
     factors: int
 
+    @classmethod
+    def of_fit(cls, coding: Any, network: Any, loss: Any, n_outputs: int) -> "Need":
+        """What a fit takes to rows that are coded so.
+
+        Parameters
+        ----------
+        coding : Coding
+        network, loss : the parts of the fit
+        n_outputs : int
+        """
+        radices = [column.radices for column in coding.columns]
+        planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
+        numbers = network.numbers_held(coding.n_codes, radices, n_outputs, planes)
+        factors = sum(n * sum(r) for n, r in zip(coding.n_codes, radices, strict=True))
+        return cls(
+            coding.scan.n_rows, len(radices), n_outputs, coding.code_type.itemsize,
+            coding.is_weighted, loss.is_quadratic, numbers, factors,
+        )  # fmt: skip
+
     def fixed(self, n_shards: int) -> int:
         """Bytes that do not grow with the rows: tables, and sums that wait to be added."""
         tables, sums = self.numbers

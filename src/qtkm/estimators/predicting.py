@@ -250,7 +250,7 @@ def _predictor(
     elif hasattr(model, "classes_") or model._y_ndim == 1:
         names = ["prediction"]
     else:
-        names = [f"prediction {k}" for k in range(len(model._reading.scale.mean))]
+        names = [f"prediction {k}" for k in range(model._reading.n_outputs)]
     for name in keep:
         if name in names:
             raise ValueError(f"keep names {name!r}, which is a column of predictions.")

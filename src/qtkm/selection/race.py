@@ -219,7 +219,9 @@ class Race:
             if course is None:
                 course = Course(posed, self.candidates[candidate], lambda: self._stopped)
             if not course.finished:
-                start = None if neighbour is None else start_from(cores[neighbour])
+                start = (
+                    None if neighbour is None else start_from(cores[neighbour], self.estimator.init)
+                )
                 course.advance(job.epochs, self.engine, start)
                 self._score(candidate, job.fold, course, fold)
             self.table.finish(candidate, job.fold, job.number)

@@ -20,9 +20,9 @@ from tqdm.auto import tqdm
 
 from ..engines import Threads
 from ..estimators.checks import CHECKS, as_random_state, check_number
-from ..estimators.grids import THREADED_ROWS
 from ..estimators.html import Shown, found
 from ..estimators.inputs import read_columns
+from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight
 from ..estimators.wording import readable
 from ..estimators.working import threads
