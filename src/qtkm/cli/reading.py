@@ -15,12 +15,11 @@ from ..data.sources.errors import DataFileError
 from ..data.sources.paths import find_files
 from ..data.sources.source import Chunk
 from ..data.sources.text_columns import TextSource
+from ..limits import LIMITS
 from .errors import TableError
 from .gaps import Gaps
 from .tables import ZIPPED, check_names, kind_of, read_table, refuse_encoding, separator_hint
 
-#: a table that would take a larger part of the machine's memory is not read as a whole
-LARGE = 0.25
 #: bytes that a value, and a byte of a packed or plain CSV file, take in a table in memory
 BYTES_A_VALUE, PACKED, PLAIN = 16, 10, 2
 #: most rows of a sample that is held in memory, unless the user says otherwise
@@ -57,7 +56,7 @@ def is_large(path: Path) -> bool:
 def memory_for_tables() -> float | None:
     """Bytes of memory that a table may take; None where the machine does not tell."""
     try:
-        return LARGE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return LIMITS.table_share * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
 

@@ -5,7 +5,7 @@ they may be made anywhere and in any order.  What they have seen decides on a co
 rows become codes on the grids of their columns.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..data.sources import Block, DataFileError
+from ..protocols import Run
 from .inputs import Inputs
 from .targets import Target, check_weight, tame_exponent
-
-#: applies a function to every task
-Run = Callable[[Callable[[Any], Any], Sequence[Any]], Any]
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..features import FeatureMap
+from ..limits import LIMITS
 from ..objective import Column
 from .values import numbers, refuse_not_finite, shorten
 
@@ -23,8 +24,6 @@ UNKNOWN = -1
 BIN_ERROR, FEWEST_BINS = 0.01, 1024
 #: distinct values of a column that are kept while it is not known how many will do
 MOST_DISTINCT = 1 << 16
-#: and where every distinct value is asked for
-MOST_EXACT = 1 << 20
 #: part of itself by which an end of a range may be missed: two readers of CSV round differently
 ROUNDING = 1e-12
 
@@ -236,7 +235,7 @@ class NumberColumn:
         return plain
 
     def summary(self, max_bins: Any) -> NumberSummary:
-        limit = MOST_EXACT if max_bins is None else MOST_DISTINCT
+        limit = LIMITS.exact_values if max_bins is None else MOST_DISTINCT
         return NumberSummary(self.box, limit if max_bins in (None, "auto") else max_bins)
 
     def learn(self, seen: NumberSummary) -> None:

@@ -21,6 +21,7 @@ from ..data.sources import Block, DataFileError
 from ..engines import Engine
 from ..engines.dask_cluster import Dask, RemoteShards
 from ..engines.remote import Held, hold, pack, serial
+from ..limits import LIMITS
 from .coding import Coding, Scan
 from .inputs import Reading, read_inputs
 from .rows import Arranged, Split, make_shards
@@ -88,7 +89,7 @@ class Partitions(BlockTable):
     def arrange(
         self, coding: Coding, split: Split, network: Any, loss: Any, engine: Engine
     ) -> Arranged:
-        pieces = [list(data.blocks(n, data.SHARD_ROWS)) if n else [] for n in self._sizes]
+        pieces = [list(data.blocks(n, LIMITS.shard_rows)) if n else [] for n in self._sizes]
         splitter = split(coding.scan.n_rows, sum(map(len, pieces)))
         splitter.needs_both = False
         shared, first = self._share((coding, splitter)), 0

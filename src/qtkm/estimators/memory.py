@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import data
+from ..limits import LIMITS
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
@@ -119,9 +119,9 @@ class Need:
 
     def in_memory(self) -> int:
         """Bytes with all rows in memory."""
-        rows = min(self.n_rows, data.SHARD_ROWS)
+        rows = min(self.n_rows, LIMITS.shard_rows)
         kept = 0 if self.is_quadratic else 24 * self.n_outputs + 8
-        n_shards = -(-self.n_rows // data.SHARD_ROWS)
+        n_shards = -(-self.n_rows // LIMITS.shard_rows)
         return (
             self.n_rows * (self.a_row + kept)
             + rows * max(self.work_a_row, self.making_a_row)
@@ -140,7 +140,7 @@ class Need:
     @property
     def reading(self) -> int:
         """Bytes that reading a source block by block takes."""
-        return READING + 2 * data.READ_ROWS * 8 * (self.n_columns + self.n_outputs + 1)
+        return READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
 
     def disk(self) -> int:
         """Bytes of all shards on disk."""
@@ -156,8 +156,8 @@ class Need:
         """
         bound = available() // 2 if limit is None else limit
         if self.in_memory() <= bound:
-            return True, data.SHARD_ROWS
-        rows = [data.SHARD_ROWS]
+            return True, LIMITS.shard_rows
+        rows = [LIMITS.shard_rows]
         while rows[-1] > FEWEST_ROWS:
             rows.append(rows[-1] // 2)
         for count in rows:

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import data, solvers
+from .. import solvers
 from ..engines import Engine
-from ..objective import Column, Objective, are_here
+from ..limits import LIMITS
+from ..objective import Column, Objective
+from ..protocols import Shards
 from . import defaults, parts
 from .checks import as_callbacks, as_random_state, float_type
 from .coding import Coding
@@ -40,7 +42,7 @@ class Prepared:
         maps, and the scale of y.
     objective : Objective
         Of the training rows; it holds network, loss and penalty.
-    validation : sequence of Shard or None
+    validation : Shards or None
         Rows that were set aside.
     solver : Solver
     shape : (int, int)
@@ -55,7 +57,7 @@ class Prepared:
 
     reading: Reading
     objective: Objective
-    validation: Sequence[data.Shard] | None
+    validation: Shards | None
     solver: Any
     shape: tuple[int, int]
     rng: np.random.RandomState
@@ -170,7 +172,7 @@ def prepare(
     with table:
         scan = table.scan(engine)
         scan.settle()
-        if scan.n_rows <= data.MERGE_ROWS and not table.is_here:
+        if scan.n_rows <= LIMITS.merge_rows and not table.is_here:
             table = table.gather(scan)
             scan = table.scan(engine)
             scan.settle()
@@ -216,9 +218,9 @@ def make_alpha(model: Any, shape: tuple[int, int], goes_on: bool = False) -> flo
     return model.alpha_ if goes_on else defaults.alpha(*shape)
 
 
-def _refuse_distant_rows(solver: Any, shards: Any) -> None:
+def _refuse_distant_rows(solver: Any, shards: Shards) -> None:
     """Raise a ValueError where a solver looks at rows itself and they are not in memory."""
-    if are_here(shards) or not solver.needs_rows:
+    if shards.are_here or not solver.needs_rows:
         return
     raise ValueError(
         f"solver={type(solver).__name__} needs all rows in this process's memory; keep them there "

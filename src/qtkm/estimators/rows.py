@@ -3,8 +3,8 @@
     rows → pieces of consecutive rows → training and validation shards → targets scaled
 
 Every piece becomes one shard of training rows and, with early stopping, one of validation rows; up
-to `MERGE_ROWS` rows equal ones are merged.  Scales, counts and digests are sums over shards, so
-that they come out the same wherever the shards are.
+to `LIMITS.merge_rows` rows equal ones are merged.  Scales, counts and digests are sums over
+shards, so that they come out the same wherever the shards are.
 
 Targets that are very large or very small are brought near 1 by a power of two, which rounds
 nothing, before anything is squared.
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..engines import Engine, is_elsewhere
+from ..limits import LIMITS
+from ..protocols import Shards
 from .targets import SAFE, TargetScale, as_given, moments, power_of_two, standardize
 
 #: fewest rows at which early_stopping="auto" sets validation rows aside
@@ -33,8 +35,8 @@ class Arranged:
 
     Attributes
     ----------
-    train : sequence of Shard
-    validation : sequence of Shard or None
+    train : Shards
+    validation : Shards or None
     target_range : (2, n_outputs) array
         Least and greatest targets of all rows, in units of y.
     exponent : (n_outputs,) int array
@@ -43,8 +45,8 @@ class Arranged:
         Weighted sum of squares that merging took out of them.
     """
 
-    train: Sequence[data.Shard]
-    validation: Sequence[data.Shard] | None
+    train: Shards
+    validation: Shards | None
     target_range: NDArray[np.float64]
     exponent: NDArray[np.int64]
     scatter: NDArray[np.float64]
@@ -77,7 +79,7 @@ class Arranged:
         _refuse_large(here.apply(np.ldexp(self.target_range, -self.exponent)))
         for shards in (self.train, self.validation):
             if shards is not None:
-                data.map_targets(shards, here.apply)
+                shards.map_targets(here.apply)
         root = np.where(here.is_constant, 0, np.sqrt(self.scatter)) / here.scale
         return known or here.times_power_of_two(self.exponent), float(np.sum(root**2))
 
@@ -87,19 +89,18 @@ class Arranged:
 
         They are let go of at the end of the with block.
         """
-        rows, kinds = self, ("train", "validation")
-        few = isinstance(self.train, list) and sum(map(len, self.train)) <= data.MERGE_ROWS
-        if is_elsewhere(engine) and isinstance(self.train, list) and not few:
-            found = {kind: getattr(self, kind) for kind in kinds}
+        rows = self
+        is_many = self.train.are_here and sum(map(len, self.train)) > LIMITS.merge_rows
+        if is_elsewhere(engine) and is_many:
             place = engine.place  # type: ignore[attr-defined]
-            rows = replace(self, **{k: shards and place(shards) for k, shards in found.items()})
+            aside = None if self.validation is None else place(self.validation)
+            rows = replace(self, train=place(self.train), validation=aside)
         try:
             yield rows
         finally:
-            for kind in kinds:
-                release = getattr(getattr(rows, kind), "release", None)
-                if release is not None:
-                    release()
+            for shards in (rows.train, rows.validation):
+                if shards is not None:
+                    shards.release()
 
 
 def arrange(
@@ -131,12 +132,12 @@ def arrange(
     if exponent.any():
         target = np.ldexp(target, -exponent)
     scatter = np.zeros(target.shape[1])
-    pieces = list(data.blocks(len(codes), data.SHARD_ROWS))
+    pieces = list(data.blocks(len(codes), LIMITS.shard_rows))
     splitter = split(len(codes), len(pieces))
-    found: dict[str, list[data.Shard]] = {"train": [], "validation": []}
+    found = {"train": data.ShardList(), "validation": data.ShardList()}
     for i, (a, b) in enumerate(pieces):
         piece: list[Any] = [codes[a:b], target[a:b], None if weight is None else weight[a:b]]
-        if len(codes) <= data.MERGE_ROWS:  # one piece
+        if len(codes) <= LIMITS.merge_rows:  # one piece
             kinds = splitter.parts(i, piece)
             own, y, weights = kinds["train"]
             *kinds["train"], scatter = data.merge(own, y, weights, average)
@@ -303,7 +304,7 @@ def count_distinct(arrays: Sequence[NDArray]) -> int:
     their bits, each column times an odd number of its own.
     """
     n_rows = len(arrays[0])
-    if n_rows > data.MERGE_ROWS:
+    if n_rows > LIMITS.merge_rows:
         return n_rows
     mixed = np.zeros(n_rows, dtype=np.uint64)
     multiplier = np.random.default_rng(0)

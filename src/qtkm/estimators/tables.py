@@ -20,8 +20,10 @@ from .. import data
 from ..data.sources import ArraySource, Block, DataFileError, Source
 from ..engines import Engine
 from ..engines.remote import serial
+from ..limits import LIMITS
+from ..protocols import Run
 from .cache import Cache
-from .coding import Coding, Run, Scan
+from .coding import Coding, Scan
 from .inputs import Inputs, Reading, read_inputs
 from .memory import Need, parse_limit
 from .rows import Arranged, Split, Splitter, arrange, count_distinct, make_shards
@@ -277,7 +279,7 @@ class FileTable(BlockTable):
         self._cache.__exit__(*error)
 
     def blocks(self, what: str) -> Iterator[Block]:
-        blocks = self.source.blocks(self._columns, data.READ_ROWS)
+        blocks = self.source.blocks(self._columns, LIMITS.read_rows)
         bar = tqdm(
             total=self.source.expected_rows(), desc=what, unit="row", unit_scale=True,
             disable=not self.model.verbose,
@@ -389,8 +391,7 @@ class ShardLists:
     """Shards in memory, added one by one."""
 
     def __init__(self) -> None:
-        self.train: list[data.Shard] = []
-        self.validation: list[data.Shard] = []
+        self.train, self.validation = data.ShardList(), data.ShardList()
 
     def add(self, kind: str, shard: data.Shard) -> None:
         """Add a shard of training or validation rows."""
