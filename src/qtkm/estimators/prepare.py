@@ -20,9 +20,10 @@ from .. import solvers
 from ..engines import Engine
 from ..limits import LIMITS
 from ..objective import Column, Objective
+from ..parameters import as_random_state
 from ..protocols import Shards
 from . import defaults, parts
-from .checks import as_callbacks, as_random_state, float_type
+from .checks import as_callbacks, float_type
 from .coding import Coding
 from .cores import check_given, draw, is_zero
 from .fingerprint import fingerprint

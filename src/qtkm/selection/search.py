@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from ..engines import Threads
-from ..estimators.checks import CHECKS, as_random_state, check_number
 from ..estimators.html import Shown, found
 from ..estimators.inputs import read_columns
 from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight
 from ..estimators.wording import readable
 from ..estimators.working import threads
+from ..parameters import as_random_state, check_n_jobs, check_number
 from .candidates import check_lists, make_candidates
 from .folds import Fold, Rows, sample, split
 from .race import Race
@@ -94,14 +94,11 @@ class Search(Shown, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_lists(self)
-        for name in ("n_jobs", "verbose"):
-            CHECKS[name](name, getattr(self, name))
-        rows = self.sample_rows
-        if rows is not None and not (isinstance(rows, str) and rows == "auto"):
-            try:
-                check_number("sample_rows", rows, Integral, 2)
-            except ValueError as error:
-                raise ValueError(f"{str(error)[:-1]}, 'auto', or None for all rows.") from None
+        check_n_jobs("n_jobs", self.n_jobs)
+        check_number("verbose", self.verbose, Integral, 0, flag=True)
+        if self.sample_rows is not None:
+            hint = ", 'auto', or None for all rows"
+            check_number("sample_rows", self.sample_rows, Integral, 2, or_word="auto", hint=hint)
         if self.estimator is not None and not isinstance(self.estimator, self._kind):
             raise ValueError(
                 f"estimator={self.estimator!r} must be a {self._kind.__name__}, or None for one "
