@@ -1,7 +1,7 @@
 """Data: the unit box, grids and codes, and shards of coded rows."""
 
 from .box import EXTRAPOLATIONS, Box
-from .grid import Coder, Grid, code_type, encode, equal_bins, find_distinct
+from .grid import Coder, Grid, code_type, contiguous, encode, equal_bins, find_distinct
 from .prefetch import prefetched
 from .shards import TASK_ROWS, Groups, Shard, ShardList, blocks, build, merge, sort_rows
 from .stored import ShardWriter, StoredShards
@@ -20,6 +20,7 @@ __all__ = [
     "blocks",
     "build",
     "code_type",
+    "contiguous",
     "encode",
     "equal_bins",
     "find_distinct",

@@ -47,7 +47,7 @@ class Summary(Protocol):
         """Put in what another summary of the same rows has seen."""
 
 
-class Coder(Protocol):
+class ColumnCoder(Protocol):
     """From plain values of a column to their codes on its grid."""
 
     def codes(self, plain: NDArray) -> NDArray:
@@ -105,7 +105,7 @@ class Kind(Protocol):
     def known_as(self, known: Any) -> None:
         """Take over what an earlier fit has learned."""
 
-    def code(self, seen: Any, max_bins: Any) -> tuple[Column, Coder]:
+    def code(self, seen: Any, max_bins: Any) -> tuple[Column, ColumnCoder]:
         """The column on its grid, and what gives the codes of rows."""
 
     def values(self, plain: NDArray) -> NDArray:
@@ -156,7 +156,7 @@ class NumberSummary:
         if is_whole:
             self.whole = values
         elif self.distinct is not None:
-            self._join(data.find_distinct(contiguous(inside), self.limit))
+            self._join(data.find_distinct(data.contiguous(inside), self.limit))
 
     def _contain(self, values: NDArray) -> NDArray:
         return values if self.box is None else self.box.contain(values)
@@ -178,7 +178,7 @@ class NumberSummary:
         """Distinct values, ascending, if there are no more than `most`; None for no bound."""
         if self.whole is not None:
             limit = len(self.whole) if most is None else most
-            return data.find_distinct(contiguous(self._contain(self.whole)), limit)
+            return data.find_distinct(data.contiguous(self._contain(self.whole)), limit)
         few = self.distinct is not None and (most is None or len(self.distinct) <= most)
         return self.distinct if few else None
 
@@ -294,17 +294,12 @@ class NumberCoder:
     box: data.Box
 
     def codes(self, plain: NDArray) -> NDArray:
-        return self.coder.codes(contiguous(self.box.contain(plain)))
+        return self.coder.codes(data.contiguous(self.box.contain(plain)))
 
     def key(self) -> bytes:
         grid = self.coder.grid
         facts = repr((grid.is_binned, self.coder.low, self.coder.high))
         return grid.values.tobytes() + facts.encode()
-
-
-def contiguous(values: NDArray) -> NDArray[np.float64]:
-    """Values as grids know them: contiguous, without -0.0."""
-    return np.add(values, 0.0, dtype=np.float64)
 
 
 def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:

@@ -138,11 +138,12 @@ def _pieces(model: Any, blocks: Iterator[Block], features: Sequence[str]) -> Ite
             carried = _carry(block, schema)
         else:
             carried = None
-        yield _as_X(model, [block.columns[name] for name in features]), carried, block.where
+        yield as_X(model, block, features), carried, block.where
 
 
-def _as_X(model: Any, columns: Sequence[Any]) -> Any:
+def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
     """What `predict` takes: a frame where the fit has seen names, an array otherwise."""
+    columns = [block.columns[name] for name in features]
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         frame = need("pandas", "columns with names are held").DataFrame

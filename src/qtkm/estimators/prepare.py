@@ -8,10 +8,12 @@ other parameters, and a gradient check looks at where it would start.
 """
 
 import copy
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from .. import solvers
 from ..engines import Engine
 from ..limits import LIMITS
+from ..networks import flatten
 from ..objective import Column, Objective
 from ..parameters import as_random_state
 from ..protocols import Shards
@@ -26,9 +29,8 @@ from . import defaults, parts
 from .checks import as_callbacks, float_type
 from .coding import Coding
 from .cores import check_given, draw, is_zero
-from .fingerprint import fingerprint
 from .inputs import Inputs, Reading
-from .rows import CountPass, Splitter
+from .rows import CountPass, Splitter, digest
 from .tables import Table
 
 
@@ -227,3 +229,43 @@ def _refuse_distant_rows(solver: Any, shards: Shards) -> None:
         f"solver={type(solver).__name__} needs all rows in this process's memory; keep them there "
         "(engine='threads', a larger memory_limit), or use 'als', 'lbfgs' or 'gauss_newton'."
     )
+
+
+#: parameters that change when a fit ends or what is shown, not how it goes on
+FREE = {
+    "callbacks", "checkpoint", "checkpoint_seconds", "engine", "max_iter", "memory_limit", "n_jobs",
+    "tol", "verbose",
+}  # fmt: skip
+
+
+def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
+    """Parameters, rows and start of a fit, each as a short text."""
+    parameters = {
+        f"parameter {name}": _text(value)
+        for name, value in model.get_params(deep=True).items()
+        if name.split("__")[0] not in FREE
+    }
+    rows = hashlib.sha256()
+    for column in objective.columns:
+        rows.update(np.ascontiguousarray(column.factors).tobytes())
+    rows.update(objective.engine.sum(digest, objective.shards).tobytes())
+    start = hashlib.sha256()
+    for core in flatten(cores):
+        start.update(np.ascontiguousarray(core).tobytes())
+    return parameters | {
+        "version of qtkm": version("qtkm"),
+        "rows": rows.hexdigest(),
+        "start": start.hexdigest(),
+    }
+
+
+def _text(value: Any) -> str:
+    """A text that two equal values have in common."""
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array {value.dtype} {value.shape} {digest}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return "a generator"
+    return repr(value)

@@ -28,7 +28,7 @@ from ..limits import LIMITS
 from .course import Course
 from .folds import Fold
 from .path import Path, find_adjacent, make_paths, start_from
-from .table import Table
+from .table import ScoreTable
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Race:
         Whether candidates of the first round start from their neighbours' cores.
     report : callable
         report(epochs), told of epochs that were done, or need not be done.
-    table : Table
+    table : ScoreTable
         What was found out.
     """
 
@@ -105,10 +105,10 @@ class Race:
     sampled: list[Fold] | None = None
     uses_paths: bool = True
     report: Callable[[int], None] = lambda epochs: None
-    table: Table = field(init=False)
+    table: ScoreTable = field(init=False)
 
     def __post_init__(self) -> None:
-        self.table = Table(len(self.candidates), len(self.folds))
+        self.table = ScoreTable(len(self.candidates), len(self.folds))
         self.rounds = (
             (*ROUNDS, LAST) if len(self.candidates) > LIMITS.fewest_candidates else (LAST,)
         )

@@ -11,10 +11,11 @@ from .. import load
 from ..data.sources import Source
 from ..data.sources.mapped import MappedSource
 from ..data.sources.paths import CSV, PARQUET, format_of
+from ..estimators.predicting import as_X
 from ..limits import LIMITS
 from . import output
-from .reading import as_X, check_block, find_columns, name_of, open_table, text_columns
-from .tables import check_writable
+from .formats import check_writable
+from .reading import check_block, find_columns, name_of, open_table, text_columns
 from .unseen import Unseen
 
 
