@@ -7,7 +7,7 @@ summaries  ──learn─► box or categories ──feature map──► coder 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,96 +26,6 @@ BIN_ERROR, FEWEST_BINS = 0.01, 1024
 MOST_DISTINCT = 1 << 16
 #: part of itself by which an end of a range may be missed: two readers of CSV round differently
 ROUNDING = 1e-12
-
-
-class Summary(Protocol):
-    """What is known of a column after a look at some of its rows."""
-
-    def add(self, found: Any, is_whole: bool = False) -> None:
-        """Look at some rows, or at all of them: what the column's `read` gives."""
-
-    def merge(self, other: Any) -> None:
-        """Add what another summary has seen."""
-
-    def key(self) -> Any:
-        """What a summary on disk must have in common with this one."""
-
-    def state(self) -> Any:
-        """All that was seen, to be kept."""
-
-    def restore(self, state: Any) -> None:
-        """Put in what another summary of the same rows has seen."""
-
-
-class ColumnCoder(Protocol):
-    """From plain values of a column to their codes on its grid."""
-
-    def codes(self, plain: NDArray) -> NDArray:
-        """Codes of rows; those of an exact grid must be among its values."""
-
-    def key(self) -> bytes:
-        """What differs where codes may differ."""
-
-
-class Kind(Protocol):
-    """A column of X, from what a user passes to what the feature map reads.
-
-    Attributes
-    ----------
-    name : str
-    label : str
-        What it is called in messages.
-    feature_map : FeatureMap or None
-        Once a fit has decided on one.
-    is_categorical : bool
-    frequencies : array or None
-        Shares of the categories among the training rows; None for numbers.
-    """
-
-    name: str
-    label: str
-    feature_map: Any
-    is_categorical: bool
-
-    @property
-    def frequencies(self) -> NDArray[np.float64] | None:
-        """Shares of the categories."""
-
-    def read(self, column: Any, is_finite: bool, first_row: int) -> Any:
-        """Numbers, or distinct values and which each row holds, of a raw column.
-
-        `first_row` is the number of its first row in messages.
-        """
-
-    def take(self, found: Any, keep: NDArray) -> Any:
-        """Some rows of what `read` gives."""
-
-    def plain(self, found: Any) -> NDArray:
-        """One number a row of what `read` gives: itself, or the code of the category."""
-
-    def unread(self, plain: NDArray) -> Any:
-        """What `read` would give for a plain column."""
-
-    def summary(self, max_bins: Any) -> Summary:
-        """Nothing seen yet."""
-
-    def learn(self, seen: Any) -> None:
-        """Take in what was seen of all rows, unless it is known."""
-
-    def known_as(self, known: Any) -> None:
-        """Take over what an earlier fit has learned."""
-
-    def code(self, seen: Any, max_bins: Any) -> tuple[Column, ColumnCoder]:
-        """The column on its grid, and what gives the codes of rows."""
-
-    def values(self, plain: NDArray) -> NDArray:
-        """Values as the feature map reads them."""
-
-    def is_unseen(self, column: Any) -> NDArray[np.bool_]:
-        """Which rows of a raw column hold what the fit has not seen."""
-
-    def describe(self) -> dict[str, Any]:
-        """What a fit did with the column."""
 
 
 # -- numbers --------------------------------------------------------------------------------------
@@ -148,6 +58,7 @@ class NumberSummary:
     whole: NDArray | None = None
 
     def add(self, values: NDArray, is_whole: bool = False) -> None:
+        """Look at some rows, or at all of them: what the column's `read` gives."""
         inside = self._contain(values)
         self.low, self.high = (
             min(self.low, float(inside.min())),
@@ -162,6 +73,7 @@ class NumberSummary:
         return values if self.box is None else self.box.contain(values)
 
     def merge(self, other: "NumberSummary") -> None:
+        """Add what another summary has seen."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         if self.distinct is not None:
             self._join(other.distinct)
@@ -183,13 +95,16 @@ class NumberSummary:
         return self.distinct if few else None
 
     def key(self) -> Any:
+        """What a summary on disk must have in common with this one."""
         box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
         return ["numbers", self.limit, box]
 
     def state(self) -> Any:
+        """All that was seen, to be kept."""
         return {"low": self.low, "high": self.high, "distinct": self.distinct}
 
     def restore(self, state: Any) -> None:
+        """Put in what another summary of the same rows has seen."""
         self.low, self.high, self.distinct = state["low"], state["high"], state["distinct"]
 
 
@@ -220,33 +135,41 @@ class NumberColumn:
     frequencies = None
 
     def read(self, column: Any, is_finite: bool, first_row: int) -> NDArray:
+        """Numbers of a raw column; `first_row` is the number of its first row in messages."""
         values = numbers(column, self.label)
         if not is_finite:
             refuse_not_finite(values, self.label, first_row)
         return values
 
     def take(self, found: NDArray, keep: NDArray) -> NDArray:
+        """Some rows of what `read` gives."""
         return found[keep]
 
     def plain(self, found: NDArray) -> NDArray:
+        """One number a row of what `read` gives."""
         return found
 
     def unread(self, plain: NDArray) -> NDArray:
+        """What `read` would give for a plain column."""
         return plain
 
     def summary(self, max_bins: Any) -> NumberSummary:
+        """Nothing seen yet."""
         limit = LIMITS.exact_values if max_bins is None else MOST_DISTINCT
         return NumberSummary(self.box, limit if max_bins in (None, "auto") else max_bins)
 
     def learn(self, seen: NumberSummary) -> None:
+        """Take in what was seen of all rows, unless it is known."""
         if self.box is None:
             self.box = data.Box(seen.low, seen.high, self.extrapolation, self.label)
 
     def known_as(self, known: "NumberColumn") -> None:
+        """Take over what an earlier fit has learned."""
         assert known.box is not None
         self.box = replace(known.box, extrapolation=self.extrapolation)
 
     def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, "NumberCoder"]:
+        """The column on its grid, and what gives the codes of rows."""
         box = self.box
         assert box is not None
         low, high = box.low, box.high
@@ -271,16 +194,19 @@ class NumberColumn:
     # -- fitted -------------------------------------------------------------------------------
 
     def values(self, plain: NDArray) -> NDArray:
+        """Values as the feature map reads them."""
         assert self.box is not None
         return self.box.to_unit(self.box.contain(plain))
 
     def is_unseen(self, column: Any) -> NDArray[np.bool_]:
+        """Which rows of a raw column hold what the fit has not seen."""
         assert self.box is not None
         values = np.asarray(column, dtype=np.float64)
         margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
         return (values < self.box.low - margin) | (values > self.box.high + margin)
 
     def describe(self) -> dict[str, Any]:
+        """What a fit did with the column."""
         assert self.box is not None
         return {"name": self.name, "basis": self.feature_map,
                 "bounds": (self.box.low, self.box.high), "categories": None}  # fmt: skip
@@ -294,9 +220,11 @@ class NumberCoder:
     box: data.Box
 
     def codes(self, plain: NDArray) -> NDArray:
+        """Codes of plain values; those of an exact grid must be among its values."""
         return self.coder.codes(data.contiguous(self.box.contain(plain)))
 
     def key(self) -> bytes:
+        """What differs where codes may differ."""
         grid = self.coder.grid
         facts = repr((grid.is_binned, self.coder.low, self.coder.high))
         return grid.values.tobytes() + facts.encode()
@@ -387,7 +315,7 @@ class Categories:
 
 @dataclass
 class CategorySummary:
-    """Categories that some rows of a column hold."""
+    """Categories that some rows of a column hold; the methods are those of `NumberSummary`."""
 
     found: set[Any] = field(default_factory=set)
 
@@ -410,7 +338,7 @@ class CategorySummary:
 
 @dataclass
 class CategoryColumn:
-    """A column of categories.
+    """A column of categories; the methods are those of `NumberColumn`.
 
     Attributes
     ----------

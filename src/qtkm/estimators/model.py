@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -137,23 +137,19 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         check_parameters(self)
         refuse_path(X)
         known = self._known
-        if is_collection(X, y, sample_weight):
-            with cluster_of(self) as cluster:
+        with ExitStack() as stack:
+            if is_collection(X, y, sample_weight):
+                engine = cluster = stack.enter_context(cluster_of(self))
                 table: Table = Partitions(self, X, y, sample_weight, cluster, known)
-                with prepare(self, table, cluster, known) as prepared:
-                    yield prepared
-            return
-        target = self._read_target(y, sample_weight)
-        if engine is not None:
-            table = ArrayTable.read(self, X, target, known)
-            with prepare(self, table, engine, known) as prepared:
-                yield prepared
-            return
-        is_limited = self.memory_limit is not None and isinstance(X, np.ndarray) and X.ndim == 2
-        with (engine_here if is_limited else engine_of)(self) as own:
-            kind: Any = LimitedTable if is_limited else ArrayTable.read
-            with prepare(self, kind(self, X, target, known), own, known) as prepared:
-                yield prepared
+            else:
+                target, kind = self._read_target(y, sample_weight), cast(Any, ArrayTable.read)
+                is_matrix = isinstance(X, np.ndarray) and X.ndim == 2
+                if engine is None and is_matrix and self.memory_limit is not None:
+                    engine, kind = stack.enter_context(engine_here(self)), LimitedTable
+                elif engine is None:
+                    engine = stack.enter_context(engine_of(self))
+                table = kind(self, X, target, known)
+            yield stack.enter_context(prepare(self, table, engine, known))
 
     def _solve(self, prepared: Prepared) -> None:
         """Solve what is prepared, and store the result."""

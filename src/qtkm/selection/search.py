@@ -53,6 +53,35 @@ class Search(Shown, BaseEstimator):
     #: candidates of the first round start from their neighbours' cores
     _uses_paths = True
 
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        alphas="auto",
+        periods="auto",
+        n_basis="auto",
+        ranks="auto",
+        cv=None,
+        scoring=None,
+        refit=True,
+        sample_rows="auto",
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.alphas = alphas
+        self.periods = periods
+        self.n_basis = n_basis
+        self.ranks = ranks
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.sample_rows = sample_rows
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
     def _check_target(self, y: Any) -> NDArray:
         raise NotImplementedError
 

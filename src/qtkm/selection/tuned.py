@@ -111,35 +111,6 @@ class QTKMRegressorCV(RegressorMixin, Search):
 
     _kind = QTKMRegressor
 
-    def __init__(
-        self,
-        estimator=None,
-        *,
-        alphas="auto",
-        periods="auto",
-        n_basis="auto",
-        ranks="auto",
-        cv=None,
-        scoring=None,
-        refit=True,
-        sample_rows="auto",
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.estimator = estimator
-        self.alphas = alphas
-        self.periods = periods
-        self.n_basis = n_basis
-        self.ranks = ranks
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.sample_rows = sample_rows
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     score = Search.score  # by `scoring`, not the mixin's
 
     def _check_target(self, y: Any) -> NDArray:
@@ -196,35 +167,6 @@ class QTKMClassifierCV(ClassifierMixin, Search):
     """
 
     _kind = QTKMClassifier
-
-    def __init__(
-        self,
-        estimator=None,
-        *,
-        alphas="auto",
-        periods="auto",
-        n_basis="auto",
-        ranks="auto",
-        cv=None,
-        scoring=None,
-        refit=True,
-        sample_rows="auto",
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
-        self.estimator = estimator
-        self.alphas = alphas
-        self.periods = periods
-        self.n_basis = n_basis
-        self.ranks = ranks
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.sample_rows = sample_rows
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     score = Search.score  # by `scoring`, not the mixin's
 
