@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks.from_disk import SETTINGS
 from benchmarks.report import row
-from qtkm.data import SHARD_ROWS
+from qtkm.limits import LIMITS
 
 #: partitions are the shards of a fit in memory, so that all cores have the same bits
-SIZES, EPOCHS, ROUNDS = [SHARD_ROWS] * 4, 3, 4
+SIZES, EPOCHS, ROUNDS = [LIMITS.shard_rows] * 4, 3, 4
 
 
 def run(threads, quick=False):

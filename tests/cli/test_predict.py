@@ -5,7 +5,8 @@ import pytest
 from sklearn import metrics
 
 import qtkm
-from qtkm.cli import output, predicting
+from qtkm.cli import output
+from qtkm.limits import LIMITS
 from tests.cli.commands import FEATURES, FIT, N_ROWS, SETTINGS, command, sentence
 
 pandas = pytest.importorskip("pandas")
@@ -35,7 +36,7 @@ def test_predictions_of_many_files_go_to_one(frame, parts, models, data, capsys)
 
 
 def test_predictions_go_to_the_screen_block_by_block(frame, parts, models, monkeypatch, capsys):
-    monkeypatch.setattr(predicting, "PRINTED_ROWS", 170)
+    monkeypatch.setattr(LIMITS, "printed_rows", 170)
     frame.assign(id=frame["id"].astype("Int64").where(frame["id"] != 5)).to_parquet("a.parquet")
     assert command("predict", models.high, "a.parquet", "--keep", "id", "--proba") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -8,7 +8,7 @@ import pytest
 
 import qtkm
 from qtkm.cli import reading
-from qtkm.cli.sampling import draw
+from qtkm.cli.blocks import draw
 from qtkm.data.sources import Block
 from tests.cli.commands import FEATURES, N_ROWS, command, is_tested, sentence, write_parts
 

@@ -7,7 +7,8 @@ import pytest
 from sklearn import metrics
 
 import qtkm
-from qtkm.cli import reading, training
+from qtkm.cli import training
+from qtkm.limits import LIMITS
 from tests.cli.commands import (
     FEATURES,
     FIT,
@@ -30,7 +31,7 @@ def test_a_fit_is_that_of_the_library_to_the_same_rows(
     frame, parts, data, merged, monkeypatch, capsys
 ):
     if not merged:  # as if there were many rows
-        monkeypatch.setattr("qtkm.data.MERGE_ROWS", 100)
+        monkeypatch.setattr(LIMITS, "merge_rows", 100)
     write_parts(frame, parts.parent / "csv", ".csv")
     frame.to_parquet("one.parquet")
     words = [*FIT, "--weight", "w", "--memory-limit", "1GB"]
@@ -106,7 +107,7 @@ def test_categories_are_told_in_the_same_way(frame, parts):
 
 
 def test_text_that_begins_with_nothing_is_text(frame, parts, monkeypatch, capsys):
-    monkeypatch.setattr("qtkm.data.sources.csv_file.PARSED", 4096)
+    monkeypatch.setattr(LIMITS, "parsed_bytes", 4096)
     words = ["--target", "power", "--out", "m.qtkm", "-q", "--memory-limit", "1GB", *SMALL]
     rows = frame[["wind", "power"]].assign(late=[None] * 1500 + ["x", "y"] * 750)
     rows.to_csv("a.csv", index=False)
@@ -129,7 +130,7 @@ def test_names_of_rows_are_remarked_upon(frame, parts, capsys):
 
 
 def test_a_cache_is_used_again(parts, monkeypatch, capsys):
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", 100)
+    monkeypatch.setattr(LIMITS, "merge_rows", 100)
     # so that rows in memory take more than the limit, and those on disk do not
     monkeypatch.setattr("qtkm.estimators.memory.Need.in_memory", lambda need: 10**12)
     shown = []
@@ -143,7 +144,7 @@ def test_a_cache_is_used_again(parts, monkeypatch, capsys):
 
 
 def test_a_limit_that_is_too_small_says_the_smallest(parts, monkeypatch, capsys):
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", 100)
+    monkeypatch.setattr(LIMITS, "merge_rows", 100)
     assert command("fit", "parts", *FIT, "--memory-limit", "1MB") == 1
     error = capsys.readouterr().err
     assert "--memory-limit 1 MB is too small" in error
@@ -161,7 +162,7 @@ def test_a_limit_that_is_none_is_mistyped(parts, limit, capsys):
 def test_a_file_that_is_large_for_the_machine_is_not_read_as_a_whole(
     frame, parts, name, monkeypatch, capsys
 ):
-    monkeypatch.setattr(reading, "LARGE", 0)
+    monkeypatch.setattr(LIMITS, "table_share", 0)
     monkeypatch.setattr(training, "read_table", lambda *_: pytest.fail("read as a whole"))
     frame.to_parquet(name) if name == "one.parquet" else frame.to_csv(name, index=False)
     assert command("fit", name, *FIT) == 0

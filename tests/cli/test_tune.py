@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 import qtkm
 from qtkm.cli import tuning
-from qtkm.cli.edges import remark_on_edges
 from qtkm.cli.splitting import split_rows
+from qtkm.cli.tuning import remark_on_edges
 from qtkm.selection.search import Search
 from tests.cli.commands import command
 

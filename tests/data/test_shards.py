@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from qtkm.data import TASK_ROWS, blocks, build, shards
+from qtkm.data import TASK_ROWS, blocks, build
+from qtkm.limits import LIMITS
 
 N_CODES = (7, 3, 50)
 
@@ -17,7 +18,7 @@ def draw_rows(n_rows, n_outputs=2, seed=0):
 
 def build_shards(n_rows, shard_rows=None, monkeypatch=None):
     if shard_rows is not None:
-        monkeypatch.setattr(shards, "SHARD_ROWS", shard_rows)
+        monkeypatch.setattr(LIMITS, "shard_rows", shard_rows)
     codes, target, weight = draw_rows(n_rows)
     return codes, target, weight, build(codes, target, weight, N_CODES)
 

@@ -10,7 +10,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from qtkm.data.sources import DataFileError, csv_file, open_source
+from qtkm.data.sources import DataFileError, open_source
+from qtkm.limits import LIMITS
 
 
 def values_of(column):
@@ -123,7 +124,7 @@ def test_values_that_can_be_no_categories_are_refused():
 @pytest.fixture
 def small_steps(monkeypatch):
     """Let the types of a CSV file follow from its first few rows."""
-    monkeypatch.setattr(csv_file, "PARSED", 200)
+    monkeypatch.setattr(LIMITS, "parsed_bytes", 200)
 
 
 def read_text(tmp_path, text, name="a", rows=37):

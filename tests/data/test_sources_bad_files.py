@@ -12,7 +12,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from qtkm.data.sources import DataFileError, csv_file, open_source
+from qtkm.data.sources import DataFileError, open_source
+from qtkm.limits import LIMITS
 
 
 def write(path, columns, **options):
@@ -98,7 +99,7 @@ def test_a_packed_file_that_was_cut_off_is_told(tmp_path):
 
 
 def test_a_broken_line_far_down_is_told_with_its_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "PARSED", 200)
+    monkeypatch.setattr(LIMITS, "parsed_bytes", 200)
     path = tmp_path / "a.csv"
     path.write_text("a,b\n" + 200 * "1,2\n" + "1,2,3\n" + 10 * "1,2\n")
     with pytest.raises(DataFileError, match=r"a\.csv, after row \d+, .* Row #202: Expected 2"):
@@ -192,7 +193,7 @@ def test_numbers_in_one_file_and_text_in_another_are_told(tmp_path, suffix):
 
 
 def test_numbers_and_then_text_in_one_csv_file_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "PARSED", 200)
+    monkeypatch.setattr(LIMITS, "parsed_bytes", 200)
     path = tmp_path / "a.csv"
     path.write_text("a\n" + 500 * "1\n" + "word\n")
     with pytest.raises(DataFileError, match=r"column 'a' holds numbers .* and then 'word'"):

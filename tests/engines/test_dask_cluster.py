@@ -12,6 +12,7 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 from qtkm.data import sort_rows
 from qtkm.engines import Dask, Threads, dask_cluster
 from qtkm.engines.remote import Held, aligned
+from qtkm.limits import LIMITS
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def total(shard, run):
 )
 @pytest.mark.parametrize("few", [0, 8])
 def test_the_tree_is_that_of_every_engine(engine, n, tree, few, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "FEW_TASKS", few)
+    monkeypatch.setattr(LIMITS, "few_tasks", few)
     assert engine.sum(named, engine.place([np.array([i]) for i in range(n)])).text == tree
 
 
@@ -65,7 +66,7 @@ def test_neighbours_go_to_the_same_worker_by_their_sizes_and_its_threads(engine)
 def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
     engine, client, few, n_additions, monkeypatch
 ):
-    monkeypatch.setattr(dask_cluster, "FEW_TASKS", few)
+    monkeypatch.setattr(LIMITS, "few_tasks", few)
     shards, submitted = engine.place([np.ones(2)] * 8), []
     submit = dask_cluster.Tasks.submit
 
@@ -80,7 +81,7 @@ def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
 
 
 def test_a_large_pass_is_sent_once(engine, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "SENT_BYTES", 10)
+    monkeypatch.setattr(LIMITS, "sent_bytes", 10)
     assert engine.sum(total, engine.place([np.ones(2)] * 8)) == 16
 
 
@@ -162,8 +163,8 @@ def test_an_error_says_which_part_of_the_rows_it_was(engine, client):
 
 
 def test_no_worker_at_all_is_an_error_and_not_an_endless_wait(engine, client, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(dask_cluster, "WORKER_SECONDS", 0.05)
+    monkeypatch.setattr(LIMITS, "look_seconds", 0.02)
+    monkeypatch.setattr(LIMITS, "worker_seconds", 0.05)
     with engine.tasks() as tasks:
         future = tasks.submit(abs, -1, worker="tcp://127.0.0.1:1")
         assert engine.fetch(future) == 1  # another one will do
@@ -179,7 +180,7 @@ def fail_late():
 
 
 def test_a_task_may_take_longer_than_a_look_and_have_a_timeout_of_its_own(engine, monkeypatch):
-    monkeypatch.setattr(dask_cluster, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(LIMITS, "look_seconds", 0.02)
     with engine.tasks() as tasks:
         slow = tasks.submit(time.sleep, 0.2)
         assert engine.fetch(slow) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMRegressor
-from qtkm.estimators.categories import Categories
+from qtkm.estimators.columns import Categories
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

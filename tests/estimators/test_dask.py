@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from qtkm import QTKMClassifier, QTKMRegressor, load
 from qtkm.data import blocks
 from qtkm.engines import Dask, Threads
+from qtkm.limits import LIMITS
 
 from .same import assert_same
 
@@ -47,8 +48,8 @@ def client(cluster):
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
     """Shards of few rows, and no rows so few that they are merged."""
-    monkeypatch.setattr("qtkm.data.SHARD_ROWS", SHARD_ROWS)
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", 50)
+    monkeypatch.setattr(LIMITS, "shard_rows", SHARD_ROWS)
+    monkeypatch.setattr(LIMITS, "merge_rows", 50)
 
 
 def resize(cluster, client, n_workers):
@@ -143,7 +144,7 @@ class After:
 
 
 def test_a_worker_that_joins_changes_nothing(cluster, client, X, y, monkeypatch, caplog):
-    monkeypatch.setattr("qtkm.engines.dask_cluster.LOOK_SECONDS", 0.01)  # seen at once
+    monkeypatch.setattr(LIMITS, "look_seconds", 0.01)  # seen at once
     caplog.set_level("INFO", logger="qtkm")
     model = regress(callbacks=After(lambda: resize(cluster, client, 2)))
     assert_equal_fits(regress().fit(X, y), model.fit(as_array(X), as_array(y)))
@@ -210,7 +211,7 @@ def test_progress_is_shown_when_asked_for(client, X, y, capsys):
 
 
 def test_few_rows_are_fetched_and_fitted_as_ever(client, X, y, monkeypatch):
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", N_ROWS)
+    monkeypatch.setattr(LIMITS, "merge_rows", N_ROWS)
     lengths = (1, 150, 0, 149)
     there = regress().fit(as_array(X, lengths), as_array(y, lengths))
     assert_equal_fits(regress().fit(X, y), there)
@@ -229,7 +230,7 @@ def test_partitions_too_small_to_set_rows_aside_are_trained_on(client, X, y, mon
     lengths = (1, 149, 150)
     model = regress(early_stopping=True).fit(as_array(X, lengths), as_array(y, lengths))
     assert len(model.history_["validation_score"]) == model.n_iter_
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", 5)
+    monkeypatch.setattr(LIMITS, "merge_rows", 5)
     ones = (1,) * 6
     with pytest.raises(ValueError, match="no partition with enough rows to set some aside"):
         model.fit(as_array(X[:6], ones), as_array(y[:6], ones))
@@ -423,7 +424,7 @@ def test_predictions_for_collections_are_collections(client, frame, X, y):
 
 @pytest.mark.parametrize(("kind", "look"), [("collection", 0.01), ("array", 10)])
 def test_a_worker_that_dies_changes_nothing(cluster, client, X, y, kind, look, monkeypatch):
-    monkeypatch.setattr("qtkm.engines.dask_cluster.LOOK_SECONDS", look)
+    monkeypatch.setattr(LIMITS, "look_seconds", look)
     resize(cluster, client, 3)  # one that died before comes back
 
     def kill():

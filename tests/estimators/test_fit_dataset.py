@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from qtkm import QTKMClassifier, QTKMRegressor
 from qtkm.data.sources import DataFileError
-from qtkm.estimators import scan, streaming
+from qtkm.estimators import coding, tables
 from qtkm.estimators.memory import Need
+from qtkm.limits import LIMITS
 from qtkm.networks import flatten
 
 pytest.importorskip("pyarrow")
@@ -26,9 +27,9 @@ SETTINGS = {"rank": 3, "n_basis": 8, "max_iter": 2, "tol": 0, "random_state": 0}
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Shards and merging at sizes at which a test is quick."""
-    monkeypatch.setattr("qtkm.data.SHARD_ROWS", 2500)
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", 1000)
-    monkeypatch.setattr("qtkm.data.READ_ROWS", 1024)
+    monkeypatch.setattr(LIMITS, "shard_rows", 2500)
+    monkeypatch.setattr(LIMITS, "merge_rows", 1000)
+    monkeypatch.setattr(LIMITS, "read_rows", 1024)
     # so few rows would be looked at one by one, which those on disk cannot be
     monkeypatch.setattr("qtkm.networks.product_paths.ROW_NUMBERS", 0)
 
@@ -126,7 +127,7 @@ def test_shard_sizes_change_a_column_update_by_rounding_only(network, path, on_d
     start.fit_dataset(path, target="y", features=FEATURES)
     updates = []
     for rows in (300, 1700, 2500, N_ROWS):
-        monkeypatch.setattr("qtkm.data.SHARD_ROWS", rows)
+        monkeypatch.setattr(LIMITS, "shard_rows", rows)
         seen = []
         model = regressor(
             network=network, init=start.cores_, max_iter=1,
@@ -144,7 +145,7 @@ def test_shard_sizes_change_a_column_update_by_rounding_only(network, path, on_d
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_blocks_and_threads_change_nothing(rows, n_jobs, frame, path, on_disk, monkeypatch):
     whole = regressor().fit(frame[FEATURES], frame["y"])
-    monkeypatch.setattr("qtkm.data.READ_ROWS", rows)
+    monkeypatch.setattr(LIMITS, "read_rows", rows)
     assert same(whole, regressor(n_jobs=n_jobs).fit_dataset(path, target="y", features=FEATURES))
 
 
@@ -163,7 +164,7 @@ def test_files_and_batches_are_one_table(frame, tmp_path):
 
 
 def test_few_rows_are_merged_as_in_fit(frame, path, monkeypatch):
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", 100_000)
+    monkeypatch.setattr(LIMITS, "merge_rows", 100_000)
     for weight in (None, "weight"):
         whole = regressor().fit(
             frame[FEATURES], frame["y"], None if weight is None else frame[weight]
@@ -249,7 +250,7 @@ def test_epochs_are_logged_for_those_who_listen(path, caplog, capfd):
 def count_scans(monkeypatch):
     """Rows that the first and the second scan have looked at, as a list of two."""
     seen = [0, 0]
-    add, code = scan.Scan.add, scan.Coding.encode
+    add, code = coding.Scan.add, coding.Coding.encode
 
     def added(self, block):
         seen[0] += block.n_rows
@@ -259,8 +260,8 @@ def count_scans(monkeypatch):
         seen[1] += block.n_rows
         return code(self, block, run)
 
-    monkeypatch.setattr(scan.Scan, "add", added)
-    monkeypatch.setattr(scan.Coding, "encode", coded)
+    monkeypatch.setattr(coding.Scan, "add", added)
+    monkeypatch.setattr(coding.Coding, "encode", coded)
     return seen
 
 
@@ -339,7 +340,7 @@ def test_what_a_dead_process_left_is_removed(path, tmp_path, on_disk):
 def test_a_full_disk_leaves_nothing_and_poisons_nothing(path, tmp_path, on_disk, monkeypatch):
     cache = tmp_path / "cache"
     arguments = {"target": "y", "features": FEATURES, "cache": cache}
-    add = streaming.data.ShardWriter.add
+    add = tables.data.ShardWriter.add
 
     def full(self, kind, shard):
         if kind == "train" and self.sizes["train"]:
@@ -347,7 +348,7 @@ def test_a_full_disk_leaves_nothing_and_poisons_nothing(path, tmp_path, on_disk,
         add(self, kind, shard)
 
     with monkeypatch.context() as patch:
-        patch.setattr(streaming.data.ShardWriter, "add", full)
+        patch.setattr(tables.data.ShardWriter, "add", full)
         with pytest.raises(OSError, match="No space left for the coded rows: they take") as caught:
             regressor().fit_dataset(path, **arguments)
     assert caught.value.errno == errno.ENOSPC
@@ -384,7 +385,7 @@ def test_ctrl_c_while_coding_leaves_nothing(path, tmp_path, on_disk, monkeypatch
     def interrupt(self, block, run):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scan.Coding, "encode", interrupt)
+    monkeypatch.setattr(coding.Coding, "encode", interrupt)
     with pytest.raises(KeyboardInterrupt):
         regressor().fit_dataset(path, target="y", features=FEATURES, cache=tmp_path / "cache")
     assert list((tmp_path / "cache").rglob("*.bin")) == []
@@ -431,7 +432,7 @@ def test_an_iterator_that_ends_is_refused(frame):
 
 
 def test_too_many_values_to_keep_all(path, monkeypatch):
-    monkeypatch.setattr(scan, "MOST_EXACT", 500)
+    monkeypatch.setattr(LIMITS, "exact_values", 500)
     with pytest.raises(ValueError, match=r"'b' has more than 500 distinct values.*max_bins=None"):
         regressor(max_bins=None).fit_dataset(path, target="y", features=FEATURES)
 

@@ -174,7 +174,7 @@ def test_every_parameter_is_among_these_cases():
 def test_ranks_that_do_not_fit_the_sites_are_refused_before_the_data_are_coded(
     make, X, y, monkeypatch
 ):
-    monkeypatch.setattr("qtkm.estimators.model.encode_columns", None)
+    monkeypatch.setattr("qtkm.estimators.prepare.Coding", None)
     with pytest.raises(ValueError, match="rank"):
         make(network=TensorTrain(rank=[2, 2]), rank="auto").fit(X, y)
 

@@ -12,8 +12,8 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from qtkm.data.sources import ArraySource, DataFileError, csv_file, writing
-from qtkm.estimators import predicting
+from qtkm.data.sources import ArraySource, DataFileError
+from qtkm.limits import LIMITS
 
 NAMES = ["a", "b", "c", "kind"]
 
@@ -21,7 +21,7 @@ NAMES = ["a", "b", "c", "kind"]
 @pytest.fixture(autouse=True)
 def _short_steps(monkeypatch):
     """Let a small table have many steps."""
-    monkeypatch.setattr(predicting, "PREDICT_ROWS", 16)
+    monkeypatch.setattr(LIMITS, "predict_rows", 16)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_columns_that_are_kept_keep_type_and_gaps(fitted, frame, tmp_path):
 
 
 def test_missing_entries_that_become_text_later_are_kept(fitted, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "PARSED", 400)
+    monkeypatch.setattr(LIMITS, "parsed_bytes", 400)
     frame.assign(note=[None] * 100 + ["late"] * 20).to_csv(tmp_path / "in.csv", index=False)
     batches = [frame[:50].assign(note=None), frame[50:].assign(note="late")]
     fitted.predict_dataset(batches, tmp_path / "out.parquet", keep="note")
@@ -244,7 +244,7 @@ def test_rows_that_cannot_be_predicted_are_told_with_their_place(fitted, frame, 
 def test_an_interruption_leaves_nothing_behind(
     fitted, frame, tmp_path, error, name, monkeypatch
 ):  # fmt: skip
-    monkeypatch.setattr(writing, "GROUP_ROWS", 20)
+    monkeypatch.setattr(LIMITS, "group_rows", 20)
 
     def interrupted():
         yield frame[:70]

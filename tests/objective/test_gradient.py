@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from qtkm.data import build, merge, shards
+from qtkm.data import build, merge
+from qtkm.limits import LIMITS
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
 from qtkm.networks import REGISTRY, flatten, unflatten
@@ -129,7 +130,7 @@ def test_cutting_the_rows_into_shards_changes_gradient_and_curvature_only_by_rou
 ):
     objective, cores, iterate = make(name, "logistic", weighted=True)
     (whole,) = objective.shards
-    monkeypatch.setattr(shards, "SHARD_ROWS", 11)
+    monkeypatch.setattr(LIMITS, "shard_rows", 11)
     cut = replace(objective, shards=build(whole.codes, whole.target, whole.weight, whole.n_codes))
     assert len(cut.shards) == 4
     direction = random_like(cores)

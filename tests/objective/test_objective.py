@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from qtkm.data import TASK_ROWS, build, merge, shards
+from qtkm.data import TASK_ROWS, build, merge
+from qtkm.limits import LIMITS
 from qtkm.networks import cpd_paths as paths
 from qtkm.objective import Objective
 from tests import dense
@@ -62,7 +63,7 @@ def test_the_constant_is_the_objective_of_no_weights_at_all(n_outputs):
 def test_cutting_the_rows_into_shards_changes_only_rounding(path, weighted, monkeypatch):
     objective, cores = make(n_outputs=2, weighted=weighted)
     (whole,) = objective.shards
-    monkeypatch.setattr(shards, "SHARD_ROWS", 17)
+    monkeypatch.setattr(LIMITS, "shard_rows", 17)
     parts = build(whole.codes, whole.target, whole.weight, whole.n_codes)
     assert len(parts) == 4
     expected = all_values(objective, cores, path)

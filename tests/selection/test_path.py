@@ -43,22 +43,24 @@ def test_adjacent_candidates_are_one_step_away():
         assert all(number in adjacent[other] for other in others)
 
 
-def objective_of(X, y, network, rank):
+def prepared(X, y, network, rank):
     model = QTKMRegressor(network=network, rank=rank, n_basis=4, period=2.0, random_state=0)
     posed, engine = Posed(model, X, y, None), Threads(1)
-    objective, _, _, draw = posed.objective(posed.model({}), engine)
-    return objective, draw
+    return posed.prepared(posed.model({}), engine)
 
 
 def test_added_columns_of_a_cpd_change_the_response_little(X, y):
-    narrow, draw = objective_of(X, y, "cpd", 2)
-    cores = draw()
-    wide, draw = objective_of(X, y, "cpd", 5)
-    start = start_from(cores)(wide, draw)
-    assert [core.shape for core in flatten(start)] == flatten(wide.shapes)
-    before = narrow.at(cores).responses(narrow.shards[0])
-    after = wide.at(start).responses(wide.shards[0])
-    drawn = wide.at(draw()).responses(wide.shards[0])
+    narrow = prepared(X, y, "cpd", 2)
+    cores = narrow.start("smooth")
+    wide, other = prepared(X, y, "cpd", 5), prepared(X, y, "cpd", 5)
+    start = start_from(cores, "smooth")(wide)
+    assert [core.shape for core in flatten(start)] == flatten(wide.objective.shapes)
+
+    def responses(fit, at):
+        return fit.objective.at(at).responses(fit.objective.shards[0])
+
+    before, after = responses(narrow, cores), responses(wide, start)
+    drawn = responses(other, other.start("smooth"))
     assert np.abs(after - before).max() < 0.5 < np.abs(drawn - before).max()
     for core, wider in zip(flatten(cores), flatten(start), strict=True):
         np.testing.assert_array_equal(wider[:, :2], core)
@@ -66,18 +68,17 @@ def test_added_columns_of_a_cpd_change_the_response_little(X, y):
 
 
 def test_cores_that_do_not_fit_are_drawn_anew(X, y):
-    _, draw = objective_of(X, y, "train", 2)
-    cores = draw()
-    wide, draw = objective_of(X, y, "train", 3)
-    start = start_from(cores)(wide, draw)
-    for core, drawn in zip(flatten(start), flatten(draw()), strict=True):
-        np.testing.assert_array_equal(core, drawn)
+    cores = prepared(X, y, "train", 2).start("smooth")
+    start = start_from(cores, "smooth")(prepared(X, y, "train", 3))
+    drawn = prepared(X, y, "train", 3).start("smooth")
+    for core, own in zip(flatten(start), flatten(drawn), strict=True):
+        np.testing.assert_array_equal(core, own)
 
 
 def test_cores_of_the_same_shape_are_copied(X, y):
-    objective, draw = objective_of(X, y, "train", 2)
-    cores = draw()
-    start = start_from(cores)(objective, None)
+    fit = prepared(X, y, "train", 2)
+    cores = fit.start("smooth")
+    start = start_from(cores, "smooth")(fit)
     for core, copy in zip(flatten(cores), flatten(start), strict=True):
         np.testing.assert_array_equal(core, copy)
         assert core is not copy

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import qtkm
 from qtkm import CPD, Fourier, QTKMClassifierCV, QTKMRegressor, QTKMRegressorCV
-from qtkm.selection import race
+from qtkm.limits import LIMITS
 from tests.selection.conftest import GRID, PARAMETERS
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
@@ -44,7 +44,7 @@ def test_a_fit_that_was_paused_has_the_scores_of_cross_validation(regressor, X, 
 
 
 def test_with_all_candidates_to_the_end_it_is_a_grid_search(regressor, monkeypatch, X, y):
-    monkeypatch.setattr(race, "FEWEST", 100)
+    monkeypatch.setattr(LIMITS, "fewest_candidates", 100)
     search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
     grid = {PARAMETERS[name]: values for name, values in GRID.items()}
     plain = GridSearchCV(regressor, grid, cv=FOLDS).fit(X, y)
@@ -83,7 +83,7 @@ def test_the_table_tells_how_far_each_candidate_came(regressor, X, y):
 def test_only_those_that_may_win_are_fitted_to_the_end(regressor, X, y, monkeypatch):
     found = {}
     for gain in (0.0, 1e9):
-        monkeypatch.setattr("qtkm.selection.race.MOST_GAIN", gain)
+        monkeypatch.setattr(LIMITS, "most_gain", gain)
         found[gain] = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
     few, all_of_them = (search.cv_results_ for search in found.values())
     assert few["finished"].sum() == 1
@@ -98,7 +98,7 @@ def test_only_those_that_may_win_are_fitted_to_the_end(regressor, X, y, monkeypa
 
 def test_of_large_folds_one_is_enough_until_the_last_round(regressor, X, y, monkeypatch):
     usual = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
-    monkeypatch.setattr("qtkm.selection.race.LARGE_FOLD", len(X) // 3)
+    monkeypatch.setattr(LIMITS, "large_fold", len(X) // 3)
     search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
     results, finished = search.cv_results_, search.cv_results_["finished"]
     assert finished[search.best_index_]
@@ -113,8 +113,8 @@ def test_of_large_folds_one_is_enough_until_the_last_round(regressor, X, y, monk
 
 
 def test_a_sample_of_large_folds_may_have_small_ones(regressor, X, y, monkeypatch):
-    monkeypatch.setattr("qtkm.selection.race.LARGE_FOLD", len(X) // 3)
-    monkeypatch.setattr("qtkm.selection.race.MOST_GAIN", 0.0)
+    monkeypatch.setattr(LIMITS, "large_fold", len(X) // 3)
+    monkeypatch.setattr(LIMITS, "most_gain", 0.0)
     search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS, sample_rows=90, random_state=0).fit(X, y)
     third = search.cv_results_["round"] == 3  # given up in the last round
     assert third.any()
@@ -200,7 +200,7 @@ def test_columns_of_many_values_are_binned_as_in_a_fit_of_its_own(regressor, mon
     y = np.sin(9 * X[:, 0]) * X[:, 1]
     # 16 basis functions of period 1 ask for more bins than 4 of period 2
     lists = {"n_basis": [4, 16], "periods": [1.0, 2.0], "ranks": [2], "alphas": [1e-3]}
-    monkeypatch.setattr(race, "FEWEST", 100)
+    monkeypatch.setattr(LIMITS, "fewest_candidates", 100)
     search = QTKMRegressorCV(regressor, **lists, cv=FOLDS).fit(X, y)
     for number, params in enumerate(search.cv_results_["params"]):
         expected = cross_val_score(clone(regressor).set_params(**params), X, y, cv=FOLDS)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..engines import Threads
+from ..engines.remote import serial
 from ..estimators import defaults, parts
 from ..estimators.checks import check_parameters
-from ..estimators.grids import make_boxes
+from ..estimators.coding import Scan
+from ..estimators.inputs import Inputs
 from ..estimators.rows import count_distinct
 from ..estimators.targets import TargetScale, as_given, check_weight, standardize
 
@@ -69,10 +70,11 @@ class Baseline(RegressorMixin, BaseEstimator):
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(X))
         keep = weight > 0
-        arrays, labels = list(X[keep].T), self._labels()
-        self._boxes: Any = make_boxes(
-            arrays, [False] * len(arrays), labels, self.bounds, self.extrapolation, Threads(1)
-        )
+        arrays, inputs = list(X[keep].T), self._inputs()
+        scan = Scan(inputs, "auto")
+        scan.add_whole(arrays, len(arrays[0]), serial)
+        scan.settle()
+        self._boxes = [column.box for column in inputs.columns]
         self._scale = self._scale_of(target[keep], weight[keep])
         self._shape = count_distinct(arrays), len(arrays)
         self._y_ndim = np.ndim(y)
@@ -85,16 +87,16 @@ class Baseline(RegressorMixin, BaseEstimator):
         mean = np.average(target, axis=0, weights=weight)
         return standardize(mean, np.average((target - mean) ** 2, axis=0, weights=weight))
 
-    def _labels(self) -> list[str]:
+    def _inputs(self) -> Inputs:
+        """The columns before a look at the rows."""
         names = getattr(self, "feature_names_in_", None)
-        columns = range(self.n_features_in_) if names is None else names
-        return [f"column {name!r}" for name in columns]
+        return Inputs(range(self.n_features_in_), names, None, self.bounds, self.extrapolation)
 
     def _make_maps(self, basis: Any, period: Any) -> list[Any]:
         """Feature map of every column, as an estimator with these parameters has it."""
         # digits have no meaning here, so a map may have any
         given = SimpleNamespace(basis=basis, n_basis=self.n_basis, period=period, quantization=2)
-        return parts.make_maps(given, self._labels(), {}, self._shape, None)
+        return parts.make_maps(given, self._inputs(), self._shape)
 
     def _alpha(self) -> float:
         if isinstance(self.alpha, str):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.checks import check_number
+from ..parameters import check_number
 from . import dual
 from .baseline import Baseline, Rows
 from .kernel import ProductKernel

@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 from threadpoolctl import threadpool_limits
 
 from ..engines import Threads
-from ..estimators.checks import check_number
+from ..parameters import check_number
 from . import dual
 from .baseline import Rows
 from .kernel import ProductKernel

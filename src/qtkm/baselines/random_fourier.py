@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.checks import as_random_state, check_number, check_option
+from ..parameters import as_random_state, check_number, check_option
 from .baseline import Baseline, Rows, blocks
 from .least_squares import Block, ridge_weights
 

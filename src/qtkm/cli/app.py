@@ -12,9 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from . import demo, fit, inspect, reproduce, tune
-from .codes import CLOSED, FAILED, INTERRUPTED
-from .errors import TableError
+from . import fit, inspect, reproduce, tune
+from .failures import CLOSED, FAILED, INTERRUPTED, TableError
 
 
 class Commands(TyperGroup):
@@ -39,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit.fit, tune.tune, fit.predict, fit.evaluate, inspect.inspect, demo.demo):
+for command in (fit.fit, tune.tune, fit.predict, fit.evaluate, inspect.inspect, reproduce.demo):
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 

@@ -119,7 +119,7 @@ def outputs_of(model: Any) -> list[Any]:
     classes = getattr(model, "classes_", None)
     if classes is not None:
         return classes.tolist()
-    n_outputs = len(np.atleast_1d(model._reading.scale.mean))
+    n_outputs = model._reading.n_outputs
     return list(range(n_outputs)) if n_outputs > 1 else []
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .codes import FAILED, INTERRUPTED
+from .failures import FAILED, INTERRUPTED
 from .options import Data, Job, Json, Model, ModelOptions, Quiet, flattened
 
 
@@ -151,9 +151,9 @@ def predict(
 
     Example: qtkm predict model.qtkm new.csv | head
     """
-    from . import predicting
+    from . import predictions
 
-    predicting.predict(model, data, out, proba, keep or [], quiet)
+    predictions.predict(model, data, out, proba, keep or [], quiet)
 
 
 def evaluate(

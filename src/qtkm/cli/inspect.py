@@ -70,14 +70,14 @@ def inspect(
 
         check_plots(plots)
     from .. import load
-    from . import findings, sampling
+    from . import blocks, findings
     from .output import is_watched, note, write_json
     from .scoring import start_sums
 
     fitted = load(model)
     X, y, n_rows = None, None, 0
     if data:
-        X, y, n_rows = sampling.read_sample(fitted, data, target, max_rows, is_watched(False))
+        X, y, n_rows = blocks.read_sample(fitted, data, target, max_rows, is_watched(False))
         if len(X) < n_rows:
             note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
     found = findings.find(fitted, output, X, rows)

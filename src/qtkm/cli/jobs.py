@@ -7,11 +7,11 @@ from typing import Any
 
 from .. import load
 from . import output
+from .blocks import score_rows
+from .formats import check_writable
 from .models import make_model, save_model, tell_fit
 from .options import Job
 from .reading import find_columns, name_of, open_table, text_columns
-from .streaming import score_rows
-from .tables import check_writable
 from .training import open_rows
 from .unseen import Unseen
 

@@ -9,7 +9,7 @@ from sklearn.base import is_regressor
 from .. import inspection
 from ..estimators.html import name_score
 from .findings import SEEN, Findings
-from .tables import check_writable
+from .formats import check_writable
 
 #: panels of a figure of many: the most important columns, the strongest interactions
 MOST_PANELS, MOST_PAIRS = 12, 4

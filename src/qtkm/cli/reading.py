@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from ..data.sources import Block, Source, open_source
 from ..data.sources.batches import BatchSource
 from ..data.sources.errors import DataFileError
+from ..data.sources.files import TextSource
 from ..data.sources.paths import find_files
 from ..data.sources.source import Chunk
-from ..data.sources.text_columns import TextSource
-from .errors import TableError
-from .gaps import Gaps
-from .tables import ZIPPED, check_names, kind_of, read_table, refuse_encoding, separator_hint
+from ..limits import LIMITS
+from .failures import TableError
+from .formats import ZIPPED, check_names, kind_of, read_table, refuse_encoding, separator_hint
+from .survey_columns import Gaps
 
-#: a table that would take a larger part of the machine's memory is not read as a whole
-LARGE = 0.25
 #: bytes that a value, and a byte of a packed or plain CSV file, take in a table in memory
 BYTES_A_VALUE, PACKED, PLAIN = 16, 10, 2
 #: most rows of a sample that is held in memory, unless the user says otherwise
@@ -57,7 +56,7 @@ def is_large(path: Path) -> bool:
 def memory_for_tables() -> float | None:
     """Bytes of memory that a table may take; None where the machine does not tell."""
     try:
-        return LARGE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return LIMITS.table_share * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
 
@@ -209,18 +208,3 @@ def _example(values: Any, block: Block, keep: NDArray[np.bool_]) -> str:
         return ""
     first = texts.index[0] if strange.empty else strange.index[0]
     return f" such as {texts[first]!r:.40} in row {block.first_row + first + 1:,} of the table"
-
-
-def as_X(model: Any, block: Block, names: Sequence[str]) -> Any:
-    """What a model predicts from: a frame where it knows names, an array otherwise."""
-    columns = [block.columns[name] for name in names]
-    known = getattr(model, "feature_names_in_", None)
-    if known is None and all(isinstance(column, np.ndarray) for column in columns):
-        return np.column_stack(columns)
-    import pandas
-
-    X = pandas.DataFrame(dict(enumerate(columns)), copy=False)
-    if known is None:
-        return X.to_numpy(dtype=object)
-    X.columns = list(known)
-    return X

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.categories import factorize
+from ..estimators.columns import factorize
 from ..estimators.wording import readable
 from .findings import plain
 from .output import score

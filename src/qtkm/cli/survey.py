@@ -7,12 +7,12 @@ import numpy as np
 
 from ..data import prefetched
 from ..data.sources import Block, Source
-from .distinct import MOST_TEXTS
-from .errors import TableError
+from .failures import TableError
 from .output import watched
 from .splitting import HoldOut
 from .survey_columns import (
     MOST_CATEGORIES,
+    MOST_TEXTS,
     CategorySurvey,
     ColumnSurvey,
     TargetSurvey,

@@ -1,5 +1,6 @@
 """What a first look finds in a column: texts, gaps in its numbers, times, labels."""
 
+from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
@@ -8,10 +9,9 @@ from numpy.typing import NDArray
 
 from ..data.sources import Block
 from ..data.sources.kinds import SPANS, TIMES, kind_of_values
-from ..estimators.categories import factorize
-from .distinct import MOST_NUMBERS, MOST_TEXTS, Numbers, Texts
-from .gaps import Gaps, place
-from .task import look_like_times, task_of_numbers
+from ..estimators.columns import factorize
+from .splitting import is_there
+from .task import find_strange, look_like_times, task_of_numbers
 
 #: with more categories than this part of the rows, a column tells rows apart, not kinds of them
 MOST_CATEGORIES = 0.5
@@ -247,3 +247,148 @@ class WeightSurvey(ColumnSurvey):
 
 def _either(*ways: str) -> str:
     return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+
+
+#: different texts of a column, or labels, that are counted: of more, only that they are more
+MOST_TEXTS = 1 << 17
+#: different numbers or times that are counted: of more, only that they are more
+MOST_NUMBERS = 100
+#: rows of a block that are looked at first for different numbers
+FIRST_ROWS = 1000
+
+
+class Texts:
+    """Texts of a column and how many rows hold each, as far as there are not too many.
+
+    Attributes
+    ----------
+    counts, first_rows : dict
+        How many rows hold each text, and the number of the first of them, from 0.
+    are_more : bool
+        Whether there are more texts than are counted.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[Any, int] = {}
+        self.first_rows: dict[Any, int] = {}
+        self.are_more = False
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def count(self) -> str:
+        """How many different texts there are."""
+        return f"more than {MOST_TEXTS:,}" if self.are_more else f"{len(self):,}"
+
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
+        """Count the texts of some rows."""
+        distinct, inverse = factorize(values, "a column")
+        rows = np.flatnonzero(keep)
+        codes = inverse[rows]
+        found = np.bincount(codes, minlength=len(distinct)).tolist()
+        first = np.zeros(len(distinct), dtype=np.int64)
+        first[codes[::-1]] = rows[::-1]  # of several rows with a code, the first one stays
+        for text, count, row in zip(distinct, found, first.tolist(), strict=True):
+            if not count or text is None or text != text:  # missing
+                continue
+            if text not in self.counts and len(self.counts) == MOST_TEXTS:
+                self.are_more = True
+                continue
+            self.counts[text] = self.counts.get(text, 0) + count
+            self.first_rows.setdefault(text, block.first_row + row)
+
+    def strange(self) -> tuple[Any, int, int] | None:
+        """The first text among what is otherwise numbers, its row, and how many rows have one.
+
+        None if these are just texts, or just numbers.
+        """
+        strange = find_strange(self.counts)
+        if not strange:
+            return None
+        first = min(strange, key=lambda text: self.first_rows[text])
+        return first, self.first_rows[first], sum(self.counts[text] for text in strange)
+
+
+class Numbers:
+    """Different numbers or times of a column, as far as they are few."""
+
+    def __init__(self) -> None:
+        self._values: set[Any] = set()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether all of them were counted."""
+        return len(self) <= MOST_NUMBERS
+
+    def add(self, values: Any, keep: NDArray[np.bool_]) -> None:
+        """Count the numbers of some rows; missing ones do not count."""
+        import pandas
+
+        # as a rule the first rows tell that there are many, and the others need no look
+        for part in (slice(None, FIRST_ROWS), slice(FIRST_ROWS, None)):
+            if self.are_few:
+                found = pandas.unique(values[part][keep[part]])
+                found = found[~pandas.isna(found)]
+                self._values.update(found[: MOST_NUMBERS + 1].tolist())
+
+
+@dataclass
+class Gaps:
+    """Numbers of a column that are missing or infinite.
+
+    Attributes
+    ----------
+    missing, infinite : int
+        How many.
+    first : str
+        Where the first one stands.
+    among_numbers : bool
+        Whether a block has both gaps and numbers: one without any may as well be one of text.
+    """
+
+    missing: int = 0
+    infinite: int = 0
+    first: str = ""
+    among_numbers: bool = False
+
+    def add(self, values: Any, block: Block, keep: Any = True, several: bool = False) -> None:
+        """Look at the numbers of some rows.
+
+        Parameters
+        ----------
+        values : array
+        block : Block
+        keep : array of bool
+            Rows that count.
+        several : bool
+            Whether the table has several files, so that its rows are best told by them.
+        """
+        if values.dtype.kind != "f":
+            return
+        wrong = ~np.isfinite(values) & keep
+        if not wrong.any():
+            return
+        missing = int((~is_there(values) & keep).sum())
+        self.missing += missing
+        self.infinite += int(wrong.sum()) - missing
+        self.among_numbers |= bool(is_there(values).any())
+        self.first = self.first or place(block, int(np.argmax(wrong)), several)
+
+    def tell(self, n_rows: int) -> str:
+        """How many there are, and where."""
+        parts = []
+        if self.missing:
+            parts.append(f"no number in {self.missing:,} of {n_rows:,} rows")
+        if self.infinite:
+            parts.append(f"infinity in {self.infinite:,} of {n_rows:,} rows")
+        return f"{' and '.join(parts)}, first in {self.first}"
+
+
+def place(block: Block, row: int, several: bool) -> str:
+    """Number of a row in its table, counted from 1, and its file if there are several."""
+    text = f"row {block.first_row + row + 1:,}"
+    return f"{text} of the table, in {block.where}" if several else text

@@ -11,15 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..data import prefetched
 from ..data.sources import Source
+from .blocks import draw, score_rows
+from .formats import check_names, read_table
 from .options import Job
 from .output import note, watched
 from .reading import FrameSource, is_large, is_many, name_of, open_table
-from .sampling import draw
 from .scoring import LabelSums, NumberSums, start_sums
 from .splitting import FEWEST_ROWS, HoldOut, split_rows
-from .streaming import score_rows
 from .survey import Survey
-from .tables import check_names, read_table
 
 #: how scikit-learn begins to speak of many classes
 CLASS_WARNING = "The number of unique classes is greater than"

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .codes import INTERRUPTED
+from .failures import INTERRUPTED
 from .fit import tell_end
 from .options import Job, Json, ModelOptions, Quiet, flattened
 

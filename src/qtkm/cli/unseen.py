@@ -4,14 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data.sources import Block
-from ..estimators.categories import UNKNOWN, factorize
 from .task import MOST_NAMES
-
-#: part of itself by which an end of a range may be missed: two readers of CSV round differently
-ROUNDING = 1e-12
 
 
 class Unseen:
@@ -32,8 +27,7 @@ class Unseen:
     """
 
     def __init__(self, model: Any, names: Sequence[str]):
-        self._names, self._inputs = list(names), model._reading.inputs
-        self._counts, self._boxes = model._reading.counts, model._reading.boxes
+        self._columns = dict(zip(names, model._reading.inputs.columns, strict=True))
         self.n_rows, self._n_any = 0, {"categories": 0, "numbers": 0}
         self.categories: dict[str, int] = {}
         self.numbers: dict[str, int] = {}
@@ -42,9 +36,9 @@ class Unseen:
         """Look at rows, and pass them on."""
         self.n_rows += block.n_rows
         anywhere = {kind: np.zeros(block.n_rows, dtype=bool) for kind in self._n_any}
-        for d, name in enumerate(self._names):
-            kind = "categories" if self._boxes[d] is None else "numbers"
-            found = self._is_unseen(d, block.columns[name])
+        for name, column in self._columns.items():
+            kind = "categories" if column.is_categorical else "numbers"
+            found = column.is_unseen(block.columns[name])
             count = int(found.sum())
             if count:
                 counts = getattr(self, kind)
@@ -53,18 +47,6 @@ class Unseen:
         for kind, rows in anywhere.items():
             self._n_any[kind] += int(rows.sum())
         return block
-
-    def _is_unseen(self, d: int, values: Any) -> NDArray[np.bool_]:
-        box = self._boxes[d]
-        if box is not None:
-            numbers = np.asarray(values, dtype=np.float64)
-            margin = ROUNDING * max(abs(box.low), abs(box.high))
-            return (numbers < box.low - margin) | (numbers > box.high + margin)
-        distinct, inverse = factorize(values, f"column {self._names[d]!r}")
-        codes = self._inputs.categories[d].code(distinct)
-        # categories of which only rows of weight zero were there count as not seen, too
-        is_new = (codes == UNKNOWN) | np.append(self._counts[d] == 0, True)[codes]
-        return is_new[inverse]
 
     def remarks(self) -> list[str]:
         """One sentence for each kind, if there are such rows."""
@@ -75,7 +57,7 @@ class Unseen:
                 f"takes for a mean one: {_columns(self.categories)}"
             )
         if self.numbers:
-            rules = {box.extrapolation for box in self._boxes if box is not None}
+            rules = {c.box.extrapolation for c in self._columns.values() if not c.is_categorical}
             taken = ", which it takes for the nearest end" if rules == {"clip"} else ""
             found.append(
                 f"{self._rows('numbers')} numbers outside of the range that the model was fitted "

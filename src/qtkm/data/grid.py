@@ -51,17 +51,19 @@ def encode(
     grid : Grid
     codes : (n_rows,) unsigned array of the smallest type that fits
     """
-    column: NDArray[np.float64] = np.add(
-        raw, 0.0, dtype=np.float64
-    )  # contiguous, and -0.0 becomes 0.0
-    if max_bins is None:
-        values, inverse = np.unique(column, return_inverse=True)
-        return Grid(values, False), inverse.astype(code_type(len(values)))
-    found = _few_distinct(column, max_bins)
-    if found is not None:
-        return found
-    grid = equal_bins(low, high, max_bins)
+    column = contiguous(raw)
+    distinct = find_distinct(column, len(column) if max_bins is None else max_bins)
+    if distinct is not None:
+        grid = Grid(distinct, False)
+    else:
+        assert max_bins is not None
+        grid = equal_bins(low, high, max_bins)
     return grid, Coder(grid, low, high).codes(column)
+
+
+def contiguous(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Values as grids know them: contiguous, without -0.0."""
+    return np.add(values, 0.0, dtype=np.float64)
 
 
 def equal_bins(low: float, high: float, n_bins: int) -> Grid:
@@ -88,14 +90,6 @@ def _near_one(
         column = np.ldexp(column, exponent)
         low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
     return column, low, high - low
-
-
-def _few_distinct(column, limit):
-    values = find_distinct(column, limit)
-    if values is None:
-        return None
-    grid = Grid(values, False)
-    return grid, Coder(grid, 0.0, 0.0).codes(column)
 
 
 def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64] | None:

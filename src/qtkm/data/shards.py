@@ -6,23 +6,19 @@ column with the most grid values first, which makes a shard blind to the order o
 lets neighbours read neighbouring rows of the largest tables; the small ones stay in cache anyway.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..limits import LIMITS
+from ..protocols import Shards
 
-#: rows that are read from a source at a time
-READ_ROWS = 1 << 16
-#: rows in a shard; measured in docs/decisions/0003-paths.md
-SHARD_ROWS = 1 << 20
 #: rows that one task sums; groups larger than this are split
 TASK_ROWS = 1 << 13
 #: rows of a group up to which groups are added up row by row, all groups at once
 FEW_IN_GROUP = 8
-#: up to this many rows, rows with equal codes are merged
-MERGE_ROWS = 100_000
 
 
 @dataclass
@@ -157,6 +153,16 @@ class Shard:
         return order, np.concatenate([[0], np.cumsum(counts)])
 
 
+class ShardList(list[Shard], Shards):
+    """Shards in this process's memory."""
+
+    are_here = True
+
+    def map_targets(self, function: Callable[[NDArray], NDArray]) -> None:
+        for shard in self:
+            shard.target, shard._scaled = function(shard.target), None
+
+
 def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
     n_codes = len(starts) - 1
     sizes = np.diff(starts)
@@ -178,8 +184,8 @@ def build(
     target: NDArray[np.floating],
     weight: NDArray[np.floating] | None,
     n_codes: tuple[int, ...],
-) -> list[Shard]:
-    """Sort rows into shards of up to `SHARD_ROWS` rows.
+) -> "ShardList":
+    """Sort rows into shards of up to `LIMITS.shard_rows` rows.
 
     Parameters
     ----------
@@ -190,10 +196,10 @@ def build(
     n_codes : tuple of int
         Grid size of every column.
     """
-    return [
+    return ShardList(
         sort_rows(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
-        for a, b in blocks(len(codes), SHARD_ROWS)
-    ]
+        for a, b in blocks(len(codes), LIMITS.shard_rows)
+    )
 
 
 def sort_rows(
@@ -216,15 +222,6 @@ def sort_rows(
     order = np.lexsort(codes.T[np.argsort(n_codes, kind="stable")])
     weight = None if weight is None else weight[order]
     return Shard(codes[order], target[order], weight, n_codes)
-
-
-def map_targets(shards: Sequence[Shard], function: Callable[[NDArray], NDArray]) -> None:
-    """Put function(targets) in place of the targets of shards, wherever they are."""
-    if not isinstance(shards, list):
-        shards.map_targets(function)  # type: ignore[attr-defined]
-        return
-    for shard in shards:
-        shard.target, shard._scaled = function(shard.target), None
 
 
 def merge(

@@ -11,7 +11,7 @@ Files are read into memory of their own, not mapped: what a fit takes is then wh
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..protocols import Shards
 from .prefetch import prefetched
 from .shards import Shard
 
@@ -79,7 +80,7 @@ def _arrays(shard: Shard) -> Iterator[NDArray]:
         yield from shard.order(column)
 
 
-class StoredShards(Sequence[Shard]):
+class StoredShards(Shards):
     """Shards of a folder, read whenever they are asked for.
 
     Parameters

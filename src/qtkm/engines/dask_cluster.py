@@ -23,6 +23,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from ..limits import LIMITS
+from ..protocols import Shards
 from .branches import branch, join, leaves_of
 from .dask_tasks import Tasks, running_client
 from .engine import add
@@ -32,15 +34,6 @@ from .threads import Threads
 
 logger = logging.getLogger(__name__)
 
-#: seconds after which it is asked again whether there is still something to wait for
-LOOK_SECONDS = 10.0
-#: with no more tasks than these their sums are added here: every task that waits for another one
-#: costs 20 ms
-FEW_TASKS = 8
-#: bytes in all up to which a pass goes along with each of its tasks; a larger one is sent once
-SENT_BYTES = 16_000_000
-#: seconds to wait for workers when there are none at all
-WORKER_SECONDS = 300.0
 #: what Dask says of results that are lost for good
 GONE = ("cancelled", "lost")
 #: how often a pass is tried while the shards of lost workers are sent anew
@@ -112,13 +105,13 @@ class Dask:
         with self.tasks() as tasks:
             tree = branch(self._owners(shards), 0, len(shards))
             leaves = list(leaves_of(tree))
-            is_light = len(leaves) * len(task) <= SENT_BYTES
+            is_light = len(leaves) * len(task) <= LIMITS.sent_bytes
             sent = task if is_light else tasks.submit(hold, task)
             parts = [
                 tasks.submit(sum_part, sent, last - first, *shards.part(first, last), worker=worker)
                 for first, last, worker in leaves
             ]
-            if len(leaves) <= FEW_TASKS:
+            if len(leaves) <= LIMITS.few_tasks:
                 total = join(tree, iter(map(aligned, self.fetch_all(parts))), add)
             else:
                 total = join(tree, iter(parts), partial(tasks.submit, add_apart))
@@ -131,7 +124,7 @@ class Dask:
 
         A worker with several threads gets at least as many tasks.
         """
-        if time.monotonic() - shards.looked >= LOOK_SECONDS:
+        if time.monotonic() - shards.looked >= LIMITS.look_seconds:
             threads = self._threads_there()
             self._settle(shards, threads)
             each = [shards.homes[k] for k, _ in shards.parts]
@@ -157,7 +150,7 @@ class Dask:
     def _threads_there(self) -> dict[str, int]:
         """Number of threads of every worker, as soon as there is one."""
         if not self.client.nthreads():
-            self.client.wait_for_workers(1, timeout=WORKER_SECONDS)
+            self.client.wait_for_workers(1, timeout=LIMITS.worker_seconds)
         return self.client.nthreads()
 
     # -- tasks ----------------------------------------------------------------------------------
@@ -192,17 +185,17 @@ class Dask:
         while True:
             try:
                 with self.client.as_current():
-                    wait(futures, timeout=LOOK_SECONDS)
+                    wait(futures, timeout=LIMITS.look_seconds)
             except TimeoutError:
                 pass
             else:
                 return self.client.gather(futures)
             if self.client.nthreads():
                 since = time.monotonic()
-            elif time.monotonic() - since > WORKER_SECONDS:
+            elif time.monotonic() - since > LIMITS.worker_seconds:
                 raise RuntimeError(
-                    f"The cluster has had no worker for {WORKER_SECONDS:g} seconds; start some and "
-                    "fit again."
+                    f"The cluster has had no worker for {LIMITS.worker_seconds:g} seconds; start "
+                    "some and fit again."
                 )
 
     def spread(self, sizes: Sequence[int]) -> list[str]:
@@ -229,7 +222,7 @@ class Dask:
             )
 
 
-class RemoteShards(Sequence[Any]):
+class RemoteShards(Shards):
     """Shards on the workers of a cluster.  Of the rows themselves none can be had here.
 
     Parameters

@@ -15,13 +15,11 @@ from ..data import Shard
 from ..losses import Softmax
 from ..objective import Objective
 from . import labels, parts
-from .checks import check_parameters
-from .dask_collections import is_collection, predict_lazily
-from .dataset_targets import LabelTarget
+from .dask import is_collection, predict_lazily
 from .docstrings import filled_from
-from .inputs import refuse_path
 from .model import Model, Score
 from .regressor import QTKMRegressor
+from .tables import Targets
 from .targets import check_weight
 
 
@@ -223,11 +221,10 @@ class QTKMClassifier(ClassifierMixin, Model):
         -------
         self
         """
-        check_parameters(self)
-        refuse_path(X)
-        if is_collection(X, y, sample_weight):
-            self._fit_collections(X, y, sample_weight)
-            return self
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
         y, weight = labels.check_labels(y, type(self).__name__), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(y))
@@ -235,10 +232,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         codes = labels.code_labels(y, classes)
         weight = labels.weigh(codes, classes, self.class_weight, weight)
         loss = parts.make_classification_loss(self, len(classes))
-        target = labels.to_signs(codes, 1 if _OneOutput(self.loss)(len(classes)) else len(classes))
-        self._fit(X, target, weight, loss)
-        self.classes_ = classes
-        return self
+        signs = labels.to_signs(codes, 1 if _OneOutput(self.loss)(len(classes)) else len(classes))
+        return Targets(signs, weight, loss, {"classes_": classes})
 
     def _find_classes(self, y: NDArray, weight: NDArray | None) -> NDArray:
         classes = labels.find_classes(y, weight, type(self).__name__)
@@ -330,19 +325,17 @@ class QTKMClassifier(ClassifierMixin, Model):
         labels.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)
 
-    def _dataset_target(self, names: list[str]) -> LabelTarget:
+    def _target_reader(self, names: list[str]) -> labels.LabelTarget:
         if len(names) != 1:
             raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
         known = self.classes_ if self._goes_on else None
-        return LabelTarget(
+        return labels.LabelTarget(
             names[0], type(self).__name__, self.class_weight, known, _OneOutput(self.loss)
         )
 
-    def _dataset_loss(self, target: LabelTarget) -> Any:
-        return parts.make_classification_loss(self, len(target.classes))
-
-    def _take_target(self, target: LabelTarget, is_vector: bool) -> None:
-        self.classes_ = target.classes
+    def _task_of(self, target: labels.LabelTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
+        loss = parts.make_classification_loss(self, len(target.classes))
+        return loss, {"classes_": target.classes}
 
     _classes_of = staticmethod(labels.to_codes)
 

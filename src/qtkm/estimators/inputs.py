@@ -1,25 +1,26 @@
-"""From what a user passes as X to an array for each column: numbers, or category codes."""
+"""The columns of X: what a user passes, and how a fitted model reads it."""
 
+import copy
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from .categories import Categories, factorize
+from .. import data
+from .columns import CategoryColumn, NumberColumn, check_bounds
+from .targets import TargetScale
+from .values import refuse_complex, shorten
 
 #: columns that one message tells of
 MOST_PROBLEMS = 10
-_DECLARE = (
-    "declare it with categorical_features (a mask, indices or names; 'from_dtype' takes columns of "
-    "category or string type, see DataFrame.astype), or encode it as numbers"
-)
 
 
 class Inputs:
-    """The columns of X as the fit saw them.
+    """The columns of X, each of a kind that reads, scans and codes itself.
 
     Parameters
     ----------
@@ -28,102 +29,179 @@ class Inputs:
     names : sequence of str or None
         Their names, where they have some.
     categorical_features : mask, indices, names, "from_dtype" or None
+    bounds : (low, high), one such pair a column, or None
+    extrapolation : str
+        What happens to numbers outside of their box.
 
     Attributes
     ----------
-    names : list of str
-        Feature names, or "x0", "x1", … where there are none.
-    labels : list of str
-        What the columns are called in messages.
-    is_categorical : list of bool
-    categories : dict of int to Categories
-        Of every categorical column, once `learn` has seen it.
+    columns : list of NumberColumn and CategoryColumn
     """
 
-    def __init__(self, columns: Sequence[Any], names: Any, categorical_features: Any):
-        named = names is not None
-        self.names = list(names) if named else [f"x{d}" for d in range(len(columns))]
-        self.labels = [
-            f"column {name!r}" if named else f"column {d}" for d, name in enumerate(self.names)
-        ]
-        self.is_categorical = _categorical_mask(columns, categorical_features, names).tolist()
-        self.categories: dict[int, Categories] = {}
+    def __init__(
+        self,
+        columns: Sequence[Any],
+        names: Any,
+        categorical_features: Any,
+        bounds: Any = None,
+        extrapolation: str = "clip",
+    ):
+        mask = _categorical_mask(columns, categorical_features, names)
+        self.columns: list[Any] = []
+        for d, is_categorical in enumerate(mask):
+            name, label = (f"x{d}", f"column {d}") if names is None else _named(names[d])
+            kind: Any = CategoryColumn if is_categorical else NumberColumn
+            self.columns.append(kind(name, label))
+        pairs = None if bounds is None else check_bounds(bounds, self.labels)
+        for d, column in enumerate(self.columns):
+            if isinstance(column, NumberColumn):
+                column.extrapolation = extrapolation
+                if pairs is not None:
+                    low, high = map(float, pairs[d])
+                    column.box = data.Box(low, high, extrapolation, column.label)
 
-    def learn(self, columns: Sequence[Any], finite: bool, weight: NDArray | None) -> list[NDArray]:
-        """Numbers and codes of the rows of positive weight; learns the categories."""
-        keep = None if weight is None or weight.all() else weight > 0
-        return [
-            self._learn(d, *column) if self.is_categorical[d] else column
-            for d, column in enumerate(self.look(columns, finite, keep))
-        ]
+    def __len__(self) -> int:
+        return len(self.columns)
 
-    def codes(self, columns: Sequence[Any], finite: bool) -> list[NDArray]:
-        """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
-        return [
-            self.code(d, *column) if self.is_categorical[d] else column
-            for d, column in enumerate(self.look(columns, finite, None))
-        ]
+    @property
+    def names(self) -> list[str]:
+        """Feature names, or "x0", "x1", … where there are none."""
+        return [column.name for column in self.columns]
 
-    def look(
-        self, columns: Sequence[Any], finite: bool, keep: NDArray | None, first_row: int = 0
+    @property
+    def labels(self) -> list[str]:
+        """What the columns are called in messages."""
+        return [column.label for column in self.columns]
+
+    @property
+    def is_categorical(self) -> list[bool]:
+        """Which columns hold categories."""
+        return [column.is_categorical for column in self.columns]
+
+    @property
+    def maps(self) -> list[Any]:
+        """Feature maps of the columns."""
+        return [column.feature_map for column in self.columns]
+
+    @property
+    def frequencies(self) -> list[NDArray | None]:
+        """Shares of the categories of each categorical column; None for numbers."""
+        return [column.frequencies for column in self.columns]
+
+    def with_maps(self, maps: Sequence[Any]) -> "Inputs":
+        """The same columns with other feature maps."""
+        other = copy.copy(self)
+        other.columns = [copy.copy(column) for column in self.columns]
+        for column, feature_map in zip(other.columns, maps, strict=True):
+            column.feature_map = feature_map
+        return other
+
+    def read(
+        self, columns: Sequence[Any], is_finite: bool, keep: NDArray | None, first_row: int = 0
     ) -> Iterator[Any]:
-        """Yield the numbers of a column, or its distinct values and which each row holds.
+        """Yield what the column's `read` gives, of the rows to keep.
 
-        Only of the rows to keep; `first_row` is the number of the first row in messages.
+        All columns that cannot be used are told in one error; `first_row` is the number of the
+        first row in messages.
         """
-        for d, column in enumerate(columns):
+        for d, (own, column) in enumerate(zip(self.columns, columns, strict=True)):
             try:
-                found = self._look(d, column, finite, first_row)
+                found = own.read(column, is_finite, first_row)
             except (TypeError, ValueError) as error:
-                others = self._problems(range(d + 1, len(columns)), columns, finite, first_row)
+                others = self._problems(range(d + 1, len(columns)), columns, is_finite, first_row)
                 raise type(error)(_list_problems([str(error), *others])) from None
-            if self.is_categorical[d]:
-                distinct, inverse = found
-                yield distinct, inverse if keep is None else inverse[keep]
-            else:
-                yield found if keep is None else found[keep]
+            yield found if keep is None else own.take(found, keep)
 
-    def _look(self, d: int, column: Any, finite: bool, first_row: int) -> Any:
-        """All rows of a column, as `look` gives them."""
-        if self.is_categorical[d]:
-            return factorize(column, self.labels[d])
-        values = numbers(column, self.labels[d])
-        if not finite:
-            refuse_not_finite(values, self.labels[d], first_row)
-        return values
+    def plain(self, columns: Sequence[Any], is_finite: bool) -> list[NDArray]:
+        """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
+        found = self.read(columns, is_finite, None)
+        return [own.plain(each) for own, each in zip(self.columns, found, strict=True)]
+
+    def values(self, plain: Sequence[NDArray], part: slice = slice(None)) -> list[NDArray]:
+        """Values as the feature maps read them, of some rows."""
+        return [own.values(each[part]) for own, each in zip(self.columns, plain, strict=True)]
 
     def _problems(
-        self, some: Sequence[int], columns: Sequence[Any], finite: bool, first_row: int
+        self, some: Sequence[int], columns: Sequence[Any], is_finite: bool, first_row: int
     ) -> Iterator[str]:
         """What makes some of the columns unfit."""
         for d in some:
             try:
-                self._look(d, columns[d], finite, first_row)
+                self.columns[d].read(columns[d], is_finite, first_row)
             except (TypeError, ValueError) as error:
                 yield str(error)
 
-    def learn_categories(self, d: int, present: Categories) -> None:
-        """Take over the categories of a column; a fit that goes on knows all of them."""
-        known = self.categories.setdefault(d, present)
-        new = [value for value in present if value not in known.codes]
-        if new:
+
+@dataclass
+class Reading:
+    """How a fitted model reads X and y: all that predictions need besides the cores.
+
+    Attributes
+    ----------
+    inputs : Inputs
+        What stands between X and the cores.
+    scale : TargetScale
+        What stands between responses and y.
+    """
+
+    inputs: Inputs
+    scale: TargetScale
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.scale.mean)
+
+    # -- for a fit that goes on from this one -------------------------------------------------
+
+    @property
+    def known_scale(self) -> TargetScale | None:
+        """The scale of y; None if y was constant, which says nothing of one that varies."""
+        return None if self.scale.is_constant.any() else self.scale
+
+    def check_same(self, inputs: Inputs, n_outputs: int) -> None:
+        """Raise a ValueError if a further fit has other categorical columns or outputs."""
+        problem = None
+        if inputs.is_categorical != self.inputs.is_categorical:
+            problem = "categorical_features names other columns than in the first fit"
+        elif n_outputs != self.n_outputs:
+            problem = f"y has {n_outputs} outputs, and the first fit had {self.n_outputs}"
+        if problem:
             raise ValueError(
-                f"warm_start=True cannot go on: {self.labels[d]} has categories that the first "
-                f"fit has not seen ({shorten(new)}); use warm_start=False to start anew."
+                f"warm_start=True cannot go on: {problem}; use warm_start=False to start anew."
             )
 
-    def _learn(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
-        self.learn_categories(d, present_categories(distinct, inverse))
-        return self.code(d, distinct, inverse)
 
-    def code(self, d: int, distinct: Sequence[Any], inverse: NDArray) -> NDArray:
-        """Codes of a column that holds which of some distinct values."""
-        return self.categories[d].code(distinct)[inverse]
+def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list[Any], bool]:
+    """Kinds of the columns of a training X, or of an example, and the columns themselves.
+
+    Parameters
+    ----------
+    model : estimator
+        Learns number and names of the columns, unless it goes on from an earlier fit.
+    X : array or frame of shape (n_rows, n_columns)
+    known : Reading or None
+        Of that earlier fit: its boxes and categories are kept.
+
+    Returns
+    -------
+    inputs : Inputs
+    columns, is_finite
+        As of `read_columns`.
+    """
+    columns, is_finite = read_columns(model, X, reset=known is None)
+    names = getattr(model, "feature_names_in_", None)
+    bounds = model.bounds if known is None else None
+    inputs = Inputs(columns, names, model.categorical_features, bounds, model.extrapolation)
+    if known is not None:
+        known.check_same(inputs, known.n_outputs)
+        for own, before in zip(inputs.columns, known.inputs.columns, strict=True):
+            own.known_as(before)
+    return inputs, columns, is_finite
 
 
-def present_categories(distinct: Sequence[Any], inverse: NDArray) -> Categories:
-    """Categories that some row holds."""
-    return Categories(distinct[i] for i in np.unique(inverse))
+def _named(name: str) -> tuple[str, str]:
+    return name, f"column {name!r}"
 
 
 def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
@@ -152,7 +230,7 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):
         raise ValueError(f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect().")
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
-        _refuse_complex("X", X.dtype)
+        refuse_complex("X", X.dtype)
     X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
     return [X[:, d] for d in range(X.shape[1])], _is_finite_throughout(X)
 
@@ -179,80 +257,12 @@ def _is_frame(X: Any) -> bool:
     return (hasattr(X, "iloc") or hasattr(X, "get_columns")) and hasattr(X, "columns")
 
 
-def numbers(column: Any, label: str) -> NDArray:
-    """Numbers of a column, of the type they have where that is a numeric one."""
-    values = _to_numpy(column)
-    kind = values.dtype.kind
-    if kind in "biu" or (kind == "f" and values.dtype.itemsize <= 8):
-        return values
-    if kind == "c":
-        _refuse_complex(label, values.dtype)
-    if kind in "mM" or getattr(column.dtype, "kind", "O") in "mM":
-        raise ValueError(
-            f"{label} holds times ({column.dtype}), not numbers; give what may matter of them as "
-            "numbers, such as the hour or the days since a date."
-        )
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        text = next((v for v in values.tolist() if isinstance(v, str | bytes)), None)
-        what = f"values such as {text!r}" if text is not None else f"{values.dtype} values"
-        message = f"{label} holds {what}, not numbers ({error}); {_DECLARE}."
-        raise type(error)(message) from None
-
-
-def _to_numpy(column: Any) -> NDArray:
-    if not hasattr(column, "to_numpy"):
-        return column
-    dtype = column.dtype
-    if hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf":  # pandas' nullable
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return column.to_numpy()
-
-
 def _is_finite_throughout(X: NDArray) -> bool:
     """Whether one sum shows at once that an array of floats has no NaN and no infinity."""
     if X.dtype.kind != "f":
         return False
     with np.errstate(all="ignore"):
         return bool(np.isfinite(X.sum()))
-
-
-def refuse_not_finite(
-    values: NDArray, label: str, first_row: int = 0, is_target: bool = False
-) -> None:
-    """Raise a ValueError where a numeric column has NaN or infinite values.
-
-    Parameters
-    ----------
-    values : array
-    label : str
-        What the column is called in messages.
-    first_row : int
-        Number of the first row in messages.
-    is_target : bool
-        Whether these are targets, which nothing can stand in for.
-    """
-    if values.dtype.kind != "f" or np.isfinite(values).all():
-        return
-    row = first_row + int(np.argmin(np.isfinite(values)))
-    n_missing = int(np.isnan(values).sum())
-    what = "NaN" if n_missing else "infinity"
-    count = n_missing or int(np.isinf(values).sum())
-    if is_target:
-        hint = "Leave out their rows."
-    elif n_missing:
-        hint = (
-            "Impute them (sklearn.impute) or leave out their rows; only columns declared with "
-            "categorical_features may have missing values."
-        )
-    else:
-        hint = "Numeric columns must be finite; clip these values or leave out their rows."
-    name = "y" if is_target else "X"
-    raise ValueError(
-        f"Input {name} contains {what}: {count} of the {len(values)} values of {label}, the first "
-        f"in row {row:,} (from 0). {hint}"
-    )
 
 
 def _list_problems(problems: Sequence[str]) -> str:
@@ -263,13 +273,6 @@ def _list_problems(problems: Sequence[str]) -> str:
     left_out = len(problems) - len(shown)
     more = [f"  … and {left_out} more"] if left_out else []
     return "\n".join([f"{len(problems)} columns of X cannot be used:", *shown, *more])
-
-
-def _refuse_complex(label: str, dtype: Any) -> None:
-    raise ValueError(
-        f"Complex data not supported: {label} holds {dtype}; give real and imaginary parts as "
-        "columns of their own."
-    )
 
 
 def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray[np.bool_]:
@@ -320,9 +323,3 @@ def _position(entry: Any, n_columns: int, names: Any) -> int:
 def _has_category_type(column: Any) -> bool:
     name = str(getattr(column, "dtype", "")).lower()
     return hasattr(column, "to_numpy") and name.startswith(("categor", "enum", "str"))
-
-
-def shorten(values: Sequence[Any], most: int = 10) -> str:
-    """List values in a message, only the first of many."""
-    text = ", ".join(repr(value) for value in values[:most])
-    return text if len(values) <= most else f"{text}, … ({len(values)} in all)"

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from .inputs import shorten
+from ..data.sources import Block
+from .columns import UNKNOWN, factorize
 from .targets import check_weight
-
-#: code of a label that is none of the classes
-UNKNOWN = -1
+from .values import shorten
 
 
 def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
@@ -164,3 +163,112 @@ def to_codes(signs: NDArray) -> NDArray[np.int64]:
     if signs.shape[1] == 1:
         return (signs[:, 0] > 0).astype(np.int64)
     return signs.argmax(axis=1)
+
+
+class LabelTarget:
+    """A column of labels.
+
+    Parameters
+    ----------
+    name : str
+    who : str
+        The estimator's name, for messages.
+    class_weight : dict, "balanced" or None
+    known : array or None
+        Classes of the fit that this one goes on from.
+    one_output : callable
+        one_output(n_classes) tells whether a single output is enough.
+    """
+
+    def __init__(self, name: str, who: str, class_weight: Any, known: Any, one_output: Any):
+        self.names, self.who, self.class_weight = [name], who, class_weight
+        self.known, self.one_output = known, one_output
+        self.counts: dict[Any, float] = {}
+        self.exponent = np.zeros(1, dtype=np.int64)
+        self.classes = np.empty(0)
+        self.by_class: NDArray | None = None
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.class_weight is not None
+
+    @property
+    def n_outputs(self) -> int:
+        n_classes = len(self.classes)
+        return 1 if self.one_output(n_classes) else n_classes
+
+    @property
+    def target_range(self) -> NDArray[np.float64]:
+        return np.array([[-1.0], [1.0]]) * np.ones(self.n_outputs)
+
+    def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
+        found, inverse = self._read(block, keep)
+        if weight is not None and keep is not None:
+            weight = weight[keep]
+        counts = np.bincount(inverse, weight, minlength=len(found))
+        for label, count in zip(found.tolist(), counts.tolist(), strict=True):
+            if count > 0:
+                self.counts[label] = self.counts.get(label, 0.0) + count
+
+    def merge(self, other: "LabelTarget") -> None:
+        for label, count in other.counts.items():
+            self.counts[label] = self.counts.get(label, 0.0) + count
+
+    def state(self) -> Any:
+        return [list(pair) for pair in self.counts.items()]
+
+    def restore(self, state: Any) -> None:
+        self.counts = {label: count for label, count in state}
+
+    def settle(self) -> None:
+        seen = _as_labels(list(self.counts))
+        check_labels(seen, self.who, True)  # labels of one kind in all blocks
+        self.classes = find_classes(seen, None, self.who)
+        if self.known is not None:
+            what = "warm_start=True cannot go on: y has the new labels "
+            hint = "Use warm_start=False to start anew."
+            refuse_unknown(self.classes, self.known, what, hint)
+            self.classes = self.known
+        self.exponent = np.zeros(self.n_outputs, dtype=np.int64)
+        if self.class_weight is not None:
+            counts = np.array([self.counts.get(label, 0.0) for label in self.classes.tolist()])
+            self.by_class = weights_of_classes(counts, self.classes, self.class_weight)
+
+    def targets(
+        self, block: Block, weight: NDArray | None, keep: NDArray | None
+    ) -> tuple[NDArray[np.float64], NDArray | None]:
+        found, inverse = self._read(block, keep)
+        codes = code_labels(found, self.classes)[inverse]
+        if (codes == UNKNOWN).any():
+            raise ValueError("the source has changed while it was read; fit again")
+        if weight is not None and keep is not None:
+            weight = weight[keep]
+        if self.by_class is not None:
+            weight = self.by_class[codes] if weight is None else self.by_class[codes] * weight
+        return to_signs(codes, self.n_outputs), weight
+
+    def _read(self, block: Block, keep: NDArray | None) -> tuple[NDArray, NDArray]:
+        """Distinct labels of the rows to keep, and which of them each row holds."""
+        column = block.columns[self.names[0]]
+        distinct, inverse = factorize(column, f"target {self.names[0]!r}")
+        if keep is not None:
+            inverse = inverse[keep]
+        present, inverse = np.unique(inverse, return_inverse=True)
+        found = _as_labels([distinct[i] for i in present])
+        missing = [i for i, label in enumerate(found.tolist()) if is_missing(label)]
+        if missing:
+            rows = np.arange(block.n_rows) if keep is None else np.flatnonzero(keep)
+            without = rows[np.isin(inverse, missing)]
+            refuse_missing_rows(without, len(rows), block.first_row)
+        if len(found):
+            found = check_labels(found, self.who, True)
+        return found, inverse
+
+
+def _as_labels(values: list[Any]) -> NDArray:
+    """Labels as an array; text and mixtures as objects, as frames hold them."""
+    if all(isinstance(value, bool | int | float) for value in values):
+        return np.array(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

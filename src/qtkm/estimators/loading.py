@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from .. import data, networks, solvers, storage
 from ..losses import Softmax
-from .categories import Categories
 from .checks import check_parameters
 from .classifier import QTKMClassifier
+from .columns import Categories
 from .encoding import decode, decode_part
-from .inputs import Inputs
-from .model import describe_column
-from .reading import Reading
+from .inputs import Inputs, Reading
 from .regressor import QTKMRegressor
 from .targets import TargetScale
 
@@ -113,20 +111,21 @@ def _model(tree: Any) -> Any:
     model = _unfitted(CLASSES[tree["class"]], tree.get("parameters", {}))
     names, target = tree.get("feature_names"), tree["target"]
     reading = _reading(tree["columns"], names, _scale(target))
-    n_outputs = len(reading.scale.mean)
+    n_outputs, maps = reading.n_outputs, reading.inputs.maps
     network, loss = decode_part(tree["network"], "networks"), decode_part(tree["loss"], "losses")
     network.check()
     loss.check()
     cores = decode(tree["cores"])
-    _check_cores(cores, network, reading.maps, n_outputs)
+    _check_cores(cores, network, maps, n_outputs)
     _check_responses(network, cores, reading)
-    model.n_features_in_ = len(reading.maps)
+    model.n_features_in_ = len(maps)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     _set_task(model, target, loss, n_outputs)
     _set_summary(model, tree.get("summary", {}), tree["alpha"])
     model._place(cores, network, loss)
-    model.columns_ = [_describe(d, column, reading) for d, column in enumerate(tree["columns"])]
+    pairs = zip(reading.inputs.columns, tree["columns"], strict=True)
+    model.columns_ = [_describe(*pair) for pair in pairs]
     model._reading = reading
     return model
 
@@ -154,15 +153,16 @@ def _reading(columns: Any, names: Any, scale: TargetScale) -> Reading:
         _need(texts and len(names) == len(columns), "its columns and their names do not agree")
     is_categorical = [column["categories"] is not None for column in columns]
     inputs = Inputs([None] * len(columns), names, is_categorical)
-    reading = Reading(inputs, [], [], scale, {})
-    for d, (column, label) in enumerate(zip(columns, inputs.labels, strict=True)):
-        reading.maps.append(decode_part(column["basis"], "features"))
-        reading.boxes.append(None if is_categorical[d] else _box(column, label))
-        if is_categorical[d]:
-            inputs.categories[d] = _categories(column, label)
-            reading.counts[d] = _counts(column, label)
-        _check_map(reading.maps[d], inputs.categories.get(d), label)
-    return reading
+    for own, column in zip(inputs.columns, columns, strict=True):
+        own.feature_map, categories = decode_part(column["basis"], "features"), None
+        if own.is_categorical:
+            own.categories = categories = _categories(column, own.label)
+            own.counts = _counts(column, own.label)
+        else:
+            own.box = _box(column, own.label)
+            own.extrapolation = own.box.extrapolation
+        _check_map(own.feature_map, categories, own.label)
+    return Reading(inputs, scale)
 
 
 def _box(column: Any, label: str) -> data.Box:
@@ -229,11 +229,13 @@ def _check_cores(cores: Any, network: Any, maps: Sequence[Any], n_outputs: int) 
 
 def _check_responses(network: Any, cores: Any, reading: Reading) -> None:
     """Raise an error for parts that give no responses: one row is evaluated."""
-    values = [np.zeros(1, dtype=np.float64 if box else np.int64) for box in reading.boxes]
+    inputs = reading.inputs
+    values = [np.zeros(1, dtype=np.int64 if own.is_categorical else np.float64)
+              for own in inputs.columns]  # fmt: skip
     with np.errstate(all="ignore"):
-        evaluator = network.evaluator(cores, reading.frequencies)
-        responses = evaluator.responses(reading.maps, values)
-    _need(responses.shape == (1, len(reading.scale.mean)), "its cores give too many responses")
+        evaluator = network.evaluator(cores, inputs.frequencies)
+        responses = evaluator.responses(inputs.maps, values)
+    _need(responses.shape == (1, reading.n_outputs), "its cores give too many responses")
 
 
 def _set_task(model: Any, target: Any, loss: Any, n_outputs: int) -> None:
@@ -276,10 +278,10 @@ def _is_course(entry: tuple[Any, Any]) -> bool:
     return isinstance(name, str) and isinstance(values, list) and numbers
 
 
-def _describe(d: int, column: Any, reading: Reading) -> dict[str, Any]:
+def _describe(own: Any, column: Any) -> dict[str, Any]:
     grid = column.get("grid", {})
     keys = ("n_grid", "binned", "bin_error")
-    return describe_column(d, reading, {key: decode(grid.get(key)) for key in keys})
+    return own.describe() | {key: decode(grid.get(key)) for key in keys}
 
 
 def _need_numbers(array: Any, shape: tuple[int, ...], what: str, kinds: str = "f") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import data
+from ..limits import LIMITS
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
@@ -77,6 +77,25 @@ class Need:
     numbers: tuple[int, int]
     factors: int
 
+    @classmethod
+    def of_fit(cls, coding: Any, network: Any, loss: Any, n_outputs: int) -> "Need":
+        """What a fit takes to rows that are coded so.
+
+        Parameters
+        ----------
+        coding : Coding
+        network, loss : the parts of the fit
+        n_outputs : int
+        """
+        radices = [column.radices for column in coding.columns]
+        planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
+        numbers = network.numbers_held(coding.n_codes, radices, n_outputs, planes)
+        factors = sum(n * sum(r) for n, r in zip(coding.n_codes, radices, strict=True))
+        return cls(
+            coding.scan.n_rows, len(radices), n_outputs, coding.code_type.itemsize,
+            coding.is_weighted, loss.is_quadratic, numbers, factors,
+        )  # fmt: skip
+
     def fixed(self, n_shards: int) -> int:
         """Bytes that do not grow with the rows: tables, and sums that wait to be added."""
         tables, sums = self.numbers
@@ -100,9 +119,9 @@ class Need:
 
     def in_memory(self) -> int:
         """Bytes with all rows in memory."""
-        rows = min(self.n_rows, data.SHARD_ROWS)
+        rows = min(self.n_rows, LIMITS.shard_rows)
         kept = 0 if self.is_quadratic else 24 * self.n_outputs + 8
-        n_shards = -(-self.n_rows // data.SHARD_ROWS)
+        n_shards = -(-self.n_rows // LIMITS.shard_rows)
         return (
             self.n_rows * (self.a_row + kept)
             + rows * max(self.work_a_row, self.making_a_row)
@@ -121,7 +140,7 @@ class Need:
     @property
     def reading(self) -> int:
         """Bytes that reading a source block by block takes."""
-        return READING + 2 * data.READ_ROWS * 8 * (self.n_columns + self.n_outputs + 1)
+        return READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
 
     def disk(self) -> int:
         """Bytes of all shards on disk."""
@@ -137,8 +156,8 @@ class Need:
         """
         bound = available() // 2 if limit is None else limit
         if self.in_memory() <= bound:
-            return True, data.SHARD_ROWS
-        rows = [data.SHARD_ROWS]
+            return True, LIMITS.shard_rows
+        rows = [LIMITS.shard_rows]
         while rows[-1] > FEWEST_ROWS:
             rows.append(rows[-1] // 2)
         for count in rows:

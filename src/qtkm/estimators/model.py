@@ -1,8 +1,8 @@
 """What all estimators share: from X and y to a solved objective, and back to responses."""
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -12,29 +12,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import data, networks, solvers
+from ..data.sources import open_source
 from ..engines import Engine
-from ..objective import Column, Objective
-from . import defaults, parts
-from .checks import as_callbacks, as_random_state, float_type
-from .cores import check_given, draw, is_zero
-from .dataset import FitsDatasets
-from .fingerprint import fingerprint
-from .grids import encode_columns, make_boxes
-from .inputs import Inputs, read_columns
-from .plan import Plan
+from ..objective import Objective
+from .checks import check_parameters
+from .dask import Partitions, is_collection
+from .inputs import Reading, read_columns, refuse_path
 from .predicting import PredictsDatasets, steps
-from .reading import Reading
-from .rows import Arranged, CountPass, Splitter, arrange, count_distinct
-from .streaming import refuse_distant_rows
+from .prepare import Prepared, prepare
 from .summary import Summarized
-from .targets import drop_weightless, refuse_unequal
-from .working import cluster_of, engine_of, threads, warn_user
+from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
+from .targets import Target
+from .working import cluster_of, engine_here, engine_of, threads, warn_user
 
 #: validation score of a solver's state
 Score = Callable[[Any], float]
 
 
-class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
+class Model(PredictsDatasets, Summarized, BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
 
     @property
@@ -42,181 +37,129 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
         """Whether a fit goes on from the last one."""
         return bool(self.warm_start) and hasattr(self, "_reading")
 
-    def _fit(self, X: Any, target: NDArray, weight: NDArray | None, loss: Any) -> None:
-        """Fit to targets (n_rows, n_outputs) with weights, or None for weights of 1.
+    @property
+    def _known(self) -> Reading | None:
+        """What the last fit knows of the rows, if a fit goes on from it."""
+        return self._reading if self._goes_on else None
 
-        The parameters have been checked.
-        """
-        if self.memory_limit is not None and isinstance(X, np.ndarray) and X.ndim == 2:
-            self._fit_within_limit(X, target, weight, loss)
-            return
-        known = self._reading if self._goes_on else None
-        rng = as_random_state(self.random_state)
-        inputs, arrays = self._read(X, target, weight, known)
-        target, weight = drop_weightless(target, weight)
-        with engine_of(self) as engine:
-            self._fit_arrays(inputs, arrays, target, weight, loss, known, engine, rng)
-
-    def _fit_collections(self, X: Any, y: Any, weight: Any) -> None:
-        """Fit to collections of Dask; the parameters have been checked."""
-        from .dask_fit import fit_collections
-
-        with cluster_of(self) as engine:
-            fit_collections(self, X, y, weight, engine)
-
-    def _fit_arrays(
-        self,
-        inputs: Inputs,
-        arrays: list[NDArray],
-        target: NDArray,
-        weight: NDArray | None,
-        loss: Any,
-        known: Reading | None,
-        engine: Engine,
-        rng: np.random.RandomState,
-    ) -> None:
-        """Fit to columns of numbers and codes of categories, all rows of positive weight."""
-        boxes = self._boxes(inputs, arrays, known, engine)
-        shape = (count_distinct(arrays), len(arrays))
-        plan = self._plan(inputs, shape, target.shape[1], boxes, loss, known)
-        columns, codes = encode_columns(
-            arrays, inputs.labels, plan.maps, boxes, self.max_bins, engine
-        )
-        n_codes = tuple(len(column) for column in columns)
-        n_pieces = len(list(data.blocks(len(target), data.SHARD_ROWS)))
-        splitter = self._splitter(len(target), n_pieces, rng)
-        rows = arrange(codes, target, weight, n_codes, splitter, average=loss.is_quadratic)
-        del codes  # what is not needed any more is not kept through the fit
-        self._run(plan, columns, rows, engine, rng)
-
-    def _plan(
-        self,
-        inputs: Inputs,
-        shape: tuple[int, int],
-        n_outputs: int,
-        boxes: list[data.Box | None],
-        loss: Any,
-        known: Reading | None,
-    ) -> Plan:
-        """Decide on all that depends on no more than the ranges of the columns."""
-        sizes = {d: len(categories) for d, categories in inputs.categories.items()}
-        known_maps = known.maps if known else None
-        maps = parts.make_maps(self, inputs.labels, sizes, shape, known_maps, boxes)
-        network = parts.make_network(self, shape, n_outputs, self.rank_ if known else None)
-        # ranks that do not fit are refused here, before anything takes long
-        network.structure([feature_map.radices for feature_map in maps], n_outputs)
-        return Plan(
-            inputs, maps, boxes, network, loss, self._alpha(shape, known), parts.make_solver(self),
-            known,
-        )  # fmt: skip
-
-    def _run(
-        self,
-        plan: Plan,
-        columns: list[Column],
-        rows: Arranged,
-        engine: Engine,
-        rng: np.random.RandomState,
-    ) -> None:
-        """Fit to rows in shards."""
-        known_scale = None if plan.known is None else plan.known.known_scale
-        is_scaled = getattr(self, "normalize_y", False) and plan.loss.normalizes_target
-        scale, scatter = rows.scale(is_scaled, known_scale, engine)
-        with rows.placed(engine) as rows:
-            refuse_distant_rows(plan.solver, rows.train)
-            counts = {d: engine.sum(CountPass(d), rows.train) for d in plan.inputs.categories}
-            reading = Reading(plan.inputs, plan.maps, plan.boxes, scale, counts)
-            objective = Objective(
-                columns, rows.train, plan.network, plan.loss, engine, plan.alpha, scatter,
-                float_type(self.dtype),
-            )  # fmt: skip
-            cores = self._start(objective, plan.inputs.labels, plan.known, rng)
-            result = self._solve(plan.solver, objective, rows.validation, cores)
-            self._store(result, objective, reading)
-        if result.status in ("interrupted", "failed"):
-            warn_user(result.message, ConvergenceWarning)
-
-    def _read(
-        self, X: Any, target: NDArray, weight: NDArray | None, known: Reading | None
-    ) -> tuple[Inputs, list[NDArray]]:
-        """Columns of the training X; a fit that goes on keeps the categories it knows."""
-        columns, finite = read_columns(self, X, reset=known is None)
-        refuse_unequal(len(columns[0]), len(target))
-        names = getattr(self, "feature_names_in_", None)
-        inputs = Inputs(columns, names, self.categorical_features)
-        if known is not None:
-            known.check_same(inputs, target.shape[1])
-            inputs.categories = dict(known.inputs.categories)
-        return inputs, inputs.learn(columns, finite, weight)
-
-    def _splitter(self, n_rows: int, n_pieces: int, rng: np.random.RandomState) -> Splitter:
-        """Rule by which validation rows are set aside."""
-        return Splitter(
-            n_rows, n_pieces, self.early_stopping, self.validation_fraction, rng, self._classes_of
-        )
+    # -- what tasks differ in -----------------------------------------------------------------
 
     #: from targets to the classes of rows, each of which gives its share for validation
     _classes_of: Callable[[NDArray], NDArray] | None = None
+
+    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
+        """Check y and weights of rows in memory."""
+        raise NotImplementedError
+
+    def _target_reader(self, names: list[str]) -> Target:
+        """What reads the target from blocks of rows."""
+        raise NotImplementedError
+
+    def _task_of(self, target: Any, is_vector: bool) -> tuple[Any, dict[str, Any]]:
+        """Loss, and what else the model learns, of a target that has been scanned."""
+        raise NotImplementedError
 
     def _validation_score(self, objective: Objective, shards: Sequence[data.Shard]) -> Score:
         """Score of a solver's state on the validation rows."""
         raise NotImplementedError
 
-    def _boxes(
-        self, inputs: Inputs, arrays: list[NDArray], known: Reading | None, engine: Engine
-    ) -> list[data.Box | None]:
-        if known is not None:
-            return known.boxes_with(self.extrapolation)
-        return make_boxes(
-            arrays, inputs.is_categorical, inputs.labels, self.bounds, self.extrapolation, engine
-        )
+    # -- check, prepare, solve, store ---------------------------------------------------------
 
-    def _alpha(self, shape: tuple[int, int], known: Reading | None) -> float:
-        if not isinstance(self.alpha, str):
-            return float(self.alpha)
-        return defaults.alpha(*shape) if known is None else self.alpha_
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        with self._prepare(X, y, sample_weight) as prepared:
+            self._solve(prepared)
 
-    def _solve(
+    def fit_dataset(
         self,
-        solver: Any,
-        objective: Objective,
-        validation: Sequence[data.Shard] | None,
-        cores: list[Any],
-    ) -> solvers.Result:
-        score = None if validation is None else self._validation_score(objective, validation)
-        tol = defaults.tol(validation is not None) if self.tol == "auto" else self.tol
-        stopping = solvers.Stopping(self.max_iter, tol)
-        callbacks = as_callbacks(self.callbacks)
-        checkpoint = None
-        if self.checkpoint is not None:
-            checkpoint = solvers.Checkpoint(
-                self.checkpoint, fingerprint(self, objective, cores), self.checkpoint_seconds
-            )
-        return solvers.solve(
-            solver, objective, cores, stopping, score, callbacks, self.verbose, checkpoint
-        )
+        source: Any,
+        *,
+        target: Any,
+        features: Any = None,
+        weight: Any = None,
+        cache: Any = None,
+    ) -> Any:
+        """Fit to a table on disk, or to batches of rows, that need not fit in memory.
 
-    def _start(
-        self,
-        objective: Objective,
-        labels: Sequence[str],
-        known: Reading | None,
-        rng: np.random.RandomState,
-    ) -> list[Any]:
-        """Cores to start from: those of the last fit, given ones, or drawn ones."""
-        if known is not None and not is_zero(self.cores_):
-            try:
-                return check_given(objective, self.cores_, labels)
-            except ValueError as error:
-                raise ValueError(
-                    f"warm_start=True cannot go on from the fitted cores. {error} Use "
-                    "warm_start=False to start anew."
-                ) from None
-        if isinstance(self.init, str):
-            return draw(objective, self.init, rng)
-        return check_given(objective, self.init, labels)
+        The source is read twice: for ranges, distinct values and categories, then for codes of
+        two or four bytes a value. These are kept in memory where `memory_limit` allows, else on
+        disk. The model is the same, bit for bit, as that of `fit` on the same rows.
 
-    def _store(self, result: solvers.Result, objective: Objective, reading: Reading) -> None:
+        Parameters
+        ----------
+        source : path-like, sequence of path-like, iterable of batches or Source
+            A Parquet or CSV file, a folder of them, a glob pattern, a list of files; or batches
+            (frames, Arrow tables, dicts of arrays) that can be iterated over again and again.
+        target : str or sequence of str
+            Column of the target; several for several outputs.
+        features : sequence of str, optional
+            Columns to predict from, in this order; all others by default.
+        weight : str, optional
+            Column of row weights.
+        cache : path-like, optional
+            Folder in which scan and coded rows are kept, and from which another fit takes them as
+            long as the files are the same. By default a temporary one that is removed after the
+            fit, and is only made if the rows do not fit in memory.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        qtkm.data.sources.DataFileError
+            A ValueError that names file and rows, for what cannot be read or fitted to.
+        MemoryError
+            If `memory_limit` is too small; says the smallest that works.
+        OSError
+            If the disk is full.
+        """
+        check_parameters(self)
+        with engine_here(self) as engine:
+            known = self._known
+            table = open_table(self, open_source(source), target, features, weight, known, cache)
+            with prepare(self, table, engine, known) as prepared:
+                self._solve(prepared)
+        return self
+
+    @contextmanager
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any = None, engine: Engine | None = None
+    ) -> Iterator[Prepared]:
+        """Prepare a fit to what a user passes, for the length of a with block.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As of `fit`.
+        engine : Engine, optional
+            Another engine than that of the parameters, for rows in memory.
+        """
+        check_parameters(self)
+        refuse_path(X)
+        known = self._known
+        with ExitStack() as stack:
+            if is_collection(X, y, sample_weight):
+                engine = cluster = stack.enter_context(cluster_of(self))
+                table: Table = Partitions(self, X, y, sample_weight, cluster, known)
+            else:
+                target, kind = self._read_target(y, sample_weight), cast(Any, ArrayTable.read)
+                is_matrix = isinstance(X, np.ndarray) and X.ndim == 2
+                if engine is None and is_matrix and self.memory_limit is not None:
+                    engine, kind = stack.enter_context(engine_here(self)), LimitedTable
+                elif engine is None:
+                    engine = stack.enter_context(engine_of(self))
+                table = kind(self, X, target, known)
+            yield stack.enter_context(prepare(self, table, engine, known))
+
+    def _solve(self, prepared: Prepared) -> None:
+        """Solve what is prepared, and store the result."""
+        result = prepared.solve(self, prepared.start(self.init))
+        self._store(prepared, result)
+        if result.status in ("interrupted", "failed"):
+            warn_user(result.message, ConvergenceWarning)
+
+    def _store(self, prepared: Prepared, result: solvers.Result) -> None:
+        objective = prepared.objective
         network = objective.network.fitted_to(result.cores)
         self.n_iter_ = result.n_iter
         self.status_, self.message_ = result.status, result.message
@@ -224,11 +167,11 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
         self.history_ = history | history.pop("records")
         self.alpha_ = objective.alpha
         self._place(result.cores, network, cast(Any, objective.loss))
-        self.columns_ = [
-            describe_column(d, reading, _describe_grid(column))
-            for d, column in enumerate(objective.columns)
-        ]
-        self._reading = reading
+        pairs = zip(prepared.inputs.columns, objective.columns, strict=True)
+        self.columns_ = [own.describe() | _describe_grid(column) for own, column in pairs]
+        self._reading = prepared.reading
+        for name, value in prepared.learned.items():
+            setattr(self, name, value)
 
     def _place(self, cores: list[Any], network: Any, loss: Any) -> None:
         """Set cores and network, and what follows from them."""
@@ -275,14 +218,15 @@ class Model(FitsDatasets, PredictsDatasets, Summarized, BaseEstimator):
         """Re f of every row, in units of y: (n_rows, n_outputs)."""
         check_is_fitted(self)
         reading: Reading = self._reading
-        arrays = reading.inputs.codes(*read_columns(self, X, reset=False))
-        evaluator = self.network_.evaluator(self.cores_, reading.frequencies)
-        out = np.empty((len(arrays[0]), len(reading.scale.mean)))
+        inputs = reading.inputs
+        plain = inputs.plain(*read_columns(self, X, reset=False))
+        evaluator = self.network_.evaluator(self.cores_, inputs.frequencies)
+        out = np.empty((len(plain[0]), reading.n_outputs))
 
         def respond(bounds: tuple[int, int]) -> None:
             part = slice(*bounds)
-            values = reading.values(arrays, part)
-            out[part] = reading.scale.undo(evaluator.responses(reading.maps, values).real)
+            responses = evaluator.responses(inputs.maps, inputs.values(plain, part))
+            out[part] = reading.scale.undo(responses.real)
 
         with threads(self.n_jobs) as engine:
             engine.run(respond, steps(len(out)))
@@ -298,18 +242,6 @@ def _refuse_overflow(response: NDArray) -> None:
             f"row {np.argmin(finite)}; with extrapolation='continue' values far outside of the "
             "training range do this, and extrapolation='clip' does not."
         )
-
-
-def describe_column(d: int, reading: Reading, grid: dict[str, Any]) -> dict[str, Any]:
-    """What a fit did with a column."""
-    box, categories = reading.boxes[d], reading.inputs.categories.get(d)
-    return {
-        "name": reading.inputs.names[d],
-        "basis": reading.maps[d],
-        "bounds": None if box is None else (box.low, box.high),
-        "categories": None if categories is None else list(categories),
-        **grid,
-    }
 
 
 def _describe_grid(column: Any) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import features, losses, networks, solvers
-from ..data import Box
 from . import defaults
 from .checks import RESIDUALS
 
@@ -156,11 +155,9 @@ def make_solver(estimator: Any) -> Any:
 
 def make_maps(
     estimator: Any,
-    labels: Sequence[str],
-    n_categories: Mapping[int, int],
+    inputs: Any,
     shape: tuple[int, int],
-    known: Sequence[features.FeatureMap] | None,
-    boxes: Sequence[Box | None] | None = None,
+    known: Sequence[features.FeatureMap] | None = None,
 ) -> list[features.FeatureMap]:
     """Feature map of every column, with all parameters filled in.
 
@@ -170,25 +167,21 @@ def make_maps(
     Parameters
     ----------
     estimator : estimator
-    labels : sequence of str
-        What the columns are called in messages.
-    n_categories : mapping
-        From the categorical columns to the numbers of their categories.
+    inputs : Inputs
+        The columns, with boxes and categories where they are known.
     shape : (n_rows, n_columns)
     known : sequence of FeatureMap or None
         Maps of an earlier fit, from which "auto" parameters are taken.
-    boxes : sequence of Box or None
-        Ranges of the columns, where they are known.
     """
-    n_columns = len(labels)
+    n_columns = len(inputs)
     given = {
         name: _per_column(name, getattr(estimator, name), n_columns)
         for name in ("basis", "n_basis", "period")
     }
     maps: list[features.FeatureMap] = []
-    for d, label in enumerate(labels):
-        if d in n_categories:
-            maps.append(features.Categorical(n_categories[d]))
+    for d, column in enumerate(inputs.columns):
+        if column.is_categorical:
+            maps.append(features.Categorical(len(column.categories)))
             continue
         shorthands = {
             "n_basis": (given["n_basis"][d], _UNSET),
@@ -201,8 +194,8 @@ def make_maps(
         is_counted = _is_list(estimator.n_basis) or not _same(
             getattr(given["basis"][d], "n_basis", _UNSET), _UNSET
         )
-        _finish(feature_map, label, shape, None if known is None else known[d])
-        is_constant = boxes is not None and getattr(boxes[d], "is_point", False)
+        _finish(feature_map, column.label, shape, None if known is None else known[d])
+        is_constant = column.box is not None and column.box.is_point
         maps.append(feature_map.for_one_value() if is_constant and not is_counted else feature_map)
     return maps
 

@@ -12,9 +12,7 @@ from tqdm.auto import tqdm
 from ..data.sources import Block, Source, open_source
 from ..data.sources.errors import DataFileError, need
 from ..data.sources.writing import TableWriter
-
-#: rows that are evaluated at a time
-PREDICT_ROWS = 4096
+from ..limits import LIMITS
 
 
 def steps(n_rows: int) -> Iterator[tuple[int, int]]:
@@ -23,8 +21,8 @@ def steps(n_rows: int) -> Iterator[tuple[int, int]]:
     All but the last have the same length, because the rounding of a row depends on how many
     there are: so the first rows of a table have the same bits however long the table is.
     """
-    for begin in range(0, n_rows, PREDICT_ROWS):
-        yield begin, min(begin + PREDICT_ROWS, n_rows)
+    for begin in range(0, n_rows, LIMITS.predict_rows):
+        yield begin, min(begin + LIMITS.predict_rows, n_rows)
 
 
 class PredictsDatasets:
@@ -140,11 +138,12 @@ def _pieces(model: Any, blocks: Iterator[Block], features: Sequence[str]) -> Ite
             carried = _carry(block, schema)
         else:
             carried = None
-        yield _as_X(model, [block.columns[name] for name in features]), carried, block.where
+        yield as_X(model, block, features), carried, block.where
 
 
-def _as_X(model: Any, columns: Sequence[Any]) -> Any:
+def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
     """What `predict` takes: a frame where the fit has seen names, an array otherwise."""
+    columns = [block.columns[name] for name in features]
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         frame = need("pandas", "columns with names are held").DataFrame
@@ -187,15 +186,15 @@ def _in_step(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
     held: list[_Piece] = []
     count = 0
     for piece in pieces:
-        fill = min(-count % PREDICT_ROWS, len(piece[0]))
+        fill = min(-count % LIMITS.predict_rows, len(piece[0]))
         if count:
             held.append(_cut(piece, 0, fill))
             count += fill
-            if count < PREDICT_ROWS:
+            if count < LIMITS.predict_rows:
                 continue
             yield _join(held)
             held, count = [], 0
-        end = fill + (len(piece[0]) - fill) // PREDICT_ROWS * PREDICT_ROWS
+        end = fill + (len(piece[0]) - fill) // LIMITS.predict_rows * LIMITS.predict_rows
         if end > fill:
             yield _cut(piece, fill, end)
         if end < len(piece[0]):
@@ -250,7 +249,7 @@ def _predictor(
     elif hasattr(model, "classes_") or model._y_ndim == 1:
         names = ["prediction"]
     else:
-        names = [f"prediction {k}" for k in range(len(model._reading.scale.mean))]
+        names = [f"prediction {k}" for k in range(model._reading.n_outputs)]
     for name in keep:
         if name in names:
             raise ValueError(f"keep names {name!r}, which is a column of predictions.")

@@ -12,13 +12,11 @@ from ..data import Shard
 from ..losses import Squared
 from ..objective import Objective
 from . import parts
-from .checks import check_parameters
-from .dask_collections import is_collection, predict_lazily
-from .dataset_targets import NumberTarget
-from .inputs import refuse_path
+from .dask import is_collection, predict_lazily
 from .model import Model, Score
 from .rows import spread
-from .targets import check_target, check_weight
+from .tables import Targets
+from .targets import NumberTarget, check_target, check_weight
 
 
 class QTKMRegressor(RegressorMixin, Model):
@@ -297,18 +295,15 @@ class QTKMRegressor(RegressorMixin, Model):
         -------
         self
         """
-        check_parameters(self)
-        refuse_path(X)
-        if is_collection(X, y, sample_weight):
-            self._fit_collections(X, y, sample_weight)
-            return self
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
         target, weight = check_target(self, y), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(target))
-        loss = parts.make_regression_loss(self)
-        self._fit(X, target.reshape(len(target), -1), weight, loss)
-        self._y_ndim = target.ndim
-        return self
+        values, loss = target.reshape(len(target), -1), parts.make_regression_loss(self)
+        return Targets(values, weight, loss, {"_y_ndim": target.ndim})
 
     def predict(self, X: Any) -> NDArray:
         """Predict Re f(x).
@@ -324,19 +319,16 @@ class QTKMRegressor(RegressorMixin, Model):
         """
         if is_collection(X):
             check_is_fitted(self)
-            width = None if self._y_ndim == 1 else len(self._reading.scale.mean)
+            width = None if self._y_ndim == 1 else self._reading.n_outputs
             return predict_lazily(self, "predict", X, np.float64, width)
         response = self._responses(X)
         return response[:, 0] if self._y_ndim == 1 else response
 
-    def _dataset_target(self, names: list[str]) -> NumberTarget:
+    def _target_reader(self, names: list[str]) -> NumberTarget:
         return NumberTarget(names)
 
-    def _dataset_loss(self, target: NumberTarget) -> Any:
-        return parts.make_regression_loss(self)
-
-    def _take_target(self, target: NumberTarget, is_vector: bool) -> None:
-        self._y_ndim = 1 if is_vector else 2
+    def _task_of(self, target: NumberTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
+        return parts.make_regression_loss(self), {"_y_ndim": 1 if is_vector else 2}
 
     def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
         if not isinstance(objective.loss, Squared):

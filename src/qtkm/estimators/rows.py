@@ -3,15 +3,15 @@
     rows → pieces of consecutive rows → training and validation shards → targets scaled
 
 Every piece becomes one shard of training rows and, with early stopping, one of validation rows; up
-to `MERGE_ROWS` rows equal ones are merged.  Scales, counts and digests are sums over shards, so
-that they come out the same wherever the shards are.
+to `LIMITS.merge_rows` rows equal ones are merged.  Scales, counts and digests are sums over
+shards, so that they come out the same wherever the shards are.
 
 Targets that are very large or very small are brought near 1 by a power of two, which rounds
 nothing, before anything is squared.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..engines import Engine, is_elsewhere
-from .targets import SAFE, TargetScale, as_given, moments, standardize
+from ..limits import LIMITS
+from ..protocols import Shards
+from .targets import SAFE, TargetScale, as_given, moments, power_of_two, standardize
 
 #: fewest rows at which early_stopping="auto" sets validation rows aside
 EARLY_STOPPING_ROWS = 10_000
@@ -33,8 +35,8 @@ class Arranged:
 
     Attributes
     ----------
-    train : sequence of Shard
-    validation : sequence of Shard or None
+    train : Shards
+    validation : Shards or None
     target_range : (2, n_outputs) array
         Least and greatest targets of all rows, in units of y.
     exponent : (n_outputs,) int array
@@ -43,8 +45,8 @@ class Arranged:
         Weighted sum of squares that merging took out of them.
     """
 
-    train: Sequence[data.Shard]
-    validation: Sequence[data.Shard] | None
+    train: Shards
+    validation: Shards | None
     target_range: NDArray[np.float64]
     exponent: NDArray[np.int64]
     scatter: NDArray[np.float64]
@@ -77,7 +79,7 @@ class Arranged:
         _refuse_large(here.apply(np.ldexp(self.target_range, -self.exponent)))
         for shards in (self.train, self.validation):
             if shards is not None:
-                data.map_targets(shards, here.apply)
+                shards.map_targets(here.apply)
         root = np.where(here.is_constant, 0, np.sqrt(self.scatter)) / here.scale
         return known or here.times_power_of_two(self.exponent), float(np.sum(root**2))
 
@@ -87,19 +89,18 @@ class Arranged:
 
         They are let go of at the end of the with block.
         """
-        rows, kinds = self, ("train", "validation")
-        few = isinstance(self.train, list) and sum(map(len, self.train)) <= data.MERGE_ROWS
-        if is_elsewhere(engine) and isinstance(self.train, list) and not few:
-            found = {kind: getattr(self, kind) for kind in kinds}
+        rows = self
+        is_many = self.train.are_here and sum(map(len, self.train)) > LIMITS.merge_rows
+        if is_elsewhere(engine) and is_many:
             place = engine.place  # type: ignore[attr-defined]
-            rows = replace(self, **{k: shards and place(shards) for k, shards in found.items()})
+            aside = None if self.validation is None else place(self.validation)
+            rows = replace(self, train=place(self.train), validation=aside)
         try:
             yield rows
         finally:
-            for kind in kinds:
-                release = getattr(getattr(rows, kind), "release", None)
-                if release is not None:
-                    release()
+            for shards in (rows.train, rows.validation):
+                if shards is not None:
+                    shards.release()
 
 
 def arrange(
@@ -107,7 +108,7 @@ def arrange(
     target: NDArray,
     weight: NDArray | None,
     n_codes: tuple[int, ...],
-    splitter: "Splitter",
+    split: "Split",
     average: bool,
 ) -> Arranged:
     """Arrange rows that are in memory.
@@ -120,7 +121,8 @@ def arrange(
         Positive weights; None for weights of 1.
     n_codes : tuple of int
         Grid size of every column.
-    splitter : Splitter
+    split : callable
+        split(n_rows, n_pieces) makes a Splitter.
     average : bool
         Whether rows with different targets may be merged into one with their mean, as a
         quadratic loss allows.
@@ -130,37 +132,35 @@ def arrange(
     if exponent.any():
         target = np.ldexp(target, -exponent)
     scatter = np.zeros(target.shape[1])
-    train: list[data.Shard] = []
-    validation: list[data.Shard] = []
-    for i, (a, b) in enumerate(data.blocks(len(codes), data.SHARD_ROWS)):
+    pieces = list(data.blocks(len(codes), LIMITS.shard_rows))
+    splitter = split(len(codes), len(pieces))
+    found = {"train": data.ShardList(), "validation": data.ShardList()}
+    for i, (a, b) in enumerate(pieces):
         piece: list[Any] = [codes[a:b], target[a:b], None if weight is None else weight[a:b]]
-        rest, aside = splitter.split(i, piece[1])
-        if aside is not None:
-            validation.append(sort_piece(take(piece, aside), n_codes))
-        if rest is not None:
-            piece = take(piece, rest)
-        if len(codes) <= data.MERGE_ROWS:
-            *piece, scatter = data.merge(piece[0], piece[1], piece[2], average)
-        train.append(sort_piece(piece, n_codes))
-    return Arranged(train, validation or None, target_range, exponent, scatter)
+        if len(codes) <= LIMITS.merge_rows:  # one piece
+            kinds = splitter.parts(i, piece)
+            own, y, weights = kinds["train"]
+            *kinds["train"], scatter = data.merge(own, y, weights, average)
+            shards = {kind: sort_piece(part, n_codes) for kind, part in kinds.items()}
+        else:
+            shards = make_shards(piece, i, splitter, n_codes)
+        for kind, shard in shards.items():
+            found[kind].append(shard)
+    return Arranged(found["train"], found["validation"] or None, target_range, exponent, scatter)
 
 
-def take(piece: Sequence[NDArray | None], rows: NDArray) -> list[Any]:
-    """Some rows of codes, targets and weights."""
-    return [None if array is None else array[rows] for array in piece]
+def make_shards(
+    piece: Sequence[Any], number: int, splitter: "Splitter", n_codes: tuple[int, ...]
+) -> dict[str, data.Shard]:
+    """Shards of training and validation rows of a piece: codes, targets and weights."""
+    parts = splitter.parts(number, piece)
+    return {kind: sort_piece(part, n_codes) for kind, part in parts.items()}
 
 
 def sort_piece(piece: Sequence[Any], n_codes: tuple[int, ...]) -> data.Shard:
     """Shard of codes, targets and weights."""
     codes, target, weight = piece
     return data.sort_rows(codes, target, weight, n_codes)
-
-
-def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Exponent to take out of targets that are too large or too small to be squared."""
-    largest = np.abs(target_range).max(axis=0)
-    safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
-    return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
 
 
 def _refuse_large(ends: NDArray[np.float64]) -> None:
@@ -186,7 +186,14 @@ class Splitter:
     by_class : callable or None
         From targets to a code for every row: the fraction is then taken from each class, of
         which at least one row stays to train on.
+
+    Attributes
+    ----------
+    needs_both : bool
+        Whether a piece that is too small to be split is refused, or is all trained on.
     """
+
+    needs_both = True
 
     def __init__(
         self,
@@ -197,6 +204,8 @@ class Splitter:
         rng: np.random.RandomState,
         by_class: Any = None,
     ):
+        #: of the random numbers before any was drawn
+        self.state = rng.get_state()
         wanted = early_stopping
         if isinstance(wanted, str):
             wanted = n_rows > EARLY_STOPPING_ROWS
@@ -205,6 +214,13 @@ class Splitter:
         # pieces are drawn from by themselves, in any order and anywhere
         self._order = rng.permutation(n_rows) if self.wanted and n_pieces == 1 else None
         self._seeds = rng.randint(2**31, size=n_pieces) if self.wanted and n_pieces > 1 else None
+
+    def parts(self, number: int, piece: Sequence[Any]) -> dict[str, list[Any]]:
+        """Arrays of a piece of rows, the second of them targets, by what the rows are for."""
+        rest, aside = self.split(number, piece[1])
+        if rest is None or aside is None:
+            return {"train": list(piece)}
+        return {"validation": _take(piece, aside), "train": _take(piece, rest)}
 
     def split(self, piece: int, target: NDArray) -> tuple[NDArray | None, NDArray | None]:
         """Training and validation rows of a piece, both in order; None where all rows train."""
@@ -220,6 +236,8 @@ class Splitter:
         else:
             aside = _of_each_class(order, self.by_class(target), self.fraction)
         if not 0 < len(aside) < n_rows:
+            if not self.needs_both:
+                return None, None
             self._refuse(n_rows, len(aside))
         rest = np.ones(n_rows, dtype=bool)
         rest[aside] = False
@@ -235,10 +253,19 @@ class Splitter:
         )
 
 
+def _take(piece: Sequence[NDArray | None], rows: NDArray) -> list[Any]:
+    """Some rows of codes, targets and weights."""
+    return [None if array is None else array[rows] for array in piece]
+
+
 def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray:
     members = [order[classes[order] == code] for code in np.unique(classes)]
     sizes = [min(int(np.ceil(fraction * len(rows))), len(rows) - 1) for rows in members]
     return np.concatenate([rows[:size] for rows, size in zip(members, sizes, strict=True)])
+
+
+#: makes the Splitter of so many rows and pieces
+Split = Callable[[int, int], Splitter]
 
 
 # -- sums over shards ---------------------------------------------------------------------------
@@ -277,7 +304,7 @@ def count_distinct(arrays: Sequence[NDArray]) -> int:
     their bits, each column times an odd number of its own.
     """
     n_rows = len(arrays[0])
-    if n_rows > data.MERGE_ROWS:
+    if n_rows > LIMITS.merge_rows:
         return n_rows
     mixed = np.zeros(n_rows, dtype=np.uint64)
     multiplier = np.random.default_rng(0)

@@ -40,8 +40,8 @@ from sklearn.utils.validation import check_is_fitted
 from .. import storage
 from .checks import check_parameters
 from .encoding import encode, encode_part
+from .inputs import Reading
 from .loading import CLASSES, KIND, LEFT_OUT, from_tree
-from .reading import Reading
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -113,15 +113,14 @@ def _parameters(model: Any) -> dict[str, Any]:
 def _columns(model: Any) -> list[dict[str, Any]]:
     reading: Reading = model._reading
     columns = []
-    for d, (label, box) in enumerate(zip(reading.inputs.labels, reading.boxes, strict=True)):
-        categories = reading.inputs.categories.get(d)
-        said = model.columns_[d]
+    for own, said in zip(reading.inputs.columns, model.columns_, strict=True):
+        box, label = own.box, own.label
         columns.append({
-            "basis": _encode(label, reading.maps[d], encode_part),
+            "basis": _encode(label, own.feature_map, encode_part),
             "bounds": None if box is None else [box.low, box.high],
             "extrapolation": None if box is None else box.extrapolation,
-            "categories": _encode(f"the categories of {label}", _listed(categories)),
-            "counts": reading.counts.get(d),
+            "categories": _encode(f"the categories of {label}", said["categories"]),
+            "counts": own.counts if own.is_categorical else None,
             "grid": {key: encode(said[key]) for key in ("n_grid", "binned", "bin_error")},
         })  # fmt: skip
     return columns

@@ -51,7 +51,7 @@ def _outputs(model: Any) -> str:
     if classes is not None:
         named = ", ".join(map(str, classes[:5])) + ", …" * (len(classes) > 5)
         return f"{text}, {len(classes)} classes ({named})"
-    n_outputs = len(model._reading.scale.mean)
+    n_outputs = model._reading.n_outputs
     return f"{text}, {n_outputs} output{'s' * (n_outputs > 1)}"
 
 
@@ -80,7 +80,7 @@ def _column(column: dict[str, Any]) -> str:
 
 def _network(model: Any) -> list[str]:
     radices = [column["basis"].radices for column in model.columns_]
-    n_outputs = len(model._reading.scale.mean)
+    n_outputs = model._reading.n_outputs
     text = model.network_.describe(radices, n_outputs).splitlines()
     lines = [textwrap.shorten(line, WIDTH, placeholder=" …") if len(line) > WIDTH else line
              for line in text[: MOST_LINES + 1 + (len(text) == MOST_LINES + 2)]]  # fmt: skip

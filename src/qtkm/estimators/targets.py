@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from ..data import Shard
+from ..data.sources import Block
 from ..engines import Engine
+from .values import numbers, refuse_not_finite
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
@@ -170,3 +172,114 @@ class _SquaresAround:
         if shard.weight is None:
             return np.array([np.vdot(column, column) for column in deviation.T])
         return shard.weight @ deviation**2
+
+
+def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Exponent to take out of targets that are too large or too small to be squared."""
+    largest = np.abs(target_range).max(axis=0)
+    safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
+    return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
+
+
+# -- targets of rows that are read block by block -------------------------------------------------
+
+
+class Target(Protocol):
+    """Reads targets from blocks: once to look, once to give them.
+
+    `exponent`, a power of two, is taken out of them; `target_range` holds the least and the
+    greatest, (2, n_outputs), in units of y.
+    """
+
+    names: list[str]
+    exponent: NDArray[np.int64]
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether it gives weights to rows."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+
+    @property
+    def target_range(self) -> NDArray[np.float64]:
+        """Least and greatest targets."""
+
+    def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
+        """Look at the targets of some rows."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another has seen."""
+
+    def settle(self) -> None:
+        """Take in what was seen, once all rows have been."""
+
+    def state(self) -> Any:
+        """All that was seen, to be kept."""
+
+    def restore(self, state: Any) -> None:
+        """Put in what another has seen."""
+
+    def targets(
+        self, block: Block, weight: NDArray | None, keep: NDArray | None
+    ) -> tuple[NDArray[np.float64], NDArray | None]:
+        """Targets (n_rows, n_outputs) and weights of the rows to keep."""
+
+
+class NumberTarget:
+    """Columns of numbers.
+
+    Parameters
+    ----------
+    names : sequence of str
+    """
+
+    is_weighted = False
+
+    def __init__(self, names: Sequence[str]):
+        self.names = list(names)
+        self.target_range = np.array([[np.inf], [-np.inf]]) * np.ones(len(self.names))
+        self.exponent = np.zeros(len(self.names), dtype=np.int64)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.names)
+
+    def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
+        target = self._read(block, keep, check=True)
+        if len(target):
+            self._widen(np.array([target.min(axis=0), target.max(axis=0)]))
+
+    def merge(self, other: "NumberTarget") -> None:
+        self._widen(other.target_range)
+
+    def _widen(self, found: NDArray) -> None:
+        self.target_range[0] = np.minimum(self.target_range[0], found[0])
+        self.target_range[1] = np.maximum(self.target_range[1], found[1])
+
+    def settle(self) -> None:
+        self.exponent = power_of_two(self.target_range)
+
+    def state(self) -> Any:
+        return self.target_range
+
+    def restore(self, state: Any) -> None:
+        self.target_range = state
+
+    def targets(
+        self, block: Block, weight: NDArray | None, keep: NDArray | None
+    ) -> tuple[NDArray[np.float64], NDArray | None]:
+        target = self._read(block, keep, check=False)
+        if self.exponent.any():
+            target = np.ldexp(target, -self.exponent)
+        return target, weight if keep is None or weight is None else weight[keep]
+
+    def _read(self, block: Block, keep: NDArray | None, check: bool) -> NDArray[np.float64]:
+        columns = []
+        for name in self.names:
+            values = numbers(block.columns[name], f"target {name!r}")
+            if check:
+                refuse_not_finite(values, f"target {name!r}", block.first_row, is_target=True)
+            columns.append(values if keep is None else values[keep])
+        return np.column_stack(columns).astype(np.float64, copy=False)

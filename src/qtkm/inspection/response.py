@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.categories import UNKNOWN
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.targets import check_weight
@@ -79,10 +78,11 @@ class Response:
         model = fitted(model)
         self.algebra = _algebra(model)
         self._model, self._reading = model, model._reading
-        self.names, self.maps = self._reading.inputs.names, self._reading.maps
+        self._inputs = self._reading.inputs
+        self.names, self.maps = self._inputs.names, self._inputs.maps
         cores, n_columns = model.cores_, len(self.maps)
         self.levels = [[self.algebra.entries(core) for core in c] for c in cores[:n_columns]]
-        weight, self.label = _choose_output(model, output, len(self._reading.scale.mean))
+        weight, self.label = _choose_output(model, output, self._reading.n_outputs)
         scale = self._reading.scale
         self.offset = float(weight @ scale.mean)
         output_core = cores[n_columns] if len(cores) > n_columns else None
@@ -111,11 +111,11 @@ class Response:
 
     def read(self, X: Any, sample_weight: Any = None) -> Rows:
         """Rows of X with weights that add up to 1."""
-        arrays = self._reading.inputs.codes(*read_columns(self._model, X, reset=False))
+        arrays = self._inputs.plain(*read_columns(self._model, X, reset=False))
         n = len(arrays[0])
         weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
         total = float(weight.sum())
-        return Rows(arrays, self._reading.values(arrays, slice(None)), weight / total, total)
+        return Rows(arrays, self._inputs.values(arrays), weight / total, total)
 
     # -- grids --------------------------------------------------------------------------------
 
@@ -130,9 +130,9 @@ class Response:
         their range, which without rows is the column's box.
         """
         if self.is_categorical(d):
-            return np.array([*self._reading.inputs.categories[d], None], dtype=object)[:-1]
+            return np.array([*self._inputs.columns[d].categories, None], dtype=object)[:-1]
         if rows is None:
-            box = self._reading.boxes[d]
+            box = self._inputs.columns[d].box
             return np.linspace(box.low, box.high, n_grid if box.low < box.high else 1)
         distinct = np.unique(rows.arrays[d]).astype(np.float64)
         if len(distinct) <= n_grid:
@@ -149,16 +149,14 @@ class Response:
 
     def values(self, d: int, raw: Any) -> NDArray:
         """Given numbers or categories of a column, as its feature map reads them."""
-        box = self._reading.boxes[d]
-        if box is not None:
-            return box.to_unit(box.contain(np.asarray(raw, dtype=np.float64)))
-        codes = self._reading.inputs.categories[d].code(raw)
-        untrained = np.append(self._reading.counts[d] == 0, True)[codes]
-        return np.where(untrained, UNKNOWN, codes)
+        column = self._inputs.columns[d]
+        if column.is_categorical:
+            return column.values(column.categories.code(raw))
+        return column.values(np.asarray(raw, dtype=np.float64))
 
     def width(self, d: int) -> float:
         """Length of a column's box in its own units; 1 where it has none."""
-        box = self._reading.boxes[d]
+        box = self._inputs.columns[d].box
         return 1.0 if box is None or box.low == box.high else box.high - box.low
 
     # -- tables -------------------------------------------------------------------------------
@@ -166,7 +164,7 @@ class Response:
     def table(self, d: int, values: NDArray) -> NDArray:
         """What a column contributes at some values: (n, …)."""
         feature_map, levels = self.maps[d], self.levels[d]
-        share = self._reading.frequencies[d]
+        share = self._inputs.columns[d].frequencies
         if share is not None:
             unknown = np.tensordot(share, levels[0], 1)[None]
             return np.concatenate([levels[0], unknown])[values % (len(share) + 1)]
@@ -248,9 +246,9 @@ def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
     model = fitted(model)
     inputs = model._reading.inputs
     d = find_column(inputs.names, column)
-    values = inputs.codes(*read_columns(model, X, reset=False))[d]
-    if d in inputs.categories:
-        known = ["missing" if value is None else str(value) for value in inputs.categories[d]]
+    values, own = inputs.plain(*read_columns(model, X, reset=False))[d], inputs.columns[d]
+    if own.is_categorical:
+        known = ["missing" if value is None else str(value) for value in own.categories]
         values = np.array([*known, "unknown"])[values]
     return values, inputs.names[d]
 

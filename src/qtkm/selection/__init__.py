@@ -4,8 +4,7 @@ A search fits an estimator with many parameters to the same few sets of rows; he
 depends on the rows alone is made once, and candidates that fall behind are given up early.
 """
 
-from .classifier import QTKMClassifierCV
 from .display import SearchDisplay
-from .regressor import QTKMRegressorCV
+from .tuned import QTKMClassifierCV, QTKMRegressorCV
 
 __all__ = ["QTKMClassifierCV", "QTKMRegressorCV", "SearchDisplay"]

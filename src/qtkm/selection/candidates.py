@@ -7,8 +7,8 @@ from typing import Any
 from sklearn.model_selection import ParameterGrid
 
 from ..estimators import parts
-from ..estimators.checks import check_number
 from ..estimators.defaults import alpha as default_alpha
+from ..parameters import check_numbers, plain_entries
 from .posed import Posed
 
 #: parameters of a search, and those of the estimator that they are lists of
@@ -24,32 +24,12 @@ MULTIPLES = {
 
 def check_lists(search: Any) -> None:
     """Raise a ValueError for lists that no estimator could use, before rows are read."""
-    _check_list("alphas", search.alphas, Real, 0.0)
-    _check_list("n_basis", search.n_basis, Integral, 1)
-    _check_list("periods", search.periods, Real, 1.0)
-    _check_list("ranks", search.ranks, Integral, 1)
-
-
-def _check_list(name: str, given: Any, kind: type, least: float) -> None:
-    if isinstance(given, str) and given == "auto":
-        return
-    if isinstance(given, str) or not hasattr(given, "__len__"):
-        raise ValueError(f"{name}={given!r} must be a list of what is to be tried, or 'auto'.")
-    if len(given) == 0:
-        raise ValueError(f"{name} is an empty list; give at least one entry, or 'auto'.")
-    entries = _plain(given)
-    for entry in entries:
-        if not isinstance(entry, list | tuple):  # an entry for each column is checked later
-            check_number(f"an entry of {name}", entry, kind, least)
-    twice = [entry for i, entry in enumerate(entries) if entry in entries[:i]]
-    if twice:
-        raise ValueError(f"{name} has the entry {twice[0]!r} twice; once will do.")
-
-
-def _plain(values: Any) -> list[Any]:
-    """Entries of a list, as Python's own numbers and lists."""
-    plain = (value.tolist() if hasattr(value, "tolist") else value for value in values)
-    return [tuple(value) if isinstance(value, list) else value for value in plain]
+    least = {"alphas": (Real, 0.0), "n_basis": (Integral, 1), "periods": (Real, 1.0),
+             "ranks": (Integral, 1)}  # fmt: skip
+    for name, bound in least.items():
+        given = getattr(search, name)
+        if not (isinstance(given, str) and given == "auto"):
+            check_numbers(name, given, *bound)
 
 
 def make_candidates(search: Any, posed: Posed, n_rows: int) -> list[dict[str, Any]]:
@@ -70,7 +50,7 @@ def make_candidates(search: Any, posed: Posed, n_rows: int) -> list[dict[str, An
         given = getattr(search, name)
         if name == "periods" and not has_period:
             continue
-        values = _auto(name, posed, shape) if isinstance(given, str) else _plain(given)
+        values = _auto(name, posed, shape) if isinstance(given, str) else plain_entries(given)
         if values is not None:
             grid[parameter] = values
     return list(ParameterGrid(grid))

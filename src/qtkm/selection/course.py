@@ -10,8 +10,7 @@ from typing import Any
 
 from .. import solvers
 from ..engines import Engine
-from ..estimators import defaults, parts
-from ..estimators.checks import as_callbacks
+from ..estimators import parts
 from .posed import Posed
 
 
@@ -104,26 +103,24 @@ class Course:
         n_epochs : int
         engine : Engine
         start : callable, optional
-            start(objective, draw): cores to start from, instead of draw() as the fit would.
+            start(prepared): cores to start from, instead of those of the fit itself.
         """
         begin = perf_counter()
         model, most = self.model, self.model.max_iter
-        objective, validation, reading, draw = self._posed.objective(model, engine)
-        cores = None  # of a fit that goes on, which has its own
+        prepared = self._posed.prepared(model, engine)
+        cores: Any = None  # of a fit that goes on, which has its own
         if not self._goes_on:
-            cores = draw() if start is None else start(objective, draw)
-        score = None if validation is None else model._validation_score(objective, validation)
-        tol = defaults.tol(validation is not None) if model.tol == "auto" else model.tol
+            cores = prepared.start(model.init) if start is None else start(prepared)
         limit = min(n_epochs, most)
-        callbacks = (*as_callbacks(model.callbacks), lambda progress: self._stop())
-        result = solvers.solve(
-            self._solver, objective, cores, solvers.Stopping(limit, tol), score, callbacks,
-            checkpoint=self._memory,
+        result = prepared.solve(
+            model, cores, solver=self._solver, max_iter=limit,
+            stop=lambda progress: self._stop(), checkpoint=self._memory,
         )  # fmt: skip
         if result.status == "interrupted":
             raise KeyboardInterrupt
+        objective = prepared.objective
         model._place(result.cores, objective.network.fitted_to(result.cores), objective.loss)
-        model._reading, model.n_iter_ = reading, result.n_iter
+        model._reading, model.n_iter_ = prepared.reading, result.n_iter
         self.n_epochs = result.n_iter
         self.finished = limit == most or result.status != "max_iter"
         self.seconds += perf_counter() - begin

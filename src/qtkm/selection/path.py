@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..estimators.cores import is_zero
+from ..estimators.prepare import Prepared
 from ..networks import CPD, flatten, unflatten
-from ..objective import Objective
 
 #: size of added columns, relative to those of a fit's own start
 SMALL = 0.1
 
 #: candidates, each with the neighbour that it starts from
 Path = list[tuple[int, int | None]]
-Start = Callable[[Objective, Callable[[], Any]], Any]
+Start = Callable[[Prepared], Any]
 
 
 def make_paths(candidates: Sequence[dict[str, Any]]) -> list[Path]:
@@ -71,18 +71,19 @@ def find_adjacent(candidates: Sequence[dict[str, Any]]) -> list[list[int]]:
     return [np.flatnonzero(row == 1).tolist() for row in steps]
 
 
-def start_from(cores: Any) -> Start:
-    """Start of a fit at the cores of a neighbour, as far as they fit."""
+def start_from(cores: Any, init: Any) -> Start:
+    """Start of a fit at the cores of a neighbour, as far as they fit, else as `init` says."""
 
-    def start(objective: Objective, draw: Callable[[], Any]) -> Any:
+    def start(prepared: Prepared) -> Any:
+        objective = prepared.objective
         there, shapes = flatten(cores), flatten(objective.shapes)
         if is_zero(cores) or len(there) != len(shapes):
-            return draw()
+            return prepared.start(init)
         if all(core.shape == shape for core, shape in zip(there, shapes, strict=True)):
             return unflatten(cores, [core.copy() for core in there])
+        drawn = prepared.start(init)
         if not isinstance(objective.network, CPD):
-            return draw()
-        drawn = draw()
+            return drawn
         for number, (wide, core) in enumerate(zip(flatten(drawn), there, strict=True)):
             if number == 0:  # one small factor makes the whole of an added term small
                 wide[:, core.shape[1] :] *= SMALL

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines import Threads
+from ..limits import LIMITS
 from .course import Course
 from .folds import Fold
 from .path import Path, find_adjacent, make_paths, start_from
-from .table import Table
+from .table import ScoreTable
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,6 @@ ROUNDS = (
     Round(None, 0.3, 27),
 )
 LAST = Round(None, None, 1)
-#: fewest candidates that go on; with no more than these there is nothing to choose beforehand
-FEWEST = 2
-#: rows of a test fold from which one fold is enough for all rounds but the last: of so many rows
-#: the scores differ less from fold to fold than from candidate to candidate
-LARGE_FOLD = 10_000
-#: in the last round, how many times as much as the best candidate another one may still gain
-MOST_GAIN = 2.0
 
 
 @dataclass
@@ -99,7 +93,7 @@ class Race:
         Whether candidates of the first round start from their neighbours' cores.
     report : callable
         report(epochs), told of epochs that were done, or need not be done.
-    table : Table
+    table : ScoreTable
         What was found out.
     """
 
@@ -111,11 +105,13 @@ class Race:
     sampled: list[Fold] | None = None
     uses_paths: bool = True
     report: Callable[[int], None] = lambda epochs: None
-    table: Table = field(init=False)
+    table: ScoreTable = field(init=False)
 
     def __post_init__(self) -> None:
-        self.table = Table(len(self.candidates), len(self.folds))
-        self.rounds = (*ROUNDS, LAST) if len(self.candidates) > FEWEST else (LAST,)
+        self.table = ScoreTable(len(self.candidates), len(self.folds))
+        self.rounds = (
+            (*ROUNDS, LAST) if len(self.candidates) > LIMITS.fewest_candidates else (LAST,)
+        )
         self._paths = make_paths(self.candidates)
         self._courses: dict[tuple[int, int], Course] = {}
         self._stopped = False
@@ -160,7 +156,7 @@ class Race:
         if number == 1:  # nothing tells which one may win
             return self._run(number, LAST, alive)
         self._run(number, LAST, [best])
-        hoped = before + MOST_GAIN * np.abs(self.table.score[best] - before[best])
+        hoped = before + LIMITS.most_gain * np.abs(self.table.score[best] - before[best])
         try:
             for fold in range(len(self.folds)):
                 others = [c for c in others if _may_win(hoped[c], self.table.score[best])]
@@ -176,12 +172,12 @@ class Race:
         return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
 
     def _n_folds(self, each: Round) -> int:
-        if each is not LAST and len((self.sampled or self.folds)[0].test) >= LARGE_FOLD:
+        if each is not LAST and len((self.sampled or self.folds)[0].test) >= LIMITS.large_fold:
             return 1
         return min(each.n_folds or len(self.folds), len(self.folds))
 
     def _n_kept(self, each: Round) -> int:
-        return max(FEWEST, -(-len(self.candidates) // each.kept))
+        return max(LIMITS.fewest_candidates, -(-len(self.candidates) // each.kept))
 
     def _leaders(self, number: int, each: Round) -> list[int]:
         """The candidates that go on, the best first; lets go of all others' fits."""
@@ -219,7 +215,9 @@ class Race:
             if course is None:
                 course = Course(posed, self.candidates[candidate], lambda: self._stopped)
             if not course.finished:
-                start = None if neighbour is None else start_from(cores[neighbour])
+                start = (
+                    None if neighbour is None else start_from(cores[neighbour], self.estimator.init)
+                )
                 course.advance(job.epochs, self.engine, start)
                 self._score(candidate, job.fold, course, fold)
             self.table.finish(candidate, job.fold, job.number)

@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from ..engines import Threads
-from ..estimators.checks import CHECKS, as_random_state, check_number
-from ..estimators.grids import THREADED_ROWS
 from ..estimators.html import Shown, found
 from ..estimators.inputs import read_columns
+from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight
 from ..estimators.wording import readable
 from ..estimators.working import threads
+from ..parameters import as_random_state, check_n_jobs, check_number
 from .candidates import check_lists, make_candidates
 from .folds import Fold, Rows, sample, split
 from .race import Race
@@ -52,6 +52,35 @@ class Search(Shown, BaseEstimator):
     _kind: type
     #: candidates of the first round start from their neighbours' cores
     _uses_paths = True
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        alphas="auto",
+        periods="auto",
+        n_basis="auto",
+        ranks="auto",
+        cv=None,
+        scoring=None,
+        refit=True,
+        sample_rows="auto",
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.alphas = alphas
+        self.periods = periods
+        self.n_basis = n_basis
+        self.ranks = ranks
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.sample_rows = sample_rows
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_target(self, y: Any) -> NDArray:
         raise NotImplementedError
@@ -94,14 +123,11 @@ class Search(Shown, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_lists(self)
-        for name in ("n_jobs", "verbose"):
-            CHECKS[name](name, getattr(self, name))
-        rows = self.sample_rows
-        if rows is not None and not (isinstance(rows, str) and rows == "auto"):
-            try:
-                check_number("sample_rows", rows, Integral, 2)
-            except ValueError as error:
-                raise ValueError(f"{str(error)[:-1]}, 'auto', or None for all rows.") from None
+        check_n_jobs("n_jobs", self.n_jobs)
+        check_number("verbose", self.verbose, Integral, 0, flag=True)
+        if self.sample_rows is not None:
+            hint = ", 'auto', or None for all rows"
+            check_number("sample_rows", self.sample_rows, Integral, 2, or_word="auto", hint=hint)
         if self.estimator is not None and not isinstance(self.estimator, self._kind):
             raise ValueError(
                 f"estimator={self.estimator!r} must be a {self._kind.__name__}, or None for one "

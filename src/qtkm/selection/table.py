@@ -32,7 +32,7 @@ def name_score(search: Any) -> str:
     return str(getattr(scoring, "__name__", type(scoring).__name__))
 
 
-class Table:
+class ScoreTable:
     """Scores, epochs and seconds of candidates on folds.
 
     Parameters

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parameters import check_number
 from . import solver
-from .solver import Report, Solver, as_float, check_number, check_whole, shrink
+from .solver import Report, Solver, shrink
 
 Vector = NDArray[np.float64]
 
@@ -115,16 +117,12 @@ class Adam(Solver):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        positive = "a finite number > 0"
-        rate, epsilon = self.learning_rate, self.epsilon
-        check_number("learning_rate", rate, 0 < as_float(rate) < np.inf, positive, "0.01")
-        check_number("epsilon", epsilon, 0 < as_float(epsilon) < np.inf, positive, "1e-8")
+        for name, usual in (("learning_rate", "0.01"), ("epsilon", "1e-8")):
+            check_number(name, getattr(self, name), Real, above=0, hint=f"; {usual} is usual")
         for name, usual in (("beta_1", "0.9"), ("beta_2", "0.99")):
-            value = getattr(self, name)
-            check_number(name, value, 0 <= as_float(value) < 1, "a number >= 0 and < 1", usual)
-        if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
-            check_whole("batch_size", self.batch_size, 1, ", or 'auto'")
-        check_whole("seed", self.seed, 0)
+            check_number(name, getattr(self, name), Real, 0, below=1, hint=f"; {usual} is usual")
+        check_number("batch_size", self.batch_size, Integral, 1, or_word="auto")
+        check_number("seed", self.seed, Integral, 0)
 
     def start(self, objective: Any, cores: Any) -> State:
         """State before the first epoch."""

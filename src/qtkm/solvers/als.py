@@ -1,13 +1,15 @@
 """Alternating linear scheme: one core at a time, each to its exact minimum."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..networks import Cores, flatten, unflatten
+from ..parameters import check_number
 from . import solver
-from .solver import Report, Solver, check_whole
+from .solver import Report, Solver
 
 #: momentum waits while an epoch lowers the objective by more than this fraction of it
 FAST = 0.01
@@ -70,7 +72,7 @@ class ALS(Solver):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        check_whole("inner_sweeps", self.inner_sweeps, 1)
+        check_number("inner_sweeps", self.inner_sweeps, Integral, 1)
         if not isinstance(self.momentum, bool | np.bool_):
             raise ValueError(f"momentum={self.momentum!r} must be True or False.")
 

@@ -1,11 +1,13 @@
 """Two-site alternating scheme for trains, which chooses the ranks as it goes."""
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from ..networks import Network, TensorTrain
+from ..parameters import check_number
 from . import solver
-from .solver import Report, Solver, as_float, check_number, check_whole
+from .solver import Report, Solver
 
 
 @dataclass
@@ -55,9 +57,9 @@ class DMRG(Solver):
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
         if self.max_rank is not None:
-            check_whole("max_rank", self.max_rank, 1, ", or None for the start's largest rank")
-        valid = 0 <= as_float(self.tol) < 1
-        check_number("tol", self.tol, valid, "a number >= 0 and < 1", "1e-3")
+            hint = ", or None for the start's largest rank"
+            check_number("max_rank", self.max_rank, Integral, 1, hint=hint)
+        check_number("tol", self.tol, Real, 0, below=1, hint="; 1e-3 is usual")
 
     def start(self, objective: Any, cores: Any) -> State:
         """State before the first epoch."""

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..parameters import check_number
 from . import solver
-from .solver import Report, Solver, as_float, check_number, check_whole, shrink
+from .solver import Report, Solver, shrink
 
 Vector = NDArray[np.float64]
 
@@ -74,11 +76,10 @@ class GaussNewton(Solver):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        check_whole("cg_iterations", self.cg_iterations, 1, "; 20 to 50 is usual")
-        tol, damping = self.cg_tol, self.damping
-        check_number("cg_tol", tol, 0 < as_float(tol) < 1, "a number > 0 and < 1", "0.1")
-        is_valid = 0 < as_float(damping) < np.inf
-        check_number("damping", damping, is_valid, "a finite number > 0", "0.01")
+        hint = "; 20 to 50 is usual"
+        check_number("cg_iterations", self.cg_iterations, Integral, 1, hint=hint)
+        check_number("cg_tol", self.cg_tol, Real, above=0, below=1, hint="; 0.1 is usual")
+        check_number("damping", self.damping, Real, above=0, hint="; 0.01 is usual")
 
     def start(self, objective: Any, cores: Any) -> State:
         """State before the first epoch."""

@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from ..networks import flatten
 from ..objective import Objective
-from .solver import Solver
 
 Vector = NDArray[np.float64]
 
@@ -118,32 +117,10 @@ def check_gradient(
     )
 
 
-class _Done(Exception):
-    """What a check has found, on its way out of a fit."""
-
-
-class _Checker(Solver):
-    """A solver that checks where it is to start, and goes no further."""
-
-    def __init__(self, options: Any):
-        self.options = options
-
-    def run(self, objective: Any, cores: Any, report: Any, end_epoch: Any) -> None:
-        raise _Done(check_gradient(objective, cores, **self.options))
-
-
 def _check_model(model: Any, rows: tuple[Any, ...], options: dict[str, Any]) -> GradientCheck:
-    changes = {
-        "solver": _Checker(options),
-        "checkpoint": None,
-        "warm_start": False,
-        "init": "random",
-    }
-    try:
-        clone(model).set_params(**changes).fit(*rows)
-    except _Done as done:
-        return done.args[0]
-    raise RuntimeError(f"The fit of {type(model).__name__} ended without its solver.")
+    changes = {"solver": "als", "checkpoint": None, "warm_start": False, "init": "random"}
+    with clone(model).set_params(**changes)._prepare(*rows) as prepared:
+        return check_gradient(prepared.objective, prepared.start("random"), **options)
 
 
 def _curvature_errors(probe: "_Probe", within: list[tuple[Vector, NDArray]]) -> Vector | None:

@@ -1,12 +1,14 @@
 """Limited-memory BFGS: all cores at once, by SciPy."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from .solver import EndEpoch, Report, Solver, State, Stop, check_whole
+from ..parameters import check_number
+from .solver import EndEpoch, Report, Solver, State, Stop
 
 #: iterations, evaluations: the loop counts epochs, so SciPy shall not
 _WITHOUT_END = 2**31 - 1
@@ -44,8 +46,10 @@ class LBFGS(Solver):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        check_whole("memory", self.memory, 1, "; 10 to 100 is usual")
-        check_whole("iterations", self.iterations, 1, "; with 1, every iteration is an epoch")
+        check_number("memory", self.memory, Integral, 1, hint="; 10 to 100 is usual")
+        check_number(
+            "iterations", self.iterations, Integral, 1, hint="; with 1, every iteration is an epoch"
+        )
 
     def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
         """All epochs, in one call of SciPy so that its memory is kept: no checkpoint has that."""

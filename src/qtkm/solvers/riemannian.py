@@ -1,13 +1,15 @@
 """Riemannian conjugate gradients on the trains of fixed ranks."""
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..networks import Network, TensorTrain
+from ..parameters import check_number
 from . import solver
-from .solver import Report, Solver, check_whole
+from .solver import Report, Solver
 
 #: a step must gain at least this fraction of what its slope promises
 LEAST_GAIN = 1e-4
@@ -65,7 +67,7 @@ class Riemannian(Solver):
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
-        check_whole("iterations", self.iterations, 1, "; 5 is usual")
+        check_number("iterations", self.iterations, Integral, 1, hint="; 5 is usual")
 
     def start(self, objective: Any, cores: Any) -> State:
         """State before the first epoch."""

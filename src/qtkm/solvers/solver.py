@@ -11,7 +11,6 @@ fills in `run`, and calls `end_epoch` from that library's callback.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
@@ -157,22 +156,3 @@ def shrink(objective: Any, cores: Any) -> Any:
     scale = (objective.constant / square) ** (0.5 / len(flat))
     shrunk = unflatten(cores, [scale * core for core in flat])
     return shrunk if objective.value(objective.at(shrunk)) < objective.value(iterate) else cores
-
-
-def check_whole(name: str, value: Any, least: int, hint: str = "") -> None:
-    """Raise a ValueError unless a parameter is a whole number of at least `least`."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number >= {least}{hint}.")
-
-
-def check_number(name: str, value: Any, is_valid: bool, expected: str, usual: str) -> None:
-    """Raise a ValueError unless a parameter is a number, and a valid one."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not is_valid:
-        raise ValueError(f"{name}={value!r} must be {expected}; {usual} is usual.")
-
-
-def as_float(value: Any) -> float:
-    """A number as float, and nan for what is none."""
-    return float(value) if isinstance(value, Real) else float("nan")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from typing import Any
 
 from ..shards import blocks
-from .columns import cut
+from .conversion import cut
 from .errors import DataFileError, missing_column
 from .source import Chunk, Source
 

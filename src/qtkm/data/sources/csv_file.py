@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...limits import LIMITS
 from .errors import DataFileError, need, reading_errors, reason
 from .kinds import MISSING, TEXT, kind_of
 from .parquet_file import _types
 from .paths import MAGIC, Stamp
 
-#: bytes that are parsed at once, and that the types are taken from. pyarrow reads 32 such blocks
-#: ahead, so that 16 MB take 460 MB of memory where 1 MB takes 37, in less time
-PARSED = 1 << 20
 #: entries that stand for a missing value, those of pandas
 MISSING_ENTRIES = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
@@ -57,7 +55,7 @@ class CsvPart:
         self.path = path
         self.stamp = Stamp.of(path)
         with path.open("rb") as file:
-            head = file.read(PARSED)
+            head = file.read(LIMITS.parsed_bytes)
         if not head:
             raise DataFileError(f"{path} is empty: it has 0 bytes.")
         if head.startswith(MAGIC):
@@ -97,7 +95,7 @@ class CsvPart:
             return csv.open_csv(
                 self.path,
                 # in one thread, so that messages know the number of the row
-                csv.ReadOptions(use_threads=False, block_size=PARSED),
+                csv.ReadOptions(use_threads=False, block_size=LIMITS.parsed_bytes),
                 csv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 csv.ConvertOptions(
                     column_types=types, include_columns=list(wanted),

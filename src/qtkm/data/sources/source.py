@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .columns import to_arrow, to_column
+from .conversion import to_arrow, to_column
 from .errors import DataFileError, missing_column
 from .kinds import MISSING, kind_of_values, refuse_other_kind
 

@@ -9,11 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ...limits import LIMITS
 from .errors import need
 from .paths import CSV, PARQUET, format_of
-
-#: rows that are written at once: those of a row group of Parquet
-GROUP_ROWS = 1 << 17
 
 
 class TableWriter:
@@ -65,7 +63,7 @@ class TableWriter:
     def write(self, table: Any) -> None:
         """Add rows: a pyarrow table, of the schema that the first one has."""
         self._held.append(table)
-        if sum(len(held) for held in self._held) >= GROUP_ROWS:
+        if sum(len(held) for held in self._held) >= LIMITS.group_rows:
             self._flush()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:

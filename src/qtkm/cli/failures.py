@@ -1,4 +1,4 @@
-"""What is wrong with a table: all of it in one error, one line for each column."""
+"""How a command fails: exit codes, and all that is wrong with a table in one error."""
 
 from collections.abc import Sequence
 
@@ -27,3 +27,7 @@ class TableError(ValueError):
         if len(problems) > MOST_LINES:
             lines.append(f"… and {len(problems) - MOST_LINES} more")
         super().__init__("\n  ".join([*lines, *hints]))
+
+
+#: it cannot be done, it was interrupted, whoever read the output closed it
+FAILED, INTERRUPTED, CLOSED = 1, 130, 141

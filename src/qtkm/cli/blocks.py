@@ -1,16 +1,21 @@
-"""Some rows of a table of any length, drawn at random and held in memory."""
+"""Rows of tables of any length: checked and scored block by block, or some of them in memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.sources import Block
+from ..data import prefetched
+from ..data.sources import Block, Source
 from ..data.sources.mapped import take_rows
-from .reading import as_X, find_columns, most_rows, name_of, open_table, text_columns
-from .streaming import checked_blocks
+from ..estimators.predicting import as_X
+from .output import watched
+from .reading import check_block, find_columns, most_rows, name_of, open_table, text_columns
+from .scoring import LabelSums, NumberSums, start_sums
+from .splitting import is_there
+from .unseen import Unseen
 
 
 class Sample:
@@ -130,3 +135,82 @@ def read_sample(
 
         y = pandas.Series(block.columns[target], name=target)
     return as_X(model, block, names), y, sample.n_seen
+
+
+def checked_blocks(
+    model: Any, source: Source, names: Sequence[str], needed: Sequence[str], what: str, shown: bool
+) -> Iterator[tuple[Block, int]]:
+    """Rows that have a target, with numbers where a model expects some.
+
+    Parameters
+    ----------
+    model : estimator
+    source : Source
+    names : sequence of str
+        Columns that the model predicts from.
+    needed : sequence of str
+        Other columns; rows that lack the first of them, the target, are left out.
+    what : str
+        What is done with the rows, for a bar of progress.
+    shown : bool
+        Whether there is one.
+
+    Yields
+    ------
+    Block, int
+        What is left of a block, perhaps nothing, and how many rows were left out.
+    """
+    blocks = prefetched(source.blocks(list(dict.fromkeys([*names, *needed]))))
+    for block in watched(blocks, source.expected_rows(), what, shown):
+        keep = np.ones(block.n_rows, dtype=bool)
+        if needed:
+            keep = is_there(block.columns[needed[0]])
+        if keep.any():
+            check_block(model, names, block, keep)
+        yield take_rows(block, keep), int((~keep).sum())
+
+
+def score_rows(
+    model: Any,
+    source: Source,
+    target: str,
+    name: str,
+    weight: str | None,
+    shown: bool,
+    unseen: Unseen | None = None,
+) -> NumberSums | LabelSums:
+    """Sums for the scores of a model, over all rows of a source that have a target.
+
+    Parameters
+    ----------
+    model : estimator
+    source : Source
+    target : str
+        Column of the truth.
+    name : str
+        What the source is called in messages.
+    weight : str or None
+        Column of row weights.
+    shown : bool
+        Whether progress is shown.
+    unseen : Unseen, optional
+        Counts the rows that are scored and that the model is not made for.
+    """
+    needed = [target] if weight is None else [target, weight]
+    names = find_columns(model, source, needed, name)
+    sums = start_sums(model)
+    for block, left_out in checked_blocks(model, source, names, needed, "score", shown):
+        sums.n_left_out += left_out
+        if block.n_rows == 0:
+            continue
+        if unseen is not None:
+            unseen.add(block)
+        truth = block.columns[target]
+        if hasattr(truth, "rename"):
+            truth = truth.rename(target)
+        try:
+            weights = None if weight is None else block.columns[weight]
+            sums.add(as_X(model, block, names), truth, weights)
+        except ValueError as error:
+            raise ValueError(f"{block.where}: {error}") from None
+    return sums

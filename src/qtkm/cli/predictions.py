@@ -11,13 +11,12 @@ from .. import load
 from ..data.sources import Source
 from ..data.sources.mapped import MappedSource
 from ..data.sources.paths import CSV, PARQUET, format_of
+from ..estimators.predicting import as_X
+from ..limits import LIMITS
 from . import output
-from .reading import as_X, check_block, find_columns, name_of, open_table, text_columns
-from .tables import check_writable
+from .formats import check_writable
+from .reading import check_block, find_columns, name_of, open_table, text_columns
 from .unseen import Unseen
-
-#: rows that are printed at once: few, so that the first ones are seen soon
-PRINTED_ROWS = 1 << 14
 
 
 def predict(
@@ -78,7 +77,7 @@ def _print(
 
     # a bar among the rows would spoil both
     shown = shown and not sys.stdout.isatty()
-    blocks = table.blocks(names, PRINTED_ROWS, keep)
+    blocks = table.blocks(names, LIMITS.printed_rows, keep)
     header = True
     for block in output.watched(blocks, table.expected_rows(), "predict", shown):
         X = as_X(model, block, names)

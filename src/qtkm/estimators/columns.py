@@ -1,0 +1,482 @@
+"""Kinds of columns: each reads itself, is scanned, coded and described by one class.
+
+raw column ──read──► numbers, or distinct values and which of them each row holds
+──scan──► summary: mergeable, the same for arrays, blocks of files and partitions
+summaries  ──learn─► box or categories ──feature map──► coder ──► codes of the rows
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import data
+from ..features import FeatureMap
+from ..limits import LIMITS
+from ..objective import Column
+from .values import numbers, refuse_not_finite, shorten
+
+#: code of a category that the fit has not seen
+UNKNOWN = -1
+#: error of the features that bins may cause, which sets max_bins="auto"
+BIN_ERROR, FEWEST_BINS = 0.01, 1024
+#: distinct values of a column that are kept while it is not known how many will do
+MOST_DISTINCT = 1 << 16
+#: part of itself by which an end of a range may be missed: two readers of CSV round differently
+ROUNDING = 1e-12
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+@dataclass
+class NumberSummary:
+    """What is known of a numeric column after a look at some of its rows.
+
+    Attributes
+    ----------
+    box : Box or None
+        Where it is given, or known from an earlier fit.
+    limit : int
+        Most distinct values to keep.
+    low, high : float
+        Range of the values, those outside of a box taken to its ends where it says so.
+    distinct : array or None
+        Distinct values, ascending; None if there are more than the limit.
+    whole : array or None
+        The column itself, where it is in memory: its distinct values are found when it is known
+        how many will do.
+    """
+
+    box: data.Box | None
+    limit: int
+    low: float = np.inf
+    high: float = -np.inf
+    distinct: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
+    whole: NDArray | None = None
+
+    def add(self, values: NDArray, is_whole: bool = False) -> None:
+        """Look at some rows, or at all of them: what the column's `read` gives."""
+        inside = self._contain(values)
+        self.low, self.high = (
+            min(self.low, float(inside.min())),
+            max(self.high, float(inside.max())),
+        )
+        if is_whole:
+            self.whole = values
+        elif self.distinct is not None:
+            self._join(data.find_distinct(data.contiguous(inside), self.limit))
+
+    def _contain(self, values: NDArray) -> NDArray:
+        return values if self.box is None else self.box.contain(values)
+
+    def merge(self, other: "NumberSummary") -> None:
+        """Add what another summary has seen."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        if self.distinct is not None:
+            self._join(other.distinct)
+
+    def _join(self, found: NDArray[np.float64] | None) -> None:
+        assert self.distinct is not None
+        if found is None or np.isin(found, self.distinct, assume_unique=True).all():
+            self.distinct = None if found is None else self.distinct
+            return
+        joined = np.union1d(self.distinct, found)
+        self.distinct = joined if len(joined) <= self.limit else None
+
+    def find_distinct(self, most: int | None) -> NDArray[np.float64] | None:
+        """Distinct values, ascending, if there are no more than `most`; None for no bound."""
+        if self.whole is not None:
+            limit = len(self.whole) if most is None else most
+            return data.find_distinct(data.contiguous(self._contain(self.whole)), limit)
+        few = self.distinct is not None and (most is None or len(self.distinct) <= most)
+        return self.distinct if few else None
+
+    def key(self) -> Any:
+        """What a summary on disk must have in common with this one."""
+        box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
+        return ["numbers", self.limit, box]
+
+    def state(self) -> Any:
+        """All that was seen, to be kept."""
+        return {"low": self.low, "high": self.high, "distinct": self.distinct}
+
+    def restore(self, state: Any) -> None:
+        """Put in what another summary of the same rows has seen."""
+        self.low, self.high, self.distinct = state["low"], state["high"], state["distinct"]
+
+
+@dataclass
+class NumberColumn:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    name : str
+    label : str
+        What it is called in messages.
+    extrapolation : str
+        What happens to values outside of the box.
+    box : Box or None
+        Given, known from an earlier fit, or learned from the rows.
+    feature_map : FeatureMap or None
+        Once a fit has decided on one.
+    """
+
+    name: str
+    label: str
+    extrapolation: str = "clip"
+    box: data.Box | None = None
+    feature_map: Any = None
+    is_categorical = False
+    #: shares of the categories, which numbers do not have
+    frequencies = None
+
+    def read(self, column: Any, is_finite: bool, first_row: int) -> NDArray:
+        """Numbers of a raw column; `first_row` is the number of its first row in messages."""
+        values = numbers(column, self.label)
+        if not is_finite:
+            refuse_not_finite(values, self.label, first_row)
+        return values
+
+    def take(self, found: NDArray, keep: NDArray) -> NDArray:
+        """Some rows of what `read` gives."""
+        return found[keep]
+
+    def plain(self, found: NDArray) -> NDArray:
+        """One number a row of what `read` gives."""
+        return found
+
+    def unread(self, plain: NDArray) -> NDArray:
+        """What `read` would give for a plain column."""
+        return plain
+
+    def summary(self, max_bins: Any) -> NumberSummary:
+        """Nothing seen yet."""
+        limit = LIMITS.exact_values if max_bins is None else MOST_DISTINCT
+        return NumberSummary(self.box, limit if max_bins in (None, "auto") else max_bins)
+
+    def learn(self, seen: NumberSummary) -> None:
+        """Take in what was seen of all rows, unless it is known."""
+        if self.box is None:
+            self.box = data.Box(seen.low, seen.high, self.extrapolation, self.label)
+
+    def known_as(self, known: "NumberColumn") -> None:
+        """Take over what an earlier fit has learned."""
+        assert known.box is not None
+        self.box = replace(known.box, extrapolation=self.extrapolation)
+
+    def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, "NumberCoder"]:
+        """The column on its grid, and what gives the codes of rows."""
+        box = self.box
+        assert box is not None
+        low, high = box.low, box.high
+        if box.extrapolation == "continue":
+            low, high = min(low, seen.low), max(high, seen.high)
+            _check_reach(self.feature_map, box, low, high)
+        most = n_bins(max_bins, self.feature_map, box, low, high)
+        distinct = seen.find_distinct(most)
+        seen.whole = None  # what is not needed any more is not kept through the fit
+        if distinct is not None:
+            grid = data.Grid(distinct, False)
+        elif most is None:
+            raise ValueError(
+                f"{self.label} has more than {seen.limit:,} distinct values, too many to keep all "
+                "of them as max_bins=None asks; give a number of bins, or 'auto'."
+            )
+        else:
+            grid = data.equal_bins(low, high, most)
+        coder = NumberCoder(data.Coder(grid, low, high), box)
+        return Column(self.label, self.feature_map, box, grid), coder
+
+    # -- fitted -------------------------------------------------------------------------------
+
+    def values(self, plain: NDArray) -> NDArray:
+        """Values as the feature map reads them."""
+        assert self.box is not None
+        return self.box.to_unit(self.box.contain(plain))
+
+    def is_unseen(self, column: Any) -> NDArray[np.bool_]:
+        """Which rows of a raw column hold what the fit has not seen."""
+        assert self.box is not None
+        values = np.asarray(column, dtype=np.float64)
+        margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
+        return (values < self.box.low - margin) | (values > self.box.high + margin)
+
+    def describe(self) -> dict[str, Any]:
+        """What a fit did with the column."""
+        assert self.box is not None
+        return {"name": self.name, "basis": self.feature_map,
+                "bounds": (self.box.low, self.box.high), "categories": None}  # fmt: skip
+
+
+@dataclass
+class NumberCoder:
+    """From numbers to their codes on a grid."""
+
+    coder: data.Coder
+    box: data.Box
+
+    def codes(self, plain: NDArray) -> NDArray:
+        """Codes of plain values; those of an exact grid must be among its values."""
+        return self.coder.codes(data.contiguous(self.box.contain(plain)))
+
+    def key(self) -> bytes:
+        """What differs where codes may differ."""
+        grid = self.coder.grid
+        facts = repr((grid.is_binned, self.coder.low, self.coder.high))
+        return grid.values.tobytes() + facts.encode()
+
+
+def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
+    """Give bounds as one pair (low, high) a column."""
+    n_columns = len(labels)
+    expected = f"give (low, high), or one such pair for each of the {n_columns} columns"
+    try:
+        given = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds={bounds!r} are not numbers; {expected}.") from None
+    if given.shape not in ((2,), (n_columns, 2)):
+        raise ValueError(f"bounds={bounds!r} have the shape {given.shape}; {expected}.")
+    if not np.isfinite(given).all():
+        raise ValueError(f"bounds={bounds!r} must be finite; {expected}.")
+    pairs = np.broadcast_to(given, (n_columns, 2))
+    for (low, high), label in zip(pairs, labels, strict=True):
+        if not low < high:
+            raise ValueError(f"bounds of {label} are ({low:g}, {high:g}), not low < high.")
+    return pairs
+
+
+def n_bins(
+    max_bins: Any, feature_map: FeatureMap, box: data.Box, low: float, high: float
+) -> int | None:
+    """Largest number of grid values of a column, None for all of its distinct ones."""
+    if not isinstance(max_bins, str):
+        return max_bins
+    width = box.high / 2 - box.low / 2
+    stretch = (high / 2 - low / 2) / width if width > 0 else 1.0
+    needed = np.ceil(feature_map.bin_error(stretch) / BIN_ERROR)
+    return int(np.clip(needed, FEWEST_BINS, np.iinfo(np.int32).max))
+
+
+def _check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float) -> None:
+    """Refuse values so far outside of the box that the basis has none there."""
+    entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))
+    with np.errstate(all="ignore"):
+        largest = np.prod([entries[:, level].max() for level in feature_map.slices])
+    if not np.isfinite(largest):
+        raise ValueError(
+            f"{box.name} reaches from {low:g} to {high:g}, so far outside of its bounds "
+            f"({box.low:g}, {box.high:g}) that the basis overflows; widen the bounds or use "
+            "extrapolation='clip'."
+        )
+
+
+# -- categories -----------------------------------------------------------------------------------
+
+#: distinct values of a column, and which of them each row holds
+Factorized = tuple[Sequence[Any], NDArray[np.int64]]
+
+
+class Categories:
+    """Distinct values of a categorical column, in ascending order, a missing one last.
+
+    Parameters
+    ----------
+    values : iterable
+        Values of the column, in any order; None, NaN and the like are one missing value.
+
+    Attributes
+    ----------
+    codes : dict
+        Value to code, None standing for the missing one.
+    """
+
+    def __init__(self, values: Iterable[Any]):
+        found = [_without_kinds_of_missing(value) for value in values]
+        ordered = _in_order({value for value in found if value is not None})
+        if None in found:
+            ordered.append(None)
+        self.codes = {value: code for code, value in enumerate(ordered)}
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Any:
+        return iter(self.codes)
+
+    def code(self, values: Iterable[Any]) -> NDArray[np.int64]:
+        """Codes of values; UNKNOWN for those that are none of the categories."""
+        keys = (_without_kinds_of_missing(value) for value in values)
+        return np.array([self.codes.get(key, UNKNOWN) for key in keys], dtype=np.int64)
+
+
+@dataclass
+class CategorySummary:
+    """Categories that some rows of a column hold; the methods are those of `NumberSummary`."""
+
+    found: set[Any] = field(default_factory=set)
+
+    def add(self, found: Factorized, is_whole: bool = False) -> None:
+        distinct, inverse = found
+        self.found |= set(Categories(distinct[i] for i in np.unique(inverse)))
+
+    def merge(self, other: "CategorySummary") -> None:
+        self.found |= other.found
+
+    def key(self) -> Any:
+        return ["categories"]
+
+    def state(self) -> Any:
+        return list(self.found)
+
+    def restore(self, state: Any) -> None:
+        self.found = set(state)
+
+
+@dataclass
+class CategoryColumn:
+    """A column of categories; the methods are those of `NumberColumn`.
+
+    Attributes
+    ----------
+    name : str
+    label : str
+        What it is called in messages.
+    categories : Categories or None
+        Once rows have been seen.
+    counts : array
+        Training weight of each category.
+    feature_map : FeatureMap or None
+        Once a fit has decided on one.
+    """
+
+    name: str
+    label: str
+    categories: Categories | None = None
+    counts: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    feature_map: Any = None
+    is_categorical = True
+    box = None
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        return self.counts / self.counts.sum()
+
+    def read(self, column: Any, is_finite: bool, first_row: int) -> Factorized:
+        return factorize(column, self.label)
+
+    def take(self, found: Factorized, keep: NDArray) -> Factorized:
+        return found[0], found[1][keep]
+
+    def plain(self, found: Factorized) -> NDArray:
+        assert self.categories is not None
+        return self.categories.code(found[0])[found[1]]
+
+    def unread(self, plain: NDArray) -> Factorized:
+        assert self.categories is not None
+        return list(self.categories), plain
+
+    def summary(self, max_bins: Any) -> CategorySummary:
+        return CategorySummary()
+
+    def learn(self, seen: CategorySummary) -> None:
+        present = Categories(seen.found)
+        if self.categories is None:
+            self.categories = present
+        new = [value for value in present if value not in self.categories.codes]
+        if new:
+            raise ValueError(
+                f"warm_start=True cannot go on: {self.label} has categories that the first fit "
+                f"has not seen ({shorten(new)}); use warm_start=False to start anew."
+            )
+
+    def known_as(self, known: "CategoryColumn") -> None:
+        self.categories = known.categories
+
+    def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, "CategoryCoder"]:
+        column = Column(self.label, self.feature_map, None, self.feature_map.n_features)
+        return column, CategoryCoder()
+
+    # -- fitted -------------------------------------------------------------------------------
+
+    def values(self, plain: NDArray) -> NDArray:
+        # the last entry serves the code UNKNOWN itself
+        untrained = np.append(self.counts == 0, True)[plain]
+        return np.where(untrained, UNKNOWN, plain)
+
+    def is_unseen(self, column: Any) -> NDArray[np.bool_]:
+        assert self.categories is not None
+        distinct, inverse = factorize(column, self.label)
+        return (self.values(self.categories.code(distinct)) == UNKNOWN)[inverse]
+
+    def describe(self) -> dict[str, Any]:
+        assert self.categories is not None
+        return {"name": self.name, "basis": self.feature_map, "bounds": None,
+                "categories": list(self.categories)}  # fmt: skip
+
+
+class CategoryCoder:
+    """From codes of categories to codes on the grid, which are the same."""
+
+    def codes(self, plain: NDArray) -> NDArray:
+        return plain
+
+    def key(self) -> bytes:
+        return b""
+
+
+def factorize(column: Any, label: str) -> Factorized:
+    """Distinct values of a column, and for every row which of them it holds.
+
+    Rows are looked at here and nowhere else, so that all that follows is cheap.
+
+    Parameters
+    ----------
+    column : array or Series
+    label : str
+        The column's name, for messages.
+    """
+    if hasattr(column, "cat") and hasattr(column, "iloc"):  # a pandas Series of categories
+        return _by_pandas_codes(column.cat)
+    values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+    if values.dtype.kind != "O":
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return distinct.tolist(), inverse
+    positions: dict[Any, int] = {}
+    try:
+        rows = (positions.setdefault(value, len(positions)) for value in values.tolist())
+        inverse = np.fromiter(rows, dtype=np.int64, count=len(values))
+    except TypeError as error:
+        raise ValueError(
+            f"{label} is declared categorical and holds a value that cannot be a category "
+            f"({error}); use text, numbers or other hashable values."
+        ) from None
+    return list(positions), inverse
+
+
+def _by_pandas_codes(accessor: Any) -> Factorized:
+    codes = accessor.codes.to_numpy()
+    categories = [*accessor.categories.tolist(), None]  # the code -1 is the missing value
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(categories))) - 1
+    position = np.empty(len(categories), dtype=np.int64)
+    position[present] = np.arange(len(present))
+    return [categories[code] for code in present], position[codes]
+
+
+def _without_kinds_of_missing(value: Any) -> Any:
+    """None for NaN, NaT and pandas.NA; the value itself otherwise."""
+    try:
+        return None if value != value else value
+    except TypeError:  # pandas.NA says neither yes nor no
+        return None
+
+
+def _in_order(values: Iterable[Any]) -> list[Any]:
+    values = list(values)
+    try:
+        return sorted(values)
+    except TypeError:  # of several types, such as text and numbers
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))

@@ -1,0 +1,332 @@
+"""Collections of Dask: partitions that are scanned and coded where they are, and predictions.
+
+    partitions ──► scans ──► driver: ranges, distinct values, categories ──► feature maps, grids
+    partitions ──► codes, targets, weights ──► shards, which stay on the workers
+
+Every partition becomes one shard, or several of equal size if it is large, and no row comes to the
+driver, unless all of them are so few that equal ones are merged: then all come.
+"""
+
+import copy
+import pickle
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from .. import data
+from ..data.sources import Block, DataFileError
+from ..engines import Engine
+from ..engines.dask_cluster import Dask, RemoteShards
+from ..engines.remote import Held, hold, pack, serial
+from ..limits import LIMITS
+from .coding import Coding, Scan
+from .inputs import Reading, read_inputs
+from .rows import Arranged, Split, make_shards
+from .tables import BlockTable
+
+
+def is_collection(*values: Any) -> bool:
+    """Whether some value is a collection of Dask."""
+    return any(hasattr(value, "__dask_graph__") for value in values)
+
+
+class Partitions(BlockTable):
+    """Partitions of X, y and weights, and what their columns are called.
+
+    Parameters
+    ----------
+    model : estimator
+    X, y, weight : collections of Dask
+        Frames or arrays; weight may be None.
+    engine : Dask
+    known : Reading or None
+        Of the fit that this one goes on from.
+    """
+
+    def __init__(
+        self, model: Any, X: Any, y: Any, weight: Any, engine: Dask, known: Reading | None
+    ):
+        if y is None:
+            raise ValueError(f"{type(model).__name__} requires y to be passed, but y is None.")
+        self.model, self.engine, example = model, engine, _example(X)
+        self.is_vector = getattr(y, "ndim", 1) == 1
+        names: Any = list(X.columns) if hasattr(X, "columns") else range(X.shape[1])
+        named = all(isinstance(name, str) for name in names)
+        self.features = list(names) if named else [f"x{d}" for d in range(len(names))]
+        target = [_name_apart(self.features, name) for name in _names_of(y)]
+        self.weight = None if weight is None else _name_apart(self.features + target, "weight")
+        given = {"X": X, "y": y, "sample_weight": weight}
+        parts = {
+            name: _to_delayed(name, value) for name, value in given.items() if value is not None
+        }
+        _refuse_unequal(parts, given)
+        nothing = [None] * len(parts["X"])
+        self.parts = list(zip(parts["X"], parts["y"], parts.get("sample_weight", nothing),
+                              strict=True))  # fmt: skip
+        self._names = [self.features, target, [] if self.weight is None else [self.weight]]
+        self.reader = model._target_reader(target)
+        self.inputs = read_inputs(model, example, known)[0]
+        #: rows of positive weight in each partition, once they have been scanned
+        self._sizes: list[int] = []
+
+    def scan(self, engine: Engine) -> Scan:
+        scan = self.empty_scan()
+        for found in self._each("scan", _scan_partition, scan):
+            if isinstance(found, Exception):
+                if not isinstance(found, DataFileError):  # which says where it was
+                    found.add_note(f"This was in partition {len(self._sizes)}.")
+                raise found
+            self._sizes.append(found.n_rows)
+            scan.merge(found)
+        return scan
+
+    def blocks(self, what: str) -> Iterator[Block]:
+        return (block for block in self._each(what, _read_partition) if block.n_rows)
+
+    def arrange(
+        self, coding: Coding, split: Split, network: Any, loss: Any, engine: Engine
+    ) -> Arranged:
+        pieces = [list(data.blocks(n, LIMITS.shard_rows)) if n else [] for n in self._sizes]
+        splitter = split(coding.scan.n_rows, sum(map(len, pieces)))
+        splitter.needs_both = False
+        shared, first = self._share((coding, splitter)), 0
+        delayed = []
+        for number, bounds in enumerate(pieces):
+            if bounds:
+                own = (bounds, first)
+                delayed.append((number, self._delay(_code_partition, shared, number, *own)))
+            first += len(bounds)
+        with self.engine.tasks() as tasks:
+            coded = tasks.compute([value for _, value in delayed])
+            counted = [tasks.submit(_count, future) for future in coded]
+            numbers = [number for number, _ in delayed]
+            counts = list(self._fetch("encode", numbers, counted))
+            workers = self.engine.spread([len(pieces[number]) for number, _ in delayed])
+            train, validation = (
+                [
+                    tasks.submit(itemgetter(kind), future, worker=worker)
+                    for future, worker in zip(coded, workers, strict=True)
+                ]
+                for kind in (0, 1)
+            )
+        if splitter.wanted and not any(aside for _, aside in counts):
+            raise ValueError(
+                "early_stopping finds no partition with enough rows to set some aside; use fewer "
+                "and larger partitions, or early_stopping=False."
+            )
+        target = self.reader
+        return Arranged(
+            RemoteShards(self.engine, train, [count for count, _ in counts], workers),
+            RemoteShards(self.engine, validation, [n for _, n in counts], workers)
+            if splitter.wanted else None,
+            target.target_range, target.exponent, np.zeros(target.n_outputs),
+        )  # fmt: skip
+
+    def _each(self, what: str, function: Any, value: Any = None) -> Iterator[Any]:
+        """Results of a function of a value and every partition, in order."""
+        shared = self._share(value)
+        with self.engine.tasks() as tasks:
+            futures = tasks.compute(
+                [self._delay(function, shared, number) for number in range(len(self.parts))]
+            )
+            yield from self._fetch(what, range(len(futures)), futures)
+
+    def _fetch(self, what: str, numbers: Sequence[int], futures: list[Any]) -> Iterator[Any]:
+        """Results of some partitions as they come, with a bar that tells how far it is."""
+        pairs = zip(numbers, futures, strict=True)
+        bar = tqdm(pairs, what, len(futures), unit="partition", disable=not self.model.verbose)
+        for number, future in bar:
+            try:
+                yield self.engine.fetch(future)
+            except Exception as error:
+                error.add_note(f"This was in partition {number}.")
+                raise
+            future.release()
+
+    def _share(self, value: Any) -> Any:
+        """What all partitions need, as a task of its own that is sent once."""
+        import dask
+
+        return dask.delayed(hold, pure=False)(pack((self._names, value)))
+
+    def _delay(self, function: Any, shared: Any, number: int, *arguments: Any) -> Any:
+        import dask
+
+        return dask.delayed(function, pure=False)(shared, number, *arguments, *self.parts[number])
+
+
+# -- on the workers -------------------------------------------------------------------------------
+
+
+def _read_partition(shared: bytes, number: int, *parts: Any) -> Block:
+    names, _ = pickle.loads(shared)
+    return _make_block(names, number, parts)
+
+
+def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan | Exception:
+    """Scan, or what is wrong with the rows: if it were raised, each worker would print it."""
+    names, scan = pickle.loads(shared)
+    try:
+        block = _make_block(names, number, parts)
+        if block.n_rows:
+            scan.add(block)
+    except (TypeError, ValueError) as error:
+        return error
+    return scan
+
+
+def _code_partition(
+    shared: bytes, number: int, bounds: Sequence[tuple[int, int]], first: int, *parts: Any
+) -> tuple[Held, Held]:
+    """Training and validation shards of a partition, whose pieces are numbered from `first`."""
+    names, (coding, splitter) = pickle.loads(shared)
+    block = _make_block(names, number, parts)
+    rows = coding.encode(block, serial)
+    found: dict[str, list[data.Shard]] = {"train": [], "validation": []}
+    for i, (a, b) in enumerate(bounds, start=first):
+        piece = [None if array is None else array[a:b] for array in rows]
+        for kind, shard in make_shards(piece, i, splitter, coding.n_codes).items():
+            found[kind].append(shard)
+    return Held(found["train"], block.where), Held(found["validation"], block.where)
+
+
+def _make_block(names: Sequence[Sequence[str]], number: int, parts: Sequence[Any]) -> Block:
+    """Block of the rows of one partition of X, y and weights."""
+    columns: dict[str, Any] = {}
+    for named, part in zip(names, parts, strict=True):
+        if part is not None and len(part) != len(parts[0]):
+            raise ValueError(
+                f"partition {number} has {len(parts[0])} rows of X and {len(part)} of "
+                f"{named[0]!r}; X, y and sample_weight must have the same partitions."
+            )
+        columns |= zip(named, _columns(part), strict=True)
+    return Block(columns, len(parts[0]), 0, f"partition {number}")
+
+
+def _columns(part: Any) -> list[Any]:
+    if part is None:
+        return []
+    if hasattr(part, "columns"):
+        return [part.iloc[:, d] for d in range(part.shape[1])]
+    return [part] if part.ndim == 1 else list(part.T)
+
+
+def _count(coded: tuple[Held, Held]) -> tuple[int, int]:
+    return len(coded[0]), len(coded[1])
+
+
+# -- collections as users pass them --------------------------------------------------------------
+
+
+def _example(X: Any) -> Any:
+    """A few made-up rows with the names and types of X."""
+    if hasattr(X, "_meta_nonempty"):
+        return X._meta_nonempty
+    if not is_collection(X) or not hasattr(X, "chunks"):
+        raise ValueError(
+            f"X is a {type(X).__name__} while y or sample_weight is a collection of Dask; pass all "
+            "of them as Dask arrays or frames with the same partitions, or none."
+        )
+    return np.zeros((1, *X.shape[1:]), dtype=X.dtype)
+
+
+def _names_of(y: Any) -> list[str]:
+    """Names of the columns of y."""
+    if hasattr(y, "columns"):
+        return [str(name) for name in y.columns]
+    if getattr(y, "ndim", 1) == 2:
+        return [f"y{k}" for k in range(y.shape[1])]
+    return [str(name) if (name := getattr(y, "name", None)) and hasattr(y, "dtypes") else "y"]
+
+
+def _name_apart(taken: Sequence[str], name: str) -> str:
+    """The name, or one like it that is not taken."""
+    return _name_apart(taken, f"{name} (target)") if name in taken else name
+
+
+def _to_delayed(name: str, value: Any) -> list[Any]:
+    """Partitions of a collection."""
+    if not hasattr(value, "to_delayed") or not hasattr(value, "ndim"):
+        raise ValueError(
+            f"{name} is a {type(value).__name__}, while X is a collection of Dask; pass {name} as "
+            "a Dask array or frame with the same partitions."
+        )
+    if hasattr(value, "numblocks"):
+        value = value.rechunk({1: -1}) if value.ndim == 2 else value
+        return value.to_delayed().ravel().tolist()
+    # optimized by itself, a collection of few columns may join partitions that others keep apart
+    simple = value.simplify() if hasattr(value, "simplify") else value
+    return list(simple.to_delayed(optimize_graph=False))
+
+
+def _refuse_unequal(parts: dict[str, list[Any]], given: dict[str, Any]) -> None:
+    """Raise a ValueError where it is plain that partitions do not go together."""
+    for name, own in parts.items():
+        for what, one, other in (
+            ("partitions", len(parts["X"]), len(own)),
+            ("rows in their chunks", _lengths(given["X"]), _lengths(given[name])),
+            ("divisions", _divisions(given["X"]), _divisions(given[name])),
+        ):
+            if one != other and None not in (one, other):
+                raise ValueError(
+                    f"X and {name} have different {what}: {one} and {other}; make them the same "
+                    "with repartition or rechunk."
+                )
+
+
+def _lengths(value: Any) -> tuple[int, ...] | None:
+    chunks = getattr(value, "chunks", None)
+    return None if chunks is None or np.isnan(chunks[0]).any() else chunks[0]
+
+
+def _divisions(value: Any) -> tuple[Any, ...] | None:
+    return value.divisions if getattr(value, "known_divisions", False) else None
+
+
+# -- predictions ----------------------------------------------------------------------------------
+
+
+def predict_lazily(model: Any, method: str, X: Any, kind: Any, width: int | None) -> Any:
+    """Predictions for a collection as another one, with the same partitions.
+
+    Parameters
+    ----------
+    model : Model
+    method : str
+        What to call for each partition.
+    X : collection of Dask
+    kind : dtype
+        Of the predictions.
+    width : int or None
+        How many there are for each row; None for a vector.
+    """
+    light = copy.copy(model).set_params(
+        callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
+    )
+    predict = _Predict(light, method, np.empty((0,) if width is None else (0, width), dtype=kind))
+    if hasattr(X, "_meta"):
+        if hasattr(X, "_meta_nonempty"):
+            return X.map_partitions(predict, meta=predict(X._meta))
+        X = X.rechunk({1: -1})
+        change = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+        return X.map_blocks(predict, dtype=kind, meta=predict.nothing, **change)
+    raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
+
+
+class _Predict:
+    """Predictions for one partition, in the manner of the partition."""
+
+    def __init__(self, model: Any, method: str, nothing: Any):
+        self.model, self.method, self.nothing = model, method, nothing
+
+    def __call__(self, X: Any) -> Any:
+        result = getattr(self.model, self.method)(X) if len(X) else self.nothing
+        if not hasattr(X, "iloc"):
+            return result
+        import pandas
+
+        make = pandas.Series if result.ndim == 1 else pandas.DataFrame
+        return make(result, index=X.index)

@@ -1,0 +1,137 @@
+"""Checks of parameters, for every layer.
+
+A parameter that cannot be used is a ValueError that says what was given, what was expected
+and, where it is not plain, what to try.
+"""
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+
+def check_number(
+    name: str,
+    value: Any,
+    kind: type,
+    least: float | None = None,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    or_word: str | None = None,
+    hint: str = "",
+    flag: bool = False,
+) -> None:
+    """Check a finite number of a kind.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    kind : {Integral, Real}
+    least, above, below : float or None
+        It must be >= least, > above and < below.
+    or_word : str or None
+        A word that may stand in its place.
+    hint : str
+        How the message ends.
+    flag : bool
+        Whether True and False are numbers.
+    """
+    if or_word is not None and isinstance(value, str) and value == or_word:
+        return
+    if is_number(value, kind, flag) and (kind is Integral or np.isfinite(value)):
+        reaches = (least is None or value >= least) and (above is None or value > above)
+        if reaches and (below is None or value < below):
+            return
+    noun = "a finite number" if below is None else "a number"
+    ends = ((">=", least), (">", above), ("<", below))
+    bounds = " and ".join(f"{sign} {end:g}" for sign, end in ends if end is not None)
+    noun = "a whole number" if kind is Integral else noun
+    if or_word is not None:
+        hint = hint or f", or {or_word!r}"
+    raise ValueError(f"{name}={value!r} must be {noun} {bounds}{hint}.")
+
+
+def check_numbers(name: str, given: Any, kind: type, least: float) -> None:
+    """Check a list of different numbers, or of sequences of these, one number a column."""
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise ValueError(f"{name}={given!r} must be a list of what is to be tried, or 'auto'.")
+    if len(given) == 0:
+        raise ValueError(f"{name} is an empty list; give at least one entry, or 'auto'.")
+    entries = plain_entries(given)
+    for entry in entries:
+        if not isinstance(entry, tuple):  # an entry for each column is checked later
+            check_number(f"an entry of {name}", entry, kind, least)
+    twice = [entry for i, entry in enumerate(entries) if entry in entries[:i]]
+    if twice:
+        raise ValueError(f"{name} has the entry {twice[0]!r} twice; once will do.")
+
+
+def plain_entries(values: Any) -> list[Any]:
+    """Entries of a list, as Python's own numbers and tuples."""
+    plain = (value.tolist() if hasattr(value, "tolist") else value for value in values)
+    return [tuple(value) if isinstance(value, list) else value for value in plain]
+
+
+def check_option(name: str, value: Any, options: Sequence[Any], others: str = "") -> None:
+    """Check one of a few words; `others` says what else there is."""
+    if not isinstance(value, str) or value not in options:
+        known = ", ".join(repr(option) for option in options)
+        known = f"{known}, {others}" if others else known
+        raise ValueError(f"{name}={value!r} is not known; use one of {known}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Check True or False."""
+    if not is_flag(value):
+        raise ValueError(f"{name}={value!r} must be True or False.")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Check a number between 0 and 1."""
+    if not is_number(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, such as 0.1.")
+
+
+def check_n_jobs(name: str, value: Any) -> None:
+    """Check a number of threads as joblib has it."""
+    if value is not None and (not is_number(value, Integral) or value == 0):
+        raise ValueError(
+            f"{name}={value!r} must be a whole number other than 0, or None for all cores."
+        )
+
+
+def check_folder(name: str, value: Any) -> None:
+    """Check the path of a folder, which need not exist, or None."""
+    if value is None:
+        return
+    if not isinstance(value, str | os.PathLike):
+        raise ValueError(f"{name}={value!r} must be the path of a folder, or None.")
+    if Path(value).exists() and not Path(value).is_dir():
+        raise ValueError(f"{name}={str(value)!r} is a file; name a folder, which need not exist.")
+
+
+def as_random_state(value: Any) -> np.random.RandomState:
+    """Random numbers that `random_state` stands for."""
+    try:
+        return check_random_state(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={value!r} must be None, a whole number from 0 to 2**32 - 1, or a "
+            "numpy.random.RandomState."
+        ) from None
+
+
+def is_number(value: Any, kind: type, flag: bool = False) -> bool:
+    """Whether a value is a number of a kind, and no bool unless that is one."""
+    return isinstance(value, kind) and (flag or not isinstance(value, bool))
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a value is True or False."""
+    return isinstance(value, bool | np.bool_)
