@@ -17,8 +17,11 @@ class Limits:
         Up to this many rows, rows with equal codes are merged.
     exact_values : int
         Distinct values of a column in blocks that are kept where every one is asked for.
+    few_rows : int
+        Rows of a shard up to which passes run in NumPy, so that nothing has to be compiled.
     predict_rows : int
-        Rows that are evaluated at a time.
+        Rows that are evaluated at a time; a CPD is evaluated by compiled loops where there are as
+        many.
     printed_rows : int
         Rows that the command line prints at once: few, so that the first ones are seen soon.
     group_rows : int
@@ -55,7 +58,8 @@ class Limits:
     shard_rows: int = 1 << 20
     merge_rows: int = 100_000
     exact_values: int = 1 << 20
-    predict_rows: int = 4096
+    few_rows: int = 6000
+    predict_rows: int = 1 << 14
     printed_rows: int = 1 << 14
     group_rows: int = 1 << 17
     parsed_bytes: int = 1 << 20

@@ -50,19 +50,22 @@ class Groups:
 
     def sum(self, values: NDArray, each: int = 1) -> NDArray:
         """Sum sorted rows (`each` lines of `values` per row) over every grid value's rows."""
-        starts = each * self.starts[:-1]
-        sizes = np.diff(each * self.starts)
+        starts, sizes = each * self.starts[:-1], each * np.diff(self.starts)
         largest = int(sizes.max(initial=0))
         if largest == 1 and len(values) == len(sizes):
             return values
-        whole = np.zeros((len(sizes), *values.shape[1:]), dtype=values.dtype)
+        there = sizes > 0
         if largest > FEW_IN_GROUP:
-            there = sizes > 0
-            whole[there] = np.add.reduceat(values, starts[there], axis=0)
-            return whole
-        for n in range(largest):
-            there = sizes > n
-            whole[there] += values[starts[there] + n]
+            sums = np.add.reduceat(values, starts[there], axis=0)
+        else:
+            sums = values[starts[there]]
+            for n in range(1, largest):
+                more = np.flatnonzero(sizes[there] > n)
+                sums[more] += values[starts[there][more] + n]
+        if len(sums) == len(sizes):
+            return sums
+        whole = np.zeros((len(sizes), *values.shape[1:]), dtype=values.dtype)
+        whole[there] = sums
         return whole
 
     def add_pieces(self, *sums: NDArray) -> None:

@@ -1,13 +1,27 @@
-"""Responses of a chain at values that lie on no grid."""
+"""Responses of a chain at values that lie on no grid.
+
+Few rows are evaluated exactly, in NumPy.  For many rows of a CPD, functions of a column are
+replaced by piecewise polynomials, whose cells are so small that the difference is a matter of
+rounding (`ACCURACY`), and a compiled loop looks them up.
+"""
 
 from collections.abc import Sequence
+from math import factorial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..limits import LIMITS
 from . import moments
+from .algebra import Diagonal
 
+#: degree of the polynomials, as in `qtkm.kernels.evaluate`
+DEGREE = 7
+#: largest error of a polynomial, in units of the largest weight of its component
+ACCURACY = 1e-12
+#: most lines of the tables of all columns; beyond that rows are evaluated exactly
+MOST_LINES = 200_000
 #: numbers of the largest array of functions that is made at a time
 MOST_NUMBERS = 1_000_000
 
@@ -29,6 +43,7 @@ class Evaluator:
         n_columns = len(frequencies)
         self.cores = cores[:n_columns]
         self.closing = network.closing(cores, n_columns)
+        self._lines: Any = None
         self.tables = [
             None if share is None else self._with_unknown(levels[0], share)
             for levels, share in zip(self.cores, frequencies, strict=True)
@@ -43,8 +58,11 @@ class Evaluator:
 
         Values are numbers in the unit box, or category codes with -1 for an unknown one.
         """
-        widest = max(max(m.slices[-1].stop, 1) * m.n_features for m in maps)
-        step = max(64, MOST_NUMBERS // max(1, min(widest, 4096)))
+        if len(values[0]) >= LIMITS.predict_rows and self.is_smooth(maps):
+            return self._interpolate(maps, values)
+        widest = max(sum(group.stop - group.start for group in m.groups) for m in maps)
+        widest = max(widest, *(min(m.n_features, 256) for m in maps))
+        step = max(64, MOST_NUMBERS // widest)
         parts = []
         for first in range(0, max(1, len(values[0])), step):
             some = [column[first : first + step] for column in values]
@@ -71,3 +89,77 @@ class Evaluator:
             part = flat.reshape(-1, *weights.shape[1:])
             product = part if product is None else self.algebra.multiply(product, part)
         return product
+
+    # -- many rows ----------------------------------------------------------------------------
+
+    def is_smooth(self, maps: Sequence[Any]) -> bool:
+        """Return True if compiled loops serve: a complex CPD whose functions have frequencies."""
+        if not isinstance(self.algebra, Diagonal) or not np.iscomplexobj(self.cores[0][0]):
+            return False
+        if any(m.frequencies is None and not m.is_categorical for m in maps):
+            return False
+        return sum(map(n_lines, maps)) <= MOST_LINES
+
+    def _interpolate(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+        from ..kernels import evaluate as kernels
+
+        if self._lines is None:
+            self._lines = self._make_lines(maps)
+        lines, offsets, cells, mixing = self._lines
+        numbers = np.empty((len(values), len(values[0])))
+        outside = np.zeros(len(values[0]), dtype=bool)
+        for d, (column, n_cells) in enumerate(zip(values, cells, strict=True)):
+            numbers[d] = column if n_cells else np.mod(column, len(self.tables[d]))
+            if n_cells:
+                outside |= (numbers[d] < 0) | (numbers[d] > 1)
+        numbers[:, outside] = 0.0
+        out = np.empty((len(outside), len(self.closing), 2))
+        kernels.evaluate(numbers, lines, offsets, cells, mixing, out)
+        responses = out.view(np.complex128)[..., 0]
+        if outside.any():
+            responses[outside] = self._responses(maps, [column[outside] for column in values])
+        return responses
+
+    def _make_lines(self, maps: Sequence[Any]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Tables of all columns as padded planes, where each begins, and its number of cells."""
+        from ..kernels.grams import padded
+
+        rank = self.closing.shape[1]
+        half = int(padded(rank))
+        parts, cells = [], []
+        for d, feature_map in enumerate(maps):
+            table = self.tables[d]
+            cells.append(0 if table is not None else n_cells(feature_map))
+            parts.append(self._polynomials(d, feature_map) if table is None else table)
+        lines = np.zeros((sum(map(len, parts)), 2 * half))
+        whole = np.concatenate(parts)
+        lines[:, :rank], lines[:, half : half + rank] = whole.real, whole.imag
+        offsets = np.cumsum([0, *map(len, parts)])[:-1]
+        mixing = np.zeros((len(self.closing) if len(self.closing) > 1 else 0, 2 * half))
+        mixing[:, :rank] = self.closing.real[: len(mixing)]
+        mixing[:, half : half + rank] = self.closing.imag[: len(mixing)]
+        return lines, offsets, np.array(cells), mixing
+
+    def _polynomials(self, d: int, feature_map: Any) -> NDArray:
+        """Coefficients of a column's functions in all cells, lowest power first: (n, R)."""
+        nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+        count = n_cells(feature_map)
+        points = (np.arange(count)[:, None] + (nodes + 1) / 2) / count
+        elements = self._elements(d, feature_map, points.ravel())
+        elements = elements.reshape(count, DEGREE + 1, -1)
+        powers = np.linalg.inv(np.vander(nodes, increasing=True))
+        return np.einsum("pn,cnr->cpr", powers, elements).reshape(-1, elements.shape[2])
+
+
+def n_cells(feature_map: Any) -> int:
+    """Return the number of cells in which polynomials stand for a column's functions."""
+    if feature_map.is_categorical:
+        return 0
+    # the error of a Chebyshev interpolation of exp(iωx) on cells of half width h
+    bound = ACCURACY * 2**DEGREE * factorial(DEGREE + 1)
+    return max(4, int(np.ceil(np.abs(feature_map.frequencies).max() / 2 / bound ** (1 / (DEGREE + 1)))))
+
+
+def n_lines(feature_map: Any) -> int:
+    """Return the number of lines of a column's table."""
+    return n_cells(feature_map) * (DEGREE + 1) or feature_map.n_features + 1

@@ -25,7 +25,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from .algebra import Algebra
@@ -111,7 +110,8 @@ class Digits:
     def __init__(
         self, algebra: Algebra, places: NDArray, factors: Sequence[NDArray], steps: Sequence[int]
     ):
-        self.algebra, self.places, self.steps = algebra, places, steps
+        self.algebra, self.steps = algebra, steps
+        self.places = np.ascontiguousarray(places)
         self.counts = [len(factor) for factor in factors]
         self.above = [algebra.last(factors[-1])[None]]
         for level in range(len(factors) - 1, 0, -1):
@@ -132,10 +132,11 @@ class Digits:
         """Environments (e, l, …): e the place of a level's digit, l that of those above."""
         places, count, step = self.places, self.counts[level], self.steps[level]
         length = (len(places) - count) // step + 1
+        if count == step:
+            return places.reshape(length, count, *places.shape[1:]).swapaxes(0, 1)
         first, *rest = places.strides
-        return as_strided(
-            places, (count, length, *places.shape[1:]), (first, step * first, *rest), writeable=False
-        )
+        shape, strides = (count, length, *places.shape[1:]), (first, step * first, *rest)
+        return np.ndarray(shape, places.dtype, places, 0, strides)  # places overlap
 
     def at(self, level: int) -> NDArray:
         """Environments (count, …) of a level, those below it having been summed out."""
@@ -143,7 +144,8 @@ class Digits:
 
     def advance(self, level: int, factor: NDArray) -> None:
         """Sum out a level, the lowest that is left."""
-        self.places = self.algebra.sum_left(factor, self._windows(level))
+        places = self.algebra.sum_left(factor, self._windows(level))
+        self.places = np.ascontiguousarray(places)
 
 
 def steps_of(kind: str, radices: Sequence[int]) -> list[int]:
@@ -154,7 +156,7 @@ def steps_of(kind: str, radices: Sequence[int]) -> list[int]:
 def blocks_of(kind: str, environments: NDArray, radix: int) -> NDArray:
     """Blocks (Q, Q, P, P) of a level's matrix from its environments (count, P, P)."""
     index = _places(kind, radix)[0]
-    if (index >= 0).all():
+    if kind not in ("each", "uniform"):
         return environments[index]
     blocks = np.zeros((radix, radix, *environments.shape[1:]), dtype=environments.dtype)
     digits = np.arange(radix)

@@ -17,18 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..limits import LIMITS
 from .algebra import Algebra, partial_products
 from .moments import triangle, unpack
 
 Run = Callable[..., list[Any]]
 
-#: rows of a shard up to which passes run in NumPy
-FEW_ROWS = 6000
-
-
 def is_large(shard: Any) -> bool:
     """Return True if a pass over a shard is worth compiled loops."""
-    return len(shard) > FEW_ROWS
+    return len(shard) > LIMITS.few_rows
 
 
 @dataclass
