@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from . import moments
 from .algebra import Algebra
 from .local import LocalSystem, least_squares
-from .moments import Digits
+from .moments import Digits, LagDigits
 
 #: systems of categories that are solved at a time, which bounds the memory of their matrices
 CHUNK = 1024
@@ -125,6 +125,9 @@ class ColumnProblem(Problem):
         return [self.shape(level)[0] for level in range(self.n_levels)]
 
     def _squares(self, places: NDArray, kind: str, conjugate: bool) -> Digits:
+        numbers = len(places) * self.cores[0].shape[-1] ** 2
+        if kind == "lags" and places[0].size == 1 and numbers > moments.MOST_PLACES:
+            return LagDigits(self.algebra, places, self.cores, self.moments.kept)
         factors = [moments.digit_squares(self.algebra, c, kind, conjugate) for c in self.cores]
         return Digits(self.algebra, places, factors, moments.steps_of(kind, self.radices))
 
@@ -132,6 +135,8 @@ class ColumnProblem(Problem):
         """Sum out a level that has its new core."""
         core = self.cores[level]
         for kind, conjugate, digits in (*self.parts, self.penalty):
+            if isinstance(digits, LagDigits):
+                digits.take(level, core)
             factor = moments.digit_squares(self.algebra, core, kind, conjugate)
             digits.advance(level, factor)
         self.products.advance(level, self.algebra.elements(core).conj())

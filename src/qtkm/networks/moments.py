@@ -19,16 +19,22 @@ advance, and what is left is the system of one level.  Neither rows nor grid are
 and right-hand sides, gradients and penalties all go the same way.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 from .algebra import Algebra
 
+#: values at a time whose functions are summed up where the environment is a number
+LAG_VALUES = 4096
+#: numbers of the largest array of environments of a column whose own environment is a number
+MOST_PLACES = 2_000_000
 #: operations of a product of matrices from which on threads share it
 SHARED_OPERATIONS = 20_000_000
 
@@ -148,6 +154,105 @@ class Digits:
         self.places = np.ascontiguousarray(places)
 
 
+class LagDigits(Digits):
+    """Digits of a column of very many exponentials whose environment is a number.
+
+    Parameters
+    ----------
+    algebra : Diagonal
+    lags : (2M-1, 1, 1) array
+    cores : list of (Q, R) arrays
+    kept : dict
+        What follows from the lags alone, to be kept with them.
+
+    Notes
+    -----
+    Environments of all places would be an array (M, R, R).  At the lowest levels, digits above
+    enter instead by their Fourier transform: whᴴTwh = Σ_f t̂[f]·conj(ŵ[f])ŵ[f]ᵀ for every Toeplitz
+    matrix T of lags a step apart; digits below by the products of their weights, a lag apart.
+    From `turn` on the environments are small, and `Digits` goes on.
+    """
+
+    def __init__(
+        self, algebra: Algebra, lags: NDArray, cores: Sequence[NDArray], kept: dict[int, NDArray]
+    ):
+        self.lags, self.cores, self.kept = lags.ravel(), list(cores), kept
+        self.radices = [len(core) for core in cores]
+        rank, n_lags = cores[0].shape[1], len(self.lags)
+        below = np.cumprod([1, *self.radices])
+        self.turn = int(np.argmax(n_lags // below * rank**2 <= MOST_PLACES))
+        later = [digit_squares(algebra, core, "lags", True) for core in cores[self.turn :]]
+        steps = self.radices[self.turn :]
+        super().__init__(algebra, np.empty((0, rank, rank)), later, steps)
+
+    def at(self, level: int) -> NDArray:
+        """Environments (count, R, R) of a level, those below it having been summed out."""
+        if level >= self.turn:
+            return super().at(level - self.turn)
+        radix, step = self.radices[level], math.prod(self.radices[:level])
+        low, high = self._weights(0, level), self._weights(level + 1, len(self.radices))
+        across = self._across(high, step * radix)  # (2·step·radix - 1, R, R)
+        beside = _correlations(low)  # (2·step - 1, R, R)
+        n = 2 * step - 1
+        return np.stack([
+            (beside * across[step * e : step * e + n]).sum(axis=0) for e in range(2 * radix - 1)
+        ])  # fmt: skip
+
+    def _weights(self, first: int, last: int) -> NDArray:
+        if first == last:
+            return np.ones((1, self.cores[0].shape[1]))
+        return weights_of(self.algebra, self.cores[first:last])
+
+    def _across(self, high: NDArray, step: int) -> NDArray:
+        """Σ conj(w_h) w_h'ᵀ c(o + step·(h' - h)) for all offsets |o| < step."""
+        n = len(high)
+        spectra = fft.ifft(high, 2 * n, axis=0)
+        found = [(spectra.conj() * line[:, None]).T @ spectra for line in self._lines(step, n)]
+        upper = np.array(found)
+        return np.concatenate([upper[:0:-1].conj().swapaxes(1, 2), upper])
+
+    def _lines(self, step: int, n: int) -> NDArray:
+        """Transforms of the lags o + step·j, |j| < n, for all offsets 0 <= o < step; kept."""
+        if step not in self.kept:
+            lines = np.zeros((step, 2 * n), dtype=complex)
+            places = np.arange(1 - n, n)
+            offsets = len(self.lags) // 2 + np.arange(step)
+            lines[:, places] = self.lags[offsets[:, None] + step * places]
+            self.kept[step] = 2 * n * fft.fft(lines, axis=1)
+        return self.kept[step]
+
+    def advance(self, level: int, factor: NDArray) -> None:
+        """Sum out a level, the lowest that is left."""
+        if level >= self.turn:
+            super().advance(level - self.turn, factor)
+
+    def take(self, level: int, core: NDArray) -> None:
+        """Put in the new core of a level before it is summed out."""
+        self.cores[level] = core
+        if level + 1 == self.turn:
+            self._turn()
+
+    def _turn(self) -> None:
+        """Make the environments from which `Digits` goes on."""
+        low = self._weights(0, self.turn)
+        beside, step = _correlations(low), len(low)
+        length = (len(self.lags) - len(beside)) // step + 1
+        item = self.lags.itemsize
+        windows = np.ndarray(
+            (length, len(beside)), self.lags.dtype, np.ascontiguousarray(self.lags), 0,
+            (step * item, item),
+        )  # fmt: skip
+        flat = windows @ beside.reshape(len(beside), -1)
+        self.places = flat.reshape(-1, *beside.shape[1:])
+
+
+def _correlations(weights: NDArray) -> NDArray:
+    """Σ_m conj(w_m) w_{m+lag}ᵀ for all lags: (2n-1, R, R)."""
+    n = len(weights)
+    upper = np.array([weights[: n - lag].conj().T @ weights[lag:] for lag in range(n)])
+    return np.concatenate([upper[:0:-1].conj().swapaxes(1, 2), upper])
+
+
 def steps_of(kind: str, radices: Sequence[int]) -> list[int]:
     """Distance of neighbouring higher digits at every level."""
     return [KINDS[kind].step(radix) for radix in radices]
@@ -198,16 +303,22 @@ class Moments:
         Environments of squares at every place of ḡgᵀ, then maybe of ggᵀ.
     products : (M, …) array
         Environments of elements for every function: the right-hand side.
+    kept : dict
+        What follows from the matrices alone, see `LagDigits`.
     """
 
     matrices: list[NDArray]
     products: NDArray
+    kept: dict[int, NDArray] = field(default_factory=dict)
 
 
 def column_moments(
     algebra: Algebra, column: Any, sums: Any, shape: tuple[int, ...], run: Callable[..., list[Any]]
 ) -> Moments:
     """Moments of a column from its statistics; `shape` is that of its elements."""
+    if sums.size == 1 and sums.mixing is None and len(sums.grams) == 1:
+        if column.kind(True) == "lags":
+            return _lag_sums(column, sums)
     conjugates = (True, False)[: len(sums.grams)]
     matrices: list[Any] = [0.0] * len(conjugates)
     right: Any = 0.0
@@ -224,6 +335,25 @@ def column_moments(
         whole = complete(sums.mix(matrices[i], conjugate), kind, conjugate, column.radices)
         matrices[i] = algebra.environment(whole, shape) if sums.size > 1 else whole
     return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
+
+
+def _lag_sums(column: Any, sums: Any) -> Moments:
+    """Moments of a column whose environment is a number: products of two short lists of functions.
+
+    With thousands of functions and values there is no room for all functions at all values.
+    """
+    lags: Any = 0.0
+    right: Any = 0.0
+    for first in range(0, len(column), LAG_VALUES):
+        part = slice(first, first + LAG_VALUES)
+        low, *groups = column.feature_map.group_features(column.values[part])
+        high = np.ones((len(low), 1))
+        for group in groups:
+            high = (group[:, :, None] * high[:, None]).reshape(len(low), -1)
+        lags = lags + (low * low[:, :1].conj() * sums.grams[0][part]).T @ high
+        right = right + (low * sums.rhs[part]).T @ high
+    matrices = complete(lags.T.reshape(-1, 1, 1), "lags", True, column.radices)
+    return Moments([matrices], right.T.reshape(-1, 1).conj())
 
 
 def products(features: NDArray, kind: str, conjugate: bool) -> NDArray:
