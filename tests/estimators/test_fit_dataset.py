@@ -30,8 +30,6 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(LIMITS, "shard_rows", 2500)
     monkeypatch.setattr(LIMITS, "merge_rows", 1000)
     monkeypatch.setattr(LIMITS, "read_rows", 1024)
-    # so few rows would be looked at one by one, which those on disk cannot be
-    monkeypatch.setattr("qtkm.networks.product_paths.ROW_NUMBERS", 0)
 
 
 @pytest.fixture

@@ -90,6 +90,10 @@ class NumberSummary:
         """Distinct values, ascending, if there are no more than `most`; None for no bound."""
         if self.whole is not None:
             limit = len(self.whole) if most is None else most
+            # as a rule the first rows tell that there are more
+            head = data.contiguous(self._contain(self.whole[: 4 * limit]))
+            if data.find_distinct(head, limit) is None:
+                return None
             return data.find_distinct(data.contiguous(self._contain(self.whole)), limit)
         few = self.distinct is not None and (most is None or len(self.distinct) <= most)
         return self.distinct if few else None
@@ -188,7 +192,8 @@ class NumberColumn:
             )
         else:
             grid = data.equal_bins(low, high, most)
-        coder = NumberCoder(data.Coder(grid, low, high), box)
+        # a box that was learned from these rows holds all of them
+        coder = NumberCoder(data.Coder(grid, low, high), seen.box)
         return Column(self.label, self.feature_map, box, grid), coder
 
     # -- fitted -------------------------------------------------------------------------------
@@ -217,11 +222,12 @@ class NumberCoder:
     """From numbers to their codes on a grid."""
 
     coder: data.Coder
-    box: data.Box
+    box: data.Box | None
 
     def codes(self, plain: NDArray) -> NDArray:
         """Codes of plain values; those of an exact grid must be among its values."""
-        return self.coder.codes(data.contiguous(self.box.contain(plain)))
+        inside = plain if self.box is None else self.box.contain(plain)
+        return self.coder.codes(data.contiguous(inside))
 
     def key(self) -> bytes:
         """What differs where codes may differ."""
@@ -263,8 +269,8 @@ def n_bins(
 
 def _check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float) -> None:
     """Refuse values so far outside of the box that the basis has none there."""
-    entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))
     with np.errstate(all="ignore"):
+        entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))
         largest = np.prod([entries[:, level].max() for level in feature_map.slices])
     if not np.isfinite(largest):
         raise ValueError(
