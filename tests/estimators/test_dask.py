@@ -106,9 +106,7 @@ def assert_equal_fits(one, other):
     assert_same(one.cores_, other.cores_)
     for name in ("objective", "objective_updates", "validation_score"):
         assert_same(one.history_[name], other.history_[name])
-    assert one.columns_ == other.columns_ or [c["path"] for c in one.columns_] == [
-        c["path"] for c in other.columns_
-    ]
+    assert repr(one.columns_) == repr(other.columns_)
 
 
 # -- the same bits --------------------------------------------------------------------------------
@@ -117,7 +115,6 @@ def assert_equal_fits(one, other):
 def assert_bits_of_memory(client, X, y):
     model, labels = regress(early_stopping=True), np.where(y > 0.4, "yes", "no")
     here = clone(model).fit(X, y)
-    assert {column["path"] for column in here.columns_} == {"statistics"}
     assert_equal_fits(here, clone(model).fit(as_array(X), as_array(y)))
     assert_equal_fits(here, clone(model).set_params(engine="dask").fit(X, y))
     here = classify().fit(X, labels)

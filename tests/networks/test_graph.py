@@ -126,13 +126,13 @@ def assert_is_its_tensor(network, columns, n_outputs):
     )
     np.testing.assert_allclose(iterate.responses(shard), phi @ weights, atol=1e-11 * size)
     squared = np.sum(np.abs(weights) ** 2)
-    assert iterate.squared_norm() == pytest.approx(squared, rel=1e-11)
+    assert iterate.penalty() == pytest.approx(squared, rel=1e-11)
 
     (slopes,) = random_like([iterate.responses(shard)])
     direction = random_like(cores)
     change = iterate.tangent(direction)(shard, run=run)
     gradient = iterate.gradient(iterate.gradient_pass()(shard, slopes, run=run))
-    norm_gradient, products = iterate.norm_gradient(), iterate.norm_product(direction)
+    norm_gradient, products = iterate.penalty_gradient(), iterate.penalty_product(direction)
     assert [g.shape for g in gradient] == [core.shape for core in cores]
     expected = 0
     for block, core in enumerate(direction):
@@ -263,7 +263,7 @@ def test_an_update_is_the_least_squares_solution(network, columns, n_outputs, re
     for block in objective.blocks:
         iterate = objective.at(cores)
         expected, minimum = best_core(objective, cores, block)
-        (value,) = objective.update(iterate, block, "rows")
+        (value,) = objective.update(iterate, block)
         assert value == pytest.approx(minimum, rel=1e-9)
         whole = tensor(objective, [*cores[:block], expected, *cores[block + 1 :]])
         np.testing.assert_allclose(tensor(objective, iterate.cores), whole, atol=1e-7)
@@ -279,7 +279,7 @@ def test_updates_never_raise_the_objective_and_say_what_it_is(network, n_outputs
     )
     before = objective.value(iterate)
     for block in [*objective.blocks] * 2:
-        (value,) = objective.update(iterate, block, iterate.paths(objective.setting)[block])
+        (value,) = objective.update(iterate, block)
         assert value <= before * (1 + 1e-9)
         assert value == pytest.approx(objective.value(iterate), rel=1e-8)
         before = value
@@ -289,13 +289,13 @@ def test_updates_without_regularization_keep_to_least_squares():
     objective, _, iterate = make(GRAPHS["ring"], COLUMNS["power"], alpha=0.0, n_rows=100)
     for block in objective.blocks:
         _, minimum = best_core(objective, iterate.cores, block)
-        assert objective.update(iterate, block, "rows")[0] == pytest.approx(minimum, rel=1e-8)
+        assert objective.update(iterate, block)[0] == pytest.approx(minimum, rel=1e-8)
 
 
 @some_graphs
 def test_updates_leave_all_cores_of_one_norm(network):
     objective, _, iterate = make(network, COLUMNS["fourier"])
-    objective.update(iterate, 1, "rows")
+    objective.update(iterate, 1)
     norms = [np.linalg.norm(core) for core in iterate.cores]
     np.testing.assert_allclose(norms, norms[0])
 
@@ -303,7 +303,7 @@ def test_updates_leave_all_cores_of_one_norm(network):
 def test_a_core_of_zeros_stays_where_it_is():
     objective, cores, _ = make(GRAPHS["train"], COLUMNS["power"])
     iterate = objective.at([0 * cores[0], *cores[1:]])
-    objective.update(iterate, 1, "rows")
+    objective.update(iterate, 1)
     assert not iterate.cores[0].any()
     assert all(np.isfinite(core).all() for core in iterate.cores)
 
@@ -313,7 +313,7 @@ def test_snapshots_and_given_cores_are_not_touched_by_updates():
     snapshot, before = iterate.snapshot(), [core.copy() for core in cores]
     responses, token = iterate.responses(objective.shards[0]), iterate.token
     for block in objective.blocks:
-        objective.update(iterate, block, "rows")
+        objective.update(iterate, block)
     assert iterate.token is not token
     for core, kept, old in zip(cores, snapshot, before, strict=True):
         np.testing.assert_array_equal(core, old)
@@ -326,7 +326,7 @@ def test_a_core_too_large_for_least_squares_is_refused(monkeypatch):
     objective, _, iterate = make(GRAPHS["train"], COLUMNS["power"])
     monkeypatch.setattr(graph_problem, "LARGEST_MATRIX", 20)
     with pytest.raises(ValueError, match=r"vertex 'b' has 12 weights.*solver='lbfgs'"):
-        objective.update(iterate, 1, "rows")
+        objective.update(iterate, 1)
 
 
 # -- blocks of rows and threads ---------------------------------------------------------------
@@ -339,7 +339,7 @@ def all_sums(objective, iterate):
     arrays = [slopes, iterate.tangent(iterate.cores)(shard, run=run)]
     arrays.extend(iterate.gradient_pass()(shard, slopes, run=run))
     for block in objective.blocks:
-        problem = iterate.problem(block, objective.setting, "rows")
+        problem = iterate.problem(block, objective.setting)
         assert problem.split == both
         arrays.extend(problem.sums)
     return arrays
