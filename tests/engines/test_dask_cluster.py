@@ -80,6 +80,16 @@ def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
     assert submitted.count("add_apart") == n_additions
 
 
+def total_and_count(shard, run):
+    return total(shard, run), np.array([len(shard)])
+
+
+def test_several_sums_are_added_each_by_itself(engine, monkeypatch):
+    monkeypatch.setattr(LIMITS, "few_tasks", 0)
+    sums = engine.sum(total_and_count, engine.place([np.full(3, 2.0)] * 8))
+    assert sums == (48, 24)
+
+
 def test_a_large_pass_is_sent_once(engine, monkeypatch):
     monkeypatch.setattr(LIMITS, "sent_bytes", 10)
     assert engine.sum(total, engine.place([np.ones(2)] * 8)) == 16

@@ -106,7 +106,7 @@ def assert_equal_fits(one, other):
     assert_same(one.cores_, other.cores_)
     for name in ("objective", "objective_updates", "validation_score"):
         assert_same(one.history_[name], other.history_[name])
-    assert [c["n_grid"] for c in one.columns_] == [c["n_grid"] for c in other.columns_]
+    assert repr(one.columns_) == repr(other.columns_)
 
 
 # -- the same bits --------------------------------------------------------------------------------
@@ -126,6 +126,20 @@ def assert_bits_of_memory(client, X, y):
 def test_one_worker_gives_the_bits_of_a_fit_in_memory(client, X, y):
     assert len(client.nthreads()) == 1
     assert_bits_of_memory(client, X, y)
+
+
+def test_workers_in_this_process_give_the_bits_of_a_fit_in_memory(frame, X, y, monkeypatch):
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with Client(processes=False, **options, silence_logs=50) as here:
+        assert_bits_of_memory(here, X, y)
+        model = regress(categorical_features=["kind"])
+        there = clone(model).fit(as_frame(frame), as_frame(pandas.Series(y)))
+        assert_equal_fits(clone(model).fit(frame, y), there)
+        hole = np.where(X[0, 0] == X, np.nan, X)
+        with pytest.raises(ValueError, match="partition 0: 3 columns of X cannot be used"):
+            regress().fit(as_array(hole), as_array(y))
+        monkeypatch.setattr(LIMITS, "merge_rows", N_ROWS)  # so few that they are fetched
+        assert_equal_fits(regress().fit(X, y), regress().fit(as_array(X), as_array(y)))
 
 
 class After:

@@ -1,11 +1,12 @@
 """Paths through the candidates, and starts from a neighbour's cores."""
 
 import numpy as np
+import pytest
 from sklearn.model_selection import ParameterGrid
 
 from qtkm import QTKMRegressor
 from qtkm.engines import Threads
-from qtkm.networks import flatten
+from qtkm.networks import flatten, unflatten
 from qtkm.selection.path import find_adjacent, make_paths, start_from
 from qtkm.selection.posed import Posed
 
@@ -67,10 +68,15 @@ def test_added_columns_of_a_cpd_change_the_response_little(X, y):
         assert wider[:, 2:].any(axis=0).all()
 
 
-def test_cores_that_do_not_fit_are_drawn_anew(X, y):
-    cores = prepared(X, y, "train", 2).start("smooth")
-    start = start_from(cores, "smooth")(prepared(X, y, "train", 3))
-    drawn = prepared(X, y, "train", 3).start("smooth")
+@pytest.mark.parametrize("kind", ["of another shape", "fewer", "of zeros"])
+def test_cores_that_do_not_fit_are_drawn_anew(X, y, kind):
+    cores, rank = prepared(X, y, "train", 2).start("smooth"), 3
+    if kind == "fewer":
+        cores = cores[:-1]
+    elif kind == "of zeros":
+        cores, rank = unflatten(cores, [0 * core for core in flatten(cores)]), 2
+    start = start_from(cores, "smooth")(prepared(X, y, "train", rank))
+    drawn = prepared(X, y, "train", rank).start("smooth")
     for core, own in zip(flatten(start), flatten(drawn), strict=True):
         np.testing.assert_array_equal(core, own)
 
