@@ -141,7 +141,7 @@ def test_a_hyperedge_of_all_vertices_is_a_cpd(n_outputs):
 def test_the_norm_is_that_of_the_weight_tensor(network, columns, n_outputs):
     objective, cores, iterate = make(network, columns, n_outputs=n_outputs)
     expected = np.sum(np.abs(tensor(objective, cores)) ** 2)
-    assert iterate.squared_norm() == pytest.approx(expected, rel=1e-12)
+    assert iterate.penalty() == pytest.approx(expected, rel=1e-12)
 
 
 @some_graphs
@@ -238,9 +238,9 @@ def test_the_tangent_is_that_of_finite_differences(network, columns, n_outputs):
 def test_the_norms_gradient_is_that_of_finite_differences(network, columns, n_outputs):
     objective, cores, iterate = make(network, columns, n_outputs=n_outputs)
     direction = random_like(cores)
-    ahead, behind = (objective.at(moved(cores, direction, s)).squared_norm()
+    ahead, behind = (objective.at(moved(cores, direction, s)).penalty()
                      for s in (1e-5, -1e-5))  # fmt: skip
-    found = inner(iterate.norm_gradient(), direction)
+    found = inner(iterate.penalty_gradient(), direction)
     assert found == pytest.approx((ahead - behind) / 2e-5, rel=1e-6)
 
 
@@ -249,13 +249,13 @@ def test_the_norms_gradient_is_that_of_finite_differences(network, columns, n_ou
 def test_the_norms_product_is_quadratic_in_each_core(network, n_outputs):
     objective, cores, iterate = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
     direction = random_like(cores)
-    products = iterate.norm_product(direction)
+    products = iterate.penalty_product(direction)
     for block, change in enumerate(direction):
         replaced = [*cores[:block], change, *cores[block + 1 :]]
-        expected = 2 * objective.at(replaced).squared_norm()
+        expected = 2 * objective.at(replaced).penalty()
         assert np.vdot(change, products[block]).real == pytest.approx(expected, rel=1e-11)
-        own = iterate.norm_product(cores)[block]
-        np.testing.assert_allclose(own, iterate.norm_gradient()[block], atol=1e-10)
+        own = iterate.penalty_product(cores)[block]
+        np.testing.assert_allclose(own, iterate.penalty_gradient()[block], atol=1e-10)
 
 
 # -- local problems ---------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def test_an_update_is_the_least_squares_solution(network, columns, n_outputs, re
     for block in objective.blocks:
         iterate = objective.at(cores)
         expected, minimum = best_core(objective, cores, block)
-        (value,) = objective.update(iterate, block, "rows")
+        (value,) = objective.update(iterate, block)
         assert value == pytest.approx(minimum, rel=1e-9)
         whole = tensor(objective, [*cores[:block], expected, *cores[block + 1 :]])
         np.testing.assert_allclose(tensor(objective, iterate.cores), whole, atol=1e-7)
@@ -325,7 +325,7 @@ def test_updates_never_raise_the_objective_and_say_what_it_is(network, n_outputs
     )
     before = objective.value(iterate)
     for block in [*objective.blocks] * 2:
-        (value,) = objective.update(iterate, block, iterate.paths(objective.setting)[block])
+        (value,) = objective.update(iterate, block)
         assert value <= before * (1 + 1e-9)
         assert value == pytest.approx(objective.value(iterate), rel=1e-8)
         before = value
@@ -335,13 +335,13 @@ def test_updates_without_regularization_keep_to_least_squares():
     objective, _, iterate = make(GRAPHS["ring"], COLUMNS["power"], alpha=0.0, n_rows=100)
     for block in objective.blocks:
         _, minimum = best_core(objective, iterate.cores, block)
-        assert objective.update(iterate, block, "rows")[0] == pytest.approx(minimum, rel=1e-8)
+        assert objective.update(iterate, block)[0] == pytest.approx(minimum, rel=1e-8)
 
 
 @some_graphs
 def test_updates_leave_all_cores_of_one_norm(network):
     objective, _, iterate = make(network, COLUMNS["fourier"])
-    objective.update(iterate, 1, "rows")
+    objective.update(iterate, 1)
     norms = [np.linalg.norm(core) for core in iterate.cores]
     np.testing.assert_allclose(norms, norms[0])
 
@@ -349,7 +349,7 @@ def test_updates_leave_all_cores_of_one_norm(network):
 def test_a_core_of_zeros_stays_where_it_is():
     objective, cores, _ = make(GRAPHS["train"], COLUMNS["power"])
     iterate = objective.at([0 * cores[0], *cores[1:]])
-    objective.update(iterate, 1, "rows")
+    objective.update(iterate, 1)
     assert not iterate.cores[0].any()
     assert all(np.isfinite(core).all() for core in iterate.cores)
 
@@ -359,7 +359,7 @@ def test_snapshots_and_given_cores_are_not_touched_by_updates():
     snapshot, before = iterate.snapshot(), [core.copy() for core in cores]
     responses, token = iterate.responses(objective.shards[0]), iterate.token
     for block in objective.blocks:
-        objective.update(iterate, block, "rows")
+        objective.update(iterate, block)
     assert iterate.token is not token
     for core, kept, old in zip(cores, snapshot, before, strict=True):
         np.testing.assert_array_equal(core, old)
@@ -372,7 +372,7 @@ def test_a_core_too_large_for_least_squares_is_refused(monkeypatch):
     objective, _, iterate = make(GRAPHS["train"], COLUMNS["power"])
     monkeypatch.setattr(graph_problem, "LARGEST_MATRIX", 20)
     with pytest.raises(ValueError, match=r"vertex 'b' has 12 weights.*solver='lbfgs'"):
-        objective.update(iterate, 1, "rows")
+        objective.update(iterate, 1)
 
 
 # -- blocks of rows and threads ---------------------------------------------------------------
@@ -385,7 +385,7 @@ def all_sums(objective, iterate):
     arrays = [slopes, iterate.tangent(iterate.cores)(shard, run=run)]
     arrays.extend(iterate.gradient_pass()(shard, slopes, run=run))
     for block in objective.blocks:
-        problem = iterate.problem(block, objective.setting, "rows")
+        problem = iterate.problem(block, objective.setting)
         assert problem.split == both
         arrays.extend(problem.sums)
     return arrays
