@@ -9,10 +9,11 @@ import numpy as np
 from qtkm.data import Box, build, encode
 from qtkm.engines import Threads
 from qtkm.features import REGISTRY, FeatureMap
+from qtkm.limits import LIMITS
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Loss
 from qtkm.networks import REGISTRY as NETWORKS
-from qtkm.networks import Graph, Network, flatten, tables, unflatten
+from qtkm.networks import Graph, Network, flatten, unflatten
 from qtkm.objective import Column, Objective
 from qtkm.penalties import Penalty
 
@@ -63,7 +64,7 @@ MODELS = {
 
 def use_loops(monkeypatch: Any, loops: str) -> None:
     """Make all passes over rows run in NumPy ("numpy") or in compiled loops ("compiled")."""
-    monkeypatch.setattr(tables, "FEW_ROWS", 10**9 if loops == "numpy" else 0)
+    monkeypatch.setattr(LIMITS, "few_rows", 10**9 if loops == "numpy" else 0)
 
 
 def make_map(name: str, n_basis: int, quantization: Any = 2, period: float = 1.7) -> FeatureMap:

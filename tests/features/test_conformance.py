@@ -96,7 +96,9 @@ def test_products_of_functions_coincide_as_their_kind_says(feature_map, conjugat
             continue
         place = {"lags": p - m, "sums": p + m, "each": m, "pairs": (m, p)}[kind]
         first = found.setdefault(place, together)
-        np.testing.assert_allclose(together, first, rtol=0, atol=1e-12 * np.abs(features).max() ** 2)
+        np.testing.assert_allclose(
+            together, first, rtol=0, atol=1e-12 * np.abs(features).max() ** 2
+        )
 
 
 @pytest.mark.parametrize("feature_map", CASES)

@@ -353,7 +353,9 @@ def replaced(cores, others, position):
 @each_network
 def test_the_norms_gradient_is_its_product_with_the_cores_themselves(name):
     _, cores, iterate = make(name)
-    pairs = zip(flatten(iterate.penalty_gradient()), flatten(iterate.penalty_product(cores)), strict=True)
+    pairs = zip(
+        flatten(iterate.penalty_gradient()), flatten(iterate.penalty_product(cores)), strict=True
+    )
     for a, b in pairs:
         np.testing.assert_allclose(a, b, atol=1e-12 * np.abs(a).max())
 

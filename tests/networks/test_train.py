@@ -192,7 +192,9 @@ def test_moving_the_center_changes_no_weight(center):
     assert all(is_left_orthogonal(core) for core in moved[:center])
     assert all(is_right_orthogonal(core) for core in moved[center + 1 :])
     expected = dense.tensor(objective, cores)
-    np.testing.assert_allclose(dense.tensor(objective, unflatten(cores, moved)), expected, atol=1e-11)
+    np.testing.assert_allclose(
+        dense.tensor(objective, unflatten(cores, moved)), expected, atol=1e-11
+    )
 
 
 # -- ranks ------------------------------------------------------------------------------------
