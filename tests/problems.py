@@ -9,6 +9,7 @@ import numpy as np
 from qtkm.data import Box, build, encode
 from qtkm.engines import Threads
 from qtkm.features import REGISTRY, FeatureMap
+from qtkm.limits import LIMITS
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Loss
 from qtkm.networks import REGISTRY as NETWORKS
@@ -17,6 +18,41 @@ from qtkm.objective import Column, Objective
 from qtkm.penalties import Penalty
 
 NUMERIC = [name for name, cls in REGISTRY.items() if not cls.is_categorical]
+
+
+class Bumps(FeatureMap):
+    """A map of a user's own, whose products of functions all differ."""
+
+    def __init__(self, quantization=(3, 2, 2)):
+        self.quantization = quantization
+
+    @property
+    def radices(self):
+        return tuple(self.quantization)
+
+    def factors(self, values):
+        places = np.arange(sum(self.radices)) / 3 + 0.1
+        return np.exp(-((np.asarray(values)[:, None] - places) ** 2))
+
+    @property
+    def frequencies(self):
+        return np.arange(self.n_features, dtype=float)
+
+
+class Chirps(Bumps):
+    """The same with complex functions, each of a size of its own."""
+
+    is_complex = True
+
+    def factors(self, values):
+        bumps = super().factors(values)
+        return bumps * np.exp(2j * bumps)
+
+    @property
+    def frequencies(self):
+        return np.arange(self.n_features) - 4.0
+
+
 #: what columns a problem may have: (name, number of basis functions, quantization) of each
 MODELS = {
     "fourier": [("fourier", 4, 2), ("fourier", 6, "prime")],
@@ -24,6 +60,11 @@ MODELS = {
     "power": [("power", 4, 2), ("power", 3, None)],
     "mixed": [("fourier", 4, 2), ("categorical", 3, None), ("power", 4, 2)],
 }
+
+
+def use_loops(monkeypatch: Any, loops: str) -> None:
+    """Make all passes over rows run in NumPy ("numpy") or in compiled loops ("compiled")."""
+    monkeypatch.setattr(LIMITS, "few_rows", 10**9 if loops == "numpy" else 0)
 
 
 def make_map(name: str, n_basis: int, quantization: Any = 2, period: float = 1.7) -> FeatureMap:
@@ -39,8 +80,9 @@ def make_map(name: str, n_basis: int, quantization: Any = 2, period: float = 1.7
 
 
 def make_maps(model: str | Sequence[Any]) -> list[FeatureMap]:
-    """Feature maps of the columns of a model."""
-    return [make_map(*column) for column in (MODELS[model] if isinstance(model, str) else model)]
+    """Feature maps of the columns of a model; a column may be given as a map itself."""
+    columns = MODELS[model] if isinstance(model, str) else model
+    return [c if isinstance(c, FeatureMap) else make_map(*c) for c in columns]
 
 
 def make_network(name: str, rank: Any, radices: Sequence[Sequence[int]]) -> Network:
@@ -106,7 +148,7 @@ def make_objective(
     residual: str = "complex",
     alpha: float = 1e-2,
     rank: int = 2,
-    penalty: Penalty | None = None,
+    penalty: Penalty | Sequence[Penalty] | None = None,
     dtype: Any = np.float64,
     n_jobs: int = 1,
     seed: int = 0,
@@ -115,7 +157,7 @@ def make_objective(
 ) -> Objective:
     """Objective over random rows.
 
-    Network and loss are given by name or as objects; `rank` and `residual` belong to names.
+    One penalty serves all columns, or there is one per column. Network and loss are given by name or as objects; `rank` and `residual` belong to names.
 
     By default the first column has 3 distinct values and the second about as many as there
     are rows, so that sums meet large groups of rows, small ones and lonely rows.
@@ -130,9 +172,10 @@ def make_objective(
     shards = build(codes, target, weight, tuple(len(column) for column in columns))
     if isinstance(network, str):
         network = make_network(network, rank, [column.radices for column in columns])
-    penalties = None if penalty is None else [penalty] * len(columns)
+    if penalty is not None and not isinstance(penalty, Sequence):
+        penalty = [penalty] * len(columns)
     kind = np.dtype(dtype)
-    return Objective(columns, shards, network, loss, Threads(n_jobs), alpha, 0.0, kind, penalties)
+    return Objective(columns, shards, network, loss, Threads(n_jobs), alpha, 0.0, kind, penalty)
 
 
 def make_cores(objective: Objective, seed: int = 1, size: float | None = None) -> list[Any]:

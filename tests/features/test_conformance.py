@@ -1,6 +1,7 @@
 """What every registered feature map must do."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -69,19 +70,6 @@ def test_features_are_the_kronecker_product_of_the_factors_times_the_phase(featu
         np.testing.assert_allclose(features[n], expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("feature_map", CASES)
-def test_lines_hold_the_same_factors_and_phase_as_real_numbers(feature_map):
-    values = values_of(feature_map)
-    planes = np.full((sum(feature_map.radices), 2, len(values)), np.nan)
-    phase = np.full(len(values), 2.0 + 0.0j)
-    feature_map.fill_lines(values, planes, phase)
-    factors = feature_map.factors(values)
-    np.testing.assert_allclose(planes[:, 0], factors.real.T, rtol=0, atol=1e-13)
-    np.testing.assert_allclose(planes[:, 1], factors.imag.T, rtol=0, atol=1e-13)
-    turn = feature_map.phase(values)
-    np.testing.assert_allclose(phase, 2 if turn is None else 2 * turn, rtol=0, atol=1e-13)
-
-
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize("n_basis", SIZES)
 def test_quantization_does_not_change_the_basis(name, n_basis):
@@ -96,18 +84,44 @@ def test_quantization_does_not_change_the_basis(name, n_basis):
 
 @pytest.mark.parametrize("conjugate", [True, False])
 @pytest.mark.parametrize("feature_map", CASES)
-def test_products_name_the_product_of_every_pair_of_entries(feature_map, conjugate):
-    factors = feature_map.factors(values_of(feature_map))
-    for k, level in enumerate(feature_map.slices):
-        entries = factors[:, level]
-        left = entries.conj() if conjugate else entries
-        pairs, index = feature_map.products(k, conjugate)
-        named = left[:, pairs[:, 0]] * entries[:, pairs[:, 1]]
-        radix = feature_map.radices[k]
-        q, p = np.triu_indices(radix)
-        np.testing.assert_allclose(named[:, index[q, p]], left[:, q] * entries[:, p], atol=1e-12)
-        assert (index[np.tril_indices(radix, -1)] == -1).all()
-        assert set(index[q, p]) == set(range(len(pairs)))
+def test_products_of_functions_coincide_as_their_kind_says(feature_map, conjugate):
+    features = feature_map.features(values_of(feature_map))
+    left = features.conj() if conjugate else features
+    kind = feature_map.kind(conjugate)
+    found: dict = {}
+    for m, p in product(range(feature_map.n_features), repeat=2):
+        together = left[:, m] * features[:, p]
+        if kind == "each" and m != p:
+            np.testing.assert_array_equal(together, 0)
+            continue
+        place = {"lags": p - m, "sums": p + m, "each": m, "pairs": (m, p)}[kind]
+        first = found.setdefault(place, together)
+        np.testing.assert_allclose(
+            together, first, rtol=0, atol=1e-12 * np.abs(features).max() ** 2
+        )
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_groups_of_levels_multiply_to_all_functions(feature_map, monkeypatch):
+    values = values_of(feature_map)
+    whole = feature_map.features(values)
+    monkeypatch.setattr("qtkm.features.feature_map.MOST_IN_GROUP", 6)
+    groups = feature_map.groups
+    levels = range(len(feature_map.radices))
+    assert [level for group in groups for level in levels[group]] == list(levels)
+    parts = feature_map.group_features(values)
+    assert all(part.shape[1] <= 6 or g.stop - g.start == 1 for part, g in zip(parts, groups))
+    for n in range(len(values)):
+        expected = combine([part[n] for part in parts])
+        np.testing.assert_allclose(whole[n], expected, rtol=0, atol=1e-12 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize("feature_map", CASES)
+def test_a_map_has_a_frequency_for_every_function_or_none_at_all(feature_map):
+    frequencies = feature_map.frequencies
+    if frequencies is not None:
+        assert frequencies.shape == (feature_map.n_features,)
+        assert np.abs(frequencies).min() == 0  # a constant belongs to every smooth function
 
 
 @pytest.mark.parametrize("feature_map", CASES)

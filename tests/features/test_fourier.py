@@ -45,10 +45,11 @@ def test_the_largest_and_smallest_values_stay_on_the_unit_circle(value):
     np.testing.assert_allclose(np.abs(features), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("conjugate", "n_distinct"), [(True, 12), (False, 23)])
-def test_distinct_products_depend_on_the_difference_or_the_sum_of_digits(conjugate, n_distinct):
-    pairs, _ = Fourier(12, 2.0, None).products(0, conjugate)
-    assert len(pairs) == n_distinct
+@pytest.mark.parametrize("n_basis", [1, 7, 12])
+def test_every_function_turns_at_its_frequency(n_basis):
+    feature_map, values = Fourier(n_basis, 2.5), np.linspace(0, 1, 7)
+    expected = np.exp(1j * np.outer(values, feature_map.frequencies))
+    np.testing.assert_allclose(feature_map.features(values), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("period", [0.5, 0.999, 0, -1, np.nan, np.inf])

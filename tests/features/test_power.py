@@ -14,7 +14,8 @@ def test_features_are_the_powers_from_zero_up(n_basis, quantization):
     np.testing.assert_allclose(features, expected, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("conjugate", [True, False])
-def test_distinct_products_depend_on_the_sum_of_digits(conjugate):
-    pairs, _ = Power(12, None).products(0, conjugate)
-    assert len(pairs) == 23
+def test_the_frequency_of_a_power_is_its_slope_at_the_end_of_the_box():
+    feature_map, step = Power(12), 1e-6
+    ahead, behind = feature_map.features(np.array([1 + step, 1 - step]))
+    slopes = (ahead - behind) / (2 * step)
+    np.testing.assert_allclose(feature_map.frequencies, slopes, atol=1e-6)

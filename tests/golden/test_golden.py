@@ -7,33 +7,21 @@ import pytest
 
 from qtkm import QTKMRegressor
 from qtkm.features import Fourier, Power
-from qtkm.networks import Evaluator
-from qtkm.objective import Objective
+from qtkm.networks import CPD, Evaluator
 from tests import dense
 
 FILES = sorted((Path(__file__).parent / "data").glob("*.npz"))
-PATHS = ["auto", "statistics", "rows", "chain"]
 
 each_trace = pytest.mark.parametrize(
     "trace", FILES, ids=[file.stem for file in FILES], indirect=True
 )
-each_path = pytest.mark.parametrize("path", PATHS, indirect=True)
+both_loops = pytest.mark.usefixtures("loops")  # NumPy, and compiled
 
 
 @pytest.fixture
 def trace(request):
     with np.load(request.param) as file:
         return dict(file)
-
-
-@pytest.fixture
-def path(request, monkeypatch):
-    """How columns meet the rows: as the library chooses, or all in one way."""
-    if request.param != "auto":
-        monkeypatch.setattr(
-            Objective, "paths", lambda self, cores: [request.param] * len(self.columns)
-        )
-    return request.param
 
 
 def make_regressor(trace, **parameters):
@@ -61,17 +49,16 @@ def test_there_are_traces_of_both_bases():
 
 
 @each_trace
-@each_path
-def test_quantized_objectives_after_every_core_update(trace, path):
+@both_loops
+def test_quantized_objectives_after_every_core_update(trace):
     model = make_regressor(trace, init=quantized_start(trace)).fit(trace["X"], trace["y"])
     objectives = model.history_["objective_updates"]
     np.testing.assert_allclose(objectives, trace["loss_quantized"], rtol=1e-6)
-    assert path == "auto" or {column["path"] for column in model.columns_} == {path}
 
 
 @each_trace
-@each_path
-def test_quantized_predictions(trace, path):
+@both_loops
+def test_quantized_predictions(trace):
     model = make_regressor(trace, init=quantized_start(trace)).fit(trace["X"], trace["y"])
     expected = trace["pred_quantized"]
     tolerance = 1e-6 * np.abs(expected).max()
@@ -79,8 +66,8 @@ def test_quantized_predictions(trace, path):
 
 
 @each_trace
-@each_path
-def test_losses_of_the_real_part_without_quantization(trace, path):
+@both_loops
+def test_losses_of_the_real_part_without_quantization(trace):
     losses = []
     feature_map = (
         Fourier(int(trace["M"]), float(trace["L"]), None)
@@ -91,7 +78,7 @@ def test_losses_of_the_real_part_without_quantization(trace, path):
 
     def note(progress):
         if progress.event == "block":
-            evaluator = Evaluator(progress.cores, [None] * n_columns)
+            evaluator = Evaluator(CPD(), progress.cores, [None] * n_columns)
             response = evaluator.responses([feature_map] * n_columns, list(trace["X"].T))
             error = response[:, 0].real - trace["y"]
             norm = np.sum(np.abs(dense.weights(progress.cores)) ** 2)
@@ -103,8 +90,8 @@ def test_losses_of_the_real_part_without_quantization(trace, path):
 
 
 @each_trace
-@each_path
-def test_predictions_without_quantization(trace, path):
+@both_loops
+def test_predictions_without_quantization(trace):
     model = make_regressor(trace, quantization=None, init=full_start(trace))
     expected = trace["pred_full"]
     tolerance = 1e-6 * np.abs(expected).max()

@@ -218,7 +218,7 @@ def test_responses_are_features_times_the_weight_tensor(name, model, n_outputs):
 def test_the_norm_is_that_of_the_weight_tensor(name, model, n_outputs):
     objective, cores, iterate = make(name, model, n_outputs)
     expected = np.sum(np.abs(dense.tensor(objective, cores)) ** 2)
-    assert iterate.squared_norm() == pytest.approx(expected, rel=1e-11)
+    assert iterate.penalty() == pytest.approx(expected, rel=1e-11)
 
 
 @each_network
@@ -226,8 +226,9 @@ def test_the_norm_is_that_of_the_weight_tensor(name, model, n_outputs):
 def test_single_precision_gives_nearly_the_same_responses(name, n_outputs):
     objective, cores, iterate = make(name, "mixed", n_outputs)
     single = objective.network.iterate(
-        objective.columns, cores, np.dtype(np.float32), objective.engine.run
-    )
+        objective.columns, cores, np.dtype(np.float32), objective.engine.run,
+        objective.precisions,
+    )  # fmt: skip
     (shard,) = objective.shards
     expected = iterate.responses(shard)
     error = np.abs(single.responses(shard) - expected).max()
@@ -308,7 +309,7 @@ def test_the_sums_of_the_gradient_are_the_adjoint_of_the_tangent(name, model, n_
 @each_output
 def test_the_norms_gradient_is_that_of_finite_differences(name, model, n_outputs):
     objective, cores, iterate = make(name, model, n_outputs)
-    direction, gradient = random_like(cores), flatten(iterate.norm_gradient())
+    direction, gradient = random_like(cores), flatten(iterate.penalty_gradient())
 
     def squared_norm(some):
         return np.sum(np.abs(dense.tensor(objective, some)) ** 2)
@@ -328,18 +329,18 @@ def test_the_norms_product_is_its_hessian_one_core_at_a_time(name, model, n_outp
     """‖w‖² is quadratic in a core, so its gradient there, 2Γ·core, changes by 2Γ·δ."""
     objective, cores, iterate = make(name, model, n_outputs)
     direction = random_like(cores)
-    product = flatten(iterate.norm_product(direction))
+    product = flatten(iterate.penalty_product(direction))
     for position in range(len(product)):
         own = alone(direction, position)
 
         def gradient(some, position=position):
-            return flatten(objective.at(some).norm_gradient())[position]
+            return flatten(objective.at(some).penalty_gradient())[position]
 
         expected = difference(gradient, cores, own)
         scale = np.abs(expected).max()
         np.testing.assert_allclose(product[position], expected, atol=1e-6 * scale)
         assert np.vdot(flatten(own)[position], product[position]).real == pytest.approx(
-            2 * objective.at(replaced(cores, own, position)).squared_norm(), rel=1e-10
+            2 * objective.at(replaced(cores, own, position)).penalty(), rel=1e-10
         )
 
 
@@ -352,7 +353,9 @@ def replaced(cores, others, position):
 @each_network
 def test_the_norms_gradient_is_its_product_with_the_cores_themselves(name):
     _, cores, iterate = make(name)
-    pairs = zip(flatten(iterate.norm_gradient()), flatten(iterate.norm_product(cores)), strict=True)
+    pairs = zip(
+        flatten(iterate.penalty_gradient()), flatten(iterate.penalty_product(cores)), strict=True
+    )
     for a, b in pairs:
         np.testing.assert_allclose(a, b, atol=1e-12 * np.abs(a).max())
 
@@ -362,7 +365,7 @@ def test_the_norms_gradient_is_its_product_with_the_cores_themselves(name):
 def test_derivatives_have_the_shapes_of_the_cores(name, n_outputs):
     objective, cores, iterate = make(name, "mixed", n_outputs)
     _, gradient = objective.gradient(iterate)
-    for found in (gradient, iterate.norm_gradient(), iterate.norm_product(cores)):
+    for found in (gradient, iterate.penalty_gradient(), iterate.penalty_product(cores)):
         assert shapes_of(found) == shapes_of(cores)
 
 
@@ -370,16 +373,15 @@ def test_derivatives_have_the_shapes_of_the_cores(name, n_outputs):
 
 
 def update_all(objective, iterate):
-    for block, path in enumerate(objective.paths(iterate)):
-        objective.update(iterate, block, path)
+    for block in objective.blocks:
+        objective.update(iterate, block)
 
 
 @each_network
 @each_output
-def test_blocks_are_as_many_as_the_entries_of_the_cores_and_each_has_a_path(name, n_outputs):
+def test_blocks_are_as_many_as_the_entries_of_the_cores(name, n_outputs):
     objective, cores, iterate = make(name, "mixed", n_outputs)
     assert iterate.n_blocks == len(cores) == len(objective.blocks)
-    assert len(objective.paths(iterate)) == iterate.n_blocks
 
 
 @each_network
@@ -395,7 +397,7 @@ def test_a_snapshot_is_not_touched_by_later_updates_and_can_be_put_back(name, n_
     iterate.restore(snapshot)
     assert same(iterate.cores, cores)
     np.testing.assert_allclose(iterate.responses(shard), response, atol=1e-12)
-    assert iterate.squared_norm() == pytest.approx(objective.at(cores).squared_norm(), rel=1e-12)
+    assert iterate.penalty() == pytest.approx(objective.at(cores).penalty(), rel=1e-12)
 
 
 @each_network
@@ -414,8 +416,8 @@ def test_the_token_changes_with_the_cores_and_only_with_them(name):
     objective.gradient(iterate)
     objective.value(iterate)
     assert iterate.token is token
-    for block, path in enumerate(objective.paths(iterate)):
-        objective.update(iterate, block, path)
+    for block in objective.blocks:
+        objective.update(iterate, block)
         assert iterate.token is not token
         token = iterate.token
     iterate.restore(snapshot)
@@ -446,5 +448,5 @@ def test_the_first_core_of_a_block_is_updated_to_its_least_squares(
     for block in objective.blocks:
         _, minimum = dense.best_core(objective, cores, block, 0)
         iterate = objective.at(cores)
-        value = objective.update(iterate, block, objective.paths(iterate)[block])[0]
+        value = objective.update(iterate, block)[0]
         assert value == pytest.approx(minimum, rel=1e-9)

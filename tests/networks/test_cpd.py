@@ -5,10 +5,9 @@ import pytest
 
 from qtkm.networks import CPD
 from qtkm.networks.cpd import SMOOTH_NOISE
-from qtkm.networks.planes import from_planes
 from tests import dense
 from tests.covering import covered
-from tests.problems import make_cores, make_map, make_objective
+from tests.problems import make_cores, make_map, make_objective, use_loops
 
 COLUMNS = {
     "fourier": [("fourier", 8, 2), ("fourier", 6, "prime")],
@@ -30,21 +29,6 @@ def make(columns, **parameters):
     return objective, cores, objective.at(cores)
 
 
-def table_of(iterate, d):
-    part = iterate.table[iterate.offsets[d] : iterate.offsets[d + 1]]
-    return from_planes(part, iterate.rank)
-
-
-def unpack(packed, is_complex, hermitian=True):
-    """Matrix of a packed upper triangle: the real parts, then the imaginary parts."""
-    rows, columns = np.triu_indices(3)
-    values = packed[: len(rows)] + 1j * packed[len(rows) :] if is_complex else packed
-    full = np.empty((3, 3), dtype=values.dtype)
-    full[columns, rows] = values.conj() if hermitian else values
-    full[rows, columns] = values
-    return full
-
-
 @each_model
 @each_output
 def test_responses_are_features_times_the_weight_tensor(columns, n_outputs):
@@ -59,7 +43,7 @@ def test_responses_are_features_times_the_weight_tensor(columns, n_outputs):
 def test_the_norm_is_that_of_the_weight_tensor(columns, n_outputs):
     _, cores, iterate = make(columns, n_outputs=n_outputs)
     expected = np.sum(np.abs(dense.weights(cores)) ** 2)
-    assert iterate.squared_norm() == pytest.approx(expected, rel=1e-12)
+    assert iterate.penalty() == pytest.approx(expected, rel=1e-12)
 
 
 @each_model
@@ -70,21 +54,7 @@ def test_a_table_is_features_times_the_columns_own_weights(columns):
             [dense.weights([[core[:, [r]] for core in cores[d]]])[:, 0] for r in range(3)]
         )
         expected = dense.features(column.feature_map, column.values) @ own
-        np.testing.assert_allclose(table_of(iterate, d), expected, atol=1e-12)
-
-
-@each_model
-@pytest.mark.parametrize("weighted", [False, True])
-def test_an_environment_is_the_product_of_the_other_columns_tables(columns, weighted):
-    objective, _, iterate = make(columns, weighted=weighted)
-    (shard,) = objective.shards
-    root = np.sqrt(shard.weight) if weighted else np.ones(len(shard))
-    for d in range(len(columns)):
-        expected = np.repeat(root[:, None], 3, axis=1).astype(complex)
-        for e in set(range(len(columns))) - {d}:
-            expected = expected * table_of(iterate, e)[shard.codes[:, e]]
-        found = from_planes(iterate.environments(shard, d), 3)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(iterate.tables.elements[d], expected, atol=1e-12)
 
 
 @covered
@@ -92,32 +62,37 @@ def test_an_environment_is_the_product_of_the_other_columns_tables(columns, weig
 @each_output
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_rows", [60, 1000])
+@pytest.mark.parametrize("loops", ["numpy", "compiled"])
 def test_statistics_are_sums_of_environments_over_the_rows_of_a_grid_value(
-    columns, n_outputs, weighted, n_rows
+    columns, n_outputs, weighted, n_rows, loops, monkeypatch
 ):
+    use_loops(monkeypatch, loops)
     objective, cores, iterate = make(
-        columns, n_outputs=n_outputs, weighted=weighted, n_rows=n_rows,
+        columns, n_outputs=n_outputs, weighted=weighted, n_rows=n_rows, residual="real",
         n_values=[3, 60, 10][: len(columns)],
     )  # fmt: skip
     (shard,) = objective.shards
+    root = np.sqrt(shard.weight) if weighted else np.ones(n_rows)
     target = shard.scaled[1]
     if n_outputs > 1:
         target = target @ cores[-1]
     for d, column in enumerate(objective.columns):
-        g = from_planes(iterate.environments(shard, d), 3)
-        packed, rhs = iterate.statistics(d, both=True)(shard, run=objective.engine.run)
-        half = packed.shape[1] // (2 if iterate.is_complex else 1)
+        g = np.repeat(root[:, None], 3, axis=1)
+        for e in set(range(len(columns))) - {d}:
+            g = g * iterate.tables.elements[e][shard.codes[:, e]]
+        sums = iterate.statistics(d, objective.setting)
+        hermitian, *symmetric = sums.matrices(slice(0, len(column)))
+        assert len(symmetric) == objective.is_complex
+        mixing = cores[-1] if n_outputs > 1 else np.ones((1, 3))
         for u in range(len(column)):
             mine = shard.codes[:, d] == u
-            expected = g[mine].conj().T @ g[mine]
-            np.testing.assert_allclose(
-                unpack(packed[u, :half], iterate.is_complex), expected, atol=1e-9
-            )
-            if iterate.is_complex:
-                symmetric = unpack(packed[u, half:], True, hermitian=False)
-                np.testing.assert_allclose(symmetric, g[mine].T @ g[mine], atol=1e-9)
+            expected = (g[mine].conj().T @ g[mine]) * (mixing.conj().T @ mixing)
+            np.testing.assert_allclose(np.broadcast_to(hermitian[u], (3, 3)), expected, atol=1e-9)
+            for found in symmetric:
+                expected = (g[mine].T @ g[mine]) * (mixing.T @ mixing)
+                np.testing.assert_allclose(np.broadcast_to(found[u], (3, 3)), expected, atol=1e-9)
             expected = (g[mine] * target[mine]).sum(axis=0)
-            np.testing.assert_allclose(from_planes(rhs[u, 0], 3), expected, atol=1e-9)
+            np.testing.assert_allclose(np.broadcast_to(sums.rhs[u], 3), expected, atol=1e-9)
 
 
 @each_output
@@ -133,7 +108,7 @@ def test_the_order_of_columns_does_not_matter(n_outputs):
     np.testing.assert_allclose(
         other.responses(shard_turned), iterate.responses(shard), rtol=1e-12, atol=1e-12
     )
-    assert other.squared_norm() == pytest.approx(iterate.squared_norm(), rel=1e-12)
+    assert other.penalty() == pytest.approx(iterate.penalty(), rel=1e-12)
 
 
 def test_a_smooth_start_is_the_constant_function_but_for_its_noise(monkeypatch):
@@ -166,7 +141,7 @@ def test_a_random_start_of_complex_cores_is_real_as_in_the_paper():
 def test_single_precision_tables_give_nearly_the_same_responses(columns, n_outputs):
     objective, _, iterate = make(columns, n_outputs=n_outputs)
     single = make(columns, n_outputs=n_outputs, dtype=np.float32)[2]
-    assert single.table.dtype == np.float32
+    assert {table.real.dtype for table in single.tables.elements} == {np.dtype(np.float32)}
     (shard,) = objective.shards
     expected = iterate.responses(shard)
     error = np.abs(single.responses(shard) - expected).max()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.networks import Evaluator
+from qtkm.networks import CPD
 from tests import dense
 from tests.problems import make_cores, make_map, make_objective
 
@@ -20,7 +20,7 @@ def make(columns, n_outputs=1):
     objective = make_objective(maps, n_outputs=n_outputs, rank=3)
     cores = make_cores(objective)
     shares = [np.array([0.5, 0.3, 0.2]) if m.is_categorical else None for m in maps]
-    return objective, maps, cores, Evaluator(cores, shares), shares
+    return objective, maps, cores, objective.network.evaluator(cores, shares), shares
 
 
 @pytest.mark.parametrize("columns", MODELS.values(), ids=MODELS)
@@ -54,7 +54,7 @@ def test_an_unknown_category_contributes_the_mean_row_of_the_core():
     x, z = np.array([0.3, 0.3]), np.array([0.8, 0.8])
     unknown, known = evaluator.responses(maps, [x, np.array([-1, 2]), z])[:, 0]
     with_neutral = dense.replace(cores, 1, 0, np.vstack([cores[1][0][:2], shares[1] @ cores[1][0]]))
-    expected = Evaluator(with_neutral, shares).responses(maps, [x, np.array([2, 2]), z])[0, 0]
+    expected = CPD().evaluator(with_neutral, shares).responses(maps, [x, np.array([2, 2]), z])[0, 0]
     assert unknown == pytest.approx(expected, rel=1e-13)
     assert abs(known - unknown) > 1e-3
 

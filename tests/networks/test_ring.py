@@ -10,7 +10,7 @@ from tests.problems import make_cores, make_maps, make_objective
 
 SIZES = [2, 3, 2]
 
-each_path = pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
+both_loops = pytest.mark.usefixtures("loops")  # NumPy, and compiled
 each_output = pytest.mark.parametrize("n_outputs", [1, 3])
 
 
@@ -37,10 +37,10 @@ def test_a_ring_whose_outer_bond_is_one_is_a_train(n_outputs):
     (shard,) = ring.shards
     a, b = ring.at(cores), train.at(cores)
     np.testing.assert_allclose(a.responses(shard), b.responses(shard), atol=1e-12)
-    assert a.squared_norm() == pytest.approx(b.squared_norm(), rel=1e-12)
-    for block, path in enumerate(train.paths(b)):
-        values = ring.update(a, block, path)
-        assert values == pytest.approx(train.update(b, block, path), rel=1e-8)
+    assert a.penalty() == pytest.approx(b.penalty(), rel=1e-12)
+    for block in train.blocks:
+        values = ring.update(a, block)
+        assert values == pytest.approx(train.update(b, block), rel=1e-8)
 
 
 def test_turning_a_ring_changes_no_response():
@@ -57,12 +57,12 @@ def test_turning_a_ring_changes_no_response():
     )  # fmt: skip
     a, b = objective.at(cores), turned.at([*cores[1:], cores[0]])
     np.testing.assert_allclose(a.responses(shard), b.responses(other), atol=1e-12)
-    assert a.squared_norm() == pytest.approx(b.squared_norm(), rel=1e-12)
+    assert a.penalty() == pytest.approx(b.penalty(), rel=1e-12)
 
 
-@each_path
+@both_loops
 @pytest.mark.parametrize("residual", ["complex", "real"])
-def test_a_ring_of_ample_rank_comes_down_to_ridge_regression(path, residual):
+def test_a_ring_of_ample_rank_comes_down_to_ridge_regression(residual):
     objective, cores = make(
         [("fourier", 3, None), ("power", 2, None)], rank=3, residual=residual, alpha=0.05,
         n_values=[30, 30],
@@ -74,7 +74,7 @@ def test_a_ring_of_ample_rank_comes_down_to_ridge_regression(path, residual):
     iterate = objective.at(cores)
     for _ in range(20):
         for block in objective.blocks:
-            objective.update(iterate, block, path)
+            objective.update(iterate, block)
     found = iterate.responses(objective.shards[0])
     found = found.real if residual == "real" else found
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
@@ -98,7 +98,7 @@ def test_an_epoch_begins_with_balanced_norms_and_the_same_ring(n_outputs):
     first, *others = flatten(cores)
     uneven = unflatten(cores, [1e3 * first, *others])
     iterate = objective.at(uneven)
-    objective.problem(iterate, 0, "rows")
+    objective.problem(iterate, 0)
     norms = [np.linalg.norm(core) for core in iterate.sites]
     np.testing.assert_allclose(norms, norms[0])
     expected = dense.tensor(objective, uneven)
@@ -106,14 +106,14 @@ def test_an_epoch_begins_with_balanced_norms_and_the_same_ring(n_outputs):
     np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
 
 
-@each_path
+@both_loops
 @each_output
-def test_cores_that_are_left_behind_have_norm_one(path, n_outputs):
-    objective, cores = make("mixed", n_outputs=n_outputs, path=path)
+def test_cores_that_are_left_behind_have_norm_one(n_outputs):
+    objective, cores = make("mixed", n_outputs=n_outputs)
     iterate = objective.at(cores)
     behind = 0
-    for block, chosen in enumerate(objective.paths(iterate)):
-        objective.update(iterate, block, chosen)
+    for block in objective.blocks:
+        objective.update(iterate, block)
         behind += len(cores[block]) if isinstance(cores[block], list) else 1
         center = min(behind, len(flatten(cores)) - 1)
         norms = [np.linalg.norm(core) for core in iterate.sites[:center]]
@@ -132,14 +132,14 @@ def test_balancing_keeps_the_product_and_leaves_zeros_alone():
     np.testing.assert_array_equal(zeros[0], sites[0])
 
 
-@each_path
-def test_several_epochs_of_a_ring_stay_balanced_and_monotone(path):
-    objective, cores = make("fourier", rank=4, alpha=1e-4, path=path)
+@both_loops
+def test_several_epochs_of_a_ring_stay_balanced_and_monotone():
+    objective, cores = make("fourier", rank=4, alpha=1e-4)
     iterate = objective.at(cores)
     before = objective.value(iterate)
     for _ in range(5):
         for block in objective.blocks:
-            (*_, value) = objective.update(iterate, block, path)
+            (*_, value) = objective.update(iterate, block)
             assert value <= before * (1 + 1e-9)
             before = value
     assert value == pytest.approx(dense.value(objective, iterate.cores), rel=1e-8)
@@ -211,7 +211,7 @@ def test_rings_of_one_and_two_sites_close_on_themselves(columns):
     radices = [column.radices for column in objective.columns]
     structure = objective.network.structure(radices, 1)
     assert structure.n_parameters == objective.network.n_parameters(cores)
-    value = objective.update(iterate, 0, "statistics")[-1]
+    value = objective.update(iterate, 0)[-1]
     assert value == pytest.approx(dense.value(objective, iterate.cores), rel=1e-9)
 
 

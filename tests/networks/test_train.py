@@ -1,5 +1,7 @@
 """Tensor trains: ridge regression at full rank, gauges, and ranks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -8,7 +10,7 @@ from qtkm.networks import TensorTrain, flatten, unflatten
 from qtkm.networks import product_cores as algebra
 from tests import dense
 from tests.covering import covered
-from tests.problems import make_cores, make_maps, make_objective
+from tests.problems import make_cores, make_maps, make_objective, use_loops
 
 #: (2, 2), (2, 3): full bonds are 2, 4, 3
 FULL = {
@@ -20,7 +22,7 @@ FULL = {
 SIZES = [2, 3, 2, 4]
 
 each_full = pytest.mark.parametrize("columns", FULL.values(), ids=FULL)
-each_path = pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
+both_loops = pytest.mark.usefixtures("loops")  # NumPy, and compiled
 each_output = pytest.mark.parametrize("n_outputs", [1, 3])
 
 
@@ -55,13 +57,11 @@ def ridge(objective):
     return model.predict(phi).reshape(target.shape)
 
 
-def fit(objective, cores, epochs, path):
+def fit(objective, cores, epochs):
     iterate = objective.at(cores)
     for _ in range(epochs):
-        for block, column in enumerate(objective.columns):
-            objective.update(iterate, block, "statistics" if column.is_categorical else path)
-        for block in range(len(objective.columns), iterate.n_blocks):
-            objective.update(iterate, block, "rows")
+        for block in objective.blocks:
+            objective.update(iterate, block)
     return iterate.responses(objective.shards[0])
 
 
@@ -69,45 +69,34 @@ def fit(objective, cores, epochs, path):
 @each_full
 @each_output
 @pytest.mark.parametrize("residual", ["complex", "real"])
+@pytest.mark.parametrize("loops", ["numpy", "compiled"])
 def test_a_train_of_full_rank_is_ridge_regression_on_explicit_features(
-    columns, n_outputs, residual
+    columns, n_outputs, residual, loops, monkeypatch
 ):
+    use_loops(monkeypatch, loops)
     objective, cores = make(
         columns, rank=100, n_outputs=n_outputs, residual=residual, weighted=True, alpha=0.05,
         n_values=[20] * len(columns), n_rows=80,
     )  # fmt: skip
-    found = fit(objective, cores, 5, "statistics")
+    found = fit(objective, cores, 5)
     found = found.real if residual == "real" else found
     np.testing.assert_allclose(found, ridge(objective), rtol=0, atol=1e-8)
 
 
-@each_path
-@pytest.mark.parametrize("residual", ["complex", "real"])
-def test_every_path_leads_to_ridge_regression(path, residual):
-    objective, cores = make(
-        FULL["fourier"], rank=100, residual=residual, alpha=0.05, n_values=[40, 40], n_rows=80
-    )
-    found = fit(objective, cores, 10, path)
-    found = found.real if residual == "real" else found
-    tol = 1e-7 if path == "iterative" else 1e-8  # conjugate gradients stop at their own tolerance
-    np.testing.assert_allclose(found, ridge(objective), rtol=0, atol=tol)
-
-
-@each_path
-def test_with_all_bonds_full_one_core_in_the_middle_is_enough(path):
+@both_loops
+def test_with_all_bonds_full_one_core_in_the_middle_is_enough():
     """Around a core of full bonds the other cores are unitary, so it can be any tensor."""
     objective, cores = make([("fourier", 3, None), ("power", 6, None), ("fourier", 2, None)],
                             rank=100, alpha=0.05)  # fmt: skip
     assert cores[1][0].shape == (3, 6, 2)
     iterate = objective.at(unflatten(cores, algebra.center_at(flatten(cores), 1)))
-    objective.update(iterate, 1, path)
+    objective.update(iterate, 1)
     found = iterate.responses(objective.shards[0])
-    tol = 1e-7 if path == "iterative" else 1e-9  # conjugate gradients stop at their own tolerance
-    np.testing.assert_allclose(found, ridge(objective), rtol=0, atol=tol)
+    np.testing.assert_allclose(found, ridge(objective), rtol=0, atol=1e-9)
 
 
-@each_path
-def test_a_train_of_rank_one_is_a_cpd_of_rank_one(path):
+@both_loops
+def test_a_train_of_rank_one_is_a_cpd_of_rank_one():
     train, cores = make(FULL["fourier"], rank=1)
     cpd = make_objective(make_maps(FULL["fourier"]), rank=1)
     same = unflatten(cores, [core.reshape(-1, 1) for core in flatten(cores)])
@@ -115,8 +104,8 @@ def test_a_train_of_rank_one_is_a_cpd_of_rank_one(path):
     (shard,) = train.shards
     np.testing.assert_allclose(a.responses(shard), b.responses(shard), atol=1e-12)
     for block in (0, 1):
-        values = train.update(a, block, path)
-        assert values == pytest.approx(cpd.update(b, block, "statistics"), rel=1e-8)
+        values = train.update(a, block)
+        assert values == pytest.approx(cpd.update(b, block), rel=1e-8)
 
 
 # -- gauges -----------------------------------------------------------------------------------
@@ -135,23 +124,23 @@ def test_the_first_block_begins_with_right_orthogonal_cores_ahead(n_outputs):
     objective, cores = make("mixed", n_outputs=n_outputs)
     iterate = objective.at(cores)
     assert not is_right_orthogonal(flatten(cores)[1])
-    problem = objective.problem(iterate, 0, "rows")
+    problem = objective.problem(iterate, 0)
     first, *others = problem.iterate.sites
     assert all(is_right_orthogonal(core) for core in others)
-    assert np.linalg.norm(first) ** 2 == pytest.approx(iterate.squared_norm(), rel=1e-12)
+    assert np.linalg.norm(first) ** 2 == pytest.approx(iterate.penalty(), rel=1e-12)
     before, after = (dense.tensor(objective, some) for some in (cores, iterate.cores))
     np.testing.assert_allclose(after, before, atol=1e-11)
 
 
-@each_path
+@both_loops
 @each_output
-def test_cores_are_left_orthogonal_behind_and_right_orthogonal_ahead(path, n_outputs):
-    objective, cores = make("mixed", n_outputs=n_outputs, path=path)
+def test_cores_are_left_orthogonal_behind_and_right_orthogonal_ahead(n_outputs):
+    objective, cores = make("mixed", n_outputs=n_outputs)
     iterate = objective.at(cores)
     behind = 0
     for _ in range(2):
-        for block, chosen in enumerate(objective.paths(iterate)):
-            objective.update(iterate, block, chosen)
+        for block in objective.blocks:
+            objective.update(iterate, block)
             entry = cores[block]
             behind += len(entry) if isinstance(entry, list) else 1
             center = min(behind, len(flatten(cores)) - 1)
@@ -159,30 +148,32 @@ def test_cores_are_left_orthogonal_behind_and_right_orthogonal_ahead(path, n_out
             assert all(is_left_orthogonal(core) for core in sites[:center])
             assert all(is_right_orthogonal(core) for core in sites[center + 1 :])
             norm = np.linalg.norm(sites[center]) ** 2
-            assert norm == pytest.approx(iterate.squared_norm(), rel=1e-11)
+            assert norm == pytest.approx(iterate.penalty(), rel=1e-11)
             expected = np.sum(np.abs(dense.tensor(objective, iterate.cores)) ** 2)
             assert norm == pytest.approx(expected, rel=1e-11)
         behind = 0
 
 
-@each_path
-def test_inside_a_block_the_penalty_is_the_norm_of_the_core_at_hand(path):
-    objective, cores = make([("fourier", 8, 2), ("power", 4, 2)])
+@both_loops
+def test_inside_a_block_the_penalty_is_the_norm_of_the_core_at_hand():
+    plain, cores = make([("fourier", 8, 2), ("power", 4, 2)], alpha=0.0)
+    objective = replace(plain, alpha=3.0)
     iterate = objective.at(cores)
     for block in (0, 1):
-        problem = objective.problem(iterate, block, path)
+        problem, other = (some.problem(iterate, block) for some in (objective, plain))
         for level in range(problem.n_levels):
-            gamma = problem.gamma(level)
-            np.testing.assert_allclose(gamma, np.eye(len(gamma)), atol=1e-12)
+            penalty = problem.system(level).matrix - other.system(level).matrix
+            np.testing.assert_allclose(penalty[0], 3 * np.eye(len(penalty[0])), atol=1e-10)
+            other.accept(level, problem.solve(level)[0])
             problem.accept(level, problem.solve(level)[0])
         problem.finish()
 
 
-@each_path
-def test_another_sweep_begins_with_the_same_train(path):
+@both_loops
+def test_another_sweep_begins_with_the_same_train():
     objective, cores = make([("fourier", 8, 2), ("power", 4, 2)])
     iterate = objective.at(cores)
-    problem = objective.problem(iterate, 0, path)
+    problem = objective.problem(iterate, 0)
     problem.sweep()
     problem.restart()
     again = [problem.cores, *iterate.cores[1:]]
@@ -201,7 +192,9 @@ def test_moving_the_center_changes_no_weight(center):
     assert all(is_left_orthogonal(core) for core in moved[:center])
     assert all(is_right_orthogonal(core) for core in moved[center + 1 :])
     expected = dense.tensor(objective, cores)
-    np.testing.assert_allclose(dense.tensor(objective, unflatten(cores, moved)), expected, atol=1e-11)
+    np.testing.assert_allclose(
+        dense.tensor(objective, unflatten(cores, moved)), expected, atol=1e-11
+    )
 
 
 # -- ranks ------------------------------------------------------------------------------------
@@ -258,7 +251,7 @@ def test_a_sequence_that_is_not_of_whole_numbers_is_refused(rank):
 def test_a_single_site_needs_no_bond():
     objective, cores = make([("fourier", 5, None)], rank=4)
     assert [core.shape for core in flatten(cores)] == [(1, 5, 1)]
-    found = fit(objective, cores, 1, "statistics")
+    found = fit(objective, cores, 1)
     np.testing.assert_allclose(found, ridge(objective), atol=1e-9)
 
 

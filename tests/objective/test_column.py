@@ -48,9 +48,17 @@ def test_categories_are_their_own_values_and_are_never_binned():
     assert made.bin_error == 0
 
 
-def test_factors_that_are_not_kept_are_the_same(monkeypatch):
-    made, _ = make_column(make_map("fourier", 8), None)
-    kept = made.factors
-    monkeypatch.setattr(column, "KEPT_ENTRIES", 0)
-    np.testing.assert_array_equal(made.factors, kept)
-    assert made.factors is not kept
+@pytest.mark.parametrize("name", ["fourier", "power"])
+@pytest.mark.parametrize("conjugate", [True, False])
+def test_functions_and_products_of_all_values_are_those_of_their_chunks(
+    name, conjugate, monkeypatch
+):
+    made, _ = make_column(make_map(name, 8), None)
+    (whole,) = made.chunks()
+    features, products = made.features(whole), made.products(whole, conjugate)
+    monkeypatch.setattr(column, "KEPT_NUMBERS", 3000)
+    parts = made.chunks()
+    assert len(parts) > 3
+    np.testing.assert_array_equal(np.concatenate([made.features(p) for p in parts]), features)
+    some = [made.products(p, conjugate) for p in parts]
+    np.testing.assert_array_equal(np.concatenate(some, axis=1), products)

@@ -11,9 +11,19 @@ from qtkm.limits import LIMITS
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
 from qtkm.networks import REGISTRY, flatten, unflatten
+from qtkm.penalties import REGISTRY as PENALTIES
 from tests import dense
 from tests.covering import covered
-from tests.problems import MODELS, make_cores, make_map, make_maps, make_objective, random_like
+from tests.problems import (
+    MODELS,
+    Bumps,
+    Chirps,
+    make_cores,
+    make_map,
+    make_maps,
+    make_objective,
+    random_like,
+)
 
 VARIANTS = {
     "squared": {"squared": Squared("complex"), "squared real": Squared("real")},
@@ -26,23 +36,27 @@ KINDS = {
 }
 #: small enough for the whole matrix of second derivatives
 TINY = [("fourier", 4, 2), ("power", 2, None)]
+OWN = [Chirps([3, 2]), Bumps([2, 2])]
 
 each_network = pytest.mark.parametrize("name", REGISTRY)
 each_loss = pytest.mark.parametrize("kind", KINDS)
 each_weight = pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES)
 each_model = pytest.mark.parametrize("model", MODELS)
 smooth_losses = pytest.mark.parametrize("kind", [k for k in KINDS if "hinge" not in k])
 
 
 @cache
-def make(name, kind="squared", model="mixed", weighted=False, n_outputs=None, alpha=0.02):
+def make(
+    name, kind="squared", model="mixed", weighted=False, n_outputs=None, alpha=0.02, penalty=None
+):
     """Objective, cores with responses of order one, iterate; no row is near a kink."""
     if n_outputs is None:
         n_outputs = 3 if kind == "softmax" else 1 + weighted
-    maps = make_maps(TINY if model == "tiny" else model)
+    maps = make_maps({"tiny": TINY, "own": OWN}.get(model, model))
     objective = make_objective(
         maps, n_outputs=n_outputs, weighted=weighted, network=name, loss=KINDS[kind], alpha=alpha,
-        n_rows=40,
+        n_rows=40, penalty=PENALTIES[penalty]() if penalty else None,
     )  # fmt: skip
     cores = make_cores(objective, size=1.0)
     (shard,) = objective.shards
@@ -103,6 +117,19 @@ def test_without_regularization_the_gradient_is_that_of_the_loss_alone(name):
     objective, cores, iterate = make(name, "squared", weighted=True, alpha=0.0)
     value, gradient = objective.gradient(iterate)
     assert value == pytest.approx(dense.value(objective, cores), rel=1e-11)
+    assert_close(gradient, dense.gradient(objective, cores), 1e-6)
+
+
+@covered
+@each_network
+@each_penalty
+@pytest.mark.parametrize("model", ["mixed", "own"])
+@pytest.mark.parametrize("kind", ["squared", "squared real", "logistic"])
+def test_value_and_gradient_under_every_penalty(name, penalty, model, kind):
+    objective, cores, iterate = make(name, kind, model, weighted=True, penalty=penalty)
+    value, gradient = objective.gradient(iterate)
+    assert value == pytest.approx(dense.value(objective, cores), rel=1e-11)
+    assert value == pytest.approx(objective.value(iterate), rel=1e-12)
     assert_close(gradient, dense.gradient(objective, cores), 1e-6)
 
 
@@ -184,11 +211,11 @@ def jacobian(objective, cores):
 
 
 def penalty_blocks(objective, cores):
-    """Matrix of δ ↦ Σ_cores ‖w with that core replaced by δ‖², one block a core."""
-    size = len(objective.to_vector(cores))
+    """Matrix of δ ↦ Σ_cores penalty of w with that core replaced by δ, one block a core."""
+    size, root = len(objective.to_vector(cores)), np.sqrt(dense.precisions(objective))
     matrix, first = np.zeros((size, size)), 0
     for position, core in enumerate(flatten(cores)):
-        units = dense.tangents(objective, cores, position).reshape(core.size, -1)
+        units = (root * dense.tangents(objective, cores, position)).reshape(core.size, -1)
         if np.iscomplexobj(core):
             units = np.stack([units, 1j * units], axis=1).reshape(2 * core.size, -1)
         last = first + len(units)
@@ -209,9 +236,14 @@ def matrix_of(objective, cores):
 @each_network
 @pytest.mark.parametrize("n_outputs", [1, 2])
 @pytest.mark.parametrize("kind", ["squared", "squared real"])
-def test_the_curvature_of_the_squared_loss_is_the_gauss_newton_matrix(name, kind, n_outputs):
+@each_penalty
+def test_the_curvature_of_the_squared_loss_is_the_gauss_newton_matrix(
+    name, kind, n_outputs, penalty
+):
     """2·Jᵀ·ω·J/Σω + 2α·Γ: the responses are linear in every entry, so J is exact."""
-    objective, cores, _ = make(name, kind, "tiny", weighted=True, n_outputs=n_outputs)
+    objective, cores, _ = make(
+        name, kind, "tiny", weighted=True, n_outputs=n_outputs, penalty=penalty
+    )
     _, _, weight = dense.rows(objective)
     seen = np.repeat(weight / weight.sum(), n_outputs)
     seen = np.concatenate([seen, seen if kind == "squared" else 0 * seen])

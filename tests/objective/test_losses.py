@@ -1,4 +1,4 @@
-"""Updates of blocks under every loss: none raises the objective, and all paths agree."""
+"""Updates of blocks under every loss: none raises the objective."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
-from qtkm.networks import REGISTRY, flatten, unflatten, product_problems
+from qtkm.networks import REGISTRY, flatten, unflatten
 from tests import dense
 from tests.covering import covered
 from tests.problems import make_cores, make_maps, make_objective
@@ -36,7 +36,6 @@ each_loss = pytest.mark.parametrize("kind", KINDS)
 each_margin = pytest.mark.parametrize("kind", MARGINS)
 each_residual = pytest.mark.parametrize("kind", ["squared", "squared real"])
 each_output = pytest.mark.parametrize("n_outputs", [1, 3])
-each_model = pytest.mark.parametrize("model", ["fourier", "power", "mixed"])
 
 
 def make(name, kind, n_outputs=1, model=SMALL, seed=0, size=1.0, **parameters):
@@ -56,9 +55,9 @@ def relative_error(a, b):
 def updates(objective, iterate, epochs=2, sweeps=1):
     """Update all blocks in turn; (before, values, after) of each."""
     for _ in range(epochs):
-        for block, path in enumerate(objective.paths(iterate)):
+        for block in objective.blocks:
             before = objective.value(iterate)
-            values = objective.update(iterate, block, path, sweeps)
+            values = objective.update(iterate, block, sweeps)
             yield before, values, objective.value(iterate)
 
 
@@ -120,12 +119,12 @@ def test_no_update_raises_the_objective_from_far_away(name, kind, size):
 @each_loss
 def test_several_sweeps_over_a_block_raise_nothing_and_reach_no_less(name, kind):
     objective, cores = make(name, kind, 2, weighted=True, n_rows=40)
-    for block, path in enumerate(objective.paths(objective.at(cores))):
+    for block in objective.blocks:
         ends = []
         for sweeps in (1, 3):
             iterate = objective.at(cores)
             before = objective.value(iterate)
-            values = objective.update(iterate, block, path, sweeps)
+            values = objective.update(iterate, block, sweeps)
             assert (np.diff([before, *values]) <= 1e-10 * before).all()
             assert values[-1] == pytest.approx(objective.value(iterate), rel=1e-9)
             ends.append(values[-1])
@@ -143,91 +142,7 @@ def test_rows_that_are_few_and_no_regularization_raise_nothing(name):
         assert values[-1] == pytest.approx(after, abs=rounding)
 
 
-# -- paths of trains and rings ----------------------------------------------------------------
-
-
-@pytest.fixture
-def patient(monkeypatch):
-    """Conjugate gradients that go on until rounding stops them."""
-    monkeypatch.setattr(product_problems.IterativeProblem, "iterations", 500)
-    monkeypatch.setattr(product_problems.IterativeProblem, "tol", 1e-14)
-
-
-@covered
-@each_chain
-@each_residual
-@each_model
-@each_output
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-@pytest.mark.usefixtures("patient")
-def test_one_column_is_the_same_on_all_paths(name, kind, model, n_outputs, weighted):
-    objective, cores = make(
-        name, kind, n_outputs, model, weighted=weighted, alpha=0.1, rank=3, n_rows=80, size=None
-    )
-    for block, column in enumerate(objective.columns):
-        if column.is_categorical:
-            continue
-        found = {}
-        for path in ("statistics", "rows", "iterative"):
-            iterate = objective.at(cores)
-            values = objective.update(iterate, block, path)
-            found[path] = np.array(values), dense.tensor(objective, iterate.cores)
-        for path, tol in (("statistics", 1e-10), ("iterative", 1e-8)):
-            for a, b in zip(found[path], found["rows"], strict=True):
-                assert relative_error(a, b) < tol
-
-
-@covered
-@each_chain
-@each_residual
-@each_output
-@pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
-@pytest.mark.usefixtures("patient")
-def test_every_level_of_a_column_is_brought_to_its_least_squares(name, kind, n_outputs, path):
-    objective, cores = make(name, kind, n_outputs, weighted=True, alpha=0.1, n_rows=40, size=None)
-    for block, column in enumerate(objective.columns):
-        problem = objective.problem(objective.at(cores), block, path)
-        for level in range(problem.n_levels):
-            now = dense_cores(problem)
-            expected, minimum = dense.best_core(objective, now, block, level)
-            core, value = problem.solve(level)
-            assert value == pytest.approx(minimum, rel=1e-8)
-            assert relative_error(core, expected) < 1e-6, column.name
-            problem.accept(level, core)
-
-
-def dense_cores(problem):
-    """All cores as they stand in the middle of a sweep."""
-    cores = problem.iterate.snapshot()
-    cores[problem.block] = list(problem.cores)
-    return cores
-
-
-@each_chain
-@each_residual
-def test_conjugate_gradients_that_stop_early_raise_nothing_and_say_what_they_reached(
-    name, kind, monkeypatch
-):
-    monkeypatch.setattr(product_problems.IterativeProblem, "iterations", 2)
-    objective, cores = make(name, kind, 2, rank=3, alpha=1e-3, path="iterative")
-    iterate = objective.at(cores)
-    assert "iterative" in objective.paths(iterate)
-    for before, values, after in updates(objective, iterate):
-        assert (np.diff([before, *values]) <= 1e-12 * before).all()
-        assert values[-1] == pytest.approx(after, rel=1e-10)
-
-
-@covered
-@each_chain
-@pytest.mark.parametrize("kind", ["logistic", "softmax"])
-@pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
-def test_any_loss_may_take_any_path(name, kind, path):
-    objective, cores = make(name, kind, weighted=True, rank=3, path=path)
-    iterate = objective.at(cores)
-    first = objective.value(iterate)
-    for before, _, after in updates(objective, iterate, epochs=1, sweeps=2):
-        assert after <= before
-    assert after < 0.9 * first
+# -- trains and rings --------------------------------------------------------------------------
 
 
 @each_output
@@ -236,17 +151,10 @@ def test_single_precision_comes_close(n_outputs):
     double, cores = make("train", "squared", n_outputs, **parameters)
     single, _ = make("train", "squared", n_outputs, **parameters, dtype=np.float32)
     for block in (0, 1):
-        values = double.update(double.at(cores), block, "statistics")
-        found = single.update(single.at(cores), block, "statistics")
+        values = double.update(double.at(cores), block)
+        found = single.update(single.at(cores), block)
         assert found == pytest.approx(values, rel=1e-4)
         assert found != values
-
-
-@each_chain
-def test_an_unknown_path_is_refused_with_those_that_are_known(name):
-    objective, cores = make(name, "squared")
-    with pytest.raises(ValueError, match=r"path='chain' is not known; use one of 'statistics'"):
-        objective.update(objective.at(cores), 0, "chain")
 
 
 @each_chain
@@ -254,9 +162,9 @@ def test_an_unknown_path_is_refused_with_those_that_are_known(name):
 def test_categories_may_be_solved_some_at_a_time(name, kind, monkeypatch):
     objective, cores = make(name, kind, 2, weighted=True, size=None)
     whole, parts = objective.at(cores), objective.at(cores)
-    values = objective.update(whole, 1, "statistics")
-    monkeypatch.setattr(product_problems.CategoricalProblem, "chunk", 2)
-    assert objective.update(parts, 1, "statistics") == pytest.approx(values, rel=1e-12)
+    values = objective.update(whole, 1)
+    monkeypatch.setattr("qtkm.networks.column.CHUNK", 2)
+    assert objective.update(parts, 1) == pytest.approx(values, rel=1e-12)
     a, b = (dense.tensor(objective, iterate.cores) for iterate in (whole, parts))
     assert relative_error(a, b) < 1e-12
 
@@ -268,7 +176,7 @@ def test_a_category_without_rows_gets_no_weight(name):
     rows = np.flatnonzero(shard.codes[:, 1] != 2)
     objective = replace(objective, shards=[shard.take(rows)])
     iterate = objective.at(cores)
-    objective.update(iterate, 1, "statistics")
+    objective.update(iterate, 1)
     found = dense.tensor(objective, iterate.cores).reshape(4, 3, 2)
     np.testing.assert_allclose(found[:, 2], 0, atol=1e-14)
     assert np.abs(found[:, :2]).max() > 1e-3

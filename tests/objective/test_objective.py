@@ -1,15 +1,14 @@
-"""The objective as a sum over rows: shards, merging, threads, paths."""
+"""The objective as a sum over rows: shards, merging, threads."""
 
 import numpy as np
 import pytest
 
 from qtkm.data import TASK_ROWS, build, merge
 from qtkm.limits import LIMITS
-from qtkm.networks import cpd_paths as paths
 from qtkm.objective import Objective
 from tests import dense
 from tests.covering import covered
-from tests.problems import make_cores, make_map, make_objective, update
+from tests.problems import make_cores, make_map, make_objective, update, use_loops
 
 MIXED = [("fourier", 4, 2), ("power", 4, 2), ("categorical", 3, None)]
 
@@ -27,12 +26,11 @@ def with_shards(objective, parts, scatter=0.0):
     )  # fmt: skip
 
 
-def all_values(objective, cores, path="statistics"):
+def all_values(objective, cores):
     iterate = objective.at(cores)
     values = [objective.value(iterate)]
     for block in objective.blocks:
-        numeric = block < len(objective.columns) and not objective.columns[block].is_categorical
-        values += update(objective, iterate, block, path if numeric else "statistics")
+        values += update(objective, iterate, block)
     return values
 
 
@@ -47,7 +45,7 @@ def test_the_value_is_the_weighted_mean_loss_plus_alpha_times_the_norm(
     iterate = objective.at(cores)
     expected = dense.value(objective, cores)
     assert objective.value(iterate) == pytest.approx(expected, rel=1e-11)
-    norm = iterate.squared_norm()
+    norm = iterate.penalty()
     assert objective.mean_loss(iterate) == pytest.approx(expected - 0.3 * norm, rel=1e-9)
 
 
@@ -58,23 +56,21 @@ def test_the_constant_is_the_objective_of_no_weights_at_all(n_outputs):
     assert objective.value(objective.at(zero)) == pytest.approx(objective.constant, rel=1e-12)
 
 
-@pytest.mark.parametrize("path", ["statistics", "rows"])
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cutting_the_rows_into_shards_changes_only_rounding(path, weighted, monkeypatch):
+def test_cutting_the_rows_into_shards_changes_only_rounding(weighted, monkeypatch):
     objective, cores = make(n_outputs=2, weighted=weighted)
     (whole,) = objective.shards
     monkeypatch.setattr(LIMITS, "shard_rows", 17)
     parts = build(whole.codes, whole.target, whole.weight, whole.n_codes)
     assert len(parts) == 4
-    expected = all_values(objective, cores, path)
-    assert all_values(with_shards(objective, parts), cores, path) == pytest.approx(
-        expected, rel=1e-10
-    )
+    expected = all_values(objective, cores)
+    assert all_values(with_shards(objective, parts), cores) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("path", ["statistics", "rows"])
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("residual", ["complex", "real"])
-def test_merging_equal_rows_changes_only_rounding(path, residual):
+def test_merging_equal_rows_changes_only_rounding(residual):
     columns = [("fourier", 4, 2), ("categorical", 3, None)]
     objective, cores = make(
         columns, n_outputs=2, weighted=True, residual=residual, n_values=[4, 1], n_rows=80
@@ -84,16 +80,15 @@ def test_merging_equal_rows_changes_only_rounding(path, residual):
     assert len(codes) <= 12
     parts = build(codes, target, weight, whole.n_codes)
     merged = with_shards(objective, parts, float(scatter.sum()))
-    assert all_values(merged, cores, path) == pytest.approx(
-        all_values(objective, cores, path), rel=1e-10
-    )
+    assert all_values(merged, cores) == pytest.approx(all_values(objective, cores), rel=1e-10)
 
 
 @covered
-@pytest.mark.parametrize("path", ["statistics", "rows"])
+@pytest.mark.parametrize("loops", ["numpy", "compiled"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("n_outputs", [1, 2])
-def test_the_number_of_threads_changes_no_bit(path, dtype, n_outputs):
+def test_the_number_of_threads_changes_no_bit(loops, dtype, n_outputs, monkeypatch):
+    use_loops(monkeypatch, loops)
     results = []
     for n_jobs in (1, 2, 4):
         objective, cores = make(
@@ -102,7 +97,7 @@ def test_the_number_of_threads_changes_no_bit(path, dtype, n_outputs):
         )  # fmt: skip
         iterate = objective.at(cores)
         for block in objective.blocks:
-            update(objective, iterate, block, path if block < 2 else "statistics")
+            update(objective, iterate, block)
         results.append([dense.weights(iterate.cores).tobytes(), objective.value(iterate)])
         objective.engine.close()
     assert results[0] == results[1] == results[2]
@@ -126,30 +121,3 @@ def test_the_mean_square_of_other_rows_sees_the_real_part_alone():
 def test_several_outputs_add_one_block_after_the_columns():
     assert list(make(n_outputs=1)[0].blocks) == [0, 1, 2]
     assert list(make(n_outputs=2)[0].blocks) == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("path", ["statistics", "rows"])
-def test_a_path_can_be_forced_for_all_columns_but_categories(path):
-    objective, cores = make(path=path)
-    assert objective.paths(objective.at(cores)) == [path, path, "statistics"]
-
-
-def test_statistics_are_chosen_where_a_column_has_few_values_and_rows_are_many():
-    objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20], residual="real")
-    assert objective.paths(objective.at(cores)) == ["statistics"]
-
-
-def test_statistics_are_avoided_where_all_values_differ_and_they_would_save_nothing():
-    objective, cores = make([("fourier", 2, 2), ("power", 2, 2)], n_values=[900, 900], n_rows=500)
-    assert "statistics" not in objective.paths(objective.at(cores))
-
-
-def test_statistics_are_avoided_where_they_would_take_too_much_memory(monkeypatch):
-    objective, cores = make([("fourier", 16, 2)], n_rows=100_000, n_values=[20], residual="real")
-    monkeypatch.setattr(paths, "STATISTICS_BYTES", 1000)
-    assert "statistics" not in objective.paths(objective.at(cores))
-
-
-def test_few_rows_without_regularization_are_solved_by_the_rows_themselves():
-    objective, cores = make([("fourier", 16, 2)], n_rows=500, n_values=[20], alpha=0.0)
-    assert objective.paths(objective.at(cores)) == ["rows"]

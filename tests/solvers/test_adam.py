@@ -73,7 +73,9 @@ def test_another_seed_is_another_fit():
 def test_the_first_step_is_as_long_as_the_learning_rate():
     objective = make_objective(MAPS)
     cores = make_cores(objective)
-    cores = unflatten(cores, [0.2 * core for core in flatten(cores)])  # small enough to be left alone
+    cores = unflatten(
+        cores, [0.2 * core for core in flatten(cores)]
+    )  # small enough to be left alone
     solver = Adam(learning_rate=1e-3, batch_size=60)
     result = solve(solver, objective, cores, Stopping(1, 0.0))
     change = objective.to_vector(result.cores) - objective.to_vector(cores)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qtkm.penalties import REGISTRY
 from qtkm.solvers import ALS, Stopping, solve
 from tests import dense
 from tests.problems import make_cores, make_map, make_objective
@@ -27,7 +28,7 @@ OBJECTIVES = st.fixed_dictionaries(
         "weighted": st.booleans(),
         "residual": st.sampled_from(["complex", "real"]),
         "rank": st.integers(1, 3),
-        "path": st.sampled_from(["auto", "statistics", "rows"]),
+        "penalty": st.sampled_from([None, *(cls() for cls in REGISTRY.values())]),
         "seed": st.integers(0, 1000),
     }
 )
@@ -104,10 +105,10 @@ def test_every_core_update_is_recorded(n_outputs, inner_sweeps):
     assert history.objective == history.objective_updates[n_updates - 1 :: n_updates]
 
 
-@pytest.mark.parametrize("path", ["statistics", "rows"])
-def test_inner_sweeps_go_on_within_a_column_as_repeated_updates_would(path):
+@pytest.mark.usefixtures("loops")
+def test_inner_sweeps_go_on_within_a_column_as_repeated_updates_would():
     maps = [make_map("fourier", 8, 2)]
-    objective = make_objective(maps, alpha=1e-3, n_values=[40], path=path)
+    objective = make_objective(maps, alpha=1e-3, n_values=[40])
     cores = make_cores(objective)
     one = run(objective, 6, 1, cores).history.objective_updates
     inner = run(objective, 2, 3, cores).history.objective_updates

@@ -1,4 +1,4 @@
-"""Every solver on every network that it fits to, and with every loss."""
+"""Every solver on every network that it fits to, with every loss and every penalty."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ import pytest
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.networks import REGISTRY as NETWORKS
 from qtkm.networks import flatten
+from qtkm.penalties import REGISTRY as PENALTIES
 from qtkm.solvers import REGISTRY as SOLVERS
 from qtkm.solvers import Stopping, solve
 from tests import dense
@@ -23,15 +24,25 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("network", "solver", "loss"), cover((*pair, loss) for pair in PAIRS for loss in LOSSES)
-)
-def test_a_solver_lowers_the_objective_of_every_network_that_it_fits_to(network, solver, loss):
+CASES = [
+    (*pair, loss, penalty)
+    for pair in PAIRS
+    for loss in LOSSES
+    for penalty in PENALTIES
+    if SOLVERS[pair[1]].takes_priors or penalty == "ridge"
+]
+
+
+@pytest.mark.parametrize(("network", "solver", "loss", "penalty"), cover(CASES))
+def test_a_solver_lowers_the_objective_of_every_network_that_it_fits_to(
+    network, solver, loss, penalty
+):
     n_outputs = 2 if loss == "softmax" else 1
     made = make_network(network, 2, [feature_map.radices for feature_map in MAPS])
     objective = make_objective(
-        MAPS, network=made, loss=loss, n_outputs=n_outputs, n_rows=40, alpha=1e-2
-    )
+        MAPS, network=made, loss=loss, n_outputs=n_outputs, n_rows=40, alpha=1e-2,
+        penalty=PENALTIES[penalty](),
+    )  # fmt: skip
     cores = make_cores(objective, size=0.5)
     result = solve(SOLVERS[solver](), objective, cores, Stopping(3, 0.0))
     fitted = replace(objective, network=objective.network.fitted_to(result.cores))

@@ -7,12 +7,15 @@ import pytest
 
 from qtkm import QTKMRegressor
 from qtkm.networks import CPD, TensorTrain, flatten
+from qtkm.penalties import REGISTRY as PENALTIES
 from qtkm.solvers import ALS, DMRG, Stopping, solve
 from tests import dense
 from tests.covering import covered
-from tests.problems import make_cores, make_map, make_objective
+from tests.problems import Bumps, Chirps, make_cores, make_map, make_objective, use_loops
 
 MAPS = [make_map("fourier", 8), make_map("power", 4), make_map("categorical", 3)]
+#: maps of a user's own, all of whose products of functions differ
+OWN = [Chirps(), Bumps([2, 3])]
 
 
 def make(maps=MAPS, rank=2, **parameters):
@@ -67,11 +70,17 @@ def test_nothing_is_paid_where_nothing_is_left_out():
 
 
 @covered
-@pytest.mark.parametrize("path", ["statistics", "rows", "iterative"])
+@pytest.mark.parametrize("penalty", [None, *PENALTIES])
+@pytest.mark.parametrize("maps", [MAPS, OWN], ids=["mixed", "own"])
 @pytest.mark.parametrize("residual", ["complex", "real"])
 @pytest.mark.parametrize("n_outputs", [1, 2])
-def test_the_objective_never_rises_and_is_the_one_reported(path, residual, n_outputs):
-    objective = make(residual=residual, n_outputs=n_outputs, path=path, weighted=True)
+@pytest.mark.parametrize("loops", ["numpy", "compiled"])
+def test_the_objective_never_rises_and_is_the_one_reported(
+    penalty, maps, residual, n_outputs, loops, monkeypatch
+):
+    use_loops(monkeypatch, loops)
+    chosen = None if penalty is None else PENALTIES[penalty]()
+    objective = make(maps, residual=residual, n_outputs=n_outputs, weighted=True, penalty=chosen)
     result = fit(objective, max_rank=3)
     told = result.history.objective
     assert np.all(np.diff(result.history.objective_updates) <= 1e-9 * told[0])

@@ -8,7 +8,7 @@ import pytest
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Squared
 from qtkm.networks import CPD
-from qtkm.networks.cpd import CPDIterate
+from qtkm.networks.chain import ChainIterate
 from qtkm.solvers import check_gradient
 from tests.problems import make_cores, make_map, make_objective
 
@@ -62,7 +62,7 @@ class NoCurvature(Squared):
         raise NotImplementedError
 
 
-class WrongIterate(CPDIterate):
+class WrongIterate(ChainIterate):
     """Forgets that the gradient of a complex number is conjugate to its slope.
 
     A product with the Gauss-Newton matrix and the change of the gradient are wrong alike.
@@ -73,14 +73,14 @@ class WrongIterate(CPDIterate):
 
 
 class WrongNetwork(CPD):
-    def iterate(self, columns, cores, dtype, run):
-        return WrongIterate(columns, cores, dtype, run)
+    def iterate(self, *parts):
+        return WrongIterate(self, *parts)
 
 
 class WrongPenalty(CPD):
-    def iterate(self, columns, cores, dtype, run):
-        iterate = CPDIterate(columns, cores, dtype, run)
-        iterate.norm_gradient = lambda: iterate.norm_product(
+    def iterate(self, *parts):
+        iterate = ChainIterate(self, *parts)
+        iterate.penalty_gradient = lambda: iterate.penalty_product(
             [[2 * core for core in entry] for entry in iterate.cores]
         )
         return iterate
@@ -106,8 +106,8 @@ def test_wrong_derivatives_are_found(parts, wrong):
 
 def test_a_wrong_tangent_is_found():
     class Network(CPD):
-        def iterate(self, columns, cores, dtype, run):
-            iterate = CPDIterate(columns, cores, dtype, run)
+        def iterate(self, *parts):
+            iterate = ChainIterate(self, *parts)
             right = iterate.tangent
             iterate.tangent = lambda d: right([[0 * core for core in d[0]], *d[1:]])
             return iterate

@@ -29,7 +29,9 @@ def test_the_memory_is_kept_from_epoch_to_epoch():
 
 def test_where_nothing_is_left_to_gain_it_has_converged():
     objective = make_objective(MAPS, alpha=1e-2)
-    start = unflatten(make_cores(objective), [0.4 * core for core in flatten(make_cores(objective))])
+    start = unflatten(
+        make_cores(objective), [0.4 * core for core in flatten(make_cores(objective))]
+    )
     result = solve(LBFGS(iterations=100), objective, start, Stopping(9, 0.0))
     assert result.status == "converged"
     assert "as low as rounding allows" in result.message

@@ -6,6 +6,7 @@ import pytest
 from qtkm.networks import TensorTrain, flatten, unflatten
 from qtkm.networks.product_cores import squared_norm
 from qtkm.networks.train_frame import tangent_train
+from qtkm.penalties import Matern, Ridge
 from qtkm.solvers import Riemannian, Stopping, solve
 from tests.problems import make_cores, make_map, make_objective
 
@@ -64,7 +65,8 @@ def test_the_gradient_is_the_slope_along_retractions(n_outputs, loss):
     direction = draw(objective, frame, 3)
     h = 1e-6
     ahead, behind = (
-        objective.value(objective.at(unflatten(cores, frame.retract(direction, t)))) for t in (h, -h)
+        objective.value(objective.at(unflatten(cores, frame.retract(direction, t))))
+        for t in (h, -h)
     )
     expected = (ahead - behind) / (2 * h)
     slope = objective.to_vector(gradient) @ objective.to_vector(direction)
@@ -79,7 +81,8 @@ def test_a_change_of_the_responses_is_that_along_retractions(n_outputs):
     (shard,) = objective.shards
     h = 1e-6
     ahead, behind = (
-        objective.at(unflatten(cores, frame.retract(direction, t))).responses(shard) for t in (h, -h)
+        objective.at(unflatten(cores, frame.retract(direction, t))).responses(shard)
+        for t in (h, -h)
     )
     change = frame.tangent(direction)(shard, run=objective.engine.run)
     np.testing.assert_allclose(change, (ahead - behind) / (2 * h), atol=1e-5)
@@ -112,6 +115,23 @@ def test_the_objective_never_rises_and_the_gradient_vanishes(n_outputs, loss):
     assert np.all(np.diff(result.history.objective_updates) <= 0)
     norms = result.history.records["gradient_norm"]
     assert min(norms) < 0.05 * norms[0]
+
+
+def test_a_penalty_that_weighs_functions_apart_is_refused():
+    objective, cores = make(penalty=[Ridge(), Matern(), Ridge()])
+    with pytest.raises(ValueError, match=r"Riemannian\(\) takes the squared norm .* 'column 1' has "
+                       r"Matern\(\); use the penalty Ridge\(\), or another solver"):  # fmt: skip
+        solve(Riemannian(), objective, cores, Stopping(2, 0.0))
+
+
+def test_ridge_is_the_norm_of_the_weights():
+    objective, cores = make(penalty=Ridge())
+    plain, _ = make()
+    found, expected = (
+        solve(Riemannian(), some, cores, Stopping(3, 0.0)).history.objective_updates
+        for some in (objective, plain)
+    )
+    assert found == expected
 
 
 def test_iterations_must_be_a_number():

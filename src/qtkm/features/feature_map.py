@@ -87,7 +87,7 @@ class FeatureMap(BaseEstimator):
             product = factors[:, first]
             for level in others:
                 product = factors[:, level, None] * product[:, None, :]
-                product = product.reshape(len(values), -1)
+                product = product.reshape(len(values), product.shape[1] * product.shape[2])
             found.append(product)
         phase = self.phase(values)
         if phase is not None:
@@ -98,7 +98,8 @@ class FeatureMap(BaseEstimator):
         """All M basis functions, shape (n, M), the lowest digit running fastest."""
         result, *others = self.group_features(values)
         for group in others:
-            result = (group[:, :, None] * result[:, None, :]).reshape(len(result), -1)
+            product = group[:, :, None] * result[:, None, :]
+            result = product.reshape(len(result), product.shape[1] * product.shape[2])
         return result
 
     def kind(self, conjugate: bool) -> str:

@@ -167,9 +167,7 @@ class ColumnProblem(Problem):
         products = np.broadcast_to(self.products.at(level), shape).reshape(1, -1)
         penalty = self._matrix(self.penalty, level)
         symmetric = matrices[1] if self.is_split else None
-        return least_squares(
-            matrices[0], symmetric, products, penalty, self.setting.scale, shape
-        )
+        return least_squares(matrices[0], symmetric, products, penalty, self.setting.scale, shape)
 
 
 class CategoricalProblem(Problem):
@@ -184,14 +182,15 @@ class CategoricalProblem(Problem):
         """Return the local system of the core, or of some of its categories."""
         _, *shape = self.shape(0)
         matrices = self.sums.matrices(part)
+        size = int(np.prod(shape))  # 1 in a single column, whose terms all see the same
+        matrices = [np.broadcast_to(m, (len(m), size, size)) for m in matrices]
         kind, places = self.iterate.penalty_places(self.block, self.outside)
         penalty = self.algebra.form(places if kind == "uniform" else places[part], shape)
         products = self.sums.rhs[part].conj()
+        products = np.broadcast_to(products, (len(products), size))
         shape = (len(products), *shape)
         symmetric = matrices[1] if self.is_split else None
-        return least_squares(
-            matrices[0], symmetric, products, penalty, self.setting.scale, shape
-        )
+        return least_squares(matrices[0], symmetric, products, penalty, self.setting.scale, shape)
 
     def solve(self, level: int) -> tuple[NDArray, float]:
         """Return the best core and the objective there."""

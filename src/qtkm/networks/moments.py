@@ -444,9 +444,26 @@ def complete(moments: NDArray, kind: str, conjugate: bool, radices: Sequence[int
     turned = moments.swapaxes(1, 2)
     whole[p, m] = turned.conj() if conjugate else turned
     whole[m, p] = moments
-    # digits of m and of m' side by side, the highest first
-    high_first = tuple(reversed(radices))
-    apart = whole.reshape(*high_first, *high_first, *moments.shape[1:])
-    n = len(radices)
+    return _by_digits(whole, radices)
+
+
+def _by_digits(whole: NDArray, radices: Sequence[int]) -> NDArray:
+    """Put moments of all pairs (M, M, …) at their places: digits of m and m' side by side."""
+    high_first, n = tuple(reversed(radices)), len(radices)
+    apart = whole.reshape(*high_first, *high_first, *whole.shape[2:])
     order = [axis for k in range(n) for axis in (n + k, k)]
-    return apart.transpose(*order, 2 * n, 2 * n + 1).reshape(-1, *moments.shape[1:])
+    return apart.transpose(*order, 2 * n, 2 * n + 1).reshape(-1, *whole.shape[2:])
+
+
+def regroup(known: Moments, column: Any, merged: Any) -> Moments:
+    """Return moments of a column for the same column with other levels."""
+    high_first, n = tuple(reversed(column.radices)), len(column.radices)
+    order = [*range(1, 2 * n, 2), *range(0, 2 * n, 2), 2 * n, 2 * n + 1]
+    n_features, matrices = int(np.prod(high_first)), []
+    for places, conjugate in zip(known.matrices, (True, False), strict=False):
+        if column.kind(conjugate) == "pairs":  # other places do not depend on the levels
+            apart = places.reshape(*np.repeat(high_first, 2), *places.shape[1:])
+            whole = apart.transpose(order).reshape(n_features, n_features, *places.shape[1:])
+            places = _by_digits(whole, merged.radices)
+        matrices.append(places)
+    return Moments(matrices, known.products)

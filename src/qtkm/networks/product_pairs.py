@@ -91,11 +91,12 @@ class PairProblem:
             return self._shift(level)
         view = copy(iterate)
         view.columns = [*iterate.columns]
-        view.columns[block] = column.merged(level)
+        view.columns[block] = merged_column = column.merged(level)
         cores = list(iterate.cores[block])
         cores[level : level + 2] = [merged]
         view.cores = [*iterate.cores]
         view.cores[block] = cores
+        known = moments.regroup(known, column, merged_column)
         problem = ColumnProblem(view, block, self.setting, known)
         problem.advance_to(level)
         return self._solve(level, first, second, problem.system(level), _join_inside)

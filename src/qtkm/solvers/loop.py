@@ -233,6 +233,8 @@ def solve(
         With status "interrupted" after a KeyboardInterrupt, and "failed" where the objective
         became infinite or not a number: the best cores so far are kept.
     """
+    if not solver.takes_priors:
+        _refuse_priors(solver, objective)
     bar = tqdm(total=stopping.max_iter, desc="fit", unit="epoch", disable=not verbose)
     run = _Run(
         stopping, score, callbacks, bar, solver.is_monotone, latest=cores, checkpoint=checkpoint
@@ -268,6 +270,16 @@ def solve(
             f"Interrupted in epoch {run.n_iter + 1}; the best cores so far are kept. Fit again "
             "with warm_start=True to go on from them.",
         )
+
+
+def _refuse_priors(solver: Any, objective: Any) -> None:
+    for d, precision in enumerate(objective.precisions):
+        if precision is not None:
+            raise ValueError(
+                f"{solver!r} takes the squared norm of the weights as penalty, and column "
+                f"{objective.columns[d].name!r} has {objective.penalties[d]!r}; use the penalty "
+                "Ridge(), or another solver such as ALS() or GaussNewton()."
+            )
 
 
 def _describe(history: History) -> str:

@@ -60,6 +60,8 @@ class Riemannian(Solver):
     """
 
     fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
+    #: its coordinates are those in which the norm of the weights is plain
+    takes_priors: ClassVar[bool] = False
     state: ClassVar[type[solver.State]] = State
 
     def __init__(self, iterations=5):

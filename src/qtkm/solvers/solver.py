@@ -79,6 +79,8 @@ class Solver(BaseEstimator):
     needs_rows: ClassVar[bool] = False
     #: classes of the networks that it fits to
     fits: ClassVar[tuple[type[Network], ...]] = (Network,)
+    #: whether it takes penalties that weigh functions apart, or only the norm of the weights
+    takes_priors: ClassVar[bool] = True
     #: class of the states, which says what a checkpoint holds; None if there can be none
     state: ClassVar[type[State] | None] = None
 
