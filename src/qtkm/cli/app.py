@@ -22,7 +22,11 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            # inside of a compiled call, an interruption is the cause of another error
+            is_other = isinstance(error, SystemError)
+            if is_other and not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
             typer.echo("qtkm: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
@@ -84,6 +88,9 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.showwarning = _show_warning
         try:
             app(words, prog_name="qtkm")
+        except KeyboardInterrupt:  # before a command had begun
+            typer.echo("qtkm: interrupted", err=True)
+            sys.exit(INTERRUPTED)
         except Exception as error:
             if "--debug" in words:
                 raise

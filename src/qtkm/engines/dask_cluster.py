@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from ..interruption import check
 from ..limits import LIMITS
 from ..protocols import Shards
 from .branches import branch, join, leaves_of
@@ -34,6 +35,8 @@ from .threads import Threads
 
 logger = logging.getLogger(__name__)
 
+#: seconds of one wait, after which Ctrl-C is looked at
+WAIT_SECONDS = 0.5
 #: what Dask says of results that are lost for good
 GONE = ("cancelled", "lost")
 #: how often a pass is tried while the shards of lost workers are sent anew
@@ -181,18 +184,22 @@ class Dask:
         """Results of futures, see `fetch`."""
         from distributed import wait
 
-        since = time.monotonic()
+        since = looked = time.monotonic()
         while True:
+            check()
             try:
                 with self.client.as_current():
-                    wait(futures, timeout=LIMITS.look_seconds)
+                    wait(futures, timeout=WAIT_SECONDS)
             except TimeoutError:
                 pass
             else:
                 return self.client.gather(futures)
+            if time.monotonic() - looked < LIMITS.look_seconds:
+                continue
+            looked = time.monotonic()
             if self.client.nthreads():
-                since = time.monotonic()
-            elif time.monotonic() - since > LIMITS.worker_seconds:
+                since = looked
+            elif looked - since > LIMITS.worker_seconds:
                 raise RuntimeError(
                     f"The cluster has had no worker for {LIMITS.worker_seconds:g} seconds; start "
                     "some and fit again."

@@ -4,11 +4,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from ..interruption import check
 from .engine import add_in_order
 
 #: bytes of the largest block that the C library of Linux can be led to keep for itself
@@ -58,23 +60,29 @@ class Threads:
         # a task that has tasks of its own runs them itself: waiting for its own pool could be
         # waiting for ever
         if self._pool is None or len(tasks) < 2 or getattr(self._inside, "task", False):
-            return [function(task) for task in tasks]
+            return [_checked(function, task) for task in tasks]
         return list(self._pool.map(self._task(function), tasks))
 
     def _task(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        inside = self._inside
+        inside, context = self._inside, copy_context()
 
         def task(argument: Any) -> Any:
             inside.task = True
-            return function(argument)
+            return context.copy().run(_checked, function, argument)
 
         return task
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
         """Sum of ``function(shard, *arguments, run=…)`` over shards, added in a fixed order."""
-        return add_in_order(function(shard, *arguments, run=self.run) for shard in shards)
+        return add_in_order(_checked(function, shard, *arguments, run=self.run) for shard in shards)
 
     def close(self) -> None:
         """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _checked(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function, unless Ctrl-C was pressed."""
+    check()
+    return function(*arguments, **options)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import data, networks, solvers
 from ..data.sources import open_source
 from ..engines import Engine
+from ..interruption import held
 from ..objective import Objective
 from .checks import check_parameters
 from .dask import Partitions, is_collection
@@ -23,7 +24,14 @@ from .prepare import Prepared, prepare
 from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
 from .targets import Target
-from .working import cluster_of, engine_here, engine_of, threads, warn_user
+from .working import (
+    cluster_of,
+    ended_by_interrupts,
+    engine_here,
+    engine_of,
+    threads,
+    warn_user,
+)
 
 #: validation score of a solver's state
 Score = Callable[[Any], float]
@@ -69,6 +77,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         with self._prepare(X, y, sample_weight) as prepared:
             self._solve(prepared)
 
+    @ended_by_interrupts()
     def fit_dataset(
         self,
         source: Any,
@@ -154,7 +163,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
     def _solve(self, prepared: Prepared) -> None:
         """Solve what is prepared, and store the result."""
         result = prepared.solve(self, prepared.start(self.init))
-        self._store(prepared, result)
+        with held():  # what was learned is not lost to a late Ctrl-C
+            self._store(prepared, result)
         if result.status in ("interrupted", "failed"):
             warn_user(result.message, ConvergenceWarning)
 
