@@ -22,7 +22,7 @@ from .options import Job
 from .output import note, score
 from .plots import check_plots
 from .reading import most_rows, name_of
-from .training import CLASS_WARNING, open_rows
+from .training import CLASS_WARNING, open_rows, refused_unless_savable
 
 #: dots an inch of the plot
 DOTS = 120
@@ -105,7 +105,7 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tup
     settings = settings | {"cv": _shuffled(settings, task, len(sample[1]))}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings, refit=False, verbose=model.verbose)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, refused_unless_savable():
         warnings.simplefilter("always", ConvergenceWarning)
         warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
         search.fit(*sample)
