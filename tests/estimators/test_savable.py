@@ -61,7 +61,9 @@ def problems(draw):
     numbers = draw(st.lists(number_columns(), min_size=1, max_size=2))
     categories = draw(st.lists(category_columns(), min_size=1, max_size=2))
     columns = [*numbers, *categories]
-    frame = pandas.DataFrame(dict(enumerate(columns)))
+    frame = pandas.DataFrame(
+        {d: pandas.Series(values, dtype=values.dtype) for d, values in enumerate(columns)}
+    )
     names = draw(st.lists(TEXT, min_size=len(columns), max_size=len(columns), unique=True))
     frame.columns = pandas.Index(names, dtype=object)
     if not draw(st.booleans()):

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
+from ..escaping import visible
 from . import fit, inspect, reproduce, tune
 from .failures import CLOSED, FAILED, INTERRUPTED, TableError
 
@@ -94,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
         except Exception as error:
             if "--debug" in words:
                 raise
-            typer.echo(f"qtkm: {_sentence(error)}", err=True)
+            typer.echo(f"qtkm: {visible(_sentence(error), keep=chr(10))}", err=True)
             sys.exit(FAILED)
 
 
@@ -104,7 +105,7 @@ class _Remarks(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         from tqdm.auto import tqdm
 
-        tqdm.write(record.getMessage(), file=sys.stderr)
+        tqdm.write(visible(record.getMessage(), keep="\n"), file=sys.stderr)
 
 
 @contextmanager
@@ -123,7 +124,7 @@ def _remarks_of_the_library() -> Iterator[None]:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    typer.echo(f"qtkm: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"qtkm: {visible(' '.join(str(message).split()))}", err=True)
 
 
 def _sentence(error: Any) -> str:
