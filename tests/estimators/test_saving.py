@@ -240,7 +240,7 @@ def test_an_estimator_of_a_user_is_refused(tmp_path):
     ids=["interval", "timestamp", "set", "object"],
 )
 def test_categories_that_no_file_can_hold_are_named(tmp_path, value):
-    table = with_categories([value] * 60)
+    table = with_categories([value, None] * 30)
     model = QTKMRegressor(**SETTINGS, categorical_features=[1])
     with pytest.warns(UserWarning, match="cannot be saved: column 1: a file cannot hold"):
         model.fit(table, y)

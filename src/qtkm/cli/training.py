@@ -82,6 +82,7 @@ def _without_what_is_told() -> Iterator[None]:
         # from the model's status, and before the fit
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
+        warnings.filterwarnings("ignore", "Of one value, which tells nothing", UserWarning)
         yield
 
 

@@ -15,7 +15,7 @@ from .. import data, networks, solvers
 from ..data.sources import open_source
 from ..engines import Engine
 from ..interruption import held
-from ..objective import Objective
+from ..objective import Column, Objective
 from .checks import check_parameters
 from .dask import Partitions, is_collection
 from .inputs import Reading, read_columns, refuse_path
@@ -33,6 +33,8 @@ from .working import (
     warn_user,
 )
 
+#: columns that a warning names
+MOST_CONSTANTS = 5
 #: validation score of a solver's state
 Score = Callable[[Any], float]
 
@@ -182,6 +184,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         self._reading = prepared.reading
         for name, value in prepared.learned.items():
             setattr(self, name, value)
+        _warn_of_constants(objective.columns, prepared.inputs.labels)
 
     def _place(self, cores: list[Any], network: Any, loss: Any) -> None:
         """Set cores and network, and what follows from them."""
@@ -242,6 +245,20 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
             engine.run(respond, steps(len(out)))
         _refuse_overflow(out)
         return out
+
+
+def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None:
+    """Warn of columns that hold the same in every row that was trained on."""
+    constant = [label for column, label in zip(columns, labels, strict=True) if len(column) == 1]
+    if len(constant) == len(columns):
+        warn_user(
+            "X has one row, or rows that are all equal, so every prediction is the same number; "
+            "fit to rows that differ.",
+            UserWarning,
+        )
+    elif constant:
+        shown = ", ".join(constant[:MOST_CONSTANTS]) + ", …" * (len(constant) > MOST_CONSTANTS)
+        warn_user(f"Of one value, which tells nothing: {shown}. Leave out of X.", UserWarning)
 
 
 def _refuse_overflow(response: NDArray) -> None:
