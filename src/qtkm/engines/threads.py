@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,13 @@ def _keep_freed_memory() -> None:
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
+def _count(n_jobs: int) -> int:
+    """Number of threads as joblib counts, without its remark on processes of a pool."""
+    return 1 if current_process().daemon else effective_n_jobs(n_jobs)
+
+
 def _all_cores() -> int:
-    cores = effective_n_jobs(-1)
+    cores = _count(-1)
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
@@ -47,7 +53,7 @@ class Threads:
     def __init__(self, n_jobs: int | None = None):
         _keep_freed_memory()
         self.n_jobs = n_jobs
-        self.n_threads = _all_cores() if n_jobs is None else effective_n_jobs(n_jobs)
+        self.n_threads = _all_cores() if n_jobs is None else _count(n_jobs)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self._inside = threading.local()
 
