@@ -1,18 +1,14 @@
-"""Fits that get a Ctrl-C at a random moment, in a process of their own.
+"""Fits that get a Ctrl-C at a random moment; see `tests.faults.workshop` for their processes.
 
-    python -m tests.faults.interrupting KIND COUNT SEED
-
-prints, as JSON, how often each thing came out.  A fit whose solver has begun must come out as a
-model that can be saved, loaded and predicted with; one whose solver has not may raise
-KeyboardInterrupt.  Anything else is a loss, told with its traceback.
+A fit whose solver has begun must come out as a model that can be saved, loaded and predicted
+with; one whose solver has not may raise KeyboardInterrupt.  Anything else is a loss, told with its
+traceback.
 """
 
 import contextlib
 import io
-import json
 import os
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -226,6 +222,7 @@ def strike(job, seconds, twice):
 
 
 def main(kind, count, seed):
+    """How often each thing came out, and what was lost."""
     rng = np.random.default_rng(seed)
     found, losses = Counter(), []
     warnings.simplefilter("ignore")
@@ -241,10 +238,3 @@ def main(kind, count, seed):
             except BaseException:
                 losses.append(traceback.format_exc(limit=-6))
     return {"outcomes": found, "losses": losses, "seconds": seconds}
-
-
-if __name__ == "__main__":
-    kinds = list(KINDS) if sys.argv[1] == "all" else [sys.argv[1]]
-    print(json.dumps({kind: main(kind, int(sys.argv[2]), int(sys.argv[3])) for kind in kinds}))
-    sys.stdout.flush()
-    os._exit(0)  # not waiting for what a cluster takes its time to end
