@@ -105,6 +105,7 @@ def resealed(text, arrays):
         return {"json": text}
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of types that NumPy had
 @pytest.mark.parametrize("alter", [alter_bytes, alter_text, alter_header])
 @pytest.mark.parametrize("name", MODELS)
 def test_an_altered_file_is_refused_or_is_a_model(

@@ -35,6 +35,8 @@ from .threads import Threads
 
 logger = logging.getLogger(__name__)
 
+#: seconds after which something is sent anew
+AGAIN_SECONDS = 0.3
 #: seconds of one wait, after which Ctrl-C is looked at
 WAIT_SECONDS = 0.5
 #: what Dask says of results that are lost for good
@@ -210,6 +212,16 @@ class Dask:
         return spread(sizes, self._threads_there())
 
     def _send(self, held: "Held", worker: str) -> Any:
+        """Send shards to a worker, or to another one if that is lost meanwhile."""
+        for _ in range(TRIES - 1):
+            check()
+            try:
+                return self.client.scatter(held, workers=[worker], hash=False)
+            except Exception as error:  # Dask has many for a worker that is lost
+                self._refuse_closed()
+                logger.info("%s is sent anew: %s", held.label, error)
+                time.sleep(AGAIN_SECONDS)
+                worker = self.spread([1])[0]
         return self.client.scatter(held, workers=[worker], hash=False)
 
     @contextmanager

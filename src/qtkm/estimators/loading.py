@@ -99,7 +99,7 @@ def from_tree(tree: Any) -> Any:
     except KeyError as error:
         raise ValueError(f"the entry {error} is missing or not known") from error
     except _ERRORS as error:
-        raise ValueError(str(error).rstrip(".") or type(error).__name__) from error
+        raise ValueError(storage.shortened(error) or type(error).__name__) from error
 
 
 def _model(tree: Any) -> Any:
