@@ -172,13 +172,13 @@ def test_ctrl_c_after_the_last_epoch_loses_nothing():
 
 
 def test_ctrl_c_before_the_solver_is_a_keyboard_interrupt(monkeypatch):
-    draw = QTKMRegressor._splitter
+    read = QTKMRegressor._read_target
 
-    def splitter(self, *arguments):
+    def read_and_press(self, *arguments):
         press()
-        return draw(self, *arguments)
+        return read(self, *arguments)
 
-    monkeypatch.setattr(QTKMRegressor, "_splitter", splitter)
+    monkeypatch.setattr(QTKMRegressor, "_read_target", read_and_press)
     model = make()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -21,8 +21,9 @@ import numpy as np
 import pandas
 
 import qtkm
-from qtkm import QTKMRegressor, QTKMRegressorCV, cli, data, solvers
+from qtkm import QTKMRegressor, QTKMRegressorCV, cli, solvers
 from qtkm.estimators.memory import Need
+from qtkm.limits import LIMITS
 
 RNG = np.random.default_rng(0)
 N_ROWS, N_COLUMNS = 3000, 6
@@ -96,7 +97,7 @@ class Disk(Memory):
 
     def __init__(self, folder):
         super().__init__(folder)
-        data.MERGE_ROWS, data.READ_ROWS = 100, 400
+        LIMITS.merge_rows, LIMITS.read_rows = 100, 400
         Need.place = lambda self, limit: (False, 500)
         self.file = folder / "rows.parquet"
         frame = pandas.DataFrame(X, columns=list("abcdef")[:N_COLUMNS]).assign(y=y)
@@ -118,7 +119,7 @@ class Cluster(Memory):
         from distributed import Client, Scheduler, SpecCluster, Worker
 
         super().__init__(folder, SETTINGS | {"engine": "dask", "max_iter": 4})
-        data.MERGE_ROWS, data.SHARD_ROWS = 100, 500
+        LIMITS.merge_rows, LIMITS.shard_rows = 100, 500
         here = {"protocol": "inproc://", "dashboard_address": ":0"}
         self.cluster = SpecCluster(
             scheduler={"cls": Scheduler, "options": here},

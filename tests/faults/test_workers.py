@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMRegressor
+from qtkm.limits import LIMITS
 from qtkm.networks import flatten
 from tests.faults.conftest import SOAK
 
@@ -26,8 +27,8 @@ SETTINGS = {"rank": 3, "n_basis": 8, "period": 2, "alpha": 1e-5, "random_state":
 def test_workers_that_die_and_join_change_no_bit(monkeypatch, times, tally):
     from distributed import Client, LocalCluster
 
-    monkeypatch.setattr("qtkm.data.SHARD_ROWS", 50)
-    monkeypatch.setattr("qtkm.data.MERGE_ROWS", 50)
+    monkeypatch.setattr(LIMITS, "shard_rows", 50)
+    monkeypatch.setattr(LIMITS, "merge_rows", 50)
     expected = QTKMRegressor(**SETTINGS).fit(X, y)
     cluster = LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50

@@ -25,7 +25,8 @@ import pandas
 import psutil
 
 import qtkm
-from qtkm import ALS, QTKMRegressor, data
+from qtkm import ALS, QTKMRegressor
+from qtkm.limits import LIMITS
 from qtkm.networks import flatten
 from tests.faults import interrupting
 from tests.faults.interrupting import need
@@ -168,7 +169,7 @@ def saves(count, rng):
 
 def _table(place):
     """A table of enough rows to be kept in shards on disk."""
-    data.MERGE_ROWS, data.READ_ROWS = 50, 100
+    LIMITS.merge_rows, LIMITS.read_rows = 50, 100
     interrupting.Need.place = lambda self, limit: (False, 60)
     path = place / "rows.parquet"
     pandas.DataFrame(X, columns=list("abc")).assign(y=y).to_parquet(path)
