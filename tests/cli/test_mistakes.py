@@ -243,3 +243,14 @@ def test_a_model_file_that_is_no_good_is_named(inside, kind, capsys):
         said = sentence(capsys)
         assert "bad.qtkm" in said
         assert kind != "none" or said.endswith("bad.qtkm is not there\n")  # as of tables
+
+
+@pytest.mark.parametrize("words", [["fit"], ["tune", "--ranks", "2"]])
+def test_what_could_not_be_saved_is_not_fitted(inside, words, capsys, monkeypatch):
+    rows = make_rows()
+    day = pandas.to_timedelta(range(len(rows)), "D") % pandas.Timedelta("5D")
+    rows.assign(when=pandas.Timestamp("2024-01-01", tz="UTC") + day).to_parquet("a.parquet")
+    monkeypatch.setattr("qtkm.solvers.solve", None)
+    words = [*words, "a.parquet", "--target", "power", "--category", "when", "--out", "a.qtkm"]
+    assert command(*words) == 1
+    assert "cannot be saved: column 'when': a file cannot hold a Timestamp" in sentence(capsys)

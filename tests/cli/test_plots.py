@@ -13,6 +13,9 @@ pytest.importorskip("matplotlib")
 SETTINGS = {"rank": 2, "n_basis": 4, "max_iter": 3, "random_state": 0, "n_jobs": 1}
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:Of one value", "ignore:X has one row")
+
+
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)

@@ -46,7 +46,7 @@ PARTS = {
 
 @pytest.mark.parametrize("changes", PARTS.values(), ids=PARTS.keys())
 def test_a_fit_in_two_parts_ends_at_the_same_bits(tmp_path, changes):
-    whole = regressor(max_iter=6, checkpoint=tmp_path / "whole", **changes).fit(X, y)
+    whole = regressor(max_iter=6, **changes).fit(X, y)
     regressor(max_iter=3, checkpoint=tmp_path / "parts", **changes).fit(X, y)
     rest = regressor(max_iter=6, checkpoint=tmp_path / "parts", **changes).fit(X, y)
     assert_same(rest, whole)

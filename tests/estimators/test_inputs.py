@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from qtkm import QTKMClassifier, QTKMRegressor
+
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 
@@ -308,3 +310,32 @@ def test_a_missing_target_is_told_with_its_row(make, X, y):
     y[7] = np.nan
     with pytest.raises(ValueError, match=r"1 of 120 values are not finite, .* row 7 \(from 0\);"):
         make().fit(X, y)
+
+
+# -- rows that tell little --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"), [(QTKMRegressor, [2.5, 2.5]), (QTKMClassifier, ["a", "b"])]
+)
+@pytest.mark.parametrize("bounds", [None, [(0, 5), (0, 5)]])
+def test_rows_that_are_all_equal_are_told_of(kind, target, bounds):
+    model = kind(random_state=0, bounds=bounds)
+    with pytest.warns(UserWarning, match="one row, or rows that are all equal") as caught:
+        model.fit([[1.0, 2.0], [1.0, 2.0]], target)
+    assert caught[0].filename == __file__
+
+
+def test_one_row_is_told_of():
+    with pytest.warns(UserWarning, match="one row, or rows that are all equal, so every pred"):
+        model = QTKMRegressor(random_state=0).fit([[1.0, 2.0]], [3.0])
+    np.testing.assert_allclose(model.predict([[1.0, 2.0], [7.0, 0.0]]), 3.0)
+
+
+@pytest.mark.parametrize("categorical", [None, [0, 2]])
+def test_columns_of_one_value_are_named(X, y, categorical):
+    frame = pd.DataFrame({"a": 1.0, "b": X[:, 0], "c": 3})
+    model = QTKMRegressor(max_iter=2, random_state=0, categorical_features=categorical)
+    message = "Of one value, which tells nothing: column 'a', column 'c'. Leave out of X"
+    with pytest.warns(UserWarning, match=message):
+        model.fit(frame, y)

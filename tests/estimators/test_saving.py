@@ -236,12 +236,14 @@ def test_an_estimator_of_a_user_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "value",
-    [pd.Interval(0, 1), pd.Timestamp("2024-01-01"), frozenset({1}), "\ud800", object()],
-    ids=["interval", "timestamp", "set", "surrogate", "object"],
+    [pd.Interval(0, 1), pd.Timestamp("2024-01-01"), frozenset({1}), object()],
+    ids=["interval", "timestamp", "set", "object"],
 )
 def test_categories_that_no_file_can_hold_are_named(tmp_path, value):
-    table = with_categories([value] * 60)
-    model = QTKMRegressor(**SETTINGS, categorical_features=[1]).fit(table, y)
+    table = with_categories([value, None] * 30)
+    model = QTKMRegressor(**SETTINGS, categorical_features=[1])
+    with pytest.warns(UserWarning, match="cannot be saved: column 1: a file cannot hold"):
+        model.fit(table, y)
     with pytest.raises(TypeError, match="because of the categories of column 1: a file cannot"):
         model.save(tmp_path / "a.qtkm")
 

@@ -19,7 +19,7 @@ ARRAYS = st.one_of(
     ]
 )
 LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), ARRAYS,
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters()), ARRAYS,
     st.complex_numbers(),
 )  # fmt: skip
 TREES = st.recursive(
@@ -102,6 +102,22 @@ def test_another_kind_is_refused(file):
         storage.read(file, "model")
 
 
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [("qtkm", "1" * 5000), ("qtkm", "one"), ("json", "\ud800"), ("json", 3), ("sha256", "\ud800")],
+    ids=["long version", "no version", "no Unicode", "no text", "no checksum"],
+)
+def test_a_header_that_makes_no_sense_is_damage(file, entry, value):
+    data = file.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    header["__metadata__"][entry] = value
+    text = json.dumps(header).encode()
+    file.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
+    with pytest.raises(storage.DamagedFileError, match=r"a\.qtkm is damaged: .{3,310}\.$"):
+        storage.read(file, "test")
+
+
 @pytest.mark.parametrize("data", [b"", b"{}", b"PAR1" * 10, b"\xff" * 100, b"\x80\x04K\x01."])
 def test_other_files_are_refused(file, data):
     file.write_bytes(data)
@@ -127,6 +143,9 @@ def hostile(file, text, arrays=None):
         '{"$": "float", "value": "__import__"}',
         '{"$": "complex", "value": [1, 2, 3]}',
         '{"$": "array", "name": "0", "complex": true}',
+        '{"$": "text", "value": [1114112]}',
+        '{"$": "text", "value": "abc"}',
+        '{"n": ' + "1" * 5000 + "}",
     ],
 )
 def test_hostile_texts_are_refused(file, text):
@@ -148,7 +167,9 @@ def test_a_write_that_fails_leaves_the_old_file(file, monkeypatch):
     assert [path.name for path in file.parent.iterdir()] == ["a.qtkm"]
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, {"$": 1}, np.array(["text"]), {1, 2}])
+@pytest.mark.parametrize(
+    "value", [object(), {1: 2}, {"$": 1}, {"\ud800": 1}, np.array(["text"]), {1, 2}]
+)
 def test_what_cannot_be_stored_is_refused(tmp_path, value):
     with pytest.raises(TypeError, match="cannot be stored"):
         storage.write(tmp_path / "a.qtkm", "test", value)

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
+from ..escaping import visible
 from . import fit, inspect, reproduce, tune
 from .failures import CLOSED, FAILED, INTERRUPTED, TableError
 
@@ -22,7 +23,11 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            # inside of a compiled call, an interruption is the cause of another error
+            is_other = isinstance(error, SystemError)
+            if is_other and not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
             typer.echo("qtkm: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
@@ -84,10 +89,13 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.showwarning = _show_warning
         try:
             app(words, prog_name="qtkm")
+        except KeyboardInterrupt:  # before a command had begun
+            typer.echo("qtkm: interrupted", err=True)
+            sys.exit(INTERRUPTED)
         except Exception as error:
             if "--debug" in words:
                 raise
-            typer.echo(f"qtkm: {_sentence(error)}", err=True)
+            typer.echo(f"qtkm: {visible(_sentence(error), keep=chr(10))}", err=True)
             sys.exit(FAILED)
 
 
@@ -97,7 +105,7 @@ class _Remarks(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         from tqdm.auto import tqdm
 
-        tqdm.write(record.getMessage(), file=sys.stderr)
+        tqdm.write(visible(record.getMessage(), keep="\n"), file=sys.stderr)
 
 
 @contextmanager
@@ -116,7 +124,7 @@ def _remarks_of_the_library() -> Iterator[None]:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    typer.echo(f"qtkm: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"qtkm: {visible(' '.join(str(message).split()))}", err=True)
 
 
 def _sentence(error: Any) -> str:

@@ -128,7 +128,7 @@ def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_ro
         show(f"Scores of {path}", scores)
         write(SEEN)
     for file in files:
-        typer.echo(f"{file}")
+        write(f"{file}")
     if not has_rows:
         write(NEED_ROWS)
 

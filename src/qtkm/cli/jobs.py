@@ -5,11 +5,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from .. import load
+from .. import interruption, load
 from . import output
 from .blocks import score_rows
 from .formats import check_writable
-from .models import make_model, save_model, tell_fit
+from .models import leave, make_model, save_model, tell_fit
 from .options import Job
 from .reading import find_columns, name_of, open_table, text_columns
 from .training import open_rows
@@ -48,9 +48,10 @@ def fit(
     )  # fmt: skip
     model = make_model(rows.survey, parameters)
     begin = perf_counter()
-    rows.fit(model, cache)
-    seconds = perf_counter() - begin
-    save_model(model, job.out)
+    with interruption.deferred(lambda: leave(job.out)):  # nothing between a fit and its file
+        rows.fit(model, cache)
+        seconds = perf_counter() - begin
+        save_model(model, job.out)
     if as_json or not quiet:
         tell_fit(model, rows, seconds, job.out, as_json)
     return model

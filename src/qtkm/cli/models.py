@@ -3,12 +3,12 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import readable
 from .findings import plain
-from .output import show, write_json
+from .output import note, show, write_json
 from .survey import Survey
 
 #: how a fit ended, where the name of that is not a word
@@ -48,6 +48,12 @@ def save_model(model: Any, out: Path) -> None:
         ) from None
 
 
+def leave(out: Path) -> NoReturn:
+    """Say where the model is after a Ctrl-C that came when it was complete, and raise that."""
+    note(f"the model is complete and in {out}")
+    raise KeyboardInterrupt
+
+
 def tell_fit(
     model: Any,
     rows: Any,
@@ -75,7 +81,10 @@ def tell_fit(
     **facts
         More for JSON.
     """
-    sums = rows.score(model)
+    try:
+        sums = rows.score(model)
+    except KeyboardInterrupt:
+        leave(out)
     if as_json:
         found = {"file": str(out), **_facts(model, rows, sums, seconds), **facts}
         write_json({**found, "scores": sums.facts()})

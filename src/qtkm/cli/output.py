@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 from tqdm.auto import tqdm
 
+from ..escaping import visible
 from ..estimators.wording import readable
 
 
@@ -29,8 +30,7 @@ def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")
     for name, text in lines:
-        # as Text, because brackets in names are no markup
-        table.add_row(Text(name), Text(text))
+        table.add_row(_cell(name), _cell(text))
     console().print(table)
 
 
@@ -46,23 +46,28 @@ def columns(title: str, names: Sequence[str], lines: Sequence[Sequence[str]]) ->
     write(title)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     for number, name in enumerate(names):
-        table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
+        table.add_column(_cell(name), justify="right" if number else "left", overflow="fold")
     for line in lines:
-        table.add_row(*map(Text, line))
+        table.add_row(*map(_cell, line))
     console().print(table, "")
 
 
 def write(text: str) -> None:
     """Print text as it is; on a screen, lines too long for it are folded between words."""
     where = console()
-    where.print(Text(text), soft_wrap=not where.is_terminal)
+    where.print(Text(visible(text, keep="\n")), soft_wrap=not where.is_terminal)
 
 
 def write_json(facts: dict[str, Any]) -> None:
     """Print facts as one JSON object."""
-    json.dump(facts, sys.stdout, indent=1)
-    sys.stdout.write("\n")
+    # JSON escapes all that terminals obey but this one
+    sys.stdout.write(json.dumps(facts, indent=1).replace("\x7f", "\\u007f") + "\n")
     sys.stdout.flush()
+
+
+def _cell(text: str) -> Text:
+    """A cell of a table; brackets in names are no markup, and nothing is a command."""
+    return Text(visible(text))
 
 
 def score(value: float) -> str:
@@ -79,7 +84,7 @@ def score(value: float) -> str:
 
 def note(text: str) -> None:
     """Print a remark."""
-    print(f"qtkm: {text}", file=sys.stderr)
+    print(f"qtkm: {visible(text, keep=chr(10))}", file=sys.stderr)
 
 
 def is_watched(quiet: bool) -> bool:

@@ -8,6 +8,7 @@ from sklearn.base import is_regressor
 
 from .. import inspection
 from ..estimators.html import name_score
+from ..inspection.plotting import written
 from .findings import SEEN, Findings
 from .formats import check_writable
 
@@ -112,7 +113,9 @@ def _errors(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
 
         figure, axes = _figure(1, (5.6, 4.8))
         ConfusionMatrixDisplay.from_predictions(
-            y.to_numpy(), model.predict(X), normalize="true", cmap="Blues", values_format=".2f",
+            y.to_numpy(), model.predict(X), labels=model.classes_,
+            display_labels=[written(label) for label in model.classes_], normalize="true",
+            cmap="Blues", values_format=".2f",
             im_kw={"vmin": 0, "vmax": 1}, ax=axes[0],
             xticks_rotation=45 if len(model.classes_) > 4 else "horizontal",
         )  # fmt: skip

@@ -11,6 +11,7 @@ from .. import load
 from ..data.sources import Source
 from ..data.sources.mapped import MappedSource
 from ..data.sources.paths import CSV, PARQUET, format_of
+from ..escaping import visible
 from ..estimators.predicting import as_X
 from ..limits import LIMITS
 from . import output
@@ -91,9 +92,21 @@ def _print(
             carried = block.carried[name]
             values = pandas.Series(carried, dtype=pandas.ArrowDtype(carried.type))
             result.insert(position, name, values)
+        if sys.stdout.isatty():
+            result = _for_a_screen(result)
         result.to_csv(sys.stdout, index=False, header=header)
         sys.stdout.flush()
         header = False
+
+
+def _for_a_screen(table: Any) -> Any:
+    """The same table without anything that a terminal would obey."""
+    table = table.rename(columns=visible)
+    for name in table:
+        if any(isinstance(value, str) for value in table[name]):
+            shown = [visible(v) if isinstance(v, str) else v for v in table[name]]
+            table[name] = np.array(shown, dtype=object)
+    return table
 
 
 def _names(model: Any, proba: bool, count: int) -> list[str]:

@@ -78,11 +78,22 @@ def _look(job: Job, source: Source, seed: int, shown: bool) -> Survey:
 @contextmanager
 def _without_what_is_told() -> Iterator[None]:
     """Without warnings whose matter the commands tell by themselves."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), refused_unless_savable():
         # from the model's status, and before the fit
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
+        warnings.filterwarnings("ignore", "Of one value, which tells nothing", UserWarning)
         yield
+
+
+@contextmanager
+def refused_unless_savable() -> Iterator[None]:
+    """Raise a ValueError where a fit warns that its model cannot be saved, before it begins."""
+    warnings.filterwarnings("error", "The model cannot be saved", UserWarning)
+    try:
+        yield
+    except UserWarning as warning:
+        raise ValueError(str(warning)) from None
 
 
 class RowsInMemory:

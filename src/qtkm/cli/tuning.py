@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from .. import interruption
 from ..estimators.wording import readable
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.folds import FOLDS
@@ -16,12 +17,12 @@ from ..selection.search import SAMPLE_ROWS
 from ..selection.table import name_score
 from .findings import plain
 from .formats import check_writable, kind_of, write_table
-from .models import make_model, save_model, tell_fit
+from .models import leave, make_model, save_model, tell_fit
 from .options import Job
 from .output import note, score
 from .plots import check_plots
 from .reading import most_rows, name_of
-from .training import CLASS_WARNING, open_rows
+from .training import CLASS_WARNING, open_rows, refused_unless_savable
 
 #: dots an inch of the plot
 DOTS = 120
@@ -71,19 +72,21 @@ def tune(
             f"{name_of(job.data)} leaves {len(sample[1])} rows to choose parameters by; at least "
             f"{FEWEST_ROWS} are needed, or use qtkm fit"
         )
-    search, was_interrupted = _search(model, sample, settings, rows.survey.task)
-    search_seconds = perf_counter() - begin
-    _write(search, table, plot)
-    if was_interrupted:
-        note(
-            f"Interrupted when {_tried(search)} had been tried; a model with the best parameters "
-            "so far is fitted now"
-        )
-    begin = perf_counter()
-    best = clone(model).set_params(**search.best_params_)
-    rows.fit(best)
-    seconds = perf_counter() - begin
-    save_model(best, job.out)
+    # nothing comes between a search, its fit and their files
+    with interruption.deferred(lambda: leave(job.out)):
+        search, was_interrupted = _search(model, sample, settings, rows.survey.task)
+        search_seconds = perf_counter() - begin
+        _write(search, table, plot)
+        if was_interrupted:
+            note(
+                f"Interrupted when {_tried(search)} had been tried; a model with the best "
+                "parameters so far is fitted now"
+            )
+        begin = perf_counter()
+        best = clone(model).set_params(**search.best_params_)
+        _fit(rows, best, search)
+        seconds = perf_counter() - begin
+        save_model(best, job.out)
     if as_json or not quiet:
         value = None if search.scoring is None else rows.score_by(search.scorer_, best)
         lines = _describe(search, search_seconds, value)
@@ -102,7 +105,7 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tup
     settings = settings | {"cv": _shuffled(settings, task, len(sample[1]))}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings, refit=False, verbose=model.verbose)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, refused_unless_savable():
         warnings.simplefilter("always", ConvergenceWarning)
         warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
         search.fit(*sample)
@@ -113,6 +116,15 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tup
         else:
             note(f"{warning.message}")
     return search, was_interrupted
+
+
+def _fit(rows: Any, model: Any, search: Any) -> None:
+    """Fit the chosen model; if that is interrupted before it has begun, tell the choice."""
+    try:
+        rows.fit(model)
+    except KeyboardInterrupt:
+        note(f"Interrupted before the last fit had begun; chosen: {_chosen(search)}")
+        raise
 
 
 def _check_files(table: Path | None, plot: Path | None) -> None:
@@ -158,20 +170,23 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
 
 def _describe(search: Any, seconds: float, value: float | None) -> list[tuple[str, str]]:
     results = search.cv_results_
-    chosen = ", ".join(
-        f"{name} {readable(value, 3)}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in search.best_params_.items()
-    )
     finished = int(results["finished"].sum())
     # only of the scores that are meant by default is it known that 1 is the best
     told = score if search.scoring is None else readable
     on_test_rows = [] if value is None else [(f"{search.scoring} on test rows", told(value))]
     return [
         ("tried", f"{_tried(search)}, {finished} to the end, in {seconds:.1f} s"),
-        ("chosen", chosen),
+        ("chosen", _chosen(search)),
         (f"{name_score(search)} in the search", told(search.best_score_)),
         *on_test_rows,
     ]
+
+
+def _chosen(search: Any) -> str:
+    return ", ".join(
+        f"{name} {readable(value, 3)}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in search.best_params_.items()
+    )
 
 
 def _tried(search: Any) -> str:

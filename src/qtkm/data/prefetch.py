@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from ..interruption import check
+
 Item = TypeVar("Item")
 
 
@@ -18,4 +20,5 @@ def prefetched(items: Iterable[Item]) -> Iterator[Item]:
         ahead = pool.submit(next, iterator, end)
         while (item := ahead.result()) is not end:
             ahead = pool.submit(next, iterator, end)
+            check()
             yield item  # type: ignore[misc]

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from ..interruption import check
 from ..limits import LIMITS
 from ..protocols import Shards
 from .branches import branch, join, leaves_of
@@ -34,6 +35,10 @@ from .threads import Threads
 
 logger = logging.getLogger(__name__)
 
+#: seconds after which something is sent anew
+AGAIN_SECONDS = 0.3
+#: seconds of one wait, after which Ctrl-C is looked at
+WAIT_SECONDS = 0.5
 #: what Dask says of results that are lost for good
 GONE = ("cancelled", "lost")
 #: how often a pass is tried while the shards of lost workers are sent anew
@@ -181,18 +186,22 @@ class Dask:
         """Results of futures, see `fetch`."""
         from distributed import wait
 
-        since = time.monotonic()
+        since = looked = time.monotonic()
         while True:
+            check()
             try:
                 with self.client.as_current():
-                    wait(futures, timeout=LIMITS.look_seconds)
+                    wait(futures, timeout=WAIT_SECONDS)
             except TimeoutError:
                 pass
             else:
                 return self.client.gather(futures)
+            if time.monotonic() - looked < LIMITS.look_seconds:
+                continue
+            looked = time.monotonic()
             if self.client.nthreads():
-                since = time.monotonic()
-            elif time.monotonic() - since > LIMITS.worker_seconds:
+                since = looked
+            elif looked - since > LIMITS.worker_seconds:
                 raise RuntimeError(
                     f"The cluster has had no worker for {LIMITS.worker_seconds:g} seconds; start "
                     "some and fit again."
@@ -203,6 +212,16 @@ class Dask:
         return spread(sizes, self._threads_there())
 
     def _send(self, held: "Held", worker: str) -> Any:
+        """Send shards to a worker, or to another one if that is lost meanwhile."""
+        for _ in range(TRIES - 1):
+            check()
+            try:
+                return self.client.scatter(held, workers=[worker], hash=False)
+            except Exception as error:  # Dask has many for a worker that is lost
+                self._refuse_closed()
+                logger.info("%s is sent anew: %s", held.label, error)
+                time.sleep(AGAIN_SECONDS)
+                worker = self.spread([1])[0]
         return self.client.scatter(held, workers=[worker], hash=False)
 
     @contextmanager

@@ -4,11 +4,14 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from ..interruption import check
 from .engine import add_in_order
 
 #: bytes of the largest block that the C library of Linux can be led to keep for itself
@@ -25,8 +28,13 @@ def _keep_freed_memory() -> None:
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
+def _count(n_jobs: int) -> int:
+    """Number of threads as joblib counts, without its remark on processes of a pool."""
+    return 1 if current_process().daemon else effective_n_jobs(n_jobs)
+
+
 def _all_cores() -> int:
-    cores = effective_n_jobs(-1)
+    cores = _count(-1)
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
@@ -45,7 +53,7 @@ class Threads:
     def __init__(self, n_jobs: int | None = None):
         _keep_freed_memory()
         self.n_jobs = n_jobs
-        self.n_threads = _all_cores() if n_jobs is None else effective_n_jobs(n_jobs)
+        self.n_threads = _all_cores() if n_jobs is None else _count(n_jobs)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self._inside = threading.local()
 
@@ -58,23 +66,29 @@ class Threads:
         # a task that has tasks of its own runs them itself: waiting for its own pool could be
         # waiting for ever
         if self._pool is None or len(tasks) < 2 or getattr(self._inside, "task", False):
-            return [function(task) for task in tasks]
+            return [_checked(function, task) for task in tasks]
         return list(self._pool.map(self._task(function), tasks))
 
     def _task(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        inside = self._inside
+        inside, context = self._inside, copy_context()
 
         def task(argument: Any) -> Any:
             inside.task = True
-            return function(argument)
+            return context.copy().run(_checked, function, argument)
 
         return task
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
         """Sum of ``function(shard, *arguments, run=…)`` over shards, added in a fixed order."""
-        return add_in_order(function(shard, *arguments, run=self.run) for shard in shards)
+        return add_in_order(_checked(function, shard, *arguments, run=self.run) for shard in shards)
 
     def close(self) -> None:
         """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _checked(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function, unless Ctrl-C was pressed."""
+    check()
+    return function(*arguments, **options)

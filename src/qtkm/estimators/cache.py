@@ -76,21 +76,27 @@ class Cache:
 
     def recall_scan(self, scan: Any, key: str) -> bool:
         """Fill a scan with what was kept; False if there is nothing of this key."""
-        if not self.is_kept or not (self.folder / "scan.qtkm").exists():
+        state = self._read_scan(key) if self.is_kept else None
+        if state is None:
             return False
         try:
-            tree = storage.read(self.folder / "scan.qtkm", "scan")
-            if tree["key"] != key:
-                return False
-            scan.restore(decode(tree["scan"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            scan.restore(decode(state))
+        except (ValueError, KeyError, TypeError):
             return False
         logger.info("the first scan is taken from %s", self.folder)
         return True
 
+    def _read_scan(self, key: str) -> Any:
+        """State of a scan of this key; None if there is none."""
+        try:
+            tree = storage.read(self.folder / "scan.qtkm", "scan")
+            return tree["scan"] if tree["key"] == key else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
     def keep_scan(self, scan: Any, key: str) -> None:
         """Keep a scan; shards of another state of the source go."""
-        if not self.is_kept:
+        if not self.is_kept or self._read_scan(key) is not None:  # another process was faster
             return
         for old in self.folder.glob("shards-*"):
             shutil.rmtree(old, ignore_errors=True)
@@ -128,14 +134,12 @@ class Cache:
         if free < size:
             raise OSError(errno.ENOSPC, _no_space(size, free), str(self.folder))
         logger.info("coded rows go to %s, %s", final, format_bytes(size))
-        shutil.rmtree(final, ignore_errors=True)
         making = Path(tempfile.mkdtemp(prefix=f".making-{os.getpid()}-", dir=self.folder))
         try:
             writer = ShardWriter(making)
             make(writer)
             writer.close()
-            with contextlib.suppress(OSError):  # another process was faster
-                making.rename(final)
+            _put(making, final)
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 free = shutil.disk_usage(self.folder).free
@@ -155,6 +159,16 @@ def _no_space(size: int, free: int) -> str:
 def _open(folder: Path) -> Any:
     train, validation = (StoredShards(folder, kind) for kind in ("train", "validation"))
     return SimpleNamespace(train=train, validation=validation)
+
+
+def _put(making: Path, final: Path) -> None:
+    """Give shards their name, unless another process was faster: those may be in use."""
+    try:
+        _open(final)
+    except ValueError:
+        shutil.rmtree(final, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            making.rename(final)
 
 
 def _remove_left_behind(folder: Path) -> None:

@@ -21,6 +21,7 @@ from .model import Model, Score
 from .regressor import QTKMRegressor
 from .tables import Targets
 from .targets import check_weight
+from .working import ended_by_interrupts
 
 
 def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
@@ -204,6 +205,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.checkpoint_seconds = checkpoint_seconds
         self.memory_limit = memory_limit
 
+    @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMClassifier":
         """Fit to data.
 

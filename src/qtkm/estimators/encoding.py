@@ -48,10 +48,8 @@ def encode(value: Any) -> Any:
     TypeError
         For a value that a file cannot hold; the message says what to do.
     """
-    if value is None or type(value) in (bool, int, float, complex):
+    if value is None or type(value) in (bool, int, float, complex, str):
         return value
-    if type(value) is str:
-        return _check_text(value)
     if type(value) is list:
         return _encode_list(value)
     for kind, encoder in _ENCODERS:
@@ -122,7 +120,7 @@ def decode_part(tree: Any, kind: str | None = None) -> Any:
     cls = REGISTRIES[kind].get(name)
     if cls is None:
         raise storage.ForeignFileError(
-            f"it needs {name!r} of qtkm.{kind}.REGISTRY, which is not there; upgrade qtkm, or add "
+            f"it needs {name!r:.60} of qtkm.{kind}.REGISTRY, which is not there; upgrade qtkm, or add "
             "your own class to it before loading"
         )
     known = inspect.signature(cls).parameters
@@ -131,14 +129,6 @@ def decode_part(tree: Any, kind: str | None = None) -> Any:
 
 
 # -- single types -----------------------------------------------------------------------------
-
-
-def _check_text(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise TypeError(f"a file cannot hold {text!r}, which is not valid Unicode") from None
-    return text
 
 
 def _encode_list(values: Iterable[Any]) -> Any:
@@ -222,7 +212,12 @@ def _encode_time(value: datetime.date) -> dict[str, Any]:
     # subclasses such as pandas' come with other precision and need their library to be read
     if type(value) not in (datetime.date, datetime.datetime) or getattr(value, "tzinfo", None):
         raise TypeError(f"a file cannot hold a {type(value).__name__} such as {value}; use text")
-    return {"type": type(value).__name__, "value": value.isoformat()}
+    fold = {"fold": 1} if getattr(value, "fold", 0) else {}  # the second of two equal hours
+    return {"type": type(value).__name__, "value": value.isoformat(), **fold}
+
+
+def _decode_datetime(tree: Any) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(tree["value"]).replace(fold=tree.get("fold", 0))
 
 
 def _encode_generator(value: np.random.RandomState) -> dict[str, Any]:
@@ -270,6 +265,6 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "dtype": _decode_type,
     "bytes": lambda tree: tree["value"].encode("latin-1"),
     "date": lambda tree: datetime.date.fromisoformat(tree["value"]),
-    "datetime": lambda tree: datetime.datetime.fromisoformat(tree["value"]),
+    "datetime": _decode_datetime,
     "RandomState": _decode_generator,
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..escaping import visible
 from .wording import readable
 
 #: columns that are told one by one, letters of a name, and points of a curve
@@ -147,7 +148,7 @@ def _table(caption: str, lines: Sequence[Sequence[str]], names: Sequence[str] = 
 
 def _text(value: Any) -> str:
     """A name of no more than LONGEST letters."""
-    text = str(value)
+    text = visible(str(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 

@@ -99,7 +99,7 @@ def from_tree(tree: Any) -> Any:
     except KeyError as error:
         raise ValueError(f"the entry {error} is missing or not known") from error
     except _ERRORS as error:
-        raise ValueError(str(error).rstrip(".") or type(error).__name__) from error
+        raise ValueError(storage.shortened(error) or type(error).__name__) from error
 
 
 def _model(tree: Any) -> Any:
@@ -157,7 +157,7 @@ def _reading(columns: Any, names: Any, scale: TargetScale) -> Reading:
         own.feature_map, categories = decode_part(column["basis"], "features"), None
         if own.is_categorical:
             own.categories = categories = _categories(column, own.label)
-            own.counts = _counts(column, own.label)
+            own.counts = _counts(column, len(categories), own.label)
         else:
             own.box = _box(column, own.label)
             own.extrapolation = own.box.extrapolation
@@ -184,9 +184,9 @@ def _categories(column: Any, label: str) -> Categories:
     return categories
 
 
-def _counts(column: Any, label: str) -> NDArray:
+def _counts(column: Any, n_categories: int, label: str) -> NDArray:
     counts = decode(column["counts"])
-    _need_numbers(counts, (len(column["categories"]),), f"the counts of {label}")
+    _need_numbers(counts, (n_categories,), f"the counts of {label}")
     _need(counts.min() >= 0 and counts.sum() > 0, f"the counts of {label} are negative or zero")
     return counts
 

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from .. import data, networks, solvers
 from ..data.sources import open_source
 from ..engines import Engine
-from ..objective import Objective
+from ..interruption import held
+from ..objective import Column, Objective
 from .checks import check_parameters
 from .dask import Partitions, is_collection
 from .inputs import Reading, read_columns, refuse_path
@@ -23,8 +24,17 @@ from .prepare import Prepared, prepare
 from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
 from .targets import Target
-from .working import cluster_of, engine_here, engine_of, threads, warn_user
+from .working import (
+    cluster_of,
+    ended_by_interrupts,
+    engine_here,
+    engine_of,
+    threads,
+    warn_user,
+)
 
+#: columns that a warning names
+MOST_CONSTANTS = 5
 #: validation score of a solver's state
 Score = Callable[[Any], float]
 
@@ -69,6 +79,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         with self._prepare(X, y, sample_weight) as prepared:
             self._solve(prepared)
 
+    @ended_by_interrupts()
     def fit_dataset(
         self,
         source: Any,
@@ -154,7 +165,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
     def _solve(self, prepared: Prepared) -> None:
         """Solve what is prepared, and store the result."""
         result = prepared.solve(self, prepared.start(self.init))
-        self._store(prepared, result)
+        with held():  # what was learned is not lost to a late Ctrl-C
+            self._store(prepared, result)
         if result.status in ("interrupted", "failed"):
             warn_user(result.message, ConvergenceWarning)
 
@@ -172,6 +184,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         self._reading = prepared.reading
         for name, value in prepared.learned.items():
             setattr(self, name, value)
+        _warn_of_constants(objective.columns, prepared.inputs.labels)
 
     def _place(self, cores: list[Any], network: Any, loss: Any) -> None:
         """Set cores and network, and what follows from them."""
@@ -232,6 +245,20 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
             engine.run(respond, steps(len(out)))
         _refuse_overflow(out)
         return out
+
+
+def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None:
+    """Warn of columns that hold the same in every row that was trained on."""
+    constant = [label for column, label in zip(columns, labels, strict=True) if len(column) == 1]
+    if len(constant) == len(columns):
+        warn_user(
+            "X has one row, or rows that are all equal, so every prediction is the same number; "
+            "fit to rows that differ.",
+            UserWarning,
+        )
+    elif constant:
+        shown = ", ".join(constant[:MOST_CONSTANTS]) + ", …" * (len(constant) > MOST_CONSTANTS)
+        warn_user(f"Of one value, which tells nothing: {shown}. Leave out of X.", UserWarning)
 
 
 def _refuse_overflow(response: NDArray) -> None:

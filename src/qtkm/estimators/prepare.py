@@ -29,9 +29,11 @@ from . import defaults, parts
 from .checks import as_callbacks, float_type
 from .coding import Coding
 from .cores import check_given, draw, is_zero
+from .encoding import encode
 from .inputs import Inputs, Reading
 from .rows import CountPass, Splitter, digest
 from .tables import Table
+from .working import warn_user
 
 
 @dataclass
@@ -183,6 +185,7 @@ def prepare(
         if known is not None:
             known.check_same(table.inputs, n_outputs)
         inputs = table.inputs
+        _warn_unless_savable(inputs)
         maps = parts.make_maps(model, inputs, shape, None if known is None else known.inputs.maps)
         network = parts.make_network(model, shape, n_outputs, model.rank_ if known else None)
         # ranks that do not fit are refused here, before anything takes long
@@ -212,6 +215,18 @@ def prepare(
                 Reading(inputs, scale), objective, rows.validation, solver, shape, rng, earlier,
                 learned,
             )  # fmt: skip
+
+
+def _warn_unless_savable(inputs: Inputs) -> None:
+    """Warn of categories that no file can hold, before anything takes long."""
+    for column in inputs.columns:
+        if not column.is_categorical:
+            continue
+        for value in {type(value): value for value in column.categories}.values():
+            try:
+                encode(value)
+            except TypeError as error:
+                warn_user(f"The model cannot be saved: {column.label}: {error}.", UserWarning)
 
 
 def make_alpha(model: Any, shape: tuple[int, int], goes_on: bool = False) -> float:

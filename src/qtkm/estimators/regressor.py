@@ -17,6 +17,7 @@ from .model import Model, Score
 from .rows import spread
 from .tables import Targets
 from .targets import NumberTarget, check_target, check_weight
+from .working import ended_by_interrupts
 
 
 class QTKMRegressor(RegressorMixin, Model):
@@ -279,6 +280,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.checkpoint_seconds = checkpoint_seconds
         self.memory_limit = memory_limit
 
+    @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMRegressor":
         """Fit to data.
 

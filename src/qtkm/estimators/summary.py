@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from ..escaping import visible
 from .html import Shown, learned
 from .wording import readable
 
@@ -49,7 +50,7 @@ def _outputs(model: Any) -> str:
     text = f"{count} column{'s' * (count > 1)}"
     classes = getattr(model, "classes_", None)
     if classes is not None:
-        named = ", ".join(map(str, classes[:5])) + ", …" * (len(classes) > 5)
+        named = ", ".join(visible(str(label)) for label in classes[:5]) + ", …" * (len(classes) > 5)
         return f"{text}, {len(classes)} classes ({named})"
     n_outputs = model._reading.n_outputs
     return f"{text}, {n_outputs} output{'s' * (n_outputs > 1)}"
@@ -57,7 +58,9 @@ def _outputs(model: Any) -> str:
 
 def _columns(model: Any) -> list[str]:
     shown = model.columns_[:MOST_COLUMNS]
-    names = [textwrap.shorten(str(column["name"]), 20, placeholder="…") for column in shown]
+    names = [
+        textwrap.shorten(visible(str(column["name"])), 20, placeholder="…") for column in shown
+    ]
     width = max(map(len, names))
     lines = [f"  {name:<{width}}  {_column(c)}" for name, c in zip(names, shown, strict=True)]
     left_out = len(model.columns_) - len(shown)
@@ -95,7 +98,7 @@ def _fit(model: Any) -> list[str]:
     facts = [("loss", f"{loss}, alpha {readable(model.alpha_, 3)}")]
     if history.get("seconds"):
         epochs += f" in {readable(history['seconds'][-1], 3)} s"
-    facts.append(("fit", f"{epochs}, {model.status_}"))
+    facts.append(("fit", f"{epochs}, {visible(model.status_)}"))
     if history.get("objective"):
         first, last = (readable(history["objective"][i]) for i in (0, -1))
         facts.append(("objective", f"{first} after the first epoch, {last} at the end"))
@@ -104,4 +107,4 @@ def _fit(model: Any) -> list[str]:
         best = max(range(len(scores)), key=scores.__getitem__)
         facts.append(("validation", f"best score {readable(scores[best])} after epoch {best + 1}"))
     lines = [f"{name:<12}{text}" for name, text in facts]
-    return lines + textwrap.wrap(model.message_, WIDTH)
+    return lines + textwrap.wrap(visible(model.message_), WIDTH)

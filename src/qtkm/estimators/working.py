@@ -6,13 +6,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from ..engines import REGISTRY, Dask, Engine, Threads, is_elsewhere, one_blas_thread
+from ..interruption import deferred
+
+
+@contextmanager
+def ended_by_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end a fit with the model so far, for the length of a with block or a method."""
+    with deferred(_tell_of_late_interrupt):
+        yield
+
+
+def _tell_of_late_interrupt() -> None:
+    warn_user("Interrupted when the fit had come to its end: it is complete.", ConvergenceWarning)
 
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[Threads]:
     """Threads of our own for the length of a with block, BLAS held to one thread."""
-    with one_blas_thread():
+    with deferred(), one_blas_thread():
         engine = Threads(n_jobs)
         try:
             yield engine
@@ -72,6 +86,7 @@ def cluster_of(model: Any) -> Iterator[Dask]:
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn as if from the line outside of this package that called into it."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("qtkm."):
+    own = ("qtkm.", "contextlib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(own):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

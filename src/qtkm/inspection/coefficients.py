@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..escaping import visible
 from .plotting import shorten
 from .response import Response
 from .results import Result, largest
@@ -166,7 +167,7 @@ def _label(response: Response, index: NDArray[np.int64]) -> str:
         if feature_map.n_features == 1:
             continue  # the column has no choice
         if feature_map.is_categorical:
-            words.append(f"{name}={response.grid(d, 0)[number]}")
+            words.append(f"{name}={visible(str(response.grid(d, 0)[number]))}")
         elif number and feature_map.is_complex:
             words.append(f"{name}:{number:+d}")
         elif number:

@@ -11,6 +11,7 @@ from .effects import Interaction, MainEffect, interaction, is_rounding, main_eff
 from .plotting import (
     FAINT,
     FIRST,
+    LONGEST_WORDS,
     PALE,
     Display,
     cut_axis,
@@ -22,6 +23,7 @@ from .plotting import (
     positions,
     units,
     write_title,
+    written,
 )
 from .results import place
 from .support import FEW, TAIL, edges, inner_range
@@ -85,11 +87,12 @@ class MainEffectDisplay(Display):
             self._draw_curve(ax)
         else:
             self._draw_categories(ax)
-            ax.set_xlabel(main.name)
+            ax.set_xlabel(written(main.name, LONGEST_WORDS))
         if is_rounding(np.abs(main.effect).max(), main.partial_dependence):
             ax.set_ylim(-1, 1)
         number_ticks(ax.yaxis)
-        ax.set_ylabel(f"{main.response} above its mean {readable(main.mean)}")
+        name = written(main.response, LONGEST_WORDS)
+        ax.set_ylabel(f"{name} above its mean {readable(main.mean)}")
         write_title(ax, "Main effect of", main.name)
         plain(ax)
 
@@ -191,7 +194,7 @@ class InteractionDisplay(Display):
         for axis, name, values, inner in zip(
             (ax.xaxis, ax.yaxis), both.names, both.values, both.inner, strict=True
         ):
-            axis.set_label_text(name)
+            axis.set_label_text(written(name, LONGEST_WORDS))
             if _is_scale(values):
                 cut_axis(axis, name, values, inner)
                 number_ticks(axis, values)

@@ -10,6 +10,7 @@ from ..estimators.html import name_score
 from .plotting import (
     FAINT,
     FIRST,
+    LONGEST_WORDS,
     SECOND,
     Display,
     cut_axis,
@@ -18,6 +19,7 @@ from .plotting import (
     number_ticks,
     plain,
     whole_ticks,
+    written,
 )
 from .response import column_values, fitted
 from .support import has_heavy_tails, inner_range, shown_range
@@ -227,10 +229,10 @@ class ResidualsDisplay(Display):
         ax.scatter(x, y, s=size, alpha=alpha, color=FIRST, linewidths=0, rasterized=True)
 
     def _draw_column(self, ax: "Axes", values: NDArray) -> None:
-        name = str(self.name)
+        name = written(self.name, LONGEST_WORDS)
         if is_numeric(values):
             self._draw_numbers(ax, values)
-            cut_axis(ax.xaxis, name, values, inner_range(values))
+            cut_axis(ax.xaxis, str(self.name), values, inner_range(values))
         else:
             categories, codes = np.unique(values, return_inverse=True)
             groups = [self.residuals[codes == code] for code in range(len(categories))]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .plotting import FIRST, SECOND, Display, heat_map, plain, shorten, units
+from .plotting import FIRST, LONGEST_WORDS, SECOND, Display, heat_map, plain, units, written
 from .shares import Importances, importances
 from .strengths import InteractionStrengths, interaction_strengths
 
@@ -49,11 +49,11 @@ class ImportancesDisplay(Display):
         where = np.arange(len(order))
         ax.barh(where, shares.total[order], 0.75, color=SECOND, label="total, with others")
         ax.barh(where, shares.first_order[order], 0.4, color=FIRST, label="first order, alone")
-        ax.set_yticks(where, [shorten(shares.names[d]) for d in order])
+        ax.set_yticks(where, [written(shares.names[d]) for d in order])
         ax.invert_yaxis()
         ax.set(
             title="Importance of the columns",
-            xlabel=f"share in the variance of the {shares.response}",
+            xlabel=f"share in the variance of the {written(shares.response, LONGEST_WORDS)}",
         )
         ax.set_xlim(left=0)
         ax.legend(loc="lower right", frameon=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..escaping import visible
 from ..estimators.wording import readable
 from .support import Range, shown_range
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 FIRST, SECOND, FAINT, PALE = "#1b4f8a", "#e08a3c", "#b8b8b8", "#9db8d6"
 #: labels longer than this are cut
 LONGEST = 28
+#: the same of names that stand alone
+LONGEST_WORDS = 80
 #: room that a letter takes along a line and a line down a page, in sizes of the font
 LETTER, LINE = 0.6, 1.15
 #: columns up to which a map has numbers, and the part of a cell's width that one may fill
@@ -82,7 +85,7 @@ class Display:
 
 def units(response: str) -> str:
     """What a number is measured in, below the words that name it."""
-    return f"\n(units of the {response})"
+    return f"\n(units of the {written(response, LONGEST_WORDS)})"
 
 
 def plain(ax: "Axes") -> None:
@@ -92,6 +95,7 @@ def plain(ax: "Axes") -> None:
 
 def write_title(ax: "Axes", first: str, second: str) -> None:
     """Write a title in one line, or in two if it has no room in one."""
+    first, second = written(first, LONGEST_WORDS), written(second, LONGEST_WORDS)
     title = f"{first} {second}"
     # letters of titles are larger, but may reach beyond the axes a little
     has_room = LETTER * len(title) <= _length(ax.xaxis)
@@ -100,8 +104,13 @@ def write_title(ax: "Axes", first: str, second: str) -> None:
 
 def shorten(label: Any, longest: int = LONGEST) -> str:
     """A label of no more than so many characters."""
-    text = "missing" if label is None else str(label)
+    text = "missing" if label is None else visible(str(label))
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def written(label: Any, longest: int = LONGEST) -> str:
+    """The same for a figure, in which nothing that data hold is a formula."""
+    return shorten(label, longest).replace("$", r"\$")
 
 
 def is_numeric(values: NDArray) -> bool:
@@ -111,7 +120,7 @@ def is_numeric(values: NDArray) -> bool:
 
 def name_ticks(axis: Any, labels: Sequence[Any]) -> None:
     """Write labels at 0, 1, 2, …, slanted or leaving some out where they have no room."""
-    texts = [shorten(label) for label in labels]
+    texts = [written(label) for label in labels]
     shown = range(0, len(texts), labels_apart(axis, len(texts)))
     axis.set_ticks(list(shown), [texts[i] for i in shown])
     if axis is axis.axes.xaxis and LETTER * sum(len(texts[i]) + 2 for i in shown) > _length(axis):
@@ -163,7 +172,7 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
 
 def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
     """Name an axis of numbers, and leave out where heavy tails are nearly empty."""
-    low, high = shown_range(values, inner)
+    low, high, name = *shown_range(values, inner), written(name, LONGEST_WORDS)
     if high - low < np.ptp(values):
         whole = f"{readable(values.min())} to {readable(values.max())}"
         margin = 0.02 * (high - low)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..escaping import visible
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.targets import check_weight
@@ -287,4 +288,4 @@ def _choose(output: Any, known: Sequence[Any], what: str, label: str) -> tuple[N
             f"output={output!r} is no {what} of the model; use one of "
             f"{', '.join(map(repr, known))}."
         )
-    return np.eye(len(known))[known.index(output)], label.format(output)
+    return np.eye(len(known))[known.index(output)], label.format(visible(str(output)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..escaping import visible
 from ..estimators.wording import readable
 from .plotting import shorten
 
@@ -25,7 +26,7 @@ class Result:
     def __repr__(self) -> str:
         told = [(field.name, _brief(getattr(self, field.name))) for field in fields(self)]  # type: ignore[arg-type]
         shapes = ", ".join(f"{name} {text}" for name, text in told if text)
-        lines = textwrap.wrap(f"{type(self).__name__}({self._gist()})", WIDTH)
+        lines = textwrap.wrap(f"{type(self).__name__}({visible(self._gist())})", WIDTH)
         return textwrap.indent("\n".join([*lines, *textwrap.wrap(shapes, WIDTH)]), "  ")[2:]
 
 

@@ -9,12 +9,13 @@ from .coefficients import Coefficients, largest_coefficients
 from .plotting import (
     FAINT,
     FIRST,
+    LONGEST_WORDS,
     Display,
     name_ticks,
     number_ticks,
     plain,
-    shorten,
     units,
+    written,
 )
 from .rank_one import RankOneTerms, rank_one_terms
 from .response import Response
@@ -74,9 +75,10 @@ class SpectrumDisplay(Display):
             ax.set_yscale("log")
             _plain_logarithms(ax.yaxis, np.nanmin(magnitudes), np.nanmax(magnitudes))
         number_ticks(ax.xaxis)
+        name = written(found.name, LONGEST_WORDS)
         ax.set(
-            title=f"Spectrum of {found.name}",
-            xlabel=f"frequency (periods a unit of {found.name})",
+            title=f"Spectrum of {name}",
+            xlabel=f"frequency (periods a unit of {name})",
             ylabel=f"norm of the weights{units(found.response)}",
         )
         plain(ax)
@@ -129,7 +131,7 @@ class CoefficientsDisplay(Display):
         where = np.arange(len(found.values))
         colours = [FIRST if i < found.n_certain else FAINT for i in where]
         ax.barh(where, np.abs(found.values), color=colours)
-        ax.set_yticks(where, [shorten(label, LONGEST) for label in found.labels])
+        ax.set_yticks(where, [written(label, LONGEST) for label in found.labels])
         ax.invert_yaxis()
         ax.set(
             title="Largest weights" if found.is_exact else "Largest weights that were found",
@@ -217,8 +219,8 @@ class RankOneTermsDisplay(Display):
             number_ticks(ax.xaxis)
         number_ticks(ax.yaxis)
         ax.set(
-            title=f"Rank-one terms in {self.column}",
-            xlabel=str(self.column),
+            title=f"Rank-one terms in {written(self.column, LONGEST_WORDS)}",
+            xlabel=written(self.column, LONGEST_WORDS),
             ylabel="function of the term, real part",
         )
         ax.legend(title="term", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -4,6 +4,10 @@ Cached on disk, free of the interpreter's lock, and allowed to fuse a multiplica
 with an addition and to reorder sums; division and infinities keep their meaning.
 
 Compiling takes its time, so the first function that has to be compiled says so, once for a process.
+
+The cache is Numba's: beside this file, or in the user's own folder for such things, or where the
+variable NUMBA_CACHE_DIR says.  Where none of these can be written, or what is there cannot be read,
+functions are compiled anew in every process.
 """
 
 import logging
@@ -12,6 +16,7 @@ from typing import Any
 
 from numba import njit
 from numba.core import event
+from numba.core.caching import FunctionCache
 
 logger = logging.getLogger(__name__)
 
@@ -22,20 +27,54 @@ _COMPILATION = "numba:compile"
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function on first call, for the types of that call."""
-    return njit(cache=True, nogil=True, error_model="numpy", fastmath=_FASTMATH)(function)
+    compiled = njit(nogil=True, error_model="numpy", fastmath=_FASTMATH)(function)
+    try:
+        compiled._cache = Cache(function)
+    except RuntimeError:  # there is no place for one
+        Notice.is_kept = False
+    return compiled
+
+
+class Cache(FunctionCache):
+    """Compiled functions on disk, or none where that fails: a full disk, a file cut off."""
+
+    def load_overload(self, *arguments: Any) -> Any:
+        """Return what is there for some types, or None."""
+        try:
+            return super().load_overload(*arguments)
+        except Exception as error:  # unpickling a damaged file raises anything
+            logger.debug("%s cannot be read: %s", self.cache_path, error)
+            return None
+
+    def save_overload(self, *arguments: Any) -> None:
+        """Keep what was compiled for some types."""
+        try:
+            super().save_overload(*arguments)
+        except Exception as error:  # an index that cannot be read, too, raises anything
+            logger.debug("%s cannot be written: %s", self.cache_path, error)
 
 
 class Notice(event.Listener):
     """Tells of the first function of the library that has to be compiled, and no more."""
 
+    #: whether there is a place for what was compiled
+    is_kept = True
+
     def on_start(self, event: Any) -> None:
         module = event.data["dispatcher"].py_func.__module__
         if module.startswith(f"{__package__}."):
             self.withdraw()
-            logger.warning(
-                "qtkm compiles loops that have not been used on this machine before, which may "
-                "take a minute; they are kept on disk."
-            )
+            if self.is_kept:
+                logger.warning(
+                    "qtkm compiles loops that have not been used on this machine before, which may "
+                    "take a minute; they are kept on disk."
+                )
+            else:
+                logger.warning(
+                    "qtkm compiles its loops in every process anew, which may take a minute, "
+                    "because there is no folder to keep them in; set NUMBA_CACHE_DIR to one that "
+                    "can be written."
+                )
 
     def on_end(self, event: Any) -> None:
         pass

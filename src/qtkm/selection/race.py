@@ -205,6 +205,13 @@ class Race:
                 self._do(job)
 
     def _do(self, job: _Job) -> None:
+        try:
+            self._advance(job)
+        except KeyboardInterrupt:
+            self._stopped = True  # at once, though others may be waited for before this one
+            raise
+
+    def _advance(self, job: _Job) -> None:
         fold = (self.sampled or self.folds)[job.fold]
         posed = fold.posed(self.estimator)
         cores: dict[int | None, Any] = {}

@@ -18,13 +18,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
+from .. import interruption
 from ..engines import Threads
 from ..estimators.html import Shown, found
 from ..estimators.inputs import read_columns
 from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight
 from ..estimators.wording import readable
-from ..estimators.working import threads
+from ..estimators.working import ended_by_interrupts, threads
 from ..parameters import as_random_state, check_n_jobs, check_number
 from .candidates import check_lists, make_candidates
 from .folds import Fold, Rows, sample, split
@@ -85,6 +86,7 @@ class Search(Shown, BaseEstimator):
     def _check_target(self, y: Any) -> NDArray:
         raise NotImplementedError
 
+    @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Choose the parameters, and fit to all rows.
 
@@ -110,7 +112,7 @@ class Search(Shown, BaseEstimator):
             race, was_interrupted = self._search(trial, rows, engine, rng)
         self.search_time_ = perf_counter() - begin
         self._store(race)
-        if was_interrupted:
+        if interruption.take() or was_interrupted:  # not to be taken by the last fit
             self._warn(race)
         if self.refit:
             begin = perf_counter()

@@ -67,6 +67,8 @@ class Checkpoint:
         for path in files:
             try:
                 tree = storage.read(path, KIND)
+            except FileNotFoundError:  # another process has written a newer one, and removed this
+                continue
             except storage.DamagedFileError as error:
                 damage.append(str(error))
                 continue

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from .. import interruption
 from .checkpoint import Checkpoint
 from .result import History, Result
 from .solver import Stop
@@ -114,6 +115,7 @@ class _Run:
         self.history.objective_updates.extend(values)
         self.latest = cores
         self._call("block", self.n_iter + 1)
+        interruption.check()
 
     def end_epoch(self, state: Any) -> None:
         """Take note of an epoch, and stop if it was the last."""
@@ -137,6 +139,7 @@ class _Run:
         self.bar.update()
         self.keep(state, force=bool(state.finished) or self.verdict() is not None)
         self.stop_if_due()
+        interruption.check()
 
     def stop_if_due(self) -> None:
         """Raise what ends the fit, if anything does."""

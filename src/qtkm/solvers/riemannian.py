@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,13 @@ LEAST_GAIN = 1e-4
 TRIES = 20
 
 
+class Gauges(NamedTuple):
+    """All that is needed of a tangent space to carry its vectors over to another one."""
+
+    left: list[Any]
+    right: list[Any]
+
+
 @dataclass
 class State(solver.State):
     """Where the method stands.
@@ -29,13 +36,16 @@ class State(solver.State):
     """
 
     value: float
-    frame: Any = None
+    frame: "Gauges | None" = None
     gradient: Any = None
     direction: Any = None
 
-    def keep(self) -> dict[str, Any]:
-        """What a checkpoint must hold; the next epoch begins along the gradient."""
-        return {"cores": self.iterate.snapshot(), "value": self.value}
+    @classmethod
+    def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
+        """State from what `keep` gave, in which the frame is two lists."""
+        state: Any = super().regain(objective, kept)
+        state.frame = state.frame and Gauges(*state.frame)
+        return state
 
 
 class Riemannian(Solver):
@@ -97,7 +107,8 @@ class Riemannian(Solver):
             return
         for direction in self._directions(objective, state, frame, gradient):
             if self._search(objective, state, frame, gradient, direction):
-                state.frame, state.gradient, state.direction = frame, gradient, direction
+                state.frame = Gauges(frame.left, frame.right)
+                state.gradient, state.direction = gradient, direction
                 return
         state.finished = (
             "No step along the gradient lowers the objective any more: it is at a minimum to "

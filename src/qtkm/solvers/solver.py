@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..networks import Network, flatten, unflatten
@@ -65,7 +66,12 @@ class State:
 
     @classmethod
     def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
-        """State from what `keep` gave."""
+        """State from what `keep` gave, or from what a file held of it.
+
+        All arrays are copied: where they stand in memory, and in which order, may change the
+        last bit of what is computed from them.
+        """
+        kept = _copy(kept)
         own = {name: value for name, value in kept.items() if name != "cores"}
         return cls(objective.at(kept["cores"]), **own)
 
@@ -140,6 +146,15 @@ class Solver(BaseEstimator):
         if state.finished:
             raise Stop("converged", state.finished)
         return state
+
+
+def _copy(tree: Any) -> Any:
+    """Copy the arrays of nested dicts and lists to memory of their own, in C order."""
+    if isinstance(tree, dict):
+        return {key: _copy(value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_copy(value) for value in tree]
+    return np.array(tree, order="C") if isinstance(tree, np.ndarray) else tree
 
 
 def shrink(objective: Any, cores: Any) -> Any:

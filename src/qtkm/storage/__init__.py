@@ -3,7 +3,7 @@
 What saved models and checkpoints are written with. Nothing here knows what the values mean.
 """
 
-from .file import DamagedFileError, ForeignFileError, read, write
+from .file import DamagedFileError, ForeignFileError, read, shortened, write
 from .trees import join, split
 
-__all__ = ["DamagedFileError", "ForeignFileError", "join", "read", "split", "write"]
+__all__ = ["DamagedFileError", "ForeignFileError", "join", "read", "shortened", "split", "write"]

@@ -20,6 +20,10 @@ FORMAT = 1
 _BEGIN = b'{"__metadata__":'
 #: longest JSON text that is read, far above what any model needs
 LONGEST_TEXT = 50_000_000
+#: letters of a reason that are told: it may quote the file
+LONGEST_REASON = 300
+#: what the reading of bytes that are not as they should be leads to
+_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 #: deepest nesting that is read: a hostile file must not exhaust the stack
 DEEPEST = 100
 
@@ -73,21 +77,34 @@ def read(path: str | os.PathLike[str], kind: str) -> Any:
     """
     path = Path(path)
     data = path.read_bytes()
+    try:
+        return _read(path, data, kind)
+    except (ForeignFileError, DamagedFileError):
+        raise
+    except _ERRORS as error:
+        raise _damaged(path, shortened(error)) from None
+
+
+def _read(path: Path, data: bytes, kind: str) -> Any:
+    """Tree of a file's bytes; errors other than the two of this module are those of damage."""
     metadata = _metadata(path, data)
     _check_kind(path, metadata, kind)
     try:
         arrays = safetensors.load(data)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except SafetensorError as error:
         is_short = "not fully covered" in str(error)
         why = f"it ends after {len(data):,} bytes, or has some too many" if is_short else str(error)
         raise _damaged(path, why) from None
     text = metadata["json"]
     if _checksum(text, arrays) != metadata.get("sha256"):
         raise _damaged(path, "its checksum does not fit")
-    try:
-        return join(_load_text(text), arrays)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise _damaged(path, str(error)) from None
+    return join(_load_text(text), arrays)
+
+
+def shortened(error: Exception) -> str:
+    """Text of an error on one line and without its end, if that is far away."""
+    text = " ".join(str(error).split()).rstrip(".")
+    return f"{text[:LONGEST_REASON]}…" if len(text) > LONGEST_REASON else text
 
 
 def _metadata(path: Path, data: bytes) -> dict[str, str]:

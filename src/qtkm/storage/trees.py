@@ -51,6 +51,8 @@ def split(tree: Any) -> tuple[Any, dict[str, NDArray]]:
 def _split(value: Any, arrays: dict[str, NDArray]) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, str) and not _is_unicode(value):  # which the file itself must be
+        return {MARK: "text", "value": [ord(letter) for letter in value]}
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -61,7 +63,7 @@ def _split(value: Any, arrays: dict[str, NDArray]) -> Any:
             "value": [_split(part, arrays) for part in (value.real, value.imag)],
         }
     if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value) or MARK in value:
+        if not all(map(_is_key, value)):
             raise TypeError(f"a dict with the keys {list(value)!r} cannot be stored")
         return {key: _split(entry, arrays) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -69,6 +71,18 @@ def _split(value: Any, arrays: dict[str, NDArray]) -> Any:
     if isinstance(value, np.ndarray):
         return _split_array(value, arrays)
     raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+
+
+def _is_key(key: Any) -> bool:
+    return isinstance(key, str) and key != MARK and _is_unicode(key)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _split_array(array: NDArray, arrays: dict[str, NDArray]) -> dict[str, Any]:
@@ -108,6 +122,8 @@ def join(plain: Any, arrays: Mapping[str, NDArray]) -> Any:
     mark = plain[MARK]
     if mark == "float" and plain.get("value") in ("inf", "-inf", "nan"):
         return float(plain["value"])
+    if mark == "text":
+        return "".join(map(chr, plain["value"]))
     if mark == "complex":
         return complex(*(join(part, arrays) for part in plain["value"]))
     if mark == "array":

@@ -1,0 +1,50 @@
+"""The first loop that is compiled says so, and what is found on disk says nothing."""
+
+import os
+import subprocess
+import sys
+
+CODE = """
+import numpy as np
+from qtkm.kernels import grids
+
+bits = np.array([3, 5, 3], dtype=np.uint64)
+for dtype in (np.int64, np.int32):  # two types are compiled one by one
+    print(grids.distinct(bits, 9, np.zeros(4, np.uint64), np.full(4, -1, dtype=dtype)))
+"""
+
+
+def run(cache, **variables):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)} | variables
+    command = [sys.executable, "-c", CODE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "2\n" * 2
+    return done.stderr
+
+
+def test_only_a_first_run_tells_that_it_compiles(tmp_path):
+    first = run(tmp_path)
+    assert first.count("qtkm compiles loops that have not been used") == 1
+    assert len(first.splitlines()) == 1
+    assert run(tmp_path) == ""
+
+
+def test_without_a_place_for_a_cache_loops_are_compiled_with_one_remark(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    # neither beside the source, nor in a home, nor where the variable says
+    nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator", "NUMBA_CACHE_DIR": ""}
+    told = run(file, **nowhere)
+    assert told.count("qtkm compiles its loops in every process anew") == 1
+    assert "set NUMBA_CACHE_DIR" in told
+    assert len(told.splitlines()) == 1
+
+
+def test_a_cache_that_is_damaged_or_full_is_none(tmp_path):
+    run(tmp_path)
+    files = sorted(tmp_path.rglob("*.nb?"))
+    assert {file.suffix for file in files} == {".nbi", ".nbc"}
+    for cut in (0, 100):
+        for file in files:
+            file.write_bytes(file.read_bytes()[:cut])
+        assert "qtkm compiles loops that have not been used" in run(tmp_path)
