@@ -157,7 +157,8 @@ def make_objective(
 ) -> Objective:
     """Objective over random rows.
 
-    One penalty serves all columns, or there is one per column. Network and loss are given by name or as objects; `rank` and `residual` belong to names.
+    One penalty serves all columns, or there is one per column.  Network and loss are given by name
+    or as objects; `rank` and `residual` belong to names.
 
     By default the first column has 3 distinct values and the second about as many as there
     are rows, so that sums meet large groups of rows, small ones and lonely rows.

@@ -110,7 +110,9 @@ def test_groups_of_levels_multiply_to_all_functions(feature_map, monkeypatch):
     levels = range(len(feature_map.radices))
     assert [level for group in groups for level in levels[group]] == list(levels)
     parts = feature_map.group_features(values)
-    assert all(part.shape[1] <= 6 or g.stop - g.start == 1 for part, g in zip(parts, groups))
+    assert all(
+        part.shape[1] <= 6 or g.stop - g.start == 1 for part, g in zip(parts, groups, strict=True)
+    )
     for n in range(len(values)):
         expected = combine([part[n] for part in parts])
         np.testing.assert_allclose(whole[n], expected, rtol=0, atol=1e-12 * np.abs(whole).max())

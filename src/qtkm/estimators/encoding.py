@@ -120,8 +120,8 @@ def decode_part(tree: Any, kind: str | None = None) -> Any:
     cls = REGISTRIES[kind].get(name)
     if cls is None:
         raise storage.ForeignFileError(
-            f"it needs {name!r:.60} of qtkm.{kind}.REGISTRY, which is not there; upgrade qtkm, or add "
-            "your own class to it before loading"
+            f"it needs {name!r:.60} of qtkm.{kind}.REGISTRY, which is not there; upgrade qtkm, or "
+            "add your own class to it before loading"
         )
     known = inspect.signature(cls).parameters
     given = tree["parameters"].items()

@@ -53,7 +53,9 @@ def _multiply_by_polynomials(typing_context, arrays, first, begin, end, half):
             coefficients = [
                 [
                     builder.load(
-                        at(table, builder.add(plane, builder.mul(width, ir.Constant(half.type, n)))),
+                        at(
+                            table, builder.add(plane, builder.mul(width, ir.Constant(half.type, n)))
+                        ),
                         align=8,
                     )
                     for n in range(DEGREE + 1)

@@ -93,7 +93,8 @@ class Diagonal:
     def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
         return factors * environments
 
-    pull_right = pull_left
+    def pull_right(self, environments: NDArray, factors: NDArray) -> NDArray:
+        return environments * factors
 
     def close(self, closed: NDArray) -> NDArray:
         return closed.sum(axis=-1)
@@ -186,16 +187,12 @@ def partial_products(
     return before, after[::-1]
 
 
-def environments(
-    algebra: Algebra, elements: Sequence[NDArray], closing: NDArray
-) -> list[NDArray]:
+def environments(algebra: Algebra, elements: Sequence[NDArray], closing: NDArray) -> list[NDArray]:
     """Return the environment of every element: the response is Σ element·environment."""
     before, after = partial_products(algebra, elements, closing)
     return [algebra.join(b, a) for a, b in zip(before, after, strict=True)]
 
 
-def closed_product(
-    algebra: Algebra, elements: Sequence[NDArray], closing: NDArray
-) -> NDArray:
+def closed_product(algebra: Algebra, elements: Sequence[NDArray], closing: NDArray) -> NDArray:
     """Return the response of a product of elements."""
     return algebra.close(reduce(algebra.multiply, [*elements, closing]))

@@ -180,7 +180,7 @@ class CategoricalProblem(Problem):
 
     def system(self, level: int, part: slice = slice(None)) -> LocalSystem:
         """Return the local system of the core, or of some of its categories."""
-        _, *shape = self.shape(0)
+        shape = self.shape(0)[1:]
         matrices = self.sums.matrices(part)
         size = int(np.prod(shape))  # 1 in a single column, whose terms all see the same
         matrices = [np.broadcast_to(m, (len(m), size, size)) for m in matrices]
@@ -188,9 +188,9 @@ class CategoricalProblem(Problem):
         penalty = self.algebra.form(places if kind == "uniform" else places[part], shape)
         products = self.sums.rhs[part].conj()
         products = np.broadcast_to(products, (len(products), size))
-        shape = (len(products), *shape)
         symmetric = matrices[1] if self.is_split else None
-        return least_squares(matrices[0], symmetric, products, penalty, self.setting.scale, shape)
+        block = (len(products), *shape)
+        return least_squares(matrices[0], symmetric, products, penalty, self.setting.scale, block)
 
     def solve(self, level: int) -> tuple[NDArray, float]:
         """Return the best core and the objective there."""

@@ -109,7 +109,8 @@ class Evaluator:
         numbers = np.empty((len(values), len(values[0])))
         outside = np.zeros(len(values[0]), dtype=bool)
         for d, (column, n_cells) in enumerate(zip(values, cells, strict=True)):
-            numbers[d] = column if n_cells else np.mod(column, len(self.tables[d]))
+            table = self.tables[d]
+            numbers[d] = column if table is None else np.mod(column, len(table))
             if n_cells:
                 outside |= (numbers[d] < 0) | (numbers[d] > 1)
         numbers[:, outside] = 0.0
@@ -157,7 +158,9 @@ def n_cells(feature_map: Any) -> int:
         return 0
     # the error of a Chebyshev interpolation of exp(iωx) on cells of half width h
     bound = ACCURACY * 2**DEGREE * factorial(DEGREE + 1)
-    return max(4, int(np.ceil(np.abs(feature_map.frequencies).max() / 2 / bound ** (1 / (DEGREE + 1)))))
+    return max(
+        4, int(np.ceil(np.abs(feature_map.frequencies).max() / 2 / bound ** (1 / (DEGREE + 1))))
+    )
 
 
 def n_lines(feature_map: Any) -> int:

@@ -316,9 +316,9 @@ def column_moments(
     algebra: Algebra, column: Any, sums: Any, shape: tuple[int, ...], run: Callable[..., list[Any]]
 ) -> Moments:
     """Moments of a column from its statistics; `shape` is that of its elements."""
-    if sums.size == 1 and sums.mixing is None and len(sums.grams) == 1:
-        if column.kind(True) == "lags":
-            return _lag_sums(column, sums)
+    is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
+    if is_number and column.kind(True) == "lags":
+        return _lag_sums(column, sums)
     conjugates = (True, False)[: len(sums.grams)]
     matrices: list[Any] = [0.0] * len(conjugates)
     right: Any = 0.0

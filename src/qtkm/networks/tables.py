@@ -23,6 +23,7 @@ from .moments import triangle, unpack
 
 Run = Callable[..., list[Any]]
 
+
 def is_large(shard: Any) -> bool:
     """Return True if a pass over a shard is worth compiled loops."""
     return len(shard) > LIMITS.few_rows
@@ -95,7 +96,7 @@ class Tables:
     def __init__(self, algebra: Algebra, n_columns: int, is_complex: bool, dtype: Any):
         self.algebra, self.is_complex, self.dtype = algebra, is_complex, np.dtype(dtype)
         self.elements: list[NDArray] = [np.empty(0)] * n_columns
-        self.closing = np.empty(0)
+        self.closing: NDArray = np.empty(0)
         self.stale = set(range(n_columns))
 
     @cached_property

@@ -92,9 +92,7 @@ class TrainFrame:
         """Pass that gives the change of the responses in a direction."""
         iterate, turned = self.iterate, self.turned
         changes = [
-            column_change(
-                iterate.algebra, column, self.cores[d], direction[d], turned.cores[d]
-            )
+            column_change(iterate.algebra, column, self.cores[d], direction[d], turned.cores[d])
             for d, column in enumerate(iterate.columns)
         ]
         change = iterate.change(changes, direction, turned.tables)

@@ -4,15 +4,12 @@ The functions are powers of one number of modulus 1, so the normal equations are
 system: as many numbers as functions, whatever the number of rows.
 """
 
-from collections.abc import Callable, Iterable
 from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, matmul_toeplitz, solve_toeplitz
-
-from ...networks.lags import power_sums
 
 #: largest residual of the normal equations, relative to their right side; 5e-15 on the sound
 ACCURACY = 1e-6
@@ -45,7 +42,7 @@ def solve(turns: NDArray, target: NDArray, n_basis: int) -> NDArray:
     -----
     Σ_m' c(m' - m) w(m') = Σ_n y_n exp(-2πi·t_n·(m - ⌊M/2⌋)) with c(l) = Σ_n exp(2πi·l·t_n).
     """
-    lags, targets = power_sums(turns, np.ones(len(turns)), target, n_basis, _one_by_one)
+    lags, targets = _sums(turns, target, n_basis)
     half = n_basis // 2
     right = np.concatenate([targets[half:0:-1], targets[: n_basis - half].conj()])
     matrix = lags.conj(), lags  # first column and first row
@@ -62,6 +59,22 @@ def solve(turns: NDArray, target: NDArray, n_basis: int) -> NDArray:
             "singular; use fewer functions, or rows without wide gaps"
         )
     return weights
+
+
+def _sums(turns: NDArray, target: NDArray, n_basis: int) -> tuple[NDArray, NDArray]:
+    """Return Σ exp(2πi·l·turns) and Σ target·exp(2πi·l·turns) for l = 0 … n_basis-1.
+
+    A lag is a·step + b, so the sums over the values are one product of two short lists.
+    """
+    step = isqrt(n_basis - 1) + 1
+    coarse, fine = step * np.arange(-(-n_basis // step)), np.arange(step)
+    sums: Any = 0.0
+    for first in range(0, len(turns), BLOCK):
+        part, own = turns[first : first + BLOCK], target[first : first + BLOCK]
+        high = _powers(part, coarse)
+        sums = sums + np.stack([high.T, (own[:, None] * high).T]) @ _powers(part, fine)
+    lags, targets = sums.reshape(2, -1)[:, :n_basis]
+    return lags, targets
 
 
 def respond(weights: NDArray, turns: NDArray) -> NDArray:
@@ -97,7 +110,3 @@ def respond(weights: NDArray, turns: NDArray) -> NDArray:
 
 def _powers(turns: NDArray, frequencies: NDArray) -> NDArray:
     return np.exp(2j * np.pi * np.multiply.outer(turns, frequencies))
-
-
-def _one_by_one(function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
-    return [function(task) for task in tasks]
