@@ -24,6 +24,7 @@ from benchmarks import (
     from_disk,
     gram_kernels,
     large_epoch,
+    moments,
     prediction,
     report,
     scale,
@@ -37,6 +38,7 @@ from benchmarks.machine import available_cores, facts
 BENCHMARKS = {
     "flights_epoch": flights_epoch.run,
     "large_epoch": large_epoch.run,
+    "moments": moments.run,
     "small_epoch": small_epoch.run,
     "prediction": prediction.run,
     "scaling": scaling.run,
