@@ -47,10 +47,9 @@ def start(objective, kind="smooth", seed=0):
 
 def epoch(objective, iterate):
     """One epoch of alternating least squares; seconds."""
-    paths = objective.paths(iterate)
     begin = perf_counter()
-    for block, path in enumerate(paths):
-        objective.update(iterate, block, path)
+    for block in objective.blocks:
+        objective.update(iterate, block)
     return perf_counter() - begin
 
 
