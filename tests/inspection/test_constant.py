@@ -22,7 +22,10 @@ from qtkm.inspection import (
 from tests.inspection.oracles import weight_tensor
 
 pd = pytest.importorskip("pandas")
-pytestmark = pytest.mark.usefixtures("close_figures")
+pytestmark = [
+    pytest.mark.usefixtures("close_figures"),
+    pytest.mark.filterwarnings("ignore:Of one value:UserWarning"),
+]
 
 CONSTANT = ["year", "country", "power"]
 

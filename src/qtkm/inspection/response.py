@@ -82,7 +82,7 @@ class Response:
         self._inputs = self._reading.inputs
         self.names, self.maps = self._inputs.names, self._inputs.maps
         cores, n_columns = model.cores_, len(self.maps)
-        self.levels = [[self.algebra.entries(core) for core in c] for c in cores[:n_columns]]
+        self.levels = [[self.algebra.elements(core) for core in c] for c in cores[:n_columns]]
         weight, self.label = _choose_output(model, output, self._reading.n_outputs)
         scale = self._reading.scale
         self.offset = float(weight @ scale.mean)

@@ -126,7 +126,8 @@ class ColumnProblem(Problem):
 
     def _squares(self, places: NDArray, kind: str, conjugate: bool) -> Digits:
         numbers = len(places) * self.cores[0].shape[-1] ** 2
-        if kind == "lags" and places[0].size == 1 and numbers > moments.MOST_PLACES:
+        is_number = self.cores[0].ndim == 2 and places[0].size == 1
+        if kind == "lags" and is_number and numbers > moments.MOST_PLACES:
             return LagDigits(self.algebra, places, self.cores, self.moments.kept)
         factors = [moments.digit_squares(self.algebra, c, kind, conjugate) for c in self.cores]
         return Digits(self.algebra, places, factors, moments.steps_of(kind, self.radices))

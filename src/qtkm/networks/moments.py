@@ -318,7 +318,7 @@ def column_moments(
     """Moments of a column from its statistics; `shape` is that of its elements."""
     is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
     if is_number and column.kind(True) == "lags":
-        return _lag_sums(column, sums)
+        return _lag_sums(column, sums, shape)
     conjugates = (True, False)[: len(sums.grams)]
     matrices: list[Any] = [0.0] * len(conjugates)
     right: Any = 0.0
@@ -337,7 +337,7 @@ def column_moments(
     return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
 
 
-def _lag_sums(column: Any, sums: Any) -> Moments:
+def _lag_sums(column: Any, sums: Any, shape: tuple[int, ...]) -> Moments:
     """Moments of a column whose environment is a number: products of two short lists of functions.
 
     With thousands of functions and values there is no room for all functions at all values.
@@ -353,7 +353,7 @@ def _lag_sums(column: Any, sums: Any) -> Moments:
         lags = lags + (low * low[:, :1].conj() * sums.grams[0][part]).T @ high
         right = right + (low * sums.rhs[part]).T @ high
     matrices = complete(lags.T.reshape(-1, 1, 1), "lags", True, column.radices)
-    return Moments([matrices], right.T.reshape(-1, 1).conj())
+    return Moments([matrices], right.T.reshape(-1, *(1 for _ in shape)).conj())
 
 
 def products(features: NDArray, kind: str, conjugate: bool) -> NDArray:
