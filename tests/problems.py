@@ -15,6 +15,7 @@ from qtkm.losses import Loss
 from qtkm.networks import REGISTRY as NETWORKS
 from qtkm.networks import Graph, Network, flatten, unflatten
 from qtkm.objective import Column, Objective
+from qtkm.penalties import REGISTRY as PENALTIES
 from qtkm.penalties import Penalty
 
 NUMERIC = [name for name, cls in REGISTRY.items() if not cls.is_categorical]
@@ -76,6 +77,13 @@ def make_map(name: str, n_basis: int, quantization: Any = 2, period: float = 1.7
         "period": period,
     }
     cls = REGISTRY[name]
+    return cls(**{key: value for key, value in given.items() if key in cls().get_params()})
+
+
+def make_penalty(name: str, **parameters: Any) -> Penalty:
+    """Penalty of a registered name whose variances differ by about ten, where it has any."""
+    given = {"length_scale": 0.15, "share": 0.8, **parameters}
+    cls = PENALTIES[name]
     return cls(**{key: value for key, value in given.items() if key in cls().get_params()})
 
 

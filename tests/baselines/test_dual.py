@@ -6,19 +6,23 @@ import pytest
 from qtkm.baselines import dual
 
 
-@pytest.fixture(params=[6, 25])
+@pytest.fixture(params=[(6, float), (25, float), (6, complex), (25, complex)], ids=str)
 def kernel(request):
-    """A singular kernel, of low rank and of almost full rank."""
-    features = np.random.default_rng(0).normal(size=(30, request.param))
-    return features @ features.T / request.param
+    """A singular kernel, of low rank and of almost full rank, symmetric or Hermitian."""
+    (rank, dtype), rng = request.param, np.random.default_rng(0)
+    features = rng.normal(size=(30, rank)).astype(dtype)
+    if dtype is complex:
+        features += 1j * rng.normal(size=(30, rank))
+    return features @ features.conj().T / rank
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize("ridge", [10.0, 1e-2, 1e-5, 1e-9])
 def test_solutions_satisfy_their_equations(kernel, ridge, dtype):
+    dtype = complex if np.iscomplexobj(kernel) else dtype
     rng = np.random.default_rng(1)
-    right = (kernel @ rng.normal(size=(30, 2))).astype(dtype)
-    right = right + 1j * kernel @ rng.normal(size=(30, 2)) if dtype is complex else right
+    right = rng.normal(size=(30, 2))
+    right = kernel @ (right + 1j * rng.normal(size=(30, 2)) if dtype is complex else right)
     expected = np.linalg.solve(kernel + ridge * np.eye(30), right)
     for found in (dual.solve(kernel, ridge, right), dual.Spectrum(kernel).solve(ridge, right)):
         assert found.dtype == dtype
@@ -38,8 +42,8 @@ def test_eigenvectors_are_orthonormal_and_give_the_kernel_back(kernel):
     rank = np.linalg.matrix_rank(kernel)
     assert spectrum.vectors.shape == (30, rank)
     vectors = spectrum.vectors
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(rank), atol=1e-13)
-    np.testing.assert_allclose((vectors * spectrum.values) @ vectors.T, kernel, atol=1e-13)
+    np.testing.assert_allclose(vectors.conj().T @ vectors, np.eye(rank), atol=1e-13)
+    np.testing.assert_allclose((vectors * spectrum.values) @ vectors.conj().T, kernel, atol=1e-13)
 
 
 def test_a_kernel_of_zeros_has_no_coefficients():

@@ -1,11 +1,14 @@
 """The kernel is the inner product of the features, in closed form."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
 from qtkm import Categorical, Fourier, Power
 from qtkm.baselines import kernel as module
 from qtkm.baselines.kernel import ProductKernel
+from qtkm.penalties import RBF, Matern
 from tests.baselines.oracles import explicit_features
 
 MAPS = [
@@ -25,7 +28,7 @@ def kernel(maps, first, second):
     product = ProductKernel(maps)
     size = np.exp(product.log_size)
     return (
-        size * product.phase(first).conj() * product.real(first, second) * product.phase(second).T
+        size * product.phase(first).conj() * product.scaled(first, second) * product.phase(second).T
     )
 
 
@@ -76,10 +79,40 @@ def test_many_basis_functions_agree_with_their_sum(feature_map):
     )
 
 
+@pytest.mark.parametrize(
+    ("maps", "priors", "is_complex"),
+    [
+        ([Fourier(7, 3.5)], [Matern(1.5, 0.3, 0.8)], False),
+        ([Fourier(8, 3.5)], [Matern(1.5, 0.3, 0.8)], True),
+        ([Power(6)], [RBF(0.2, 1.0)], False),
+        ([Fourier(6, 2.0), Power(5), Fourier(4, 1.0)], [RBF(0.2, 0.5), None, None], True),
+        ([Fourier(301, 2.0)], [Matern(0.5, 0.1, 1.0)], False),
+    ],
+    ids=str,
+)
+def test_variances_weigh_the_functions_of_a_column(maps, priors, is_complex):
+    variances = [
+        None if own is None else own.variances(each.frequencies)
+        for own, each in zip(priors, maps, strict=True)
+    ]
+    product = ProductKernel(maps, variances)
+    assert product.is_complex == is_complex
+    rng = np.random.default_rng(0)
+    first, second = rng.uniform(size=(20, len(maps))), rng.uniform(size=(15, len(maps)))
+    found = np.exp(product.log_size) * product.scaled(first, second)
+    found = product.phase(first).conj() * found * product.phase(second).T
+    roots = [np.ones(each.n_features) if s is None else np.sqrt(s)
+             for each, s in zip(maps, variances, strict=True)]  # fmt: skip
+    root = reduce(np.kron, roots)
+    a, b = (explicit_features(maps, values) * root for values in (first, second))
+    expected = a.conj() @ b.T
+    np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+
+
 def test_it_does_not_overflow_with_many_columns():
     maps = [Fourier(16, 8.0)] * 400
     values = np.random.default_rng(0).uniform(size=(5, 400))
-    matrix = ProductKernel(maps).real(values, values)
+    matrix = ProductKernel(maps).scaled(values, values)
     np.testing.assert_allclose(matrix.diagonal(), 1)
     assert ProductKernel(maps).relative(1.0) == 0.0  # beside 16^400 features
 

@@ -5,8 +5,10 @@ import pytest
 
 from qtkm import CPD, Fourier, Power, QTKMRegressor
 from qtkm.baselines import ProductKernelRidge, baseline
+from qtkm.penalties import REGISTRY, Matern, Ridge
 from tests.baselines.oracles import explicit_features, ridge_prediction, unit
 from tests.covering import covered
+from tests.problems import make_cores, make_map, make_objective, make_penalty
 
 CASES = [
     # columns, settings, maps
@@ -46,6 +48,61 @@ def test_the_dual_coefficients_solve_the_complex_system(X, y):
     scaled = (y - y.mean()) / y.std()
     shifted = kernel + len(y) * 0.01 / 64 * np.eye(len(y))
     np.testing.assert_allclose(shifted @ model.dual_coef_[:, 0], scaled, atol=1e-10)
+
+
+@covered
+@pytest.mark.parametrize(
+    ("n_columns", "settings", "maps"),
+    [
+        (1, {"n_basis": 16, "period": 2.0}, [Fourier(16, 2.0)]),
+        (2, {"n_basis": 7, "period": 3.0}, [Fourier(7, 3.0)] * 2),
+        (2, {"basis": "power", "n_basis": 9}, [Power(9)] * 2),
+        (2, {"basis": ["fourier", "power"], "n_basis": [6, 3], "period": 2.0},
+         [Fourier(6, 2.0), Power(3)]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("penalty", [*REGISTRY, "one each"])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_penalty_is_ridge_regression_on_features_times_the_roots_of_their_variances(
+    X, y, new, n_columns, settings, maps, penalty, alpha, weighted
+):
+    X, new = X[:, :n_columns], new[:, :n_columns]
+    weight = np.random.default_rng(3).uniform(0.1, 3, size=len(y)) if weighted else None
+    given = [Matern(0.5, 0.2, 0.9), Ridge()][:n_columns]
+    given = given if penalty == "one each" else make_penalty(penalty)
+    model = ProductKernelRidge(alpha=alpha, penalty=given, **settings)
+    model.fit(X, y, sample_weight=weight)
+    root = np.ones(1)
+    for d, each in enumerate(maps):
+        own = given[d] if isinstance(given, list) else given
+        variances = own.variances(each.frequencies)
+        root = np.kron(root, np.ones(each.n_features) if variances is None else np.sqrt(variances))
+    features, new_features = (root * explicit_features(maps, unit(part, X)) for part in (X, new))
+    expected = ridge_prediction(features, new_features, y, alpha, weight)
+    np.testing.assert_allclose(model.predict(new), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("penalty", REGISTRY)
+@pytest.mark.parametrize("basis", ["fourier", "power"])
+@pytest.mark.parametrize("network", ["cpd", "train"])
+def test_one_update_of_a_full_rank_network_is_kernel_ridge_with_the_same_prior(
+    penalty, basis, network
+):
+    """Whatever the first core, if it spans everything, the second can be anything."""
+    maps, own = [make_map(basis, 3, None), make_map(basis, 4, None)], make_penalty(penalty)
+    objective = make_objective(
+        maps, penalty=own, network=network, rank=3, alpha=0.05, n_values=[30, 30]
+    )
+    iterate = objective.at(make_cores(objective))
+    objective.update(iterate, 1)
+    (shard,) = objective.shards
+    X = np.column_stack([c.values[shard.codes[:, d]] for d, c in enumerate(objective.columns)])
+    model = ProductKernelRidge(
+        maps, alpha=0.05, penalty=own, bounds=(0, 1), normalize_y=False, n_basis="auto"
+    ).fit(X, shard.target[:, 0])
+    found = iterate.responses(shard)[:, 0].real
+    np.testing.assert_allclose(found, model.predict(X), atol=1e-8)
 
 
 def test_a_network_of_full_rank_comes_to_the_same_predictions(X, y, new):
@@ -118,6 +175,9 @@ def test_more_rows_than_allowed_are_refused(X, y):
         ("bounds", (1, 0), r"bounds of column 0 are \(1, 0\), not low < high"),
         ("extrapolation", "wrap", "extrapolation='wrap' is not known"),
         ("normalize_y", "yes", "normalize_y='yes' must be True or False"),
+        ("penalty", "lasso", "penalty='lasso' is not known; use a name .*'ridge', 'matern'"),
+        ("penalty", ["ridge"], "penalty has 1 entries, but X has 3 columns"),
+        ("penalty", Matern(share=2.0), "share=2.0 of column 0 must be a number > 0 and <= 1"),
         ("max_rows", 0, "max_rows=0 must be a whole number >= 1"),
     ],
 )

@@ -46,7 +46,8 @@ def constant(request, rows):
         categorical_features=["country"], max_iter=3, random_state=0, n_jobs=1,
     )  # fmt: skip
     target = 100 * np.sin(4 * rows["a"]) * rows["b"]
-    return model.fit(rows, target)
+    with pytest.warns(UserWarning, match="Of one value, which tells nothing"):
+        return model.fit(rows, target)
 
 
 def test_their_shares_and_strengths_are_zero(constant, rows):

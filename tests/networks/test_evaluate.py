@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from qtkm.features import FeatureMap
+from qtkm.limits import LIMITS
 from qtkm.networks import CPD
 from tests import dense
-from tests.problems import make_cores, make_map, make_objective
+from tests.problems import make_cores, make_maps, make_objective
 
 MIXED = [("fourier", 6, "prime"), ("categorical", 3, None), ("power", 4, 2)]
 MODELS = {
@@ -16,7 +18,7 @@ MODELS = {
 
 
 def make(columns, n_outputs=1):
-    maps = [make_map(*column) for column in columns]
+    maps = make_maps(columns)
     objective = make_objective(maps, n_outputs=n_outputs, rank=3)
     cores = make_cores(objective)
     shares = [np.array([0.5, 0.3, 0.2]) if m.is_categorical else None for m in maps]
@@ -70,3 +72,31 @@ def test_no_rows_have_no_responses():
     _, maps, _, evaluator, _ = make(MIXED, n_outputs=2)
     empty = [np.empty(0), np.empty(0, dtype=np.int64), np.empty(0)]
     assert evaluator.responses(maps, empty).shape == (0, 2)
+
+
+class Steps(FeatureMap):
+    """A user's own functions, which have frequencies and jumps."""
+
+    is_complex = True
+    radices = (2, 2)
+    frequencies = np.arange(4.0)
+
+    def factors(self, values):
+        return np.exp(1j * np.floor(np.multiply.outer(values, [1, 3, 5, 7])))
+
+
+@pytest.mark.parametrize("columns", [MIXED, MODELS["one column"], [Steps(), ("fourier", 9, 3)]])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_many_rows_have_the_responses_of_few(columns, n_outputs, monkeypatch):
+    _, maps, _, evaluator, _ = make(columns, n_outputs)
+    rng = np.random.default_rng(5)
+    values = [
+        rng.integers(-1, 3, 500) if m.is_categorical else rng.uniform(-0.05, 1.05, 500)
+        for m in maps
+    ]
+    for column in values:  # the ends of the box, and what lies beyond them
+        column[:4] = [0, 1, 0, 1]
+    expected = evaluator.responses(maps, values)
+    monkeypatch.setattr(LIMITS, "predict_rows", 100)
+    found = evaluator.responses(maps, values)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())

@@ -22,6 +22,7 @@ from tests.problems import (
     make_map,
     make_maps,
     make_objective,
+    make_penalty,
     random_like,
 )
 
@@ -56,7 +57,7 @@ def make(
     maps = make_maps({"tiny": TINY, "own": OWN}.get(model, model))
     objective = make_objective(
         maps, n_outputs=n_outputs, weighted=weighted, network=name, loss=KINDS[kind], alpha=alpha,
-        n_rows=40, penalty=PENALTIES[penalty]() if penalty else None,
+        n_rows=40, penalty=make_penalty(penalty) if penalty else None,
     )  # fmt: skip
     cores = make_cores(objective, size=1.0)
     (shard,) = objective.shards

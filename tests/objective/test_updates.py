@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from qtkm.engines import Threads
-from qtkm.networks import REGISTRY
+from qtkm.features import Fourier
+from qtkm.networks import REGISTRY, moments
 from qtkm.networks.chain import ChainNetwork
 from qtkm.penalties import RBF, Matern, Ridge
 from tests import dense
@@ -303,6 +304,41 @@ def test_columns_of_one_row_and_one_value_can_be_updated(columns):
 
 
 # -- one column -------------------------------------------------------------------------------
+
+
+class Turned(Fourier):
+    """Exponentials times a phase of every level, which no product of two of them sees."""
+
+    def factors(self, values):
+        factors = super().factors(values)
+        for k, level in enumerate(self.slices):
+            factors[:, level] *= np.exp(1j * (k + 1) * values)[:, None]
+        return factors
+
+
+@covered
+@pytest.mark.parametrize("most", [0, 20, 60, 150, 10**6])
+@pytest.mark.parametrize("cls", [Fourier, Turned])
+@pytest.mark.parametrize("quantization", [[3, 2, 2], [2, 3, 2], [12], [2, 2, 3]], ids=str)
+@each_chain
+@each_residual
+@each_penalty
+def test_a_column_of_many_exponentials_is_updated_from_their_lags(
+    most, cls, quantization, network, residual, penalty, monkeypatch
+):
+    """Where environments of all lags would be too large, transforms stand for some of them."""
+    monkeypatch.setattr(moments, "MOST_PLACES", most)
+    monkeypatch.setattr("qtkm.features.feature_map.MOST_IN_GROUP", 4)
+    objective, cores = make(
+        [cls(12, 1.7, quantization)], penalty, network=network, residual=residual, rank=3,
+        n_values=[50],
+    )  # fmt: skip
+    for found, expected, value, minimum in compare(objective, cores, 0):
+        assert value == pytest.approx(minimum, rel=1e-9)
+        assert relative_error(found, expected) < 1e-9
+    iterate = objective.at(cores)
+    values = objective.update(iterate, 0, sweeps=3)
+    assert values[-1] == pytest.approx(dense.value(objective, iterate.cores), rel=1e-9)
 
 
 class Counting(Threads):

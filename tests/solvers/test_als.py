@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from qtkm.penalties import REGISTRY
 from qtkm.solvers import ALS, Stopping, solve
 from tests import dense
-from tests.problems import make_cores, make_map, make_objective
+from tests.problems import make_cores, make_map, make_objective, make_penalty
 
 MAPS = st.one_of(
     st.builds(
@@ -28,7 +28,7 @@ OBJECTIVES = st.fixed_dictionaries(
         "weighted": st.booleans(),
         "residual": st.sampled_from(["complex", "real"]),
         "rank": st.integers(1, 3),
-        "penalty": st.sampled_from([None, *(cls() for cls in REGISTRY.values())]),
+        "penalty": st.sampled_from([None, *(make_penalty(name) for name in REGISTRY)]),
         "seed": st.integers(0, 1000),
     }
 )

@@ -13,7 +13,7 @@ from qtkm.solvers import REGISTRY as SOLVERS
 from qtkm.solvers import Stopping, solve
 from tests import dense
 from tests.covering import cover
-from tests.problems import make_cores, make_map, make_network, make_objective
+from tests.problems import make_cores, make_map, make_network, make_objective, make_penalty
 
 MAPS = [make_map("fourier", 4), make_map("power", 3, None), make_map("categorical", 3)]
 PAIRS = [
@@ -41,7 +41,7 @@ def test_a_solver_lowers_the_objective_of_every_network_that_it_fits_to(
     made = make_network(network, 2, [feature_map.radices for feature_map in MAPS])
     objective = make_objective(
         MAPS, network=made, loss=loss, n_outputs=n_outputs, n_rows=40, alpha=1e-2,
-        penalty=PENALTIES[penalty](),
+        penalty=make_penalty(penalty),
     )  # fmt: skip
     cores = make_cores(objective, size=0.5)
     result = solve(SOLVERS[solver](), objective, cores, Stopping(3, 0.0))

@@ -11,7 +11,15 @@ from qtkm.penalties import REGISTRY as PENALTIES
 from qtkm.solvers import ALS, DMRG, Stopping, solve
 from tests import dense
 from tests.covering import covered
-from tests.problems import Bumps, Chirps, make_cores, make_map, make_objective, use_loops
+from tests.problems import (
+    Bumps,
+    Chirps,
+    make_cores,
+    make_map,
+    make_objective,
+    make_penalty,
+    use_loops,
+)
 
 MAPS = [make_map("fourier", 8), make_map("power", 4), make_map("categorical", 3)]
 #: maps of a user's own, all of whose products of functions differ
@@ -79,7 +87,7 @@ def test_the_objective_never_rises_and_is_the_one_reported(
     penalty, maps, residual, n_outputs, loops, monkeypatch
 ):
     use_loops(monkeypatch, loops)
-    chosen = None if penalty is None else PENALTIES[penalty]()
+    chosen = None if penalty is None else make_penalty(penalty)
     objective = make(maps, residual=residual, n_outputs=n_outputs, weighted=True, penalty=chosen)
     result = fit(objective, max_rank=3)
     told = result.history.objective

@@ -10,13 +10,13 @@ LEAST_CONDITION = 1e-8
 LARGEST_SHARE = 0.5
 
 
-def solve(kernel: NDArray[np.float64], ridge: float, right: NDArray) -> NDArray:
+def solve(kernel: NDArray, ridge: float, right: NDArray) -> NDArray:
     """Solve (K + ridge·I) c = right, by least squares of least norm where that is singular.
 
     Parameters
     ----------
     kernel : (n, n) array
-        Real, symmetric, positive semidefinite but for rounding; of the order of 1.
+        Symmetric or Hermitian, positive semidefinite but for rounding; of the order of 1.
     ridge : float
     right : (n, k) array
         Real or complex.
@@ -28,9 +28,12 @@ def solve(kernel: NDArray[np.float64], ridge: float, right: NDArray) -> NDArray:
         factor, lower = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return Spectrum(kernel).solve(ridge, right)
-    condition, _ = lapack.dpocon(factor, norm, uplo="L")
+    is_complex = np.iscomplexobj(kernel)
+    condition, _ = (lapack.zpocon if is_complex else lapack.dpocon)(factor, norm, uplo="L")
     if condition < LEAST_CONDITION:
         return Spectrum(kernel).solve(ridge, right)
+    if is_complex:
+        return cho_solve((factor, lower), right, check_finite=False)
     return as_like(cho_solve((factor, lower), as_real(right), check_finite=False), right)
 
 
@@ -43,10 +46,10 @@ class Spectrum:
     Parameters
     ----------
     kernel : (n, n) array
-        Real, symmetric, positive semidefinite but for rounding.
+        Symmetric or Hermitian, positive semidefinite but for rounding.
     """
 
-    def __init__(self, kernel: NDArray[np.float64]):
+    def __init__(self, kernel: NDArray):
         values, vectors = _eigenvectors(kernel)
         least = len(kernel) * np.finfo(np.float64).eps * max(values[-1], 0.0)
         first = int(np.searchsorted(values, least, side="right"))
@@ -55,27 +58,28 @@ class Spectrum:
 
     def solve(self, ridge: float, right: NDArray) -> NDArray:
         """Solve (K + ridge·I) c = right (n, k) in the directions that are left."""
-        return self.scale(ridge, self.turn(right), right)
+        return self.scale(ridge, self.turn(right))
 
-    def turn(self, right: NDArray) -> NDArray[np.float64]:
-        """Coordinates of a right side, real and imaginary parts as columns: (rank, k or 2k)."""
-        return self.vectors.T @ as_real(right)
+    def turn(self, right: NDArray) -> NDArray:
+        """Coordinates of a right side: (rank, k)."""
+        return times(self.vectors.conj().T, right)
 
-    def scale(self, ridge: float, turned: NDArray[np.float64], right: NDArray) -> NDArray:
+    def scale(self, ridge: float, turned: NDArray) -> NDArray:
         """Solve for a right side that has been turned."""
-        return as_like(self.vectors @ (turned / (self.values + ridge)[:, None]), right)
+        return times(self.vectors, turned / (self.values + ridge)[:, None])
 
 
-def _eigenvectors(kernel: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+def _eigenvectors(kernel: NDArray) -> tuple[NDArray, NDArray]:
     """Eigenvalues, ascending, and eigenvectors; of a matrix of low rank, those of its range."""
-    # lower triangle L and order of the rows, with K = L Lᵀ to rounding
-    triangle, order, rank, _ = lapack.dpstrf(kernel, lower=1)
+    # lower triangle L and order of the rows, with K = L Lᴴ to rounding
+    factorize = lapack.zpstrf if np.iscomplexobj(kernel) else lapack.dpstrf
+    triangle, order, rank, _ = factorize(kernel, lower=1)
     if rank == 0 or rank > LARGEST_SHARE * len(kernel):
         return np.linalg.eigh(kernel)
-    root = np.empty((len(kernel), rank))
+    root = np.empty((len(kernel), rank), dtype=kernel.dtype)
     root[order - 1] = np.tril(triangle)[:, :rank]
     orthogonal, small = np.linalg.qr(root)
-    values, vectors = np.linalg.eigh(small @ small.T)
+    values, vectors = np.linalg.eigh(small @ small.conj().T)
     return values, orthogonal @ vectors
 
 
@@ -89,6 +93,8 @@ def as_like(real: NDArray[np.float64], original: NDArray) -> NDArray:
     return np.ascontiguousarray(real).view(original.dtype)
 
 
-def times(matrix: NDArray[np.float64], array: NDArray) -> NDArray:
-    """Product of a real matrix and a real or complex array."""
+def times(matrix: NDArray, array: NDArray) -> NDArray:
+    """Product of a matrix and an array; a real matrix need not become complex for it."""
+    if np.iscomplexobj(matrix):
+        return matrix @ array
     return as_like(matrix @ as_real(array), array)

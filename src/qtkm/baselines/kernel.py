@@ -1,7 +1,7 @@
 """The kernel of the features: a product over columns, each in closed form.
 
-A Fourier kernel is complex, but only by a phase of either argument.  What is left is real and
-symmetric, which makes solving with it four times as cheap.
+A Fourier kernel is complex, but mostly by a phase of either argument alone.  What is left is then
+real and symmetric, which makes solving with it four times as cheap.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,23 +27,28 @@ class ProductKernel:
     Parameters
     ----------
     maps : sequence of Fourier or Power
-        One a column.
+        One per column.
+    variances : sequence of (M,) arrays or None, optional
+        Prior variances s of every column's weights; None stands for 1, the paper's penalty.
 
     Notes
     -----
     With v the features of a column,
 
-        k(x, x') = Π_d Σ_m conj(v_dm(x_d)) v_dm(x'_d) = conj(p(x)) κ S(x, x') p(x'),
+        k(x, x') = Π_d Σ_m s_dm conj(v_dm(x_d)) v_dm(x'_d) = conj(p(x)) κ S(x, x') p(x'),
 
-    where κ = Π_d M_d, p is `phase` and S is `real`.  For a Fourier column the sum is
+    where κ is the product of the M_d of columns without variances, p is `phase` and S is
+    `scaled`.  For a Fourier column without variances the sum is
     exp(2πi·s·Δ)·sin(πMΔ)/sin(πΔ) with Δ = (x'_d - x_d)/L and the mean frequency s of
     -⌊M/2⌋ … ⌈M/2⌉-1, which is -1/2 if M is even and 0 if it is odd.  It depends on
     differences alone, so it is the same where the box is [-1/2, 1/2].  For a power column it
     is the geometric sum of x_d·x'_d.  S stays near 1 whatever the number of columns, where k
-    may overflow.
+    may overflow.  It is real, but for variances of an even number of frequencies, one of which
+    has no counterpart.
     """
 
     maps: Sequence[FeatureMap]
+    variances: Sequence[Array | None] | None = None
 
     def __post_init__(self) -> None:
         for feature_map in self.maps:
@@ -54,9 +59,20 @@ class ProductKernel:
                 )
 
     @property
+    def priors(self) -> list[Array | None]:
+        """Variances of every column, or None."""
+        return list(self.variances or [None] * len(self.maps))
+
+    @property
     def log_size(self) -> float:
-        """Logarithm of κ, the number of features."""
-        return float(sum(np.log(feature_map.n_features) for feature_map in self.maps))
+        """Logarithm of κ, the number of features where no column has variances."""
+        pairs = zip(self.maps, self.priors, strict=True)
+        return float(sum(np.log(each.n_features) for each, prior in pairs if prior is None))
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether S is complex."""
+        return any(map(_is_unpaired, self.maps, self.priors))
 
     def relative(self, ridge: float) -> float:
         """What is added to the diagonal of S where `ridge` is added to that of k."""
@@ -65,19 +81,21 @@ class ProductKernel:
     def phase(self, values: Array) -> NDArray:
         """Phase p of rows (n, n_columns) in the unit box: (n, 1); real ones if all are powers."""
         turns = np.zeros(len(values))
-        for feature_map, column in zip(self.maps, values.T, strict=True):
-            if isinstance(feature_map, Fourier) and feature_map.n_basis % 2 == 0:
+        for feature_map, prior, column in zip(self.maps, self.priors, values.T, strict=True):
+            even = isinstance(feature_map, Fourier) and feature_map.n_basis % 2 == 0
+            if even and prior is None:
                 turns -= column / (2 * feature_map.period)
         if not any(feature_map.is_complex for feature_map in self.maps):
             return np.ones((len(values), 1))
         return np.exp(2j * np.pi * turns)[:, None]
 
-    def real(self, first: Array, second: Array) -> Array:
-        """Real part S of the kernel between rows (n, n_columns) and (m, n_columns): (n, m)."""
-        kernel = np.ones((len(first), len(second)))
-        for feature_map, a, b in zip(self.maps, first.T, second.T, strict=True):
-            if feature_map.n_features <= MOST_SUMMED:
-                _multiply_by_sum(kernel, feature_map, a, b)
+    def scaled(self, first: Array, second: Array) -> NDArray:
+        """Kernel S between rows (n, n_columns) and (m, n_columns): (n, m)."""
+        kernel = np.ones((len(first), len(second)), dtype=complex if self.is_complex else float)
+        columns = zip(self.maps, self.priors, first.T, second.T, strict=True)
+        for feature_map, prior, a, b in columns:
+            if prior is not None or feature_map.n_features <= MOST_SUMMED:
+                _multiply_by_sum(kernel, feature_map, prior, a, b)
             else:
                 closed_form = CLOSED_FORMS[type(feature_map)]
                 for part in blocks(len(a), len(b)):
@@ -85,21 +103,33 @@ class ProductKernel:
         return kernel
 
 
-def _multiply_by_sum(kernel: Array, feature_map: FeatureMap, a: Array, b: Array) -> None:
+def _multiply_by_sum(
+    kernel: NDArray, feature_map: FeatureMap, prior: Array | None, a: Array, b: Array
+) -> None:
     """Multiply by a column's kernel, summed over its basis."""
-    left, right = _real_features(feature_map, a), _real_features(feature_map, b).T
+    left, right = (_features(feature_map, prior, values) for values in (a, b))
+    left = left.conj()
     for part in blocks(len(a), len(b)):
-        kernel[part] *= left[part] @ right
+        kernel[part] *= left[part] @ right.T
 
 
-def _real_features(feature_map: FeatureMap, values: Array) -> Array:
-    """Features whose inner products are a column of S: (n, M or 2M)."""
+def _features(feature_map: FeatureMap, prior: Array | None, values: Array) -> NDArray:
+    """Features whose inner products are a column of S: (n, M or 2M), real where S is."""
     features = feature_map.features(values)
-    if feature_map.is_complex:
+    if feature_map.is_complex and not _is_unpaired(feature_map, prior):
         # frequencies around zero: the imaginary parts of their products cancel
-        features = features * ProductKernel([feature_map]).phase(values[:, None]).conj()
+        phase = ProductKernel([feature_map], [prior]).phase(values[:, None])
+        features = features * phase.conj()
         features = np.hstack([features.real, features.imag])
-    return features / np.sqrt(feature_map.n_features)
+        prior = None if prior is None else np.tile(prior, 2)
+    return features * np.sqrt(1 / feature_map.n_features if prior is None else prior)
+
+
+def _is_unpaired(feature_map: FeatureMap, prior: Array | None) -> bool:
+    """Whether some frequency of a column has no counterpart of the same variance."""
+    if prior is None or not isinstance(feature_map, Fourier):
+        return False
+    return feature_map.n_basis % 2 == 0 or not np.allclose(prior, prior[::-1], rtol=1e-12, atol=0)
 
 
 def _dirichlet(feature_map: Any, a: Array, b: Array) -> Array:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators import parts
 from ..parameters import check_number
 from . import dual
 from .baseline import Baseline, Rows
@@ -28,10 +29,12 @@ class KernelRidge(Baseline):
             )
         return rows
 
-    def _solve(self, rows: Rows, maps: list[Any], alpha: float) -> None:
+    def _solve(
+        self, rows: Rows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
+    ) -> None:
         """Find the coefficients of rows; those of weight zero play no part."""
         rows = rows.take(np.flatnonzero(rows.weight > 0))
-        self._kernel, root = ProductKernel(maps), rows.roots()
+        self._kernel, root = ProductKernel(maps, _variances(maps, penalties)), rows.roots()
         matrix = make_matrix(self._kernel, rows)
         matrix *= root
         matrix *= root.T
@@ -59,15 +62,23 @@ class KernelRidge(Baseline):
 
     def _respond(self, values: NDArray) -> NDArray:
         with np.errstate(over="ignore", invalid="ignore"):  # far outside; `predict` says so
-            kernel = self._kernel.real(values, self._values)
+            kernel = self._kernel.scaled(values, self._values)
             response = dual.times(kernel, self._coefficients)
             return (self._kernel.phase(values).conj() * response).real
 
 
-def make_matrix(kernel: ProductKernel, rows: Rows) -> NDArray[np.float64]:
-    """Real kernel matrix of all rows: (n_rows, n_rows)."""
+def _variances(maps: list[Any], penalties: list[Any] | None) -> list[NDArray | None] | None:
+    """Prior variances of every column's weights, None for 1."""
+    if penalties is None:
+        return None
+    precisions = [own.precision(each) for own, each in zip(penalties, maps, strict=True)]
+    return [None if precision is None else 1 / precision for precision in precisions]
+
+
+def make_matrix(kernel: ProductKernel, rows: Rows) -> NDArray:
+    """Scaled kernel matrix of all rows: (n_rows, n_rows)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        matrix = kernel.real(rows.values, rows.values)
+        matrix = kernel.scaled(rows.values, rows.values)
     if not np.isfinite(matrix.diagonal()).all():  # which no other entry exceeds
         raise ValueError(
             "The kernel overflows: values of X lie too far outside of their bounds for the basis; "
@@ -94,6 +105,9 @@ class ProductKernelRidge(KernelRidge):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" is 1 over the number of rows.
+    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
+        Prior of the weights of all columns, or of each of them: "ridge" is the norm of the
+        paper, others have variances s that depend on the frequency, see `qtkm.penalties`.
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
@@ -109,8 +123,9 @@ class ProductKernelRidge(KernelRidge):
     Attributes
     ----------
     dual_coef_ : array of shape (n_rows, n_outputs)
-        Coefficients of the kernel divided by Π_d M_d, for the scaled targets and the training
-        rows of positive weight. Complex if any basis is.
+        Coefficients of the kernel divided by the product of M_d over the columns whose penalty is
+        "ridge", for the scaled targets and the training rows of positive weight. Complex if any
+        basis is.
     alpha_ : float
         The penalty that was used.
     columns_ : list of dict
@@ -131,7 +146,9 @@ class ProductKernelRidge(KernelRidge):
     Re Σ_n k(x, x_n) c_n; the kernel itself is complex for Fourier features.  With weights ω of
     the rows, N·alpha becomes Σω·alpha over ω.  The fit minimises
 
-        (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·‖w‖².
+        (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·Σ_m |w_m|² / Π_d s_d[m_d],
+
+    which is alpha·‖w‖² where the penalty is "ridge".
 
     A kernel matrix is often singular but for rounding.  Then directions whose eigenvalues are
     no more than rounding are left out, and alpha = 0 means the solution of least norm.
@@ -154,6 +171,7 @@ class ProductKernelRidge(KernelRidge):
         n_basis=16,
         period="auto",
         alpha="auto",
+        penalty="ridge",
         bounds=None,
         extrapolation="clip",
         normalize_y=True,
@@ -163,6 +181,7 @@ class ProductKernelRidge(KernelRidge):
         self.n_basis = n_basis
         self.period = period
         self.alpha = alpha
+        self.penalty = penalty
         self.bounds = bounds
         self.extrapolation = extrapolation
         self.normalize_y = normalize_y
@@ -183,5 +202,6 @@ class ProductKernelRidge(KernelRidge):
         self
         """
         rows = self._read_rows(X, y, sample_weight)
-        self._solve(rows, self._make_maps(self.basis, self.period), self._alpha())
+        priors = parts.make_penalties(self, self._inputs().labels)
+        self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
         return self

@@ -199,11 +199,8 @@ def _errors(
     part *= root
     part *= root.T
     spectrum = dual.Spectrum(part)
-    right = root * kernel.phase(train.values) * train.target
-    turned = spectrum.turn(right)
-    solutions = [
-        spectrum.scale(kernel.relative(len(train) * alpha), turned, right) for alpha in alphas
-    ]
+    turned = spectrum.turn(root * kernel.phase(train.values) * train.target)
+    solutions = [spectrum.scale(kernel.relative(len(train) * alpha), turned) for alpha in alphas]
     across = matrix[np.ix_(fold[1], fold[0])]
     response = dual.times(across, root * np.hstack(solutions))
     response = (kernel.phase(test.values).conj() * response).real

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import moments
-from .algebra import Algebra
+from .algebra import Algebra, Diagonal
 from .local import LocalSystem, least_squares
 from .moments import Digits, LagDigits
 
@@ -125,9 +125,9 @@ class ColumnProblem(Problem):
         return [self.shape(level)[0] for level in range(self.n_levels)]
 
     def _squares(self, places: NDArray, kind: str, conjugate: bool) -> Digits:
+        is_number = places[0].size == 1 and isinstance(self.algebra, Diagonal)
         numbers = len(places) * self.cores[0].shape[-1] ** 2
-        is_number = self.cores[0].ndim == 2 and places[0].size == 1
-        if kind == "lags" and is_number and numbers > moments.MOST_PLACES:
+        if kind == "lags" and is_number and self.n_levels > 1 and numbers > moments.MOST_PLACES:
             return LagDigits(self.algebra, places, self.cores, self.moments.kept)
         factors = [moments.digit_squares(self.algebra, c, kind, conjugate) for c in self.cores]
         return Digits(self.algebra, places, factors, moments.steps_of(kind, self.radices))

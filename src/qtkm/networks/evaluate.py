@@ -96,8 +96,9 @@ class Evaluator:
         """Return True if compiled loops serve: a complex CPD whose functions have frequencies."""
         if not isinstance(self.algebra, Diagonal) or not np.iscomplexobj(self.cores[0][0]):
             return False
-        if any(m.frequencies is None and not m.is_categorical for m in maps):
-            return False
+        numeric = [m for m in maps if not m.is_categorical]
+        if any(m.frequencies is None or m.kind(True) == "pairs" for m in numeric):
+            return False  # only exponentials and powers are as smooth as their frequencies say
         return sum(map(n_lines, maps)) <= MOST_LINES
 
     def _interpolate(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:

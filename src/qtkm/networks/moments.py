@@ -180,7 +180,9 @@ class LagDigits(Digits):
         self.radices = [len(core) for core in cores]
         rank, n_lags = cores[0].shape[1], len(self.lags)
         below = np.cumprod([1, *self.radices])
-        self.turn = int(np.argmax(n_lags // below * rank**2 <= MOST_PLACES))
+        is_small = n_lags // below * rank**2 <= MOST_PLACES
+        is_small[len(cores) - 1 :] = True  # nothing is left to be transformed at the last level
+        self.turn = int(np.argmax(is_small))
         later = [digit_squares(algebra, core, "lags", True) for core in cores[self.turn :]]
         steps = self.radices[self.turn :]
         super().__init__(algebra, np.empty((0, rank, rank)), later, steps)
@@ -350,10 +352,11 @@ def _lag_sums(column: Any, sums: Any, shape: tuple[int, ...]) -> Moments:
         high = np.ones((len(low), 1))
         for group in groups:
             high = (group[:, :, None] * high[:, None]).reshape(len(low), -1)
-        lags = lags + (low * low[:, :1].conj() * sums.grams[0][part]).T @ high
+        turned = high * high[:, :1].conj()
+        lags = lags + (low * low[:, :1].conj() * sums.grams[0][part]).T @ turned
         right = right + (low * sums.rhs[part]).T @ high
     matrices = complete(lags.T.reshape(-1, 1, 1), "lags", True, column.radices)
-    return Moments([matrices], right.T.reshape(-1, *(1 for _ in shape)).conj())
+    return Moments([matrices], right.T.reshape(-1, *shape[:-1], 1).conj())
 
 
 def products(features: NDArray, kind: str, conjugate: bool) -> NDArray:
