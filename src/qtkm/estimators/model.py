@@ -228,7 +228,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         return tags
 
     def _responses(self, X: Any) -> NDArray:
-        """Re f of every row, in units of y: (n_rows, n_outputs)."""
+        """Predictions of every row, in units of y: (n_rows, n_outputs)."""
         check_is_fitted(self)
         reading: Reading = self._reading
         inputs = reading.inputs
@@ -239,10 +239,13 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         def respond(bounds: tuple[int, int]) -> None:
             part = slice(*bounds)
             responses = evaluator.responses(inputs.maps, inputs.values(plain, part))
-            out[part] = reading.scale.undo(responses.real)
+            out[part] = reading.scale.undo(self.loss_.prediction(responses))
 
         with threads(self.n_jobs) as engine:
             engine.run(respond, steps(len(out)))
+        if self.loss_.has_log_link:  # not even targets of 1e-300 may round a mean to 0
+            number = np.finfo(out.dtype)
+            return np.clip(out, number.tiny, number.max, out=out)
         _refuse_overflow(out)
         return out
 

@@ -72,7 +72,10 @@ class Table(AbstractContextManager["Table"]):
         raise NotImplementedError
 
     def shape(self, scan: Scan) -> tuple[int, int]:
-        """Number of rows, equal ones counted once where that is known, and of columns."""
+        """Number of rows that defaults go by, and of columns.
+
+        Equal rows, and those that tell a loss nothing, are left out where that is known.
+        """
         return scan.n_rows, len(self.inputs)
 
     def arrange(
@@ -134,7 +137,10 @@ class ArrayTable(Table):
         return self.target.values.shape[1], self.target.loss, self.target.learned
 
     def shape(self, scan: Scan) -> tuple[int, int]:
-        return count_distinct(self._columns()), len(self.inputs)
+        columns, target = self._columns(), self.target.values
+        told = None if len(target) > LIMITS.merge_rows else self.target.loss.informative(target)
+        counted = columns if told is None else [column[told] for column in columns]
+        return max(1, count_distinct(counted)), len(columns)
 
     def _columns(self) -> list[NDArray]:
         """Numbers and codes of categories, once these are known."""

@@ -1,6 +1,6 @@
 """Targets and weights: what a user passes as y and sample_weight, and what the fit sees."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from .values import numbers, refuse_not_finite
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
+#: bins in which targets are counted to find their median
+N_BINS = 1024
 
 
 def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
@@ -147,11 +149,80 @@ def moments(
     return mean, (engine.sum(_SquaresAround(mean), shards) + scatter) / total
 
 
-def standardize(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> TargetScale:
-    """Scale to mean 0 and variance 1."""
-    scale = np.sqrt(variance)
-    constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return TargetScale(mean, np.where(constant, 1.0, scale), constant)
+def robust_moments(
+    shards: Sequence[Shard],
+    ends: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    engine: Engine,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Medians, and variances from the median distances from them, which few rows cannot move.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+    ends : (2, n_outputs) array
+        Least and greatest targets.
+    variance : (n_outputs,) array
+        To be taken where half of the targets or more are the same.
+    engine : Engine
+    """
+    zero = np.zeros(ends.shape[1])
+    median = _middle(shards, ends, None, engine)
+    farthest = np.abs(ends - median).max(axis=0)
+    distance = _middle(shards, np.array([zero, farthest]), median, engine)
+    # the median distance of a Gaussian is 0.6745 of its deviation
+    robust = (1.4826 * distance) ** 2
+    return median, np.where(distance > 1e-9 * farthest, robust, variance)
+
+
+def _middle(
+    shards: Sequence[Shard], ends: NDArray, center: NDArray | None, engine: Engine
+) -> NDArray[np.float64]:
+    """Weighted medians of the targets, or of their distances from a center, between `ends`.
+
+    Four counts in bins, each within the bin of the one before, so that only sums leave a shard.
+    """
+    low, high = ends.astype(np.float64)
+    for _ in range(4):
+        width = (high - low) / N_BINS
+        counts = engine.sum(_CountBetween(low, high, center), shards)  # (n_outputs, N_BINS + 2)
+        total = counts.sum(axis=1)
+        reached = np.cumsum(counts[:, :-1], axis=1) >= 0.5 * total[:, None]
+        place = np.maximum(reached.argmax(axis=1) - 1, 0)
+        low, high = low + place * width, low + (place + 1) * width
+    return 0.5 * (low + high)
+
+
+@dataclass
+class _CountBetween:
+    """Weights of the targets in equal bins from low to high, with those below and above."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    center: NDArray[np.float64] | None
+
+    def __call__(self, shard: Shard, run: Any) -> NDArray[np.float64]:
+        values = shard.target if self.center is None else np.abs(shard.target - self.center)
+        counts = []
+        for column, low, high in zip(values.T, self.low, self.high, strict=True):
+            edges = np.linspace(low, high, N_BINS + 1)
+            edges[-1] = np.nextafter(high, np.inf)
+            bins = np.searchsorted(edges, column, side="right")
+            counts.append(np.bincount(bins, shard.weight, minlength=N_BINS + 2))
+        return np.array(counts, dtype=np.float64)
+
+
+def standardize(
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    center_and_scale: Callable[..., tuple[NDArray, NDArray]] | None = None,
+) -> TargetScale:
+    """Scale to mean 0 and variance 1, or as a loss says."""
+    center, scale = (mean, np.sqrt(variance))
+    if center_and_scale is not None:
+        center, scale = center_and_scale(mean, variance)
+    constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(center)
+    return TargetScale(center, np.where(constant, 1.0, scale), constant)
 
 
 def _first_moments(shard: Shard, run: Any) -> tuple[NDArray, NDArray]:
