@@ -106,9 +106,7 @@ def test_no_core_raises_a_squared_objective_and_its_value_is_what_is_said(
 
 @covered
 @each_network
-@pytest.mark.parametrize(
-    "kind", ["logistic", "exact hinge", "poisson", "gamma", "tweedie"]
-)
+@pytest.mark.parametrize("kind", ["logistic", "exact hinge", "poisson", "gamma", "tweedie"])
 @pytest.mark.parametrize("size", [1e-3, 30.0])
 def test_no_update_raises_the_objective_from_far_away(name, kind, size):
     objective, cores = make(name, kind, n_rows=40, size=size, alpha=1e-4)

@@ -81,6 +81,13 @@ class Loss(BaseEstimator):
         """Return the loss to take for so many outputs, the same by default."""
         return self
 
+    def describe(self) -> str:
+        """Name the loss with its parameters, in a few words."""
+        parameters = {k: v for k, v in self.get_params().items() if k != "residual"}
+        numbers = ", ".join(f"{name} {value}" for name, value in parameters.items())
+        link = ["logarithmic link"] if self.has_log_link else []
+        return ", ".join([type(self).__name__, *([numbers] if numbers else []), *link])
+
     def value(self, response: Array, target: Array) -> Array:
         """Loss of every row, summed over its outputs, shape (n,)."""
         raise NotImplementedError(f"{type(self).__name__} has no value.")

@@ -94,7 +94,7 @@ class LogLinkLoss(RegressionLoss):
         return np.zeros_like(mean), mean
 
     def informative(self, target: Array) -> Array:
-        return (target > 0).any(axis=1)
+        return np.any(target > 0, axis=1, keepdims=True)[:, 0]
 
     def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
         power = float(self.power)
