@@ -307,3 +307,55 @@ def test_a_summary_and_effects_tell_of_the_link():
     assert response.label == "log response"
     (effect,) = inspection.main_effects(model, X, columns=[0])
     assert effect.mean == pytest.approx(np.log(model.predict(X)).mean(), rel=1e-9)
+
+
+# -- offsets ------------------------------------------------------------------------------------
+
+
+@log_link
+def test_an_offset_is_an_exposure_in_logarithms(loss):
+    """The deviance of y at a mean with exposure is that of the rate, with a weight of its own."""
+    X, y, _ = draw(loss, 200)
+    exposure = np.random.default_rng(5).uniform(0.2, 5, size=200)
+    offset = np.log(exposure)
+    model = QTKMRegressor(loss=loss, **SETTINGS).fit(X, y, offset=offset)
+    weight = exposure ** (2 - loss.power)
+    rates = QTKMRegressor(loss=loss, **SETTINGS).fit(X, y / exposure, weight)
+    assert_allclose(model.predict(X), rates.predict(X), rtol=1e-6)
+    assert_allclose(model.predict(X, offset=offset), exposure * model.predict(X), rtol=1e-12)
+    expected = rates.score(X, y / exposure, weight)
+    assert model.score(X, y, offset=offset) == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_exposure_that_explains_everything_leaves_a_constant_rate():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(500, 1))
+    exposure = np.exp(4 * X[:, 0])
+    y = rng.poisson(3 * exposure)
+    model = QTKMRegressor(loss="poisson", **SETTINGS).fit(X, y, offset=np.log(exposure))
+    assert_allclose(model.predict(X), 3, rtol=0.1)
+    assert abs(model.score(X, y, offset=np.log(exposure))) < 0.1
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(), Quantile(0.8)], ids=repr)
+def test_other_offsets_are_added(loss):
+    X, y, _ = draw(Huber(), 200)
+    offset = 1000 * X[:, 0]
+    model = QTKMRegressor(loss=loss, **SETTINGS).fit(X, y + offset, offset=offset)
+    plain = QTKMRegressor(loss=loss, **SETTINGS).fit(X, y)
+    assert_allclose(model.predict(X, offset=offset), plain.predict(X) + offset, rtol=1e-6)
+    found = model.score(X, y + offset, offset=offset)
+    assert found == pytest.approx(plain.score(X, y), rel=1e-6)
+
+
+def test_offsets_that_make_no_sense_are_told():
+    X, y, _ = draw(Poisson(), 20)
+    model = QTKMRegressor(loss="poisson", **SETTINGS)
+    with pytest.raises(ValueError, match=r"offset has the shape \(3,\); give one number for each"):
+        model.fit(X, y, offset=np.zeros(3))
+    with pytest.raises(ValueError, match=r"Input offset contains NaN"):
+        model.fit(X, y, offset=np.full(20, np.nan))
+    with pytest.raises(ValueError, match=r"offset has entries of size 1e\+06, .* the logarithm of"):
+        model.fit(X, y, offset=np.full(20, 1e6))
+    with pytest.raises(ValueError, match="Poisson is a loss for y >= 0, and the least y is -1;"):
+        model.fit(X, np.where(np.arange(20) == 3, -1, y), offset=np.ones(20))

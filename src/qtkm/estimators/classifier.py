@@ -226,7 +226,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self._fit(X, y, sample_weight)
         return self
 
-    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
+    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
         y, weight = labels.check_labels(y, type(self).__name__), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(y))

@@ -57,8 +57,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
     #: from targets to the classes of rows, each of which gives its share for validation
     _classes_of: Callable[[NDArray], NDArray] | None = None
 
-    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
-        """Check y and weights of rows in memory."""
+    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
+        """Check y and weights of rows in memory; an offset, if there is one, goes into both."""
         raise NotImplementedError
 
     def _target_reader(self, names: list[str]) -> Target:
@@ -75,8 +75,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
 
     # -- check, prepare, solve, store ---------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with self._prepare(X, y, sample_weight) as prepared:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
+        with self._prepare(X, y, sample_weight, offset) as prepared:
             self._solve(prepared)
 
     @ended_by_interrupts()
@@ -134,13 +134,18 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
 
     @contextmanager
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any = None, engine: Engine | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        engine: Engine | None = None,
     ) -> Iterator[Prepared]:
         """Prepare a fit to what a user passes, for the length of a with block.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, offset
             As of `fit`.
         engine : Engine, optional
             Another engine than that of the parameters, for rows in memory.
@@ -149,11 +154,19 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         refuse_path(X)
         known = self._known
         with ExitStack() as stack:
-            if is_collection(X, y, sample_weight):
+            if is_collection(X, y, sample_weight, offset):
+                if offset is not None:
+                    raise ValueError(
+                        "offset is not for collections of Dask; with loss='poisson' give y divided "
+                        "by the exposure, and the exposure as sample_weight."
+                    )
                 engine = cluster = stack.enter_context(cluster_of(self))
                 table: Table = Partitions(self, X, y, sample_weight, cluster, known)
             else:
-                target, kind = self._read_target(y, sample_weight), cast(Any, ArrayTable.read)
+                target, kind = (
+                    self._read_target(y, sample_weight, offset),
+                    cast(Any, ArrayTable.read),
+                )
                 is_matrix = isinstance(X, np.ndarray) and X.ndim == 2
                 if engine is None and is_matrix and self.memory_limit is not None:
                     engine, kind = stack.enter_context(engine_here(self)), LimitedTable
@@ -243,9 +256,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
 
         with threads(self.n_jobs) as engine:
             engine.run(respond, steps(len(out)))
-        if self.loss_.has_log_link:  # not even targets of 1e-300 may round a mean to 0
-            number = np.finfo(out.dtype)
-            return np.clip(out, number.tiny, number.max, out=out)
+        out = self.loss_.keep_inside(out)
         _refuse_overflow(out)
         return out
 

@@ -16,7 +16,7 @@ from .dask import is_collection, predict_lazily
 from .model import Model, Score
 from .rows import spread
 from .tables import Targets
-from .targets import NumberTarget, check_target, check_weight, refuse_unequal
+from .targets import NumberTarget, check_offset, check_target, check_weight, refuse_unequal
 from .working import ended_by_interrupts
 
 
@@ -287,7 +287,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.memory_limit = memory_limit
 
     @ended_by_interrupts()
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> "QTKMRegressor":
         """Fit to data.
 
         Parameters
@@ -298,28 +298,37 @@ class QTKMRegressor(RegressorMixin, Model):
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight zero are as if they were not there.
+        offset : array of shape (n_rows,), optional
+            What is known of the response before the fit, and added to it. With a logarithmic link
+            the logarithm of the exposure (time, area, number of people): predictions without
+            an offset are then rates for an exposure of 1. Not for collections of Dask.
 
         Returns
         -------
         self
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, offset)
         return self
 
-    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
+    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
         target, weight = check_target(self, y), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(target))
         values, loss = target.reshape(len(target), -1), parts.make_regression_loss(self)
+        if offset is not None:
+            loss.check_range(values.min(axis=0), values.max(axis=0))
+            values, weight = loss.take_offset(values, weight, check_offset(offset, len(target)))
         return Targets(values, weight, loss, {"_y_ndim": target.ndim})
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any, offset: Any = None) -> NDArray:
         """Predict Re f(x), or exp(Re f(x)) with a loss of a logarithmic link.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
             For a collection of Dask the predictions are one as well, computed when asked for.
+        offset : array of shape (n_rows,), optional
+            Added to the response, as in `fit`. Not for collections of Dask.
 
         Returns
         -------
@@ -327,12 +336,19 @@ class QTKMRegressor(RegressorMixin, Model):
         """
         if is_collection(X):
             check_is_fitted(self)
+            if offset is not None:
+                raise ValueError(
+                    "offset is not for collections of Dask; add it to the predictions, or with a "
+                    "logarithmic link multiply them by its exponential."
+                )
             width = None if self._y_ndim == 1 else self._reading.n_outputs
             return predict_lazily(self, "predict", X, np.float64, width)
         response = self._responses(X)
+        if offset is not None:
+            response = self.loss_.add_offset(response, check_offset(offset, len(response)))
         return response[:, 0] if self._y_ndim == 1 else response
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
         """Share of the loss of the best constant prediction that the model saves, at most 1.
 
         Parameters
@@ -340,6 +356,8 @@ class QTKMRegressor(RegressorMixin, Model):
         X : array or frame of shape (n_rows, n_columns)
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array of shape (n_rows,), optional
+        offset : array of shape (n_rows,), optional
+            Added to the response, as in `fit`, and to the best constant.
 
         Returns
         -------
@@ -349,18 +367,18 @@ class QTKMRegressor(RegressorMixin, Model):
             over several outputs.
         """
         check_is_fitted(self)
-        if not isinstance(self.loss_, RegressionLoss):
+        if offset is None and not isinstance(self.loss_, RegressionLoss):
             return super().score(X, y, sample_weight)
         target, weight = check_target(self, y), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(target))
-        prediction, unit = self.predict(X), self._reading.scale.scale
+        prediction, unit = self._responses(X), self._reading.scale.scale
         refuse_unequal(len(prediction), len(target))
-        pairs = zip(
-            (target.reshape(len(target), -1) / unit).T,
-            (prediction.reshape(len(target), -1) / unit).T,
-            strict=True,
-        )
+        target = target.reshape(len(target), -1)
+        if offset is not None:
+            known = check_offset(offset, len(target))
+            target, weight = self.loss_.take_offset(target, weight, known)
+        pairs = zip((target / unit).T, (prediction / unit).T, strict=True)
         return float(np.mean([self.loss_.score(*pair, weight) for pair in pairs]))
 
     def _target_reader(self, names: list[str]) -> NumberTarget:

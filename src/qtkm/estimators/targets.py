@@ -48,6 +48,16 @@ def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray
     return weight
 
 
+def check_offset(offset: Any, n_rows: int) -> NDArray[np.float64]:
+    """Give offset as an array (n_rows, 1)."""
+    found = _as_numbers(offset, "offset", None, "give one number a row")
+    if found.shape != (n_rows,):
+        raise ValueError(
+            f"offset has the shape {found.shape}; give one number for each of the {n_rows} rows."
+        )
+    return found[:, None]
+
+
 def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np.float64]:
     if getattr(getattr(values, "dtype", None), "kind", None) == "c":
         raise ValueError(f"Complex data not supported: {name} holds complex numbers; {hint}.")

@@ -129,6 +129,23 @@ class Loss(BaseEstimator):
         """Predicted targets, as the loss sees these: Re f, or its exponential, shape (n, k)."""
         return response.real
 
+    def keep_inside(self, prediction: Array) -> Array:
+        """Predictions in units of y, moved to where the loss is defined if rounding left it."""
+        return prediction
+
+    def take_offset(
+        self, target: Array, weight: Array | None, offset: Array
+    ) -> tuple[Array, Array | None]:
+        """Targets (n, k) and weights (n,) whose loss at f is that of the given ones at f + offset.
+
+        `offset` (n, 1) is what is known of the response before the fit.
+        """
+        return target - offset, weight
+
+    def add_offset(self, prediction: Array, offset: Array) -> Array:
+        """Predictions (n, k) of f + offset, from those of f and offsets (n, 1)."""
+        return prediction + offset
+
     def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
         """Share of the loss of the best constant that predictions of one output save; R² here."""
         return float(r2_score(target, prediction, sample_weight=weight))

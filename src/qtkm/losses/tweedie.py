@@ -14,6 +14,8 @@ from sklearn.metrics import d2_tweedie_score
 from .loss import Array, add_outputs, largest_output
 from .regression_loss import RegressionLoss
 
+#: largest offset
+MOST_OFFSET = 100.0
 #: share of the largest exponent of a floating-point type up to which exponentials are computed
 EXPONENT_SHARE = 0.45
 
@@ -92,6 +94,24 @@ class LogLinkLoss(RegressionLoss):
 
     def center_and_scale(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         return np.zeros_like(mean), mean
+
+    def take_offset(
+        self, target: Array, weight: Array | None, offset: Array
+    ) -> tuple[Array, Array | None]:
+        # the deviance of (y, μE) is E^(2-p) times that of (y/E, μ)
+        _refuse_large(offset)
+        factor = np.exp((2 - self.power) * offset[:, 0])
+        return target / np.exp(offset), factor if weight is None else weight * factor
+
+    def add_offset(self, prediction: Array, offset: Array) -> Array:
+        _refuse_large(offset)
+        with np.errstate(over="ignore"):
+            return self.keep_inside(prediction * np.exp(offset))
+
+    def keep_inside(self, prediction: Array) -> Array:
+        # a mean is neither 0 nor infinite, even in units in which targets are 1e-300
+        number = np.finfo(prediction.dtype)
+        return np.clip(prediction, number.tiny, number.max)
 
     def informative(self, target: Array) -> Array:
         return np.any(target > 0, axis=1, keepdims=True)[:, 0]
@@ -190,6 +210,15 @@ def _log(target: Array) -> Array:
     """Logarithm of targets >= 0, finite at 0."""
     target = np.asarray(target)
     return np.log(np.maximum(target, np.finfo(target.dtype).tiny))
+
+
+def _refuse_large(offset: Array) -> None:
+    largest = float(np.abs(offset).max())
+    if largest > MOST_OFFSET:
+        raise ValueError(
+            f"offset has entries of size {largest:g}, and exponentials of more than "
+            f"{MOST_OFFSET:g} are too large; give the logarithm of the exposure, not the exposure."
+        )
 
 
 def _limit(exponent: Array) -> float:
