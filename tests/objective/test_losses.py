@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qtkm.losses import REGISTRY as LOSSES
-from qtkm.losses import Hinge, Squared
+from qtkm.losses import Hinge, Poisson, Squared
 from qtkm.networks import REGISTRY, flatten, unflatten
 from tests import dense
 from tests.covering import covered
@@ -113,6 +113,23 @@ def test_no_update_raises_the_objective_from_far_away(name, kind, size):
     iterate = objective.at(cores)
     for before, _, after in updates(objective, iterate, epochs=1):
         assert after <= before
+
+
+class Hasty(Poisson):
+    """Poisson loss with a curvature that is far too small, so that first steps go too far."""
+
+    def curvature(self, response, target):
+        return 0.02 * super().curvature(response, target)
+
+
+def test_steps_that_go_too_far_are_damped_until_the_objective_falls():
+    maps = make_maps("mixed")
+    objective = make_objective(maps, loss=Hasty("real"), n_rows=100, alpha=1e-3)
+    iterate = objective.at(make_cores(objective, size=0.1))
+    first = objective.value(iterate)
+    for before, _, after in updates(objective, iterate):
+        assert after < before
+    assert after < 0.9 * first
 
 
 @each_network
