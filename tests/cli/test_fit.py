@@ -240,7 +240,7 @@ def test_a_loss_for_counts_fits_counts(tmp_path, frame, capsys):
     words = ["--target", "power", "--task", "regression", "--loss", "poisson", *SMALL]
     assert command("fit", tmp_path / "a.csv", *words, "--out", tmp_path / "m.qtkm") == 0
     capsys.readouterr()
-    assert type(load(tmp_path / "m.qtkm").loss_).__name__ == "Poisson"
-    counts.assign(power=-1).to_csv(tmp_path / "b.csv", index=False)
+    assert type(qtkm.load(tmp_path / "m.qtkm").loss_).__name__ == "Poisson"
+    counts.assign(power=counts["power"] - 1).to_csv(tmp_path / "b.csv", index=False)
     assert command("fit", tmp_path / "b.csv", *words) == 1
     assert "Poisson is a loss for y >= 0" in capsys.readouterr().err
