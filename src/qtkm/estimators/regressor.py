@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Shard
-from ..losses import RegressionLoss, Squared
+from ..losses import Loss, Squared
 from ..objective import Objective
 from . import parts
 from .dask import is_collection, predict_lazily
@@ -367,7 +367,7 @@ class QTKMRegressor(RegressorMixin, Model):
             over several outputs.
         """
         check_is_fitted(self)
-        if offset is None and not isinstance(self.loss_, RegressionLoss):
+        if offset is None and type(self.loss_).score is Loss.score:
             return super().score(X, y, sample_weight)
         target, weight = check_target(self, y), None
         if sample_weight is not None:
