@@ -12,6 +12,7 @@ from qtkm import (
     Huber,
     Poisson,
     Power,
+    QTKMClassifier,
     QTKMRegressor,
     QTKMRegressorCV,
     Quantile,
@@ -359,3 +360,64 @@ def test_offsets_that_make_no_sense_are_told():
         model.fit(X, y, offset=np.full(20, 1e6))
     with pytest.raises(ValueError, match="Poisson is a loss for y >= 0, and the least y is -1;"):
         model.fit(X, np.where(np.arange(20) == 3, -1, y), offset=np.ones(20))
+
+
+@pytest.mark.parametrize("merge_rows", [50, 1000], ids=["in blocks", "few rows"])
+@pytest.mark.parametrize("loss", [Poisson(), Gamma(), Huber()], ids=repr)
+def test_offsets_from_a_source_give_the_model_of_arrays(loss, merge_rows, monkeypatch):
+    monkeypatch.setattr(LIMITS, "merge_rows", merge_rows)
+    monkeypatch.setattr(LIMITS, "shard_rows", 70)
+    X, y, _ = draw(loss, 150)
+    rng = np.random.default_rng(1)
+    offset, weight = rng.normal(size=150), rng.integers(0, 3, size=150)
+    weight[:60] = 0  # no row of the first block counts
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    rows = frame.assign(y=y, offset=offset, weight=weight)
+    batches = [rows[k : k + 60] for k in range(0, 150, 60)]
+    settings = SETTINGS | {"max_iter": 3, "loss": loss}
+    for names, weights in (({}, None), ({"weight": "weight"}, weight)):
+        expected = QTKMRegressor(**settings).fit(frame, y, weights, offset=offset)
+        chosen = {"target": "y", "features": ["a", "b"], "offset": "offset"}
+        found = QTKMRegressor(**settings).fit_dataset(batches, **chosen, **names)
+        assert_array_equal(found.predict(frame), expected.predict(frame))
+
+
+def test_a_cache_tells_offsets_of_different_losses_from_one_another_and_from_targets(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(LIMITS, "merge_rows", 50)
+    monkeypatch.setattr("qtkm.estimators.memory.Need.in_memory", lambda self: 10**18)
+    X, y, _ = draw(Gamma(), 150)
+    frame = pandas.DataFrame({"a": X[:, 0], "y": y, "offset": X[:, 1]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    settings = SETTINGS | {"max_iter": 2}
+
+    def fit(loss, cache, **names):
+        model = QTKMRegressor(loss=loss, **settings)
+        model.fit_dataset(tmp_path / "rows.csv", features=["a"], cache=cache, **names)
+        return model.predict(frame[["a"]])
+
+    for loss, names in (
+        ("squared", {"target": ["y", "offset"]}),
+        ("squared", {"target": "y", "offset": "offset"}),
+        ("poisson", {"target": "y", "offset": "offset"}),
+        ("gamma", {"target": "y", "offset": "offset"}),
+    ):
+        assert_array_equal(fit(loss, tmp_path / "cache", **names), fit(loss, None, **names))
+
+
+def test_offsets_of_a_source_that_make_no_sense_are_told():
+    X, y, _ = draw(Poisson(), 20)
+    rows = pandas.DataFrame({"a": X[:, 0], "y": y, "offset": X[:, 1]})
+    model = QTKMRegressor(loss="poisson", **SETTINGS)
+    with pytest.raises(ValueError, match="There is no column 'exposure'"):
+        model.fit_dataset([rows], target="y", offset="exposure")
+    with pytest.raises(ValueError, match="'a' is a feature and target, weight or offset"):
+        model.fit_dataset([rows], target="y", features=["a"], offset="a")
+    with pytest.raises(ValueError, match="Input offset contains infinity: 20 of the 20"):
+        model.fit_dataset([rows.assign(offset=np.inf)], target="y", offset="offset")
+    with pytest.raises(ValueError, match=r"offset has entries of size 1000.* the logarithm of"):
+        model.fit_dataset([rows.assign(offset=1e3)], target="y", offset="offset")
+    labels = rows.assign(y=["yes", "no"] * 10)
+    with pytest.raises(ValueError, match="offset is for numbers, and not for classes"):
+        QTKMClassifier(**SETTINGS).fit_dataset([labels], target="y", offset="offset")

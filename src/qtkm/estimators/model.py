@@ -61,8 +61,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         """Check y and weights of rows in memory; an offset, if there is one, goes into both."""
         raise NotImplementedError
 
-    def _target_reader(self, names: list[str]) -> Target:
-        """What reads the target from blocks of rows."""
+    def _target_reader(self, names: list[str], offset: str | None = None) -> Target:
+        """What reads the target, and the offset if there is one, from blocks of rows."""
         raise NotImplementedError
 
     def _task_of(self, target: Any, is_vector: bool) -> tuple[Any, dict[str, Any]]:
@@ -87,6 +87,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         target: Any,
         features: Any = None,
         weight: Any = None,
+        offset: Any = None,
         cache: Any = None,
     ) -> Any:
         """Fit to a table on disk, or to batches of rows, that need not fit in memory.
@@ -106,6 +107,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
             Columns to predict from, in this order; all others by default.
         weight : str, optional
             Column of row weights.
+        offset : str, optional
+            Column of offsets, as in `fit` of a regressor.
         cache : path-like, optional
             Folder in which scan and coded rows are kept, and from which another fit takes them as
             long as the files are the same. By default a temporary one that is removed after the
@@ -127,7 +130,9 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         check_parameters(self)
         with engine_here(self) as engine:
             known = self._known
-            table = open_table(self, open_source(source), target, features, weight, known, cache)
+            table = open_table(
+                self, open_source(source), target, features, weight, offset, known, cache
+            )
             with prepare(self, table, engine, known) as prepared:
                 self._solve(prepared)
         return self
@@ -155,18 +160,11 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         known = self._known
         with ExitStack() as stack:
             if is_collection(X, y, sample_weight, offset):
-                if offset is not None:
-                    raise ValueError(
-                        "offset is not for collections of Dask; with loss='poisson' give y divided "
-                        "by the exposure, and the exposure as sample_weight."
-                    )
                 engine = cluster = stack.enter_context(cluster_of(self))
-                table: Table = Partitions(self, X, y, sample_weight, cluster, known)
+                table: Table = Partitions(self, X, y, sample_weight, offset, cluster, known)
             else:
-                target, kind = (
-                    self._read_target(y, sample_weight, offset),
-                    cast(Any, ArrayTable.read),
-                )
+                target = self._read_target(y, sample_weight, offset)
+                kind = cast(Any, ArrayTable.read)
                 is_matrix = isinstance(X, np.ndarray) and X.ndim == 2
                 if engine is None and is_matrix and self.memory_limit is not None:
                     engine, kind = stack.enter_context(engine_here(self)), LimitedTable

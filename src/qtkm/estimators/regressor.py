@@ -293,15 +293,15 @@ class QTKMRegressor(RegressorMixin, Model):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
-            Or a Dask array or frame, and so y and sample_weight, with the same partitions: the
-            fit is then one of the running Dask client, and the rows stay with its workers.
+            Or a Dask array or frame, and so y, sample_weight and offset, with the same partitions:
+            the fit is then one of the running Dask client, and the rows stay with its workers.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight zero are as if they were not there.
         offset : array of shape (n_rows,), optional
             What is known of the response before the fit, and added to it. With a logarithmic link
             the logarithm of the exposure (time, area, number of people): predictions without
-            an offset are then rates for an exposure of 1. Not for collections of Dask.
+            an offset are then rates for an exposure of 1.
 
         Returns
         -------
@@ -328,21 +328,16 @@ class QTKMRegressor(RegressorMixin, Model):
         X : array or frame of shape (n_rows, n_columns)
             For a collection of Dask the predictions are one as well, computed when asked for.
         offset : array of shape (n_rows,), optional
-            Added to the response, as in `fit`. Not for collections of Dask.
+            Added to the response, as in `fit`.
 
         Returns
         -------
         array of shape (n_rows,) or (n_rows, n_outputs)
         """
-        if is_collection(X):
+        if is_collection(X, offset):
             check_is_fitted(self)
-            if offset is not None:
-                raise ValueError(
-                    "offset is not for collections of Dask; add it to the predictions, or with a "
-                    "logarithmic link multiply them by its exponential."
-                )
             width = None if self._y_ndim == 1 else self._reading.n_outputs
-            return predict_lazily(self, "predict", X, np.float64, width)
+            return predict_lazily(self, "predict", X, np.float64, width, offset)
         response = self._responses(X)
         if offset is not None:
             response = self.loss_.add_offset(response, check_offset(offset, len(response)))
@@ -381,8 +376,9 @@ class QTKMRegressor(RegressorMixin, Model):
         pairs = zip((target / unit).T, (prediction / unit).T, strict=True)
         return float(np.mean([self.loss_.score(*pair, weight) for pair in pairs]))
 
-    def _target_reader(self, names: list[str]) -> NumberTarget:
-        return NumberTarget(names)
+    def _target_reader(self, names: list[str], offset: str | None = None) -> NumberTarget:
+        loss = None if offset is None else parts.make_regression_loss(self)
+        return NumberTarget(names, offset, loss)
 
     def _task_of(self, target: NumberTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
         return parts.make_regression_loss(self), {"_y_ndim": 1 if is_vector else 2}

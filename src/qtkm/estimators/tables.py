@@ -331,7 +331,7 @@ class FileTable(BlockTable):
 
     def _scan_key(self, scan: Scan) -> str:
         """What a scan on disk must have in common with one that is asked for."""
-        kinds = [type(self.reader).__name__, *(summary.key() for summary in scan.columns)]
+        kinds = [self.reader.key(), *(summary.key() for summary in scan.columns)]
         return json.dumps([self.source.fingerprint(), self._columns, kinds])
 
 
@@ -361,7 +361,14 @@ class LimitedTable(FileTable):
 
 
 def open_table(
-    model: Any, source: Source, target: Any, features: Any, weight: Any, known: Any, cache: Any
+    model: Any,
+    source: Source,
+    target: Any,
+    features: Any,
+    weight: Any,
+    offset: Any,
+    known: Any,
+    cache: Any,
 ) -> FileTable:
     """Say which columns of a source are what.
 
@@ -371,25 +378,27 @@ def open_table(
     source : Source
     target : str or sequence of str
     features : sequence of str or None
-        None for all columns but target and weight.
-    weight : str or None
+        None for all columns but target, weight and offset.
+    weight, offset : str or None
     known : Reading or None
     cache : path-like or None
     """
     targets = [target] if isinstance(target, str) else list(target)
     if isinstance(features, str):
         raise ValueError(f"features={features!r} must be a list of names, or None.")
-    others = {*targets, weight}
+    others = {*targets, weight, offset}
     chosen = [n for n in source.names if n not in others] if features is None else list(features)
-    for name in [*chosen, *targets, *([] if weight is None else [weight])]:
+    for name in [*chosen, *targets, *(name for name in (weight, offset) if name is not None)]:
         if name not in source.names:
             known_names = shorten(source.names)
             raise ValueError(f"There is no column {name!r}; the source has {known_names}.")
     if both := sorted(others.intersection(chosen)):
-        raise ValueError(f"{both[0]!r} is a feature and target or weight; leave it out of one.")
+        raise ValueError(
+            f"{both[0]!r} is a feature and target, weight or offset; leave it out of one."
+        )
     if not targets or not chosen:
         raise ValueError("A fit needs at least one feature and one target.")
-    reader, is_vector = model._target_reader(targets), isinstance(target, str)
+    reader, is_vector = model._target_reader(targets, offset), isinstance(target, str)
     return FileTable(model, source, chosen, reader, weight, is_vector, known, cache)
 
 
@@ -471,6 +480,6 @@ def _shard_key(coding: Coding, splitter: Splitter, pieces: Sequence[tuple[int, i
         found.update(b"" if array is None else array.tobytes())
     categorical = [d for d, each in enumerate(coding.columns) if each.is_categorical]
     facts = (splitter.wanted, splitter.fraction, pieces, state[2:],
-             str(coding.code_type), categorical, target.n_outputs)  # fmt: skip
+             str(coding.code_type), categorical, target.n_outputs, target.key())  # fmt: skip
     found.update(repr(facts).encode())
     return found.hexdigest()

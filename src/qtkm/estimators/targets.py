@@ -275,6 +275,9 @@ class Target(Protocol):
     names: list[str]
     exponent: NDArray[np.int64]
 
+    def key(self) -> str:
+        """Say what it makes of its columns, for the key of a cache."""
+
     @property
     def is_weighted(self) -> bool:
         """Whether it gives weights to rows."""
@@ -309,26 +312,34 @@ class Target(Protocol):
 
 
 class NumberTarget:
-    """Columns of numbers.
+    """Columns of numbers, with or without a column of offsets.
 
     Parameters
     ----------
     names : sequence of str
+        Columns of the targets.
+    offset : str or None
+        Column of the offsets.
+    loss : Loss or None
+        Puts the offsets into targets and weights.
     """
 
-    is_weighted = False
+    def __init__(self, names: Sequence[str], offset: str | None = None, loss: Any = None):
+        self.n_outputs, self.offset, self.loss = len(names), offset, loss
+        self.names = [*names, *([] if offset is None else [offset])]
+        self.target_range = np.array([[np.inf], [-np.inf]]) * np.ones(len(names))
+        self.exponent = np.zeros(len(names), dtype=np.int64)
+        self.is_weighted = False
+        if offset is not None:
+            probe = loss.take_offset(np.ones((1, len(names))), None, np.zeros((1, 1)))
+            self.is_weighted = probe[1] is not None
 
-    def __init__(self, names: Sequence[str]):
-        self.names = list(names)
-        self.target_range = np.array([[np.inf], [-np.inf]]) * np.ones(len(self.names))
-        self.exponent = np.zeros(len(self.names), dtype=np.int64)
-
-    @property
-    def n_outputs(self) -> int:
-        return len(self.names)
+    def key(self) -> str:
+        taken = "" if self.offset is None else f" with offset of {self.loss!r}"
+        return f"{type(self).__name__}{taken}"
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
-        target = self._read(block, keep, check=True)
+        target, _ = self._read(block, weight, keep, check=True)
         if len(target):
             self._widen(np.array([target.min(axis=0), target.max(axis=0)]))
 
@@ -351,16 +362,25 @@ class NumberTarget:
     def targets(
         self, block: Block, weight: NDArray | None, keep: NDArray | None
     ) -> tuple[NDArray[np.float64], NDArray | None]:
-        target = self._read(block, keep, check=False)
+        target, weight = self._read(block, weight, keep, check=False)
         if self.exponent.any():
             target = np.ldexp(target, -self.exponent)
-        return target, weight if keep is None or weight is None else weight[keep]
+        return target, weight
 
-    def _read(self, block: Block, keep: NDArray | None, check: bool) -> NDArray[np.float64]:
+    def _read(
+        self, block: Block, weight: NDArray | None, keep: NDArray | None, check: bool
+    ) -> tuple[NDArray[np.float64], NDArray | None]:
         columns = []
-        for name in self.names:
-            values = numbers(block.columns[name], f"target {name!r}")
+        for k, name in enumerate(self.names):
+            role, argument = ("target", "y") if k < self.n_outputs else ("offset", "offset")
+            label = f"{role} {name!r}"
+            values = numbers(block.columns[name], label)
             if check:
-                refuse_not_finite(values, f"target {name!r}", block.first_row, is_target=True)
+                refuse_not_finite(values, label, block.first_row, argument)
             columns.append(values if keep is None else values[keep])
-        return np.column_stack(columns).astype(np.float64, copy=False)
+        if weight is not None and keep is not None:
+            weight = weight[keep]
+        found = np.column_stack(columns).astype(np.float64, copy=False)
+        if self.offset is None or len(found) == 0:
+            return found[:, : self.n_outputs], weight
+        return self.loss.take_offset(found[:, :-1], weight, found[:, -1:])
