@@ -8,6 +8,7 @@ network, and whatever is linear in a core follows from putting unit cores in its
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from qtkm.networks import flatten, unflatten
 
@@ -149,6 +150,11 @@ def losses(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
     if name in IMAGINARY and loss.residual == "complex":
         penalty = IMAGINARY[name] * np.sum(response.imag**2, axis=-1)
         return penalty + losses(type(loss)("real"), real, target)
+    if loss.has_log_link:
+        return _deviances(loss, response, target).sum(axis=-1)
+    if name in ("Huber", "Quantile"):
+        residual = (response if loss.sees_complex else real) - target
+        return _beside_a_line(loss, np.abs(residual), residual.real).sum(axis=-1)
     if name == "Squared":
         return np.sum(np.abs((real if loss.residual == "real" else response) - target) ** 2, -1)
     if name == "Softmax":
@@ -174,11 +180,41 @@ def _row_by_row(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarr
     return loss.value(response.reshape(-1, n_outputs), rows).reshape(response.shape[:-1])
 
 
+def _deviances(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Deviance of every response, and what Im f adds to it."""
+    mean, power = np.exp(response.real), loss.power
+    if power == 1:
+        deviance = 2 * (xlogy(target, target / mean) - target + mean)
+    elif power == 2:
+        deviance = 2 * (target / mean - 1 - np.log(target / mean))
+    else:
+        integrals = (target / mean ** (power - 1) / (power - 1), mean ** (2 - power) / (2 - power))
+        least = target ** (2 - power) / (power - 1) / (2 - power)
+        deviance = 2 * (sum(integrals) - least)
+    curvature = 2 * mean ** (1 - power) * np.maximum(mean, target)
+    return deviance + loss.sees_complex * curvature * response.imag**2 / 2
+
+
+def _beside_a_line(loss: Any, distance: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """Huber and quantile losses of |f - y| and Re f - y."""
+    if hasattr(loss, "delta"):
+        delta = loss.delta
+        return np.where(distance < delta, distance**2, 2 * delta * distance - delta**2)
+    width = loss.smoothing
+    rounded = np.where(distance < width, (distance**2 + width**2) / (2 * width), distance)
+    return rounded / 2 + (0.5 - loss.level) * residual
+
+
 def distance_to_kinks(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """How far every row's margins are from where the loss has no second derivative, (n,)."""
-    if type(loss).__name__ not in ("Hinge", "SquaredHinge"):
+    """How far every row is from where the loss has no second derivative, (n,)."""
+    name, width = type(loss).__name__, getattr(loss, "smoothing", getattr(loss, "delta", 0.0))
+    if loss.has_log_link:
+        return np.abs(np.exp(response.real) - target).min(axis=-1)
+    if name in ("Huber", "Quantile"):
+        residual = (response if loss.sees_complex else response.real) - target
+        return np.abs(np.abs(residual) - width).min(axis=-1)
+    if name not in ("Hinge", "SquaredHinge"):
         return np.full(len(response), np.inf)
-    width = getattr(loss, "smoothing", 0.0)
     return np.abs(np.abs(1 - target * response.real) - width).min(axis=-1)
 
 

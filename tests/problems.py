@@ -120,7 +120,13 @@ def make_loss(loss: str | Loss, residual: str) -> Loss:
 
 
 def make_target(loss: Loss, n_rows: int, n_outputs: int, rng: np.random.Generator) -> np.ndarray:
-    """Targets that a loss is made for: numbers, signs, or one sign +1 among several a row."""
+    """Targets that a loss is made for: numbers, signs, or one sign +1 among several a row.
+
+    With a logarithmic link, positive numbers, and zeros where the loss takes them.
+    """
+    if loss.has_log_link:
+        target = rng.gamma(2, size=(n_rows, n_outputs))
+        return target if getattr(loss, "power", 1) == 2 else np.floor(target)
     if not loss.is_margin:
         return rng.normal(size=(n_rows, n_outputs))
     if n_outputs == 1:

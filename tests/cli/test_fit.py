@@ -232,3 +232,15 @@ def test_a_loss_for_classes_does_not_fit_numbers(tmp_path, frame, capsys):
     assert command("fit", tmp_path / "a.csv", *words) == 1
     assert "add --task classification" in capsys.readouterr().err
     assert command("fit", tmp_path / "a.csv", "--target", "power", "--task", "guess") == 2
+
+
+def test_a_loss_for_counts_fits_counts(tmp_path, frame, capsys):
+    counts = frame.assign(power=np.arange(len(frame)) % 7)
+    counts.to_csv(tmp_path / "a.csv", index=False)
+    words = ["--target", "power", "--task", "regression", "--loss", "poisson", *SMALL]
+    assert command("fit", tmp_path / "a.csv", *words, "--out", tmp_path / "m.qtkm") == 0
+    capsys.readouterr()
+    assert type(qtkm.load(tmp_path / "m.qtkm").loss_).__name__ == "Poisson"
+    counts.assign(power=counts["power"] - 1).to_csv(tmp_path / "b.csv", index=False)
+    assert command("fit", tmp_path / "b.csv", *words) == 1
+    assert "Poisson is a loss for y >= 0" in capsys.readouterr().err

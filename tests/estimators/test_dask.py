@@ -195,6 +195,28 @@ def test_several_outputs_and_classes(client, frame, X, y):
     assert_equal_fits(clone(model).fit(X, labels), model.fit(as_array(X), as_array(labels)))
 
 
+def test_offsets(client, frame, X, y):
+    counts, offset = np.random.default_rng(3).poisson(np.exp(y)), np.log(1 + X[:, 2])
+    here = regress(loss="poisson").fit(X, counts, offset=offset)
+    rows, lazy = as_array(X), as_array(offset)
+    there = regress(loss="poisson").fit(rows, as_array(counts), offset=lazy)
+    assert_same(here.cores_, there.cores_)
+    expected = here.predict(X, offset=offset)
+    np.testing.assert_array_equal(there.predict(rows, offset=lazy).compute(), expected)
+    assert there.score(rows, as_array(counts), offset=lazy) == here.score(X, counts, offset=offset)
+    numbers = frame[["a", "b"]]
+    model, series = regress(loss="poisson"), as_frame(pandas.Series(offset))
+    model.fit(as_frame(numbers), as_frame(pandas.Series(counts)), offset=series)
+    found = model.predict(as_frame(numbers), offset=series).compute()
+    np.testing.assert_array_equal(found, model.predict(numbers, offset=offset))
+    with pytest.raises(ValueError, match="offset is a ndarray, while X is a collection of Dask"):
+        regress().fit(rows, as_array(y), offset=offset)
+    with pytest.raises(ValueError, match="offset is a ndarray, while X is a Dask array; pass"):
+        there.predict(rows, offset=offset)
+    with pytest.raises(ValueError, match="offset is a Array, while X is a Dask frame; pass"):
+        model.predict(as_frame(numbers), offset=lazy)
+
+
 @pytest.mark.parametrize("solver", ["lbfgs", "gauss_newton"])
 def test_other_solvers(client, X, y, solver):
     model = regress(solver=solver)
@@ -340,7 +362,7 @@ def test_what_does_not_go_together_is_refused(client, frame, X, y):
         ),
         ((*there, as_array(y, (150, 150))), "X and sample_weight have different partitions"),
         ((there[0], y), "y is a ndarray, while X is a collection of Dask; pass y as"),
-        ((X, there[1]), "X is a ndarray while y or sample_weight is a collection of Dask"),
+        ((X, there[1]), "X is a ndarray while y, sample_weight or offset is a collection of Dask"),
         ((*there, y), "sample_weight is a ndarray, while X is a collection"),
         ((there[0], None), "requires y to be passed"),
         ((as_frame(frame), as_array(y, (20, 100, *(60,) * 3))), "partition 0 has 60 rows of X a"),

@@ -413,7 +413,7 @@ def test_a_missing_target_is_found_too(frame, tmp_path):
         ({"target": "price"}, r"There is no column 'price'; the source has 'a', 'b'"),
         ({"target": "y", "features": "a"}, r"features='a' must be a list of names"),
         ({"target": "y", "features": ["a", "c"]}, "There is no column 'c'"),
-        ({"target": "y", "features": ["a", "y"]}, "'y' is a feature and target or weight"),
+        ({"target": "y", "features": ["a", "y"]}, "'y' is a feature and target, weight or offset"),
         ({"target": "y", "features": []}, "at least one feature"),
         ({"target": "y", "features": ["a", "label"]}, r"column 'label' holds values such as"),
         ({"target": "label", "features": ["a"]}, r"target 'label' holds values such as"),

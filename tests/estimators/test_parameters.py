@@ -63,7 +63,11 @@ CASES = [
     ("alpha", "small", "alpha='small' must be a finite number >= 0, or 'auto'"),
     ("alpha", None, "alpha=None must be a finite number"),
     ("alpha", np.ones(2), r"alpha=array\(\[1., 1.\]\) must be a finite number"),
-    ("loss", "absolute", r"loss='absolute' is not known; use a name \('squared'\) or an object"),
+    (
+        "loss",
+        "absolute",
+        r"loss='absolute' is not known; use a name \('squared', 'huber', ",
+    ),
     ("loss", "hinge", "loss='hinge' tells classes apart, and QTKMRegressor predicts numbers; use"),
     ("loss", Logistic(), r"loss=Logistic\(\) tells classes apart, .* use QTKMClassifier, or one"),
     ("loss", Squared("imaginary"), "residual='imaginary' is not known; use 'complex'"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qtkm.losses import REGISTRY as LOSSES
-from qtkm.losses import Hinge, Squared
+from qtkm.losses import Hinge, Poisson, Squared
 from qtkm.networks import REGISTRY, flatten, unflatten
 from tests import dense
 from tests.covering import covered
@@ -25,7 +25,7 @@ KINDS = {
     for name, cls in LOSSES.items()
     for key, loss in VARIANTS.get(name, {name: cls()}).items()
 }
-MARGINS = [kind for kind in KINDS if not kind.startswith("squared") or "hinge" in kind]
+CURVED = [kind for kind, loss in KINDS.items() if not loss.is_quadratic]
 
 #: levels, categories and powers on few sites, so that no core is large in any network
 SMALL = [("fourier", 4, 2), ("categorical", 3, None), ("power", 2, None)]
@@ -33,7 +33,7 @@ SMALL = [("fourier", 4, 2), ("categorical", 3, None), ("power", 2, None)]
 each_network = pytest.mark.parametrize("name", REGISTRY)
 each_chain = pytest.mark.parametrize("name", ["train", "ring"])
 each_loss = pytest.mark.parametrize("kind", KINDS)
-each_margin = pytest.mark.parametrize("kind", MARGINS)
+each_curved = pytest.mark.parametrize("kind", CURVED)
 each_residual = pytest.mark.parametrize("kind", ["squared", "squared real"])
 each_output = pytest.mark.parametrize("n_outputs", [1, 3])
 
@@ -66,7 +66,7 @@ def updates(objective, iterate, epochs=2, sweeps=1):
 
 @covered
 @each_network
-@each_margin
+@each_curved
 @pytest.mark.parametrize(
     ("seed", "n_outputs", "weighted", "alpha"), [(0, 1, False, 1e-3), (1, 3, True, 1e-2)]
 )
@@ -106,13 +106,30 @@ def test_no_core_raises_a_squared_objective_and_its_value_is_what_is_said(
 
 @covered
 @each_network
-@pytest.mark.parametrize("kind", ["logistic", "exact hinge"])
+@pytest.mark.parametrize("kind", ["logistic", "exact hinge", "poisson", "gamma", "tweedie"])
 @pytest.mark.parametrize("size", [1e-3, 30.0])
 def test_no_update_raises_the_objective_from_far_away(name, kind, size):
     objective, cores = make(name, kind, n_rows=40, size=size, alpha=1e-4)
     iterate = objective.at(cores)
     for before, _, after in updates(objective, iterate, epochs=1):
         assert after <= before
+
+
+class Hasty(Poisson):
+    """Poisson loss with a curvature that is far too small, so that first steps go too far."""
+
+    def curvature(self, response, target):
+        return 0.02 * super().curvature(response, target)
+
+
+def test_steps_that_go_too_far_are_damped_until_the_objective_falls():
+    maps = make_maps("mixed")
+    objective = make_objective(maps, loss=Hasty("real"), n_rows=100, alpha=1e-3)
+    iterate = objective.at(make_cores(objective, size=0.1))
+    first = objective.value(iterate)
+    for before, _, after in updates(objective, iterate):
+        assert after < before
+    assert after < 0.9 * first
 
 
 @each_network

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import readable
+from ..losses import REGISTRY
 from .findings import plain
 from .output import note, show, write_json
 from .survey import Survey
@@ -28,7 +29,8 @@ def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
     settings = {**parameters, "categorical_features": survey.categories or None}
     if survey.task == "classification":
         return QTKMClassifier(**settings)
-    if "loss" in settings and settings["loss"] != "squared":
+    kind = REGISTRY.get(settings.get("loss", ""))
+    if kind is not None and kind.is_margin:
         raise ValueError(
             f"loss {settings['loss']!r} is one for classes; add --task classification, or leave "
             "it out"

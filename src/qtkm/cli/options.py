@@ -123,7 +123,8 @@ class ModelOptions:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="For classes: logistic (the default), squared_hinge, hinge or squared.",
+            help="For numbers: squared (the default), huber, quantile, poisson, gamma or tweedie; "
+            "for classes: logistic (the default), squared_hinge, hinge or squared.",
         ),
     ] = None
     max_iter: Annotated[

@@ -44,6 +44,11 @@ class _OneOutput:
         return n_classes == 2 and not isinstance(loss, Softmax)
 
 
+def _refuse_offset(offset: Any) -> None:
+    if offset is not None:
+        raise ValueError("offset is for numbers, and not for classes; leave it out.")
+
+
 @filled_from(QTKMRegressor)
 class QTKMClassifier(ClassifierMixin, Model):
     """Classification with a quantized tensor-network kernel machine.
@@ -226,7 +231,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         self._fit(X, y, sample_weight)
         return self
 
-    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
+    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
+        _refuse_offset(offset)
         y, weight = labels.check_labels(y, type(self).__name__), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(y))
@@ -327,7 +333,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         labels.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)
 
-    def _target_reader(self, names: list[str]) -> labels.LabelTarget:
+    def _target_reader(self, names: list[str], offset: str | None = None) -> labels.LabelTarget:
+        _refuse_offset(offset)
         if len(names) != 1:
             raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
         known = self.classes_ if self._goes_on else None

@@ -34,20 +34,27 @@ def is_collection(*values: Any) -> bool:
 
 
 class Partitions(BlockTable):
-    """Partitions of X, y and weights, and what their columns are called.
+    """Partitions of X, y, weights and offsets, and what their columns are called.
 
     Parameters
     ----------
     model : estimator
-    X, y, weight : collections of Dask
-        Frames or arrays; weight may be None.
+    X, y, weight, offset : collections of Dask
+        Frames or arrays; weight and offset may be None.
     engine : Dask
     known : Reading or None
         Of the fit that this one goes on from.
     """
 
     def __init__(
-        self, model: Any, X: Any, y: Any, weight: Any, engine: Dask, known: Reading | None
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        weight: Any,
+        offset: Any,
+        engine: Dask,
+        known: Reading | None,
     ):
         if y is None:
             raise ValueError(f"{type(model).__name__} requires y to be passed, but y is None.")
@@ -57,17 +64,18 @@ class Partitions(BlockTable):
         named = all(isinstance(name, str) for name in names)
         self.features = list(names) if named else [f"x{d}" for d in range(len(names))]
         target = [_name_apart(self.features, name) for name in _names_of(y)]
-        self.weight = None if weight is None else _name_apart(self.features + target, "weight")
-        given = {"X": X, "y": y, "sample_weight": weight}
+        taken = [*self.features, *target]
+        self.weight = None if weight is None else _name_apart(taken, "weight")
+        offsets = [] if offset is None else [_name_apart(taken, "offset")]
+        given = {"X": X, "y": y, "sample_weight": weight, "offset": offset}
         parts = {
             name: _to_delayed(name, value) for name, value in given.items() if value is not None
         }
         _refuse_unequal(parts, given)
         nothing = [None] * len(parts["X"])
-        self.parts = list(zip(parts["X"], parts["y"], parts.get("sample_weight", nothing),
-                              strict=True))  # fmt: skip
-        self._names = [self.features, target, [] if self.weight is None else [self.weight]]
-        self.reader = model._target_reader(target)
+        self.parts = list(zip(*(parts.get(name, nothing) for name in given), strict=True))
+        self._names = [self.features, target, [] if self.weight is None else [self.weight], offsets]
+        self.reader = model._target_reader(target, *offsets)
         self.inputs = read_inputs(model, example, known)[0]
         #: rows of positive weight in each partition, once they have been scanned
         self._sizes: list[int] = []
@@ -194,13 +202,13 @@ def _code_partition(
 
 
 def _make_block(names: Sequence[Sequence[str]], number: int, parts: Sequence[Any]) -> Block:
-    """Block of the rows of one partition of X, y and weights."""
+    """Block of the rows of one partition of X, y, weights and offsets."""
     columns: dict[str, Any] = {}
     for named, part in zip(names, parts, strict=True):
         if part is not None and len(part) != len(parts[0]):
             raise ValueError(
                 f"partition {number} has {len(parts[0])} rows of X and {len(part)} of "
-                f"{named[0]!r}; X, y and sample_weight must have the same partitions."
+                f"{named[0]!r}; X, y, sample_weight and offset must have the same partitions."
             )
         columns |= zip(named, _columns(part), strict=True)
     return Block(columns, len(parts[0]), 0, f"partition {number}")
@@ -227,8 +235,8 @@ def _example(X: Any) -> Any:
         return X._meta_nonempty
     if not is_collection(X) or not hasattr(X, "chunks"):
         raise ValueError(
-            f"X is a {type(X).__name__} while y or sample_weight is a collection of Dask; pass all "
-            "of them as Dask arrays or frames with the same partitions, or none."
+            f"X is a {type(X).__name__} while y, sample_weight or offset is a collection of Dask; "
+            "pass all of them as Dask arrays or frames with the same partitions, or none."
         )
     return np.zeros((1, *X.shape[1:]), dtype=X.dtype)
 
@@ -289,7 +297,9 @@ def _divisions(value: Any) -> tuple[Any, ...] | None:
 # -- predictions ----------------------------------------------------------------------------------
 
 
-def predict_lazily(model: Any, method: str, X: Any, kind: Any, width: int | None) -> Any:
+def predict_lazily(
+    model: Any, method: str, X: Any, kind: Any, width: int | None, offset: Any = None
+) -> Any:
     """Predictions for a collection as another one, with the same partitions.
 
     Parameters
@@ -302,18 +312,31 @@ def predict_lazily(model: Any, method: str, X: Any, kind: Any, width: int | None
         Of the predictions.
     width : int or None
         How many there are for each row; None for a vector.
+    offset : collection of Dask, optional
+        Passed to the method as well.
     """
     light = copy.copy(model).set_params(
         callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
     )
     predict = _Predict(light, method, np.empty((0,) if width is None else (0, width), dtype=kind))
-    if hasattr(X, "_meta"):
-        if hasattr(X, "_meta_nonempty"):
-            return X.map_partitions(predict, meta=predict(X._meta))
-        X = X.rechunk({1: -1})
-        change = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
-        return X.map_blocks(predict, dtype=kind, meta=predict.nothing, **change)
-    raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
+    if not hasattr(X, "_meta"):
+        raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
+    is_frame = hasattr(X, "_meta_nonempty")
+    if offset is not None and not (
+        hasattr(offset, "_meta") and hasattr(offset, "_meta_nonempty") == is_frame
+    ):
+        kinds = ("frame", "series") if is_frame else ("array", "array")
+        raise ValueError(
+            f"offset is a {type(offset).__name__}, while X is a Dask {kinds[0]}; pass offset as a "
+            f"Dask {kinds[1]} with the same partitions."
+        )
+    if is_frame:
+        known = () if offset is None else (offset,)
+        return X.map_partitions(predict, *known, meta=predict(X._meta))
+    X = X.rechunk({1: -1})
+    known = () if offset is None else (offset[:, None],)
+    change = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+    return X.map_blocks(predict, *known, dtype=kind, meta=predict.nothing, **change)
 
 
 class _Predict:
@@ -322,8 +345,9 @@ class _Predict:
     def __init__(self, model: Any, method: str, nothing: Any):
         self.model, self.method, self.nothing = model, method, nothing
 
-    def __call__(self, X: Any) -> Any:
-        result = getattr(self.model, self.method)(X) if len(X) else self.nothing
+    def __call__(self, X: Any, offset: Any = None) -> Any:
+        known = {} if offset is None else {"offset": np.asarray(offset).reshape(-1)}
+        result = getattr(self.model, self.method)(X, **known) if len(X) else self.nothing
         if not hasattr(X, "iloc"):
             return result
         import pandas

@@ -103,7 +103,7 @@ def _facts(model: Any) -> list[tuple[str, str]]:
     facts = [
         ("network", f"{type(model.network_).__name__}{rank}"),
         ("parameters", f"{model.n_parameters_:,}"),
-        ("loss", f"{type(model.loss_).__name__}, alpha {readable(model.alpha_, 3)}"),
+        ("loss", f"{model.loss_.describe()}, alpha {readable(model.alpha_, 3)}"),
         ("epochs", f"{model.n_iter_}{time}"),
         ("status", model.status_),
     ]

@@ -188,6 +188,9 @@ class LabelTarget:
         self.classes = np.empty(0)
         self.by_class: NDArray | None = None
 
+    def key(self) -> str:
+        return type(self).__name__
+
     @property
     def is_weighted(self) -> bool:
         return self.class_weight is not None

@@ -57,12 +57,12 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
     #: from targets to the classes of rows, each of which gives its share for validation
     _classes_of: Callable[[NDArray], NDArray] | None = None
 
-    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
-        """Check y and weights of rows in memory."""
+    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
+        """Check y and weights of rows in memory; an offset, if there is one, goes into both."""
         raise NotImplementedError
 
-    def _target_reader(self, names: list[str]) -> Target:
-        """What reads the target from blocks of rows."""
+    def _target_reader(self, names: list[str], offset: str | None = None) -> Target:
+        """What reads the target, and the offset if there is one, from blocks of rows."""
         raise NotImplementedError
 
     def _task_of(self, target: Any, is_vector: bool) -> tuple[Any, dict[str, Any]]:
@@ -75,8 +75,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
 
     # -- check, prepare, solve, store ---------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with self._prepare(X, y, sample_weight) as prepared:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
+        with self._prepare(X, y, sample_weight, offset) as prepared:
             self._solve(prepared)
 
     @ended_by_interrupts()
@@ -87,6 +87,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         target: Any,
         features: Any = None,
         weight: Any = None,
+        offset: Any = None,
         cache: Any = None,
     ) -> Any:
         """Fit to a table on disk, or to batches of rows, that need not fit in memory.
@@ -106,6 +107,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
             Columns to predict from, in this order; all others by default.
         weight : str, optional
             Column of row weights.
+        offset : str, optional
+            Column of offsets, as in `fit` of a regressor.
         cache : path-like, optional
             Folder in which scan and coded rows are kept, and from which another fit takes them as
             long as the files are the same. By default a temporary one that is removed after the
@@ -127,20 +130,27 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         check_parameters(self)
         with engine_here(self) as engine:
             known = self._known
-            table = open_table(self, open_source(source), target, features, weight, known, cache)
+            table = open_table(
+                self, open_source(source), target, features, weight, offset, known, cache
+            )
             with prepare(self, table, engine, known) as prepared:
                 self._solve(prepared)
         return self
 
     @contextmanager
     def _prepare(
-        self, X: Any, y: Any, sample_weight: Any = None, engine: Engine | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        engine: Engine | None = None,
     ) -> Iterator[Prepared]:
         """Prepare a fit to what a user passes, for the length of a with block.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, offset
             As of `fit`.
         engine : Engine, optional
             Another engine than that of the parameters, for rows in memory.
@@ -149,11 +159,12 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         refuse_path(X)
         known = self._known
         with ExitStack() as stack:
-            if is_collection(X, y, sample_weight):
+            if is_collection(X, y, sample_weight, offset):
                 engine = cluster = stack.enter_context(cluster_of(self))
-                table: Table = Partitions(self, X, y, sample_weight, cluster, known)
+                table: Table = Partitions(self, X, y, sample_weight, offset, cluster, known)
             else:
-                target, kind = self._read_target(y, sample_weight), cast(Any, ArrayTable.read)
+                target = self._read_target(y, sample_weight, offset)
+                kind = cast(Any, ArrayTable.read)
                 is_matrix = isinstance(X, np.ndarray) and X.ndim == 2
                 if engine is None and is_matrix and self.memory_limit is not None:
                     engine, kind = stack.enter_context(engine_here(self)), LimitedTable
@@ -228,7 +239,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         return tags
 
     def _responses(self, X: Any) -> NDArray:
-        """Re f of every row, in units of y: (n_rows, n_outputs)."""
+        """Predictions of every row, in units of y: (n_rows, n_outputs)."""
         check_is_fitted(self)
         reading: Reading = self._reading
         inputs = reading.inputs
@@ -239,10 +250,11 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         def respond(bounds: tuple[int, int]) -> None:
             part = slice(*bounds)
             responses = evaluator.responses(inputs.maps, inputs.values(plain, part))
-            out[part] = reading.scale.undo(responses.real)
+            out[part] = reading.scale.undo(self.loss_.prediction(responses))
 
         with threads(self.n_jobs) as engine:
             engine.run(respond, steps(len(out)))
+        out = self.loss_.keep_inside(out)
         _refuse_overflow(out)
         return out
 

@@ -198,9 +198,10 @@ def prepare(
             rng=rng, by_class=model._classes_of,
         )  # fmt: skip
         rows = table.arrange(coding, split, network, loss, engine)
+        loss.check_range(*rows.target_range)
         is_scaled = getattr(model, "normalize_y", False) and loss.normalizes_target
         known_scale = None if known is None else known.known_scale
-        scale, scatter = rows.scale(is_scaled, known_scale, engine)
+        scale, scatter = rows.scale(loss if is_scaled else None, known_scale, engine)
         with rows.placed(engine) as rows:
             _refuse_distant_rows(solver, rows.train)
             for d, column in enumerate(inputs.columns):

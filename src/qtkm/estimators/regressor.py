@@ -9,14 +9,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Shard
-from ..losses import Squared
+from ..losses import Loss, Squared
 from ..objective import Objective
 from . import parts
 from .dask import is_collection, predict_lazily
 from .model import Model, Score
 from .rows import spread
 from .tables import Targets
-from .targets import NumberTarget, check_target, check_weight
+from .targets import NumberTarget, check_offset, check_target, check_weight, refuse_unequal
 from .working import ended_by_interrupts
 
 
@@ -54,11 +54,16 @@ class QTKMRegressor(RegressorMixin, Model):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" falls with the number of rows.
-    loss : {"squared"} or Loss, default="squared"
-        Loss of a row, which may be one of your own.
+    loss : {"squared", "huber", "quantile", "poisson", "gamma", "tweedie"} or Loss, \
+            default="squared"
+        Loss of a row: "huber" where some y are far off, "quantile" for the median or another
+        level, ``Quantile(0.9)``; "poisson" for counts, "gamma" for positive amounts and "tweedie"
+        for amounts with zeros among them, all three with predictions exp(Re f) > 0. Or one of your
+        own.
     residual : {"complex", "real"}, default="complex"
         Squared loss of the complex response, |f - y|², as in [1]_, or of its real part
-        alone, (Re f - y)². The same for the power basis, whose response is real.
+        alone, (Re f - y)², and so for other losses. The same for the power basis, whose response is
+        real.
     solver : str or Solver, default="als"
         Alternating least squares "als", or another of `qtkm.solvers.REGISTRY`.
     max_iter : int, default=40
@@ -88,9 +93,10 @@ class QTKMRegressor(RegressorMixin, Model):
         on outside of the box, or a ValueError is raised. It holds for training rows as well,
         if there are `bounds`.
     normalize_y : bool, default=True
-        Scale y to mean 0 and variance 1 for the fit, each output by itself. `alpha`, `init`
-        and `cores_` refer to the scaled targets. A loss that says ``normalizes_target = False``
-        sees y as it is.
+        Scale y to mean 0 and variance 1 for the fit, each output by itself; by median and median
+        deviation for "huber" and "quantile", to mean 1 for losses with a logarithmic link. `alpha`,
+        `init` and `cores_` refer to the scaled targets. A loss that says
+        ``normalizes_target = False`` sees y as it is.
     early_stopping : "auto" or bool, default="auto"
         Set some training rows aside, stop when the score on them has not risen for ten
         epochs, and keep the cores of the best. "auto" does so above 10,000 rows.
@@ -281,53 +287,98 @@ class QTKMRegressor(RegressorMixin, Model):
         self.memory_limit = memory_limit
 
     @ended_by_interrupts()
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> "QTKMRegressor":
         """Fit to data.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
-            Or a Dask array or frame, and so y and sample_weight, with the same partitions: the
-            fit is then one of the running Dask client, and the rows stay with its workers.
+            Or a Dask array or frame, and so y, sample_weight and offset, with the same partitions:
+            the fit is then one of the running Dask client, and the rows stay with its workers.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array of shape (n_rows,), optional
             Rows of weight zero are as if they were not there.
+        offset : array of shape (n_rows,), optional
+            What is known of the response before the fit, and added to it. With a logarithmic link
+            the logarithm of the exposure (time, area, number of people): predictions without
+            an offset are then rates for an exposure of 1.
 
         Returns
         -------
         self
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, offset)
         return self
 
-    def _read_target(self, y: Any, sample_weight: Any) -> Targets:
+    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
         target, weight = check_target(self, y), None
         if sample_weight is not None:
             weight = check_weight(sample_weight, len(target))
         values, loss = target.reshape(len(target), -1), parts.make_regression_loss(self)
+        if offset is not None:
+            loss.check_range(values.min(axis=0), values.max(axis=0))
+            values, weight = loss.take_offset(values, weight, check_offset(offset, len(target)))
         return Targets(values, weight, loss, {"_y_ndim": target.ndim})
 
-    def predict(self, X: Any) -> NDArray:
-        """Predict Re f(x).
+    def predict(self, X: Any, offset: Any = None) -> NDArray:
+        """Predict Re f(x), or exp(Re f(x)) with a loss of a logarithmic link.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
             For a collection of Dask the predictions are one as well, computed when asked for.
+        offset : array of shape (n_rows,), optional
+            Added to the response, as in `fit`.
 
         Returns
         -------
         array of shape (n_rows,) or (n_rows, n_outputs)
         """
-        if is_collection(X):
+        if is_collection(X, offset):
             check_is_fitted(self)
             width = None if self._y_ndim == 1 else self._reading.n_outputs
-            return predict_lazily(self, "predict", X, np.float64, width)
+            return predict_lazily(self, "predict", X, np.float64, width, offset)
         response = self._responses(X)
+        if offset is not None:
+            response = self.loss_.add_offset(response, check_offset(offset, len(response)))
         return response[:, 0] if self._y_ndim == 1 else response
 
-    def _target_reader(self, names: list[str]) -> NumberTarget:
-        return NumberTarget(names)
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Share of the loss of the best constant prediction that the model saves, at most 1.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        sample_weight : array of shape (n_rows,), optional
+        offset : array of shape (n_rows,), optional
+            Added to the response, as in `fit`, and to the best constant.
+
+        Returns
+        -------
+        float
+            R² for the squared loss, D² for others: of the deviance for Poisson, gamma and
+            Tweedie, of the pinball loss for quantiles, of absolute errors for Huber. The mean
+            over several outputs.
+        """
+        check_is_fitted(self)
+        if offset is None and type(self.loss_).score is Loss.score:
+            return super().score(X, y, sample_weight)
+        target, weight = check_target(self, y), None
+        if sample_weight is not None:
+            weight = check_weight(sample_weight, len(target))
+        prediction, unit = self._responses(X), self._reading.scale.scale
+        refuse_unequal(len(prediction), len(target))
+        target = target.reshape(len(target), -1)
+        if offset is not None:
+            known = check_offset(offset, len(target))
+            target, weight = self.loss_.take_offset(target, weight, known)
+        pairs = zip((target / unit).T, (prediction / unit).T, strict=True)
+        return float(np.mean([self.loss_.score(*pair, weight) for pair in pairs]))
+
+    def _target_reader(self, names: list[str], offset: str | None = None) -> NumberTarget:
+        loss = None if offset is None else parts.make_regression_loss(self)
+        return NumberTarget(names, offset, loss)
 
     def _task_of(self, target: NumberTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
         return parts.make_regression_loss(self), {"_y_ndim": 1 if is_vector else 2}

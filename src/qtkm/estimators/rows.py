@@ -23,7 +23,15 @@ from .. import data
 from ..engines import Engine, is_elsewhere
 from ..limits import LIMITS
 from ..protocols import Shards
-from .targets import SAFE, TargetScale, as_given, moments, power_of_two, standardize
+from .targets import (
+    SAFE,
+    TargetScale,
+    as_given,
+    moments,
+    power_of_two,
+    robust_moments,
+    standardize,
+)
 
 #: fewest rows at which early_stopping="auto" sets validation rows aside
 EARLY_STOPPING_ROWS = 10_000
@@ -52,14 +60,14 @@ class Arranged:
     scatter: NDArray[np.float64]
 
     def scale(
-        self, normalize: bool, known: TargetScale | None, engine: Engine
+        self, loss: Any, known: TargetScale | None, engine: Engine
     ) -> tuple[TargetScale, float]:
         """Scale the targets.
 
         Parameters
         ----------
-        normalize : bool
-            Whether to scale to mean 0 and variance 1, or to leave the targets as they are.
+        loss : Loss or None
+            Loss that tells how to scale; None leaves the targets as they are.
         known : TargetScale or None
             The scale of an earlier fit, to be kept.
         engine : Engine
@@ -72,8 +80,12 @@ class Arranged:
         """
         if known is not None:
             here = known.times_power_of_two(-self.exponent)
-        elif normalize:
-            here = standardize(*moments(self.train, self.scatter, engine))
+        elif loss is not None:
+            found = moments(self.train, self.scatter, engine)
+            if loss.is_robust:
+                ends = np.ldexp(self.target_range, -self.exponent)
+                found = robust_moments(self.train, ends, found[1], engine)
+            here = standardize(*found, loss.center_and_scale)
         else:
             here = as_given(len(self.scatter)).times_power_of_two(-self.exponent)
         _refuse_large(here.apply(np.ldexp(self.target_range, -self.exponent)))
@@ -168,7 +180,8 @@ def _refuse_large(ends: NDArray[np.float64]) -> None:
     if not largest < SAFE:
         raise ValueError(
             f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
-            "too large; use normalize_y=True with warm_start=False, or other units for y."
+            "too large; use normalize_y=True with warm_start=False or other units for y, or leave "
+            "out rows whose y is not real."
         )
 
 

@@ -93,7 +93,7 @@ def _network(model: Any) -> list[str]:
 
 def _fit(model: Any) -> list[str]:
     # a model that was loaded may come without a history
-    history, loss = model.history_, type(model.loss_).__name__
+    history, loss = model.history_, model.loss_.describe()
     epochs = f"{model.n_iter_} epoch{'s' * (model.n_iter_ != 1)}"
     facts = [("loss", f"{loss}, alpha {readable(model.alpha_, 3)}")]
     if history.get("seconds"):

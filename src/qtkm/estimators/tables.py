@@ -72,7 +72,10 @@ class Table(AbstractContextManager["Table"]):
         raise NotImplementedError
 
     def shape(self, scan: Scan) -> tuple[int, int]:
-        """Number of rows, equal ones counted once where that is known, and of columns."""
+        """Number of rows that defaults go by, and of columns.
+
+        Equal rows, and those that tell a loss nothing, are left out where that is known.
+        """
         return scan.n_rows, len(self.inputs)
 
     def arrange(
@@ -134,7 +137,10 @@ class ArrayTable(Table):
         return self.target.values.shape[1], self.target.loss, self.target.learned
 
     def shape(self, scan: Scan) -> tuple[int, int]:
-        return count_distinct(self._columns()), len(self.inputs)
+        columns, target = self._columns(), self.target.values
+        told = None if len(target) > LIMITS.merge_rows else self.target.loss.informative(target)
+        counted = columns if told is None else [column[told] for column in columns]
+        return max(1, count_distinct(counted)), len(columns)
 
     def _columns(self) -> list[NDArray]:
         """Numbers and codes of categories, once these are known."""
@@ -325,7 +331,7 @@ class FileTable(BlockTable):
 
     def _scan_key(self, scan: Scan) -> str:
         """What a scan on disk must have in common with one that is asked for."""
-        kinds = [type(self.reader).__name__, *(summary.key() for summary in scan.columns)]
+        kinds = [self.reader.key(), *(summary.key() for summary in scan.columns)]
         return json.dumps([self.source.fingerprint(), self._columns, kinds])
 
 
@@ -355,7 +361,14 @@ class LimitedTable(FileTable):
 
 
 def open_table(
-    model: Any, source: Source, target: Any, features: Any, weight: Any, known: Any, cache: Any
+    model: Any,
+    source: Source,
+    target: Any,
+    features: Any,
+    weight: Any,
+    offset: Any,
+    known: Any,
+    cache: Any,
 ) -> FileTable:
     """Say which columns of a source are what.
 
@@ -365,25 +378,27 @@ def open_table(
     source : Source
     target : str or sequence of str
     features : sequence of str or None
-        None for all columns but target and weight.
-    weight : str or None
+        None for all columns but target, weight and offset.
+    weight, offset : str or None
     known : Reading or None
     cache : path-like or None
     """
     targets = [target] if isinstance(target, str) else list(target)
     if isinstance(features, str):
         raise ValueError(f"features={features!r} must be a list of names, or None.")
-    others = {*targets, weight}
+    others = {*targets, weight, offset}
     chosen = [n for n in source.names if n not in others] if features is None else list(features)
-    for name in [*chosen, *targets, *([] if weight is None else [weight])]:
+    for name in [*chosen, *targets, *(name for name in (weight, offset) if name is not None)]:
         if name not in source.names:
             known_names = shorten(source.names)
             raise ValueError(f"There is no column {name!r}; the source has {known_names}.")
     if both := sorted(others.intersection(chosen)):
-        raise ValueError(f"{both[0]!r} is a feature and target or weight; leave it out of one.")
+        raise ValueError(
+            f"{both[0]!r} is a feature and target, weight or offset; leave it out of one."
+        )
     if not targets or not chosen:
         raise ValueError("A fit needs at least one feature and one target.")
-    reader, is_vector = model._target_reader(targets), isinstance(target, str)
+    reader, is_vector = model._target_reader(targets, offset), isinstance(target, str)
     return FileTable(model, source, chosen, reader, weight, is_vector, known, cache)
 
 
@@ -465,6 +480,6 @@ def _shard_key(coding: Coding, splitter: Splitter, pieces: Sequence[tuple[int, i
         found.update(b"" if array is None else array.tobytes())
     categorical = [d for d, each in enumerate(coding.columns) if each.is_categorical]
     facts = (splitter.wanted, splitter.fraction, pieces, state[2:],
-             str(coding.code_type), categorical, target.n_outputs)  # fmt: skip
+             str(coding.code_type), categorical, target.n_outputs, target.key())  # fmt: skip
     found.update(repr(facts).encode())
     return found.hexdigest()

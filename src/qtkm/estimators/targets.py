@@ -1,6 +1,6 @@
 """Targets and weights: what a user passes as y and sample_weight, and what the fit sees."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ from .values import numbers, refuse_not_finite
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
+#: bins in which targets are counted to find their median
+N_BINS = 1024
 
 
 def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
@@ -44,6 +46,16 @@ def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray
     if every and not weight.any():
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     return weight
+
+
+def check_offset(offset: Any, n_rows: int) -> NDArray[np.float64]:
+    """Give offset as an array (n_rows, 1)."""
+    found = _as_numbers(offset, "offset", None, "give one number a row")
+    if found.shape != (n_rows,):
+        raise ValueError(
+            f"offset has the shape {found.shape}; give one number for each of the {n_rows} rows."
+        )
+    return found[:, None]
 
 
 def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np.float64]:
@@ -147,11 +159,80 @@ def moments(
     return mean, (engine.sum(_SquaresAround(mean), shards) + scatter) / total
 
 
-def standardize(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> TargetScale:
-    """Scale to mean 0 and variance 1."""
-    scale = np.sqrt(variance)
-    constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-    return TargetScale(mean, np.where(constant, 1.0, scale), constant)
+def robust_moments(
+    shards: Sequence[Shard],
+    ends: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    engine: Engine,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Medians, and variances from the median distances from them, which few rows cannot move.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+    ends : (2, n_outputs) array
+        Least and greatest targets.
+    variance : (n_outputs,) array
+        To be taken where half of the targets or more are the same.
+    engine : Engine
+    """
+    zero = np.zeros(ends.shape[1])
+    median = _middle(shards, ends, None, engine)
+    farthest = np.abs(ends - median).max(axis=0)
+    distance = _middle(shards, np.array([zero, farthest]), median, engine)
+    # the median distance of a Gaussian is 0.6745 of its deviation
+    robust = (1.4826 * distance) ** 2
+    return median, np.where(distance > 1e-9 * farthest, robust, variance)
+
+
+def _middle(
+    shards: Sequence[Shard], ends: NDArray, center: NDArray | None, engine: Engine
+) -> NDArray[np.float64]:
+    """Weighted medians of the targets, or of their distances from a center, between `ends`.
+
+    Four counts in bins, each within the bin of the one before, so that only sums leave a shard.
+    """
+    low, high = ends.astype(np.float64)
+    for _ in range(4):
+        width = (high - low) / N_BINS
+        counts = engine.sum(_CountBetween(low, high, center), shards)  # (n_outputs, N_BINS + 2)
+        total = counts.sum(axis=1)
+        reached = np.cumsum(counts[:, :-1], axis=1) >= 0.5 * total[:, None]
+        place = np.maximum(reached.argmax(axis=1) - 1, 0)
+        low, high = low + place * width, low + (place + 1) * width
+    return 0.5 * (low + high)
+
+
+@dataclass
+class _CountBetween:
+    """Weights of the targets in equal bins from low to high, with those below and above."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    center: NDArray[np.float64] | None
+
+    def __call__(self, shard: Shard, run: Any) -> NDArray[np.float64]:
+        values = shard.target if self.center is None else np.abs(shard.target - self.center)
+        counts = []
+        for column, low, high in zip(values.T, self.low, self.high, strict=True):
+            edges = np.linspace(low, high, N_BINS + 1)
+            edges[-1] = np.nextafter(high, np.inf)
+            bins = np.searchsorted(edges, column, side="right")
+            counts.append(np.bincount(bins, shard.weight, minlength=N_BINS + 2))
+        return np.array(counts, dtype=np.float64)
+
+
+def standardize(
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    center_and_scale: Callable[..., tuple[NDArray, NDArray]] | None = None,
+) -> TargetScale:
+    """Scale to mean 0 and variance 1, or as a loss says."""
+    center, scale = (mean, np.sqrt(variance))
+    if center_and_scale is not None:
+        center, scale = center_and_scale(mean, variance)
+    constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(center)
+    return TargetScale(center, np.where(constant, 1.0, scale), constant)
 
 
 def _first_moments(shard: Shard, run: Any) -> tuple[NDArray, NDArray]:
@@ -194,6 +275,9 @@ class Target(Protocol):
     names: list[str]
     exponent: NDArray[np.int64]
 
+    def key(self) -> str:
+        """Say what it makes of its columns, for the key of a cache."""
+
     @property
     def is_weighted(self) -> bool:
         """Whether it gives weights to rows."""
@@ -228,26 +312,34 @@ class Target(Protocol):
 
 
 class NumberTarget:
-    """Columns of numbers.
+    """Columns of numbers, with or without a column of offsets.
 
     Parameters
     ----------
     names : sequence of str
+        Columns of the targets.
+    offset : str or None
+        Column of the offsets.
+    loss : Loss or None
+        Puts the offsets into targets and weights.
     """
 
-    is_weighted = False
+    def __init__(self, names: Sequence[str], offset: str | None = None, loss: Any = None):
+        self.n_outputs, self.offset, self.loss = len(names), offset, loss
+        self.names = [*names, *([] if offset is None else [offset])]
+        self.target_range = np.array([[np.inf], [-np.inf]]) * np.ones(len(names))
+        self.exponent = np.zeros(len(names), dtype=np.int64)
+        self.is_weighted = False
+        if offset is not None:
+            probe = loss.take_offset(np.ones((1, len(names))), None, np.zeros((1, 1)))
+            self.is_weighted = probe[1] is not None
 
-    def __init__(self, names: Sequence[str]):
-        self.names = list(names)
-        self.target_range = np.array([[np.inf], [-np.inf]]) * np.ones(len(self.names))
-        self.exponent = np.zeros(len(self.names), dtype=np.int64)
-
-    @property
-    def n_outputs(self) -> int:
-        return len(self.names)
+    def key(self) -> str:
+        taken = "" if self.offset is None else f" with offset of {self.loss!r}"
+        return f"{type(self).__name__}{taken}"
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
-        target = self._read(block, keep, check=True)
+        target, _ = self._read(block, weight, keep, check=True)
         if len(target):
             self._widen(np.array([target.min(axis=0), target.max(axis=0)]))
 
@@ -270,16 +362,25 @@ class NumberTarget:
     def targets(
         self, block: Block, weight: NDArray | None, keep: NDArray | None
     ) -> tuple[NDArray[np.float64], NDArray | None]:
-        target = self._read(block, keep, check=False)
+        target, weight = self._read(block, weight, keep, check=False)
         if self.exponent.any():
             target = np.ldexp(target, -self.exponent)
-        return target, weight if keep is None or weight is None else weight[keep]
+        return target, weight
 
-    def _read(self, block: Block, keep: NDArray | None, check: bool) -> NDArray[np.float64]:
+    def _read(
+        self, block: Block, weight: NDArray | None, keep: NDArray | None, check: bool
+    ) -> tuple[NDArray[np.float64], NDArray | None]:
         columns = []
-        for name in self.names:
-            values = numbers(block.columns[name], f"target {name!r}")
+        for k, name in enumerate(self.names):
+            role, argument = ("target", "y") if k < self.n_outputs else ("offset", "offset")
+            label = f"{role} {name!r}"
+            values = numbers(block.columns[name], label)
             if check:
-                refuse_not_finite(values, f"target {name!r}", block.first_row, is_target=True)
+                refuse_not_finite(values, label, block.first_row, argument)
             columns.append(values if keep is None else values[keep])
-        return np.column_stack(columns).astype(np.float64, copy=False)
+        if weight is not None and keep is not None:
+            weight = weight[keep]
+        found = np.column_stack(columns).astype(np.float64, copy=False)
+        if self.offset is None or len(found) == 0:
+            return found[:, : self.n_outputs], weight
+        return self.loss.take_offset(found[:, :-1], weight, found[:, -1:])

@@ -43,9 +43,7 @@ def _to_numpy(column: Any) -> NDArray:
     return column.to_numpy()
 
 
-def refuse_not_finite(
-    values: NDArray, label: str, first_row: int = 0, is_target: bool = False
-) -> None:
+def refuse_not_finite(values: NDArray, label: str, first_row: int = 0, name: str = "X") -> None:
     """Raise a ValueError where a numeric column has NaN or infinite values.
 
     Parameters
@@ -55,8 +53,8 @@ def refuse_not_finite(
         What the column is called in messages.
     first_row : int
         Number of the first row in messages.
-    is_target : bool
-        Whether these are targets, which nothing can stand in for.
+    name : str
+        Argument of `fit` that holds the column; nothing can stand in for values outside of X.
     """
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
@@ -64,7 +62,7 @@ def refuse_not_finite(
     n_missing = int(np.isnan(values).sum())
     what = "NaN" if n_missing else "infinity"
     count = n_missing or int(np.isinf(values).sum())
-    if is_target:
+    if name != "X":
         hint = "Leave out their rows."
     elif n_missing:
         hint = (
@@ -73,7 +71,6 @@ def refuse_not_finite(
         )
     else:
         hint = "Numeric columns must be finite; clip these values or leave out their rows."
-    name = "y" if is_target else "X"
     raise ValueError(
         f"Input {name} contains {what}: {count} of the {len(values)} values of {label}, the first "
         f"in row {row:,} (from 0). {hint}"

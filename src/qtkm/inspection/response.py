@@ -84,10 +84,12 @@ class Response:
         cores, n_columns = model.cores_, len(self.maps)
         self.levels = [[self.algebra.elements(core) for core in c] for c in cores[:n_columns]]
         weight, self.label = _choose_output(model, output, self._reading.n_outputs)
-        scale = self._reading.scale
-        self.offset = float(weight @ scale.mean)
+        center, scale = self._reading.scale.mean, self._reading.scale.scale
+        if model.loss_.has_log_link:
+            center, scale, self.label = np.log(scale), np.ones(len(scale)), f"log {self.label}"
+        self.offset = float(weight @ center)
         output_core = cores[n_columns] if len(cores) > n_columns else None
-        self.closing = self.algebra.closing(output_core, weight * scale.scale, cores[0][0])
+        self.closing = self.algebra.closing(output_core, weight * scale, cores[0][0])
 
     @property
     def n_columns(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
 
 Array = NDArray[Any]
 
@@ -38,9 +39,14 @@ class Loss(BaseEstimator):
     is_margin: ClassVar[bool] = False
     #: a classifier may use it, with signs as targets
     for_classes: ClassVar[bool] = False
-    #: a regressor may standardize targets before the loss sees them; a loss that reads them as
-    #: counts or rates, say, wants them as they are
+    #: a regressor may scale targets by `center_and_scale` before the loss sees them; a loss to
+    #: which the numbers themselves mean something wants them as they are
     normalizes_target: ClassVar[bool] = True
+    #: the response is the logarithm of the predicted mean
+    has_log_link: ClassVar[bool] = False
+    #: targets are scaled by their median and median deviation, which no outlier moves, instead
+    #: of mean and standard deviation
+    is_robust: ClassVar[bool] = False
     #: `link` gives probabilities
     has_probabilities: ClassVar[bool] = False
 
@@ -49,8 +55,38 @@ class Loss(BaseEstimator):
         """Whether the imaginary part of the response matters."""
         return False
 
+    @property
+    def has_bound(self) -> bool:
+        """Whether `bound` is there; else steps of alternating least squares may need damping."""
+        return type(self).bound is not Loss.bound
+
     def check(self) -> None:
         """Raise a ValueError if a parameter makes no sense."""
+
+    def check_range(self, low: Array, high: Array) -> None:
+        """Raise a ValueError if targets from `low` to `high`, (n_outputs,) each, are no use."""
+
+    def center_and_scale(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """What to subtract from targets of given moments, (n_outputs,) each, and to divide by."""
+        return mean, np.sqrt(variance)
+
+    def informative(self, target: Array) -> Array | None:
+        """Return which rows (n,) say something of their mean; None for all.
+
+        The number of the others does not make a model larger.
+        """
+        return None
+
+    def for_outputs(self, n_outputs: int) -> "Loss":
+        """Return the loss to take for so many outputs, the same by default."""
+        return self
+
+    def describe(self) -> str:
+        """Name the loss with its parameters, in a few words."""
+        parameters = {k: v for k, v in self.get_params().items() if k != "residual"}
+        numbers = ", ".join(f"{name} {value}" for name, value in parameters.items())
+        link = ["logarithmic link"] if self.has_log_link else []
+        return ", ".join([type(self).__name__, *([numbers] if numbers else []), *link])
 
     def value(self, response: Array, target: Array) -> Array:
         """Loss of every row, summed over its outputs, shape (n,)."""
@@ -72,11 +108,12 @@ class Loss(BaseEstimator):
         )
 
     def bound(self, response: Array, target: Array) -> Array:
-        """Curvature of a quadratic that touches the loss here and lies above it, shape (n,)."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no bound, which alternating least squares needs; write "
-            "one, or use a solver that takes gradients alone, such as 'lbfgs'."
-        )
+        """Curvature of a quadratic that touches the loss here and lies above it, shape (n,).
+
+        A loss without one leaves it out: steps by `curvature` that raise the objective are then
+        repeated with a larger one.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no bound.")
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
         """Product of the exact (generalised) Hessian and a direction (n, k), shape (n, k).
@@ -87,6 +124,31 @@ class Loss(BaseEstimator):
         raise NotImplementedError(
             f"{type(self).__name__} has no curvature_product, which Gauss-Newton needs."
         )
+
+    def prediction(self, response: Array) -> Array:
+        """Predicted targets, as the loss sees these: Re f, or its exponential, shape (n, k)."""
+        return response.real
+
+    def keep_inside(self, prediction: Array) -> Array:
+        """Predictions in units of y, moved to where the loss is defined if rounding left it."""
+        return prediction
+
+    def take_offset(
+        self, target: Array, weight: Array | None, offset: Array
+    ) -> tuple[Array, Array | None]:
+        """Targets (n, k) and weights (n,) whose loss at f is that of the given ones at f + offset.
+
+        `offset` (n, 1) is what is known of the response before the fit.
+        """
+        return target - offset, weight
+
+    def add_offset(self, prediction: Array, offset: Array) -> Array:
+        """Predictions (n, k) of f + offset, from those of f and offsets (n, 1)."""
+        return prediction + offset
+
+    def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
+        """Share of the loss of the best constant that predictions of one output save; R² here."""
+        return float(r2_score(target, prediction, sample_weight=weight))
 
     def link(self, response: Array) -> Array | None:
         """Probabilities of the classes, shape (n, n_classes), or None where there are none."""

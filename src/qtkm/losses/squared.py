@@ -4,12 +4,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from .loss import Array, Loss, add_outputs
+from .loss import Array, add_outputs
+from .regression_loss import RegressionLoss
 
-RESIDUALS = ("complex", "real", "auto")
 
-
-class Squared(Loss):
+class Squared(RegressionLoss):
     """|f - y|² with complex f (the paper's, which also pushes Im f to 0), or (Re f - y)².
 
     Parameters
@@ -21,19 +20,8 @@ class Squared(Loss):
     is_quadratic: ClassVar[bool] = True
     for_classes: ClassVar[bool] = True
 
-    def __init__(self, residual="auto"):
-        self.residual = residual
-
-    @property
-    def sees_complex(self) -> bool:
-        return self.residual != "real"
-
-    def check(self) -> None:
-        if not isinstance(self.residual, str) or self.residual not in RESIDUALS:
-            raise ValueError(
-                f"residual={self.residual!r} is not known; use 'complex' for |f - y|², 'real' "
-                "for (Re f - y)², or 'auto', which stands for 'complex'."
-            )
+    def for_outputs(self, n_outputs: int) -> "Squared":
+        return self  # all outputs have the same curvature
 
     def value(self, response: Array, target: Array) -> Array:
         difference = self._seen(response) - target
@@ -55,6 +43,3 @@ class Squared(Loss):
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
         return 2 * self._seen(direction)
-
-    def _seen(self, response: Array) -> Array:
-        return response if self.sees_complex else response.real

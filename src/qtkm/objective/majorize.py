@@ -10,6 +10,10 @@ nowhere with less than a small share of the curvature that bounds the loss from 
 the loss itself turns out to have risen, the update is taken back and made once more with that
 bound, which cannot rise but for rounding.
 
+No curvature bounds the losses of a logarithmic link everywhere.  Their updates are taken back and
+made once more with several times the curvature: the larger it is, the closer z is to f₀, and the
+nearer to f₀ the model has to lie above the loss.
+
 A loss that sees complex f is taken for |f - z|² instead.  Its z must be real, as it is where
 the part of the loss that reads Im f is ½c(Im f)².
 """
@@ -29,6 +33,8 @@ from .setting import Setting
 #: any would be free to move anywhere.  Without it, six in ten updates of the hinges on spambase
 #: were taken back; with it 2 to 4 (hinge) and 0.3 (squared), and the objective fell no slower
 SHARE = 0.05
+#: multiples of the curvature of a loss without a bound, one after the other until one serves
+DAMPINGS = (1.0, 4.0, 16.0, 64.0)
 
 
 def update(
@@ -38,7 +44,7 @@ def update(
     before, start = objective.value(iterate), iterate.snapshot()
     mean_loss = objective.mean_loss(iterate)
     responses = objective.kept_responses(iterate) if objective.rows_are_here else None
-    for share in (SHARE, 1.0):
+    for share in (SHARE, 1.0) if objective.loss.has_bound else DAMPINGS:
         setting = _model(objective, iterate, responses, mean_loss, share)
         problem = make_problem(setting)
         problem.sweep()
@@ -60,7 +66,8 @@ def _model(
 ) -> Setting:
     """Least squares whose objective is the quadratic model of the loss.
 
-    Its curvature is nowhere less than this share of the bound.  Where the rows are not in memory,
+    Its curvature is nowhere less than this share of the bound; without a bound, it is this multiple
+    of the loss's own.  Where the rows are not in memory,
     weights and targets are made anew in each pass, at the cores of now: the passes must be over
     before a core changes, as they are where a block is updated from sums.
     """
@@ -127,9 +134,14 @@ def _working(
 ) -> tuple[NDArray, NDArray, float]:
     """Weights ½ωc and targets z of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
     slope = loss.gradient(response, target)
-    curvature = share * loss.bound(response, target)
-    if share < 1:
-        np.maximum(curvature, loss.curvature(response, target), out=curvature)
+    if not loss.has_bound:
+        curvature = share * loss.curvature(response, target)
+        # a row whose exponentials vanish has no slope either
+        np.maximum(curvature, np.finfo(curvature.dtype).tiny, out=curvature)
+    else:
+        curvature = share * loss.bound(response, target)
+        if share < 1:
+            np.maximum(curvature, loss.curvature(response, target), out=curvature)
     working = (response - slope / curvature[:, None]).real
     value = 0.5 * curvature[:, None] * response
     value -= slope

@@ -64,6 +64,7 @@ class Objective:
         #: number of training rows, equal ones counted once where they were merged
         self.n_rows = int(n_rows[0])
         self.n_outputs = len(squares)
+        self.loss = self.loss.for_outputs(self.n_outputs)
         self._kept: tuple[object, list[NDArray]] | None = None
         self._kept_loss: tuple[object, float] | None = None
 

@@ -1,0 +1,235 @@
+"""Deviances of Poisson, gamma and Tweedie distributions with a logarithmic link.
+
+For targets y >= 0 whose mean exp(Re f) is a product of effects: counts, claims, durations, rain.
+"""
+
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+from sklearn.metrics import d2_tweedie_score
+
+from .loss import Array, add_outputs, largest_output
+from .regression_loss import RegressionLoss
+
+#: largest offset
+MOST_OFFSET = 100.0
+#: share of the largest exponent of a floating-point type up to which exponentials are computed
+EXPONENT_SHARE = 0.45
+
+
+class LogLinkLoss(RegressionLoss):
+    """Deviance of a distribution of mean μ = exp(Re f) and variance proportional to μ^p.
+
+    A subclass has the attribute `power`, a number p from 1 to 2.
+
+    Notes
+    -----
+    With a = Re f and b = Im f the loss is [1]_
+
+        2·(μ^(2-p)/(2-p) - y·μ^(1-p)/(1-p) + y^(2-p)/((1-p)(2-p))) + ½κb²,      μ = exp(a),
+
+    of which p = 1 and p = 2 are limits, and κ = 2·μ^(1-p)·max(μ, y); the last term is left out for
+    ``residual="real"``.  The minimum is 0, at f = log y.  For 1 <= p <= 2 the deviance is convex
+    in a, with the slope 2·μ^(1-p)·(μ - y).
+
+    No parabola lies above it everywhere, so there is no `bound`.  `curvature` is κ: the parabola
+    at f lies above the deviance from f to its own minimum, which is at most 1 away and never
+    beyond log y.
+
+    Exponentials above about 1e138 (1e17 in single precision) are continued by their tangent, so
+    that no response overflows.
+
+    References
+    ----------
+    .. [1] Jørgensen, "The Theory of Dispersion Models", Chapman & Hall, 1997.
+    """
+
+    power: float
+    has_log_link: ClassVar[bool] = True
+
+    def value(self, response: Array, target: Array) -> Array:
+        a, p = response.real, self.power
+        if p == 1:
+            half = _exp(a) - target * (a + 1) + xlogy(target, target)
+        elif p == 2:
+            half = target * _exp(-a) - 1 + (a - _log(target))
+        else:
+            half = _exp((2 - p) * a) / (2 - p) + target * _exp((1 - p) * a) / (p - 1)
+            half -= target ** (2 - p) / ((p - 1) * (2 - p))
+        half *= 2
+        np.maximum(half, 0, out=half)
+        if self._has_imaginary(response):
+            half += self._kappa(a, target)[0] * np.square(response.imag) / 2
+        return add_outputs(half)
+
+    def gradient(self, response: Array, target: Array) -> Array:
+        high, low = self._powers(response.real, target)
+        slope = 2 * (high - low)
+        if not self._has_imaginary(response):
+            return slope
+        kappa, rate = self._kappa(response.real, target)
+        slope += rate * kappa * np.square(response.imag) / 2
+        return slope + 1j * kappa * response.imag
+
+    def curvature(self, response: Array, target: Array) -> Array:
+        return largest_output(self._kappa(response.real, target)[0])
+
+    def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
+        p = self.power
+        high, low = self._powers(response.real, target)
+        product = 2 * ((2 - p) * high + (p - 1) * low) * direction.real
+        if not (self._has_imaginary(response) or self._has_imaginary(direction)):
+            return product
+        kappa, rate = self._kappa(response.real, target)
+        mixed = rate * response.imag
+        product += kappa * mixed * (mixed / 2 * direction.real + direction.imag)
+        return product + 1j * kappa * (mixed * direction.real + direction.imag)
+
+    def prediction(self, response: Array) -> Array:
+        limit = _limit(response.real)
+        return np.exp(np.clip(response.real, -limit, limit))
+
+    def center_and_scale(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        return np.zeros_like(mean), mean
+
+    def take_offset(
+        self, target: Array, weight: Array | None, offset: Array
+    ) -> tuple[Array, Array | None]:
+        # the deviance of (y, μE) is E^(2-p) times that of (y/E, μ)
+        _refuse_large(offset)
+        factor = np.exp((2 - self.power) * offset[:, 0])
+        return target / np.exp(offset), factor if weight is None else weight * factor
+
+    def add_offset(self, prediction: Array, offset: Array) -> Array:
+        _refuse_large(offset)
+        with np.errstate(over="ignore"):
+            return self.keep_inside(prediction * np.exp(offset))
+
+    def keep_inside(self, prediction: Array) -> Array:
+        # a mean is neither 0 nor infinite, even in units in which targets are 1e-300
+        number = np.finfo(prediction.dtype)
+        return np.clip(prediction, number.tiny, number.max)
+
+    def informative(self, target: Array) -> Array:
+        return np.any(target > 0, axis=1, keepdims=True)[:, 0]
+
+    def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
+        power = float(self.power)
+        return float(d2_tweedie_score(target, prediction, sample_weight=weight, power=power))
+
+    def check_range(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
+        name, least = type(self).__name__, low.min()
+        if self.power == 2 and least <= 0:
+            raise ValueError(
+                f"{name} is a loss for y > 0, and the least y is {least:g}; leave these rows out, "
+                "or use Tweedie(power=1.5), which takes zeros, or another loss such as 'squared'."
+            )
+        if least < 0:
+            raise ValueError(
+                f"{name} is a loss for y >= 0, and the least y is {least:g}; leave these rows out, "
+                "or use another loss such as 'squared' or 'huber'."
+            )
+        if high.min() == 0:
+            raise ValueError(
+                f"{name} fits the logarithm of a mean, which is -inf where y is 0 in every row; "
+                "give rows with y > 0 as well."
+            )
+
+    def _has_imaginary(self, values: Array) -> bool:
+        return self.sees_complex and np.iscomplexobj(values)
+
+    def _powers(self, a: Array, target: Array) -> tuple[Array, Array]:
+        """μ^(2-p) and y·μ^(1-p)."""
+        p = self.power
+        return _capped_exp((2 - p) * a), target * _capped_exp((1 - p) * a)
+
+    def _kappa(self, a: Array, target: Array) -> tuple[Array, Array]:
+        """κ and its derivative by a, divided by κ."""
+        high, low = self._powers(a, target)
+        rate = np.where(high >= low, 2 - self.power, 1 - self.power).astype(a.dtype)
+        return 2 * np.maximum(high, low), rate
+
+
+class Poisson(LogLinkLoss):
+    """Deviance of counts y >= 0 of mean μ = exp(Re f): 2(μ - y + y·log(y/μ)).
+
+    Rates, with their exposures as weights, do as well: y need not be whole numbers.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        Whether Im f is pushed to 0; "auto" stands for "complex".
+    """
+
+    power: float = 1.0
+
+
+class Gamma(LogLinkLoss):
+    """Deviance of amounts y > 0 of mean μ = exp(Re f): 2(y/μ - 1 - log(y/μ)).
+
+    For a standard deviation proportional to the mean: sizes of claims, durations, prices.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        Whether Im f is pushed to 0; "auto" stands for "complex".
+    """
+
+    power: float = 2.0
+
+
+class Tweedie(LogLinkLoss):
+    """Deviance of a variance proportional to μ^power, with μ = exp(Re f).
+
+    Parameters
+    ----------
+    power : float, default=1.5
+        From 1 (Poisson) to 2 (gamma). In between, sums of a random number of positive amounts:
+        many rows are exactly 0, all others positive (claims of a year, rain of a day).
+    residual : {"complex", "real"} or "auto"
+        Whether Im f is pushed to 0; "auto" stands for "complex".
+    """
+
+    def __init__(self, power=1.5, residual="auto"):
+        self.power = power
+        self.residual = residual
+
+    def check(self) -> None:
+        super().check()
+        value = self.power
+        if not isinstance(value, Real) or isinstance(value, bool) or not 1 <= float(value) <= 2:
+            raise ValueError(
+                f"power={value!r} must be a number from 1 (Poisson) to 2 (gamma); try 1.5."
+            )
+
+
+def _log(target: Array) -> Array:
+    """Logarithm of targets >= 0, finite at 0."""
+    target = np.asarray(target)
+    return np.log(np.maximum(target, np.finfo(target.dtype).tiny))
+
+
+def _refuse_large(offset: Array) -> None:
+    largest = float(np.abs(offset).max())
+    if largest > MOST_OFFSET:
+        raise ValueError(
+            f"offset has entries of size {largest:g}, and exponentials of more than "
+            f"{MOST_OFFSET:g} are too large; give the logarithm of the exposure, not the exposure."
+        )
+
+
+def _limit(exponent: Array) -> float:
+    return EXPONENT_SHARE * float(np.log(np.finfo(exponent.dtype).max))
+
+
+def _exp(exponent: Array) -> Array:
+    """Exponential, continued by its tangent above the limit."""
+    return _capped_exp(exponent) * (np.maximum(exponent - _limit(exponent), 0) + 1)
+
+
+def _capped_exp(exponent: Array) -> Array:
+    """Slope of `_exp`."""
+    return np.exp(np.minimum(exponent, _limit(exponent)))
