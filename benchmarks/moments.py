@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.problems import continuous, flights, random_cores
+from benchmarks.problems import continuous, flights
 from benchmarks.report import row
 
 OLD = "485f31f"
