@@ -63,6 +63,7 @@ CASES = [
     ("alpha", "small", "alpha='small' must be a finite number >= 0, or 'auto'"),
     ("alpha", None, "alpha=None must be a finite number"),
     ("alpha", np.ones(2), r"alpha=array\(\[1., 1.\]\) must be a finite number"),
+    ("penalty", "smooth", r"penalty=.smooth. is not known; use a name \(.ridge., .matern., .rbf.\)"),
     ("loss", "absolute", r"loss='absolute' is not known; use a name \('squared'\) or an object"),
     ("loss", "hinge", "loss='hinge' tells classes apart, and QTKMRegressor predicts numbers; use"),
     ("loss", Logistic(), r"loss=Logistic\(\) tells classes apart, .* use QTKMClassifier, or one"),

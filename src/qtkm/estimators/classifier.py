@@ -58,6 +58,10 @@ class QTKMClassifier(ClassifierMixin, Model):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss. "auto" falls
         with the number of rows.
+    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
+        What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
+        rough functions cost more than smooth ones; a sequence has one for each column. Length
+        scales and shares that are "auto" are learned along with the cores.
     loss : {"logistic", "softmax", "squared_hinge", "hinge", "squared"} or Loss, default="logistic"
         Loss of a row. With more than two classes "logistic" stands for "softmax", and the
         others, an object `Logistic()` among them, are one-vs-rest: each output tells its
@@ -151,6 +155,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         network="cpd",
         rank="auto",
         alpha="auto",
+        penalty="ridge",
         loss="logistic",
         class_weight=None,
         solver="als",
@@ -181,6 +186,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.network = network
         self.rank = rank
         self.alpha = alpha
+        self.penalty = penalty
         self.loss = loss
         self.class_weight = class_weight
         self.solver = solver

@@ -123,6 +123,7 @@ def _model(tree: Any) -> Any:
         model.feature_names_in_ = np.array(names, dtype=object)
     _set_task(model, target, loss, n_outputs)
     _set_summary(model, tree.get("summary", {}), tree["alpha"])
+    model.penalties_ = _penalties(tree.get("penalties"), reading.inputs)
     model._place(cores, network, loss)
     pairs = zip(reading.inputs.columns, tree["columns"], strict=True)
     model.columns_ = [_describe(*pair) for pair in pairs]
@@ -270,6 +271,16 @@ def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
     _need(_is_whole(model.n_iter_) and model.n_iter_ >= 0, "its number of epochs is none")
     texts = isinstance(model.status_, str) and isinstance(model.message_, str)
     _need(texts and all(map(_is_course, model.history_.items())), "its summary cannot be read")
+
+
+def _penalties(tree: Any, inputs: Inputs) -> list[Any] | None:
+    if tree is None:
+        return None
+    _need(isinstance(tree, list) and len(tree) == len(inputs), "it has no penalty for each column")
+    found = [decode_part(entry, "penalties") for entry in tree]
+    for penalty, label in zip(found, inputs.labels, strict=True):
+        penalty.check(label)
+    return found
 
 
 def _is_course(entry: tuple[Any, Any]) -> bool:

@@ -166,6 +166,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         history = dict(vars(result.history))
         self.history_ = history | history.pop("records")
         self.alpha_ = objective.alpha
+        precisions = objective.precisions if result.precisions is None else result.precisions
+        self.penalties_ = objective.learned_penalties(precisions)
         self._place(result.cores, network, cast(Any, objective.loss))
         pairs = zip(prepared.inputs.columns, objective.columns, strict=True)
         self.columns_ = [own.describe() | _describe_grid(column) for own, column in pairs]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .. import features, losses, networks, solvers
+from .. import features, losses, networks, penalties, solvers
 from . import defaults
 from .checks import RESIDUALS
 
@@ -88,6 +88,24 @@ def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_r
         network.set_params(rank=known_rank or given or max(least, network.default_rank(*shape)))
     network.check()
     return network
+
+
+def make_penalties(estimator: Any, labels: Sequence[str]) -> list[penalties.Penalty] | None:
+    """Penalty of every column; None for the plain norm of the weights.
+
+    Parameters
+    ----------
+    estimator : estimator
+    labels : sequence of str
+        What the columns are called in messages.
+    """
+    found = []
+    given = _per_column("penalty", estimator.penalty, len(labels))
+    for own, label in zip(given, labels, strict=True):
+        penalty = resolve("penalty", own, penalties.REGISTRY, {}, penalties.Penalty)
+        penalty.check(label)
+        found.append(penalty)
+    return None if all(type(each) is penalties.Ridge for each in found) else found
 
 
 def make_regression_loss(estimator: Any) -> Any:

@@ -147,6 +147,7 @@ class Prepared:
             columns=columns,
             network=parts.make_network(model, self.shape, self.objective.n_outputs, None),
             alpha=make_alpha(model, self.shape),
+            penalties=parts.make_penalties(model, inputs.labels),
             engine=engine,
         )
         reading = replace(self.reading, inputs=inputs)
@@ -188,6 +189,7 @@ def prepare(
         # ranks that do not fit are refused here, before anything takes long
         network.structure([feature_map.radices for feature_map in maps], n_outputs)
         alpha, solver = make_alpha(model, shape, known is not None), parts.make_solver(model)
+        penalties = parts.make_penalties(model, inputs.labels)
         inputs = inputs.with_maps(maps)
         coding = Coding(inputs, scan, table.run(engine))
         split = partial(
@@ -206,7 +208,10 @@ def prepare(
             objective = Objective(
                 columns=coding.columns, shards=rows.train, network=network, loss=loss,
                 engine=engine, alpha=alpha, scatter=scatter, dtype=float_type(model.dtype),
+                penalties=penalties,
             )  # fmt: skip
+            if known is not None and model.penalties_ is not None:
+                objective.begin_at(model.penalties_)
             earlier = None if known is None else model.cores_
             yield Prepared(
                 Reading(inputs, scale), objective, rows.validation, solver, shape, rng, earlier,

@@ -53,6 +53,10 @@ class QTKMRegressor(RegressorMixin, Model):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" falls with the number of rows.
+    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
+        What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
+        rough functions cost more than smooth ones; a sequence has one for each column. Length
+        scales and shares that are "auto" are learned along with the cores.
     loss : {"squared"} or Loss, default="squared"
         Loss of a row, which may be one of your own.
     residual : {"complex", "real"}, default="complex"
@@ -152,6 +156,8 @@ class QTKMRegressor(RegressorMixin, Model):
         is one for real networks, and P counts a complex number once.
     alpha_ : float
         The penalty that was used.
+    penalties_ : list of Penalty or None
+        Penalty of each column with what was learned of it; None for the plain norm.
     rank_ : int, or what else the network takes
         The rank that was used.
     network_ : Network
@@ -224,6 +230,7 @@ class QTKMRegressor(RegressorMixin, Model):
         network="cpd",
         rank="auto",
         alpha="auto",
+        penalty="ridge",
         loss="squared",
         residual="complex",
         solver="als",
@@ -255,6 +262,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.network = network
         self.rank = rank
         self.alpha = alpha
+        self.penalty = penalty
         self.loss = loss
         self.residual = residual
         self.solver = solver

@@ -194,12 +194,15 @@ class Iterate(Protocol):
         the vertices of a graph.
     token : object
         Another one after every change of the cores.
+    precisions : list of (M,) arrays or None
+        What the penalty multiplies squared weights by, as it stands.
     """
 
     cores: Cores
     columns: Sequence[Any]
     is_complex: bool
     token: object
+    precisions: list[NDArray | None]
 
     @property
     def n_blocks(self) -> int:
@@ -210,6 +213,12 @@ class Iterate(Protocol):
 
     def restore(self, cores: Cores) -> None:
         """Put a snapshot back."""
+
+    def energies(self, block: int) -> NDArray | None:
+        """What each function's precision of a column multiplies in the penalty, or None."""
+
+    def put_precision(self, d: int, precision: NDArray) -> None:
+        """Put in another precision of a column that has energies."""
 
     def penalty(self) -> float:
         """Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior."""

@@ -21,7 +21,7 @@ from ..data import Shard
 from ..engines import Engine, add_in_order
 from ..losses import Loss
 from ..networks import Cores, Network, flatten, unflatten
-from ..penalties import Penalty
+from ..penalties import Family, Penalty
 from . import majorize, passes
 from .column import Column
 from .setting import Setting
@@ -103,20 +103,56 @@ class Objective:
         """Blocks of cores that are updated together."""
         return range(len(self.shapes))
 
-    def at(self, cores: Cores) -> Any:
-        """Cores with their tables."""
+    def at(self, cores: Cores, precisions: Sequence[NDArray | None] | None = None) -> Any:
+        """Cores with their tables, at the penalty of the start or at another of the family."""
         run = self.engine.run
-        return self.network.iterate(self.columns, cores, self.dtype, run, self.precisions)
+        chosen = self.precisions if precisions is None else precisions
+        return self.network.iterate(self.columns, cores, self.dtype, run, chosen)
+
+    @cached_property
+    def families(self) -> list[Family] | None:
+        """Members of the columns' penalties; None for the plain norm of the weights."""
+        if self.penalties is None:
+            return None
+        pairs = zip(self.penalties, self.columns, strict=True)
+        return [Family(penalty, column.feature_map) for penalty, column in pairs]
 
     @cached_property
     def precisions(self) -> list[NDArray | None]:
         """What the penalty multiplies squared weights by: (M,) for every column, None for 1."""
-        if self.penalties is None:
+        if self.families is None:
             return [None] * len(self.columns)
-        return [
-            penalty.precision(column.feature_map)
-            for penalty, column in zip(self.penalties, self.columns, strict=True)
-        ]
+        return [family.start for family in self.families]
+
+    def begin_at(self, penalties: Sequence[Penalty]) -> None:
+        """Begin at penalties that an earlier fit has learned."""
+        pairs = zip(penalties, self.columns, strict=True)
+        self.precisions = [penalty.precision(column.feature_map) for penalty, column in pairs]
+
+    def learn(self, iterate: Any, block: int) -> float:
+        """Give a column the member of its penalty's family under which its weights cost least.
+
+        No row is looked at, and the objective does not rise. Returns by how much it falls.
+        """
+        families = self.families
+        if families is None or block >= len(families) or families[block].precisions is None:
+            return 0.0
+        energies = iterate.energies(block)
+        if energies is None or self.alpha == 0:
+            return 0.0
+        found = families[block].cheapest(energies)
+        gain = float((iterate.precisions[block] - found) @ energies)
+        if gain <= 0:
+            return 0.0
+        iterate.put_precision(block, found)
+        return self.alpha * gain
+
+    def learned_penalties(self, precisions: Sequence[NDArray | None]) -> list[Penalty] | None:
+        """Penalties of the columns that precisions belong to."""
+        if self.families is None:
+            return None
+        pairs = zip(self.families, precisions, strict=False)
+        return [family.member_of(precision) for family, precision in pairs]
 
     # -- local problems ---------------------------------------------------------------------
 
@@ -143,13 +179,15 @@ class Objective:
                 return iterate.problem(block, setting)
 
         if not self.loss.is_quadratic:
-            return majorize.update(self, iterate, make_problem, sweeps)
-        problem = make_problem(self.setting)
-        values = problem.sweep()
-        for _ in range(sweeps - 1 if problem.n_levels > 1 else 0):
-            problem.restart()
-            values += problem.sweep()
-        problem.finish()
+            values = majorize.update(self, iterate, make_problem, sweeps)
+        else:
+            problem = make_problem(self.setting)
+            values = problem.sweep()
+            for _ in range(sweeps - 1 if problem.n_levels > 1 else 0):
+                problem.restart()
+                values += problem.sweep()
+            problem.finish()
+        values[-1] -= self.learn(iterate, block)
         return values
 
     # -- values -----------------------------------------------------------------------------
