@@ -58,10 +58,6 @@ class QTKMClassifier(ClassifierMixin, Model):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss. "auto" falls
         with the number of rows.
-    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
-        What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
-        rough functions cost more than smooth ones; a sequence has one for each column. Length
-        scales and shares that are "auto" are learned along with the cores.
     loss : {"logistic", "softmax", "squared_hinge", "hinge", "squared"} or Loss, default="logistic"
         Loss of a row. With more than two classes "logistic" stands for "softmax", and the
         others, an object `Logistic()` among them, are one-vs-rest: each output tells its
@@ -156,6 +152,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         rank="auto",
         alpha="auto",
         penalty="ridge",
+        main_effects=False,
         loss="logistic",
         class_weight=None,
         solver="als",
@@ -165,6 +162,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         max_bins="auto",
         categorical_features=None,
         bounds=None,
+        scaling="range",
         extrapolation="clip",
         early_stopping="auto",
         validation_fraction=0.1,
@@ -187,6 +185,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.rank = rank
         self.alpha = alpha
         self.penalty = penalty
+        self.main_effects = main_effects
         self.loss = loss
         self.class_weight = class_weight
         self.solver = solver
@@ -196,6 +195,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.bounds = bounds
+        self.scaling = scaling
         self.extrapolation = extrapolation
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

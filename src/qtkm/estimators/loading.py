@@ -224,8 +224,9 @@ def _check_cores(cores: Any, network: Any, maps: Sequence[Any], n_outputs: int) 
     _need(layout == expected, "its cores do not have the layout of its network")
     kind = "c" if any(feature_map.is_complex for feature_map in maps) else "f"
     flat = [shape for entry in shapes for shape in (entry if isinstance(entry, list) else [entry])]
-    for core, shape in zip(networks.flatten(cores), flat, strict=True):
-        _need_numbers(core, tuple(shape), "a core", kind)
+    kinds = [kind] * (len(flat) - network.n_real) + ["f"] * network.n_real
+    for core, shape, own in zip(networks.flatten(cores), flat, kinds, strict=True):
+        _need_numbers(core, tuple(shape), "a core", own)
 
 
 def _check_responses(network: Any, cores: Any, reading: Reading) -> None:

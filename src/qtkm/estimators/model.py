@@ -183,7 +183,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         self.network_, self.loss_ = network, loss
         self.rank_ = getattr(network, "rank", None)
         self.n_parameters_ = network.n_parameters(self.cores_)
-        self.n_real_parameters_ = self.n_parameters_ * (2 if np.iscomplexobj(flat[0]) else 1)
+        self.n_real_parameters_ = sum((1 + np.iscomplexobj(core)) * core.size for core in flat)
         self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -57,6 +57,10 @@ class QTKMRegressor(RegressorMixin, Model):
         What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
         rough functions cost more than smooth ones; a sequence has one for each column. Length
         scales and shares that are "auto" are learned along with the cores.
+    main_effects : bool, default=False
+        Add an intercept, a slope and a smooth function of each column to the network, which then
+        has to say no more than interactions. Their smoothness is chosen by marginal likelihood.
+        With `rank=0` they are all there is: a generalized additive model.
     loss : {"squared"} or Loss, default="squared"
         Loss of a row, which may be one of your own.
     residual : {"complex", "real"}, default="complex"
@@ -86,6 +90,9 @@ class QTKMRegressor(RegressorMixin, Model):
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
+    scaling : {"range", "rank", "half", "auto"}, default="range"
+        How values are placed in the box: by the range alone, by the share of training rows below
+        them, or at the mean of the two, which serves columns with long tails; "auto" is "half".
     extrapolation : {"clip", "continue", "error"}, default="clip"
         What becomes of values outside of the range: the nearest end is taken, the basis goes
         on outside of the box, or a ValueError is raised. It holds for training rows as well,
@@ -231,6 +238,7 @@ class QTKMRegressor(RegressorMixin, Model):
         rank="auto",
         alpha="auto",
         penalty="ridge",
+        main_effects=False,
         loss="squared",
         residual="complex",
         solver="als",
@@ -240,6 +248,7 @@ class QTKMRegressor(RegressorMixin, Model):
         max_bins="auto",
         categorical_features=None,
         bounds=None,
+        scaling="range",
         extrapolation="clip",
         normalize_y=True,
         early_stopping="auto",
@@ -263,6 +272,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.rank = rank
         self.alpha = alpha
         self.penalty = penalty
+        self.main_effects = main_effects
         self.loss = loss
         self.residual = residual
         self.solver = solver
@@ -272,6 +282,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.bounds = bounds
+        self.scaling = scaling
         self.extrapolation = extrapolation
         self.normalize_y = normalize_y
         self.early_stopping = early_stopping

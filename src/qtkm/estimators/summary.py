@@ -59,8 +59,11 @@ def _columns(model: Any) -> list[str]:
     shown = model.columns_[:MOST_COLUMNS]
     said = [_column(c) for c in shown]
     if model.penalties_ is not None:
-        pairs = zip(said, model.penalties_, strict=False)
-        said = [f"{text}{_prior(penalty)}" for text, penalty in pairs]
+        pairs = zip(said, shown, model.penalties_, strict=False)
+        said = [
+            text if column["categories"] is not None else f"{text}{_prior(penalty)}"
+            for text, column, penalty in pairs
+        ]
     names = [textwrap.shorten(str(column["name"]), 20, placeholder="…") for column in shown]
     width = max(map(len, names))
     lines = [f"  {name:<{width}}  {text}" for name, text in zip(names, said, strict=True)]

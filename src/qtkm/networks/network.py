@@ -10,7 +10,7 @@ Derivatives are written as complex numbers: the gradient with respect to w is
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ Run = Callable[..., list[Any]]
 
 class Network(BaseEstimator):
     """Interface of a tensor network; parameters are those of the constructor."""
+
+    #: whether there are main effects beside it, with a penalty of their own
+    has_main_effects: ClassVar[bool] = False
+
+    @property
+    def n_real(self) -> int:
+        """Number of cores, the last ones, that are real even where features are complex."""
+        return 0
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""

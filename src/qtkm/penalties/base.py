@@ -53,6 +53,10 @@ class Penalty(BaseEstimator):
         """Return the members of the family among which a fit chooses; itself if there is one."""
         return [self]
 
+    def settled(self) -> "Penalty":
+        """Return the same penalty with parameters that are learned at their start."""
+        return self
+
     def check(self, name: str) -> None:
         """Raise a ValueError for parameters that make no sense; `name` is the column's."""
 
