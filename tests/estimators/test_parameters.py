@@ -68,6 +68,13 @@ CASES = [
         "absolute",
         r"loss='absolute' is not known; use a name \('squared', 'huber', ",
     ),
+    (
+        "penalty",
+        "smooth",
+        r"penalty=.smooth. is not known; use a name \(.ridge., .matern., .rbf.\)",
+    ),
+    ("main_effects", "yes", "main_effects=.yes. must be True or False"),
+    ("scaling", "log", "scaling=.log. is not known; use one of .range., .rank., .half., .auto."),
     ("loss", "hinge", "loss='hinge' tells classes apart, and QTKMRegressor predicts numbers; use"),
     ("loss", Logistic(), r"loss=Logistic\(\) tells classes apart, .* use QTKMClassifier, or one"),
     ("loss", Squared("imaginary"), "residual='imaginary' is not known; use 'complex'"),

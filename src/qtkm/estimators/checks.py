@@ -12,6 +12,7 @@ import numpy as np
 
 from ..data import EXTRAPOLATIONS
 from ..engines import REGISTRY
+from ..features.warp import SCALINGS
 from ..parameters import (
     check_flag,
     check_folder,
@@ -99,6 +100,8 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "residual": lambda name, value: check_option(name, value, RESIDUALS),
     "class_weight": _check_class_weight,
     "extrapolation": lambda name, value: check_option(name, value, EXTRAPOLATIONS),
+    "main_effects": check_flag,
+    "scaling": lambda name, value: check_option(name, value, SCALINGS),
     "normalize_y": check_flag,
     "warm_start": check_flag,
     "early_stopping": _check_early_stopping,

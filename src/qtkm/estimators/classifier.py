@@ -157,6 +157,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         network="cpd",
         rank="auto",
         alpha="auto",
+        penalty="ridge",
+        main_effects=False,
         loss="logistic",
         class_weight=None,
         solver="als",
@@ -166,6 +168,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         max_bins="auto",
         categorical_features=None,
         bounds=None,
+        scaling="range",
         extrapolation="clip",
         early_stopping="auto",
         validation_fraction=0.1,
@@ -187,6 +190,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.network = network
         self.rank = rank
         self.alpha = alpha
+        self.penalty = penalty
+        self.main_effects = main_effects
         self.loss = loss
         self.class_weight = class_weight
         self.solver = solver
@@ -196,6 +201,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.bounds = bounds
+        self.scaling = scaling
         self.extrapolation = extrapolation
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

@@ -6,15 +6,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..networks import flatten
+from ..networks import CPD, Additive, flatten
 from ..objective import Objective
+from ..objective.terms import new_terms
 
 #: root mean square of the responses at the start of a fit whose loss is not quadratic
 SMALL = 0.1
+#: updates of main effects alone under a loss that is not quadratic, and the least gain of one
+MOST_UPDATES, LEAST_GAIN = 25, 1e-4
 
 
 def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
-    """Cores of a named kind of start."""
+    """Cores of a named kind of start.
+
+    Main effects are fitted alone, and the objective begins at their smoothness; a network beside
+    them starts from what they leave unexplained, or is small.
+    """
+    if objective.network.has_main_effects:
+        return _draw_beside(objective, kind, rng)
+    return _draw(objective, kind, rng)
+
+
+def _draw_beside(objective: Any, kind: str, rng: np.random.RandomState) -> list[Any]:
+    network = objective.network
+    iterate = fit_main_effects(objective)
+    n_columns = len(objective.columns)
+    objective.precisions[n_columns:] = iterate.main_precisions
+    if network.network is None:
+        return iterate.cores
+    if kind == "smooth" and isinstance(network.network, CPD) and n_columns > 1:
+        return [*new_terms(objective, iterate, network.rank, rng), *iterate.cores]
+    inner = _draw(objective.with_parts(network.network), kind, rng)
+    flatten(inner)[0] *= SMALL
+    return [*inner, *iterate.cores]
+
+
+def fit_main_effects(objective: Any) -> Any:
+    """Iterate of the main effects alone, at their best."""
+    network = Additive(None, objective.network.functions)
+    alone = objective.with_parts(network)
+    iterate = alone.at([network.no_effects(objective.n_outputs)])
+    last = np.inf
+    for _ in range(1 if objective.loss.is_quadratic else MOST_UPDATES):
+        value = alone.update(iterate, 0)[-1]
+        if last - value < LEAST_GAIN * abs(value):
+            break
+        last = value
+    return iterate
+
+
+def _draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
     constants = [column.feature_map.constant() for column in objective.columns]
     cores = objective.network.start(constants, objective.n_outputs, objective.is_complex, kind, rng)
     if not objective.loss.is_quadratic:
@@ -53,6 +94,8 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
         What the columns are called in messages.
     """
     shapes = objective.shapes
+    if objective.network.has_main_effects:
+        labels = [*[*labels, "the outputs"][: len(shapes) - 1], "the main effects"]
     labels = [*labels, "the outputs"][: len(shapes)]
     if len(labels) < len(shapes) or isinstance(shapes[0], tuple):  # one core a vertex
         radices = [column.radices for column in objective.columns]
@@ -62,9 +105,9 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
             f"The cores must be a list of {len(shapes)} entries, one for each of "
             f"{', '.join(labels)}; given was {_describe(given)}."
         )
-    is_complex = objective.is_complex
     cores: list[Any] = []
-    for entry, shape, label in zip(given, shapes, labels, strict=True):
+    for n, (entry, shape, label) in enumerate(zip(given, shapes, labels, strict=True)):
+        is_complex = objective.is_complex and n < len(shapes) - bool(objective.network.n_real)
         if isinstance(shape, tuple):
             cores.append(_check_core(entry, shape, is_complex, f"The core of {label}"))
             continue

@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import features, losses, networks, solvers, storage
+from .. import features, losses, networks, penalties, solvers, storage
 
 #: folders of parts, each with its registry of names and classes
 REGISTRIES: dict[str, Mapping[str, type]] = {
     "features": features.REGISTRY,
-    "networks": networks.REGISTRY,
+    "networks": {**networks.REGISTRY, "additive": networks.Additive},
     "losses": losses.REGISTRY,
+    "penalties": penalties.REGISTRY,
     "solvers": solvers.REGISTRY,
 }
 #: types of arrays that are kept as they are, and those that go into a wider one
@@ -87,7 +88,7 @@ def decode(tree: Any) -> Any:
 
 
 def encode_part(part: Any) -> dict[str, Any]:
-    """Registered name and parameters of a feature map, network, loss or solver."""
+    """Registered name and parameters of a feature map, network, loss, penalty or solver."""
     parameters = part.get_params(deep=False)
     for kind, registry in REGISTRIES.items():
         for name, cls in registry.items():

@@ -123,6 +123,7 @@ def _model(tree: Any) -> Any:
         model.feature_names_in_ = np.array(names, dtype=object)
     _set_task(model, target, loss, n_outputs)
     _set_summary(model, tree.get("summary", {}), tree["alpha"])
+    model.penalties_ = _penalties(tree.get("penalties"), reading.inputs)
     model._place(cores, network, loss)
     pairs = zip(reading.inputs.columns, tree["columns"], strict=True)
     model.columns_ = [_describe(*pair) for pair in pairs]
@@ -223,8 +224,9 @@ def _check_cores(cores: Any, network: Any, maps: Sequence[Any], n_outputs: int) 
     _need(layout == expected, "its cores do not have the layout of its network")
     kind = "c" if any(feature_map.is_complex for feature_map in maps) else "f"
     flat = [shape for entry in shapes for shape in (entry if isinstance(entry, list) else [entry])]
-    for core, shape in zip(networks.flatten(cores), flat, strict=True):
-        _need_numbers(core, tuple(shape), "a core", kind)
+    kinds = [kind] * (len(flat) - network.n_real) + ["f"] * network.n_real
+    for core, shape, own in zip(networks.flatten(cores), flat, kinds, strict=True):
+        _need_numbers(core, tuple(shape), "a core", own)
 
 
 def _check_responses(network: Any, cores: Any, reading: Reading) -> None:
@@ -270,6 +272,16 @@ def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
     _need(_is_whole(model.n_iter_) and model.n_iter_ >= 0, "its number of epochs is none")
     texts = isinstance(model.status_, str) and isinstance(model.message_, str)
     _need(texts and all(map(_is_course, model.history_.items())), "its summary cannot be read")
+
+
+def _penalties(tree: Any, inputs: Inputs) -> list[Any] | None:
+    if tree is None:
+        return None
+    _need(isinstance(tree, list) and len(tree) == len(inputs), "it has no penalty for each column")
+    found = [decode_part(entry, "penalties") for entry in tree]
+    for penalty, label in zip(found, inputs.labels, strict=True):
+        penalty.check(label)
+    return found
 
 
 def _is_course(entry: tuple[Any, Any]) -> bool:

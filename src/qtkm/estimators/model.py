@@ -189,6 +189,8 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         history = dict(vars(result.history))
         self.history_ = history | history.pop("records")
         self.alpha_ = objective.alpha
+        precisions = objective.precisions if result.precisions is None else result.precisions
+        self.penalties_ = objective.learned_penalties(precisions)
         self._place(result.cores, network, cast(Any, objective.loss))
         pairs = zip(prepared.inputs.columns, objective.columns, strict=True)
         self.columns_ = [own.describe() | _describe_grid(column) for own, column in pairs]
@@ -205,7 +207,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         self.network_, self.loss_ = network, loss
         self.rank_ = getattr(network, "rank", None)
         self.n_parameters_ = network.n_parameters(self.cores_)
-        self.n_real_parameters_ = self.n_parameters_ * (2 if np.iscomplexobj(flat[0]) else 1)
+        self.n_real_parameters_ = sum((1 + np.iscomplexobj(core)) * core.size for core in flat)
         self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -6,7 +6,7 @@ taken from the shorthands, and a shorthand that says otherwise is an error.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,8 @@ def _is_list(value: Any) -> bool:
 
 def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_rank: Any) -> Any:
     """Network of an estimator; `known_rank` is that of an earlier fit."""
+    if _is_zero(estimator.rank) and estimator.main_effects:
+        return None
     rank = {"rank": (estimator.rank, _UNSET)}
     network = resolve("network", estimator.network, networks.REGISTRY, rank, networks.Network)
     if _same(getattr(network, "rank", None), _UNSET):
@@ -88,6 +90,17 @@ def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_r
         network.set_params(rank=known_rank or given or max(least, network.default_rank(*shape)))
     network.check()
     return network
+
+
+def beside_main_effects(estimator: Any, network: Any, maps: Sequence[features.FeatureMap]) -> Any:
+    """The network with main effects beside it, if the estimator has them."""
+    if not estimator.main_effects:
+        return network
+    return networks.Additive(network, [feature_map.n_main for feature_map in maps])
+
+
+def _is_zero(rank: Any) -> bool:
+    return isinstance(rank, Integral) and not isinstance(rank, bool) and rank == 0
 
 
 def make_penalties(estimator: Any, labels: Sequence[str]) -> list[penalties.Penalty] | None:
@@ -213,6 +226,8 @@ def make_maps(
             getattr(given["basis"][d], "n_basis", _UNSET), _UNSET
         )
         _finish(feature_map, column.label, shape, None if known is None else known[d])
+        if known is not None and hasattr(known[d], "warp"):
+            feature_map.warp = known[d].warp
         is_constant = column.box is not None and column.box.is_point
         maps.append(feature_map.for_one_value() if is_constant and not is_counted else feature_map)
     return maps

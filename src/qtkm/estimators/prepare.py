@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import solvers
 from ..engines import Engine
+from ..features.warp import make_warp
 from ..limits import LIMITS
 from ..networks import flatten
 from ..objective import Column, Objective
@@ -144,11 +145,13 @@ class Prepared:
             The columns with these maps.
         engine : Engine
         """
+        network = parts.make_network(model, self.shape, self.objective.n_outputs, None)
         objective = replace(
             self.objective,
             columns=columns,
-            network=parts.make_network(model, self.shape, self.objective.n_outputs, None),
+            network=parts.beside_main_effects(model, network, inputs.maps),
             alpha=make_alpha(model, self.shape),
+            penalties=parts.make_penalties(model, inputs.labels),
             engine=engine,
         )
         reading = replace(self.reading, inputs=inputs)
@@ -188,9 +191,11 @@ def prepare(
         _warn_unless_savable(inputs)
         maps = parts.make_maps(model, inputs, shape, None if known is None else known.inputs.maps)
         network = parts.make_network(model, shape, n_outputs, model.rank_ if known else None)
+        network = parts.beside_main_effects(model, network, maps)
         # ranks that do not fit are refused here, before anything takes long
         network.structure([feature_map.radices for feature_map in maps], n_outputs)
         alpha, solver = make_alpha(model, shape, known is not None), parts.make_solver(model)
+        penalties = parts.make_penalties(model, inputs.labels)
         inputs = inputs.with_maps(maps)
         coding = Coding(inputs, scan, table.run(engine))
         split = partial(
@@ -207,10 +212,15 @@ def prepare(
             for d, column in enumerate(inputs.columns):
                 if column.is_categorical:
                     column.counts = engine.sum(CountPass(d), rows.train)
+                elif known is None and model.scaling != "range":
+                    _warp(column, coding.columns[d], engine.sum(CountPass(d), rows.train), model)
             objective = Objective(
                 columns=coding.columns, shards=rows.train, network=network, loss=loss,
                 engine=engine, alpha=alpha, scatter=scatter, dtype=float_type(model.dtype),
+                penalties=penalties,
             )  # fmt: skip
+            if known is not None and model.penalties_ is not None:
+                objective.begin_at(model.penalties_)
             earlier = None if known is None else model.cores_
             yield Prepared(
                 Reading(inputs, scale), objective, rows.validation, solver, shape, rng, earlier,
@@ -228,6 +238,12 @@ def _warn_unless_savable(inputs: Inputs) -> None:
                 encode(value)
             except TypeError as error:
                 warn_user(f"The model cannot be saved: {column.label}: {error}.", UserWarning)
+
+
+def _warp(own: Any, column: Column, counts: Any, model: Any) -> None:
+    """Let the basis of a column see its values scaled as the model says."""
+    if getattr(own.feature_map, "warp", 0) is None:
+        own.feature_map.warp = make_warp(column.values, counts, model.scaling)
 
 
 def make_alpha(model: Any, shape: tuple[int, int], goes_on: bool = False) -> float:

@@ -54,6 +54,14 @@ class QTKMRegressor(RegressorMixin, Model):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" falls with the number of rows.
+    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
+        What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
+        rough functions cost more than smooth ones; a sequence has one for each column. Length
+        scales and shares that are "auto" are learned along with the cores.
+    main_effects : bool, default=False
+        Add an intercept, a slope and a smooth function of each column to the network, which then
+        has to say no more than interactions. Their smoothness is chosen by marginal likelihood.
+        With `rank=0` they are all there is: a generalized additive model.
     loss : {"squared", "huber", "quantile", "poisson", "gamma", "tweedie"} or Loss, \
             default="squared"
         Loss of a row: "huber" where some y are far off, "quantile" for the median or another
@@ -88,6 +96,9 @@ class QTKMRegressor(RegressorMixin, Model):
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
+    scaling : {"range", "rank", "half", "auto"}, default="range"
+        How values are placed in the box: by the range alone, by the share of training rows below
+        them, or at the mean of the two, which serves columns with long tails; "auto" is "half".
     extrapolation : {"clip", "continue", "error"}, default="clip"
         What becomes of values outside of the range: the nearest end is taken, the basis goes
         on outside of the box, or a ValueError is raised. It holds for training rows as well,
@@ -159,6 +170,8 @@ class QTKMRegressor(RegressorMixin, Model):
         is one for real networks, and P counts a complex number once.
     alpha_ : float
         The penalty that was used.
+    penalties_ : list of Penalty or None
+        Penalty of each column with what was learned of it; None for the plain norm.
     rank_ : int, or what else the network takes
         The rank that was used.
     network_ : Network
@@ -231,6 +244,8 @@ class QTKMRegressor(RegressorMixin, Model):
         network="cpd",
         rank="auto",
         alpha="auto",
+        penalty="ridge",
+        main_effects=False,
         loss="squared",
         residual="complex",
         solver="als",
@@ -240,6 +255,7 @@ class QTKMRegressor(RegressorMixin, Model):
         max_bins="auto",
         categorical_features=None,
         bounds=None,
+        scaling="range",
         extrapolation="clip",
         normalize_y=True,
         early_stopping="auto",
@@ -262,6 +278,8 @@ class QTKMRegressor(RegressorMixin, Model):
         self.network = network
         self.rank = rank
         self.alpha = alpha
+        self.penalty = penalty
+        self.main_effects = main_effects
         self.loss = loss
         self.residual = residual
         self.solver = solver
@@ -271,6 +289,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.bounds = bounds
+        self.scaling = scaling
         self.extrapolation = extrapolation
         self.normalize_y = normalize_y
         self.early_stopping = early_stopping

@@ -22,7 +22,8 @@ a star marks what may be missing:
         classes           array of labels (classification)
     network, loss     parts with all their parameters
     cores             arrays, in the layout of `cores_`
-    alpha             the penalty that was used
+    alpha             the factor of the penalty that was used
+    penalties *       the learned penalty of every column, or null for the plain norm
     summary *         n_iter, status, message, history
 
 What follows from these (`n_parameters_`, `rank_`, …) is not written.  A reader ignores keys that
@@ -88,6 +89,7 @@ def to_tree(model: Any) -> dict[str, Any]:
         "loss": _encode("loss", model.loss_, encode_part),
         "cores": _encode("cores_", model.cores_),
         "alpha": float(model.alpha_),
+        "penalties": _encode("penalties_", model.penalties_),
         "summary": {
             key: _encode(f"{key}_", getattr(model, f"{key}_"))
             for key in ("n_iter", "status", "message", "history")

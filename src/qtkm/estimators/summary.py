@@ -58,11 +58,18 @@ def _outputs(model: Any) -> str:
 
 def _columns(model: Any) -> list[str]:
     shown = model.columns_[:MOST_COLUMNS]
+    said = [_column(c) for c in shown]
+    if model.penalties_ is not None:
+        pairs = zip(said, shown, model.penalties_, strict=False)
+        said = [
+            text if column["categories"] is not None else f"{text}{_prior(penalty)}"
+            for text, column, penalty in pairs
+        ]
     names = [
         textwrap.shorten(visible(str(column["name"])), 20, placeholder="…") for column in shown
     ]
     width = max(map(len, names))
-    lines = [f"  {name:<{width}}  {_column(c)}" for name, c in zip(names, shown, strict=True)]
+    lines = [f"  {name:<{width}}  {text}" for name, text in zip(names, said, strict=True)]
     left_out = len(model.columns_) - len(shown)
     return [*lines, f"  … {left_out} more, see columns_"] if left_out else lines
 
@@ -79,6 +86,13 @@ def _column(column: dict[str, Any]) -> str:
     if hasattr(basis, "period"):
         text += f", period {basis.period:g}"
     return text
+
+
+def _prior(penalty: Any) -> str:
+    """A penalty's parameters in words; they are numbers once a fit has learned them."""
+    if not hasattr(penalty, "length_scale"):
+        return ""
+    return f"; length scale {penalty.length_scale:g}, share {penalty.share:g}"
 
 
 def _network(model: Any) -> list[str]:

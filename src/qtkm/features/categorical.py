@@ -6,6 +6,9 @@ import numpy as np
 
 from .feature_map import Array, FeatureMap
 
+#: a column of more categories has no main effect of its own
+MOST_CATEGORIES = 2000
+
 
 class Categorical(FeatureMap):
     """One level with one entry per category.
@@ -39,6 +42,19 @@ class Categorical(FeatureMap):
 
     def constant(self) -> list[Array]:
         return [np.ones(self.radices[0])]
+
+    @property
+    def n_main(self) -> int:
+        return self.radices[0] if self.radices[0] <= MOST_CATEGORIES else 0
+
+    def main_functions(self, values: Array) -> Array:
+        return self.factors(values)[:, : self.n_main]
+
+    def first_functions(self, values: Array) -> Array:
+        return self.factors(values)
+
+    def combine(self, coefficients: Array, constant: float) -> Array:
+        return np.asarray(coefficients, dtype=np.float64) + constant
 
     def bin_error(self, width: float) -> float:
         return 0.0

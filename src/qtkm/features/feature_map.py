@@ -17,6 +17,8 @@ Array = NDArray[Any]
 
 #: functions of a group of levels that are multiplied out
 MOST_IN_GROUP = 128
+#: smooth functions of a column's main effect
+MOST_MAIN = 26
 
 
 class FeatureMap(BaseEstimator):
@@ -117,6 +119,37 @@ class FeatureMap(BaseEstimator):
         None if the functions have none; penalties then treat all of them alike.
         """
         return None
+
+    # -- main effects -------------------------------------------------------------------------
+
+    @property
+    def n_main(self) -> int:
+        """Number of real functions that the main effect of the column is made of."""
+        return 1 + min(self.n_features, MOST_MAIN)
+
+    def main_functions(self, values: Array) -> Array:
+        """Real functions of the main effect, (n, n_main): the value itself, then smooth ones."""
+        smooth = self.features(values)[:, : self.n_main - 1].real
+        return np.concatenate([np.asarray(values, dtype=np.float64)[:, None], smooth], axis=1)
+
+    @property
+    def main_frequencies(self) -> Array | None:
+        """Angular frequencies of the smooth ones, or None where they have none."""
+        frequencies = self.frequencies
+        return None if frequencies is None else np.abs(frequencies[: self.n_main - 1])
+
+    def first_functions(self, values: Array) -> Array:
+        """Smoothest real functions, (n, few), of whose products interactions begin."""
+        return self.features(values)[:, :2].real
+
+    def combine(self, coefficients: Array, constant: float) -> Array:
+        """Weights (M,) of the features for a sum of the first functions and a constant."""
+        weights = np.zeros(self.n_features)
+        for place, level in enumerate(reversed(self.constant())):
+            weights = level if place == 0 else np.multiply.outer(weights, level).reshape(-1)
+        weights = constant * weights
+        weights[: len(coefficients)] += coefficients
+        return weights
 
     def merged(self, level: int) -> "FeatureMap":
         """The same basis with a level and the next one joined to one level."""

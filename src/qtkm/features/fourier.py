@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.base import clone
 
 from . import radices
-from .feature_map import Array, FeatureMap
+from .feature_map import MOST_MAIN, Array, FeatureMap
+from .warp import check_warp, moved
 
 
 class Fourier(FeatureMap):
@@ -20,6 +21,9 @@ class Fourier(FeatureMap):
         Period L in units of the box: a column scaled to [0, 1] repeats after L >= 1.
     quantization : int, "prime", sequence of int, None or "auto"
         How M splits into levels, see `qtkm.features.radices.split`.
+    warp : (2, n) array or None
+        Places in the box, and where values there are moved to before all else; a fit with
+        another `scaling` than "range" fills it in.
 
     Notes
     -----
@@ -34,17 +38,18 @@ class Fourier(FeatureMap):
 
     is_complex: ClassVar[bool] = True
 
-    def __init__(self, n_basis="auto", period="auto", quantization="auto"):
+    def __init__(self, n_basis="auto", period="auto", quantization="auto", warp=None):
         self.n_basis = n_basis
         self.period = period
         self.quantization = quantization
+        self.warp = warp
 
     @property
     def radices(self) -> tuple[int, ...]:
         return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
-        turns = np.asarray(values, dtype=np.float64) / float(self.period)
+        turns = moved(values, self.warp) / float(self.period)
         found = []
         for radix in self.radices:
             angle = 2j * np.pi * (turns - np.floor(turns))  # digits of large frequencies stay exact
@@ -53,7 +58,7 @@ class Fourier(FeatureMap):
         return np.concatenate(found, axis=1)
 
     def phase(self, values: Array) -> Array:
-        turns = np.asarray(values, dtype=np.float64) / float(self.period) * (self.n_basis // 2)
+        turns = moved(values, self.warp) / float(self.period) * (self.n_basis // 2)
         return np.exp(-2j * np.pi * (turns - np.floor(turns)))
 
     def kind(self, conjugate: bool) -> str:
@@ -63,6 +68,39 @@ class Fourier(FeatureMap):
     def frequencies(self) -> Array:
         numbers = np.arange(self.n_basis) - self.n_basis // 2
         return 2 * np.pi * numbers / float(self.period)
+
+    @property
+    def n_main(self) -> int:
+        return 1 + 2 * len(self._harmonics)
+
+    @property
+    def _harmonics(self) -> Array:
+        """Numbers of the positive frequencies of main effects."""
+        return np.arange(1, 1 + min((self.n_basis - 1) // 2, MOST_MAIN // 2))
+
+    def main_functions(self, values: Array) -> Array:
+        plain = np.asarray(values, dtype=np.float64)
+        places = moved(values, self.warp)
+        angles = 2 * np.pi / float(self.period) * np.multiply.outer(places, self._harmonics)
+        waves = np.sqrt(2) * np.stack([np.cos(angles), np.sin(angles)], axis=2)
+        return np.concatenate([plain[:, None], waves.reshape(len(plain), -1)], axis=1)
+
+    @property
+    def main_frequencies(self) -> Array:
+        return 2 * np.pi / float(self.period) * np.repeat(self._harmonics, 2)
+
+    def first_functions(self, values: Array) -> Array:
+        return self.main_functions(values)[:, 1:3]
+
+    def combine(self, coefficients: Array, constant: float) -> Array:
+        weights, zero = np.zeros(self.n_basis, dtype=np.complex128), self.n_basis // 2
+        weights[zero] = constant
+        if len(coefficients):
+            cosine, sine = coefficients
+            weights[[zero - 1, zero + 1]] = np.array(
+                [cosine + 1j * sine, cosine - 1j * sine]
+            ) / np.sqrt(2)
+        return weights
 
     def constant(self) -> list[Array]:
         zero_frequency, levels = self.n_basis // 2, []
@@ -79,6 +117,7 @@ class Fourier(FeatureMap):
 
     def check(self, name: str) -> None:
         super().check(name)
+        check_warp(self.warp, name)
         if not np.isfinite(self.period):
             raise ValueError(f"period={self.period} of {name} must be a finite number >= 1.")
         if self.period < 1:

@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.base import clone
 
 from . import radices
-from .feature_map import Array, FeatureMap
+from .feature_map import MOST_MAIN, Array, FeatureMap
+from .warp import check_warp, moved
 
 
 class Power(FeatureMap):
@@ -16,6 +17,9 @@ class Power(FeatureMap):
         Number M of powers; the degree is M - 1.
     quantization : int, "prime", sequence of int, None or "auto"
         How M splits into levels, see `qtkm.features.radices.split`.
+    warp : (2, n) array or None
+        Places in the box, and where values there are moved to before all else; a fit with
+        another `scaling` than "range" fills it in.
 
     Notes
     -----
@@ -28,16 +32,17 @@ class Power(FeatureMap):
        Tensor Network Models", AISTATS 2024, Theorem 3.4.
     """
 
-    def __init__(self, n_basis="auto", quantization="auto"):
+    def __init__(self, n_basis="auto", quantization="auto", warp=None):
         self.n_basis = n_basis
         self.quantization = quantization
+        self.warp = warp
 
     @property
     def radices(self) -> tuple[int, ...]:
         return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
-        base = np.asarray(values, dtype=np.float64)
+        base = moved(values, self.warp)
         found = []
         for radix in self.radices:
             found.append(base[:, None] ** np.arange(radix))
@@ -51,8 +56,35 @@ class Power(FeatureMap):
     def frequencies(self) -> Array:
         return np.arange(self.n_basis, dtype=np.float64)  # slope of x^m at the end of the box
 
+    @property
+    def n_main(self) -> int:
+        return 1 + min(max(self.n_basis - 2, 0), MOST_MAIN)
+
+    def main_functions(self, values: Array) -> Array:
+        plain, places = np.asarray(values, dtype=np.float64), moved(values, self.warp)
+        powers = places[:, None] ** np.arange(2, self.n_main + 1)
+        return np.concatenate([plain[:, None], powers], axis=1)
+
+    @property
+    def main_frequencies(self) -> Array:
+        return np.arange(2, self.n_main + 1, dtype=np.float64)
+
+    def first_functions(self, values: Array) -> Array:
+        powers = np.arange(1, min(3, self.n_basis))
+        return moved(values, self.warp)[:, None] ** powers
+
+    def combine(self, coefficients: Array, constant: float) -> Array:
+        weights = np.zeros(self.n_basis)
+        weights[0] = constant
+        weights[1 : 1 + len(coefficients)] = coefficients
+        return weights
+
     def for_one_value(self) -> "Power":
         return clone(self).set_params(n_basis=1, quantization="auto")
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        check_warp(self.warp, name)
 
     def bin_error(self, width: float) -> float:
         return (self.n_basis - 1) * width / 2

@@ -1,5 +1,6 @@
 """Networks: cores in, tables, environments, norms and local systems out."""
 
+from .additive import Additive
 from .cpd import CPD
 from .evaluate import Evaluator
 from .graph import Graph
@@ -27,6 +28,7 @@ __all__ = [
     "CPD",
     "MERA",
     "REGISTRY",
+    "Additive",
     "BlockTerm",
     "Cores",
     "Edge",

@@ -259,6 +259,17 @@ class ChainIterate:
 
     # -- the penalty ------------------------------------------------------------------------
 
+    def energies(self, d: int) -> NDArray[np.float64]:
+        """What the precision of each function of a column multiplies in the penalty, (M,)."""
+        weights = moments.weights_of(self.algebra, self.cores[d])
+        form = self._form(self.penalty_environment(d)[None], self.cores[d][0])[0]
+        flat = weights.reshape(len(weights), -1)
+        return ((flat.conj() @ form) * flat).sum(axis=1).real
+
+    def put_precision(self, d: int, precision: NDArray) -> None:
+        """Put in another precision of a column."""
+        self.precisions[d], self._squares[d] = precision, None
+
     def penalty_places(self, d: int, outside: NDArray) -> tuple[str, NDArray]:
         """Kind of a column's penalty, and its environment at every place."""
         precision = self.precisions[d]

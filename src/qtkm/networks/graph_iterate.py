@@ -161,6 +161,7 @@ class Iterate:
         precisions: Sequence[NDArray | None],
     ):
         self.structure, self.columns, self.dtype, self.run = structure, columns, dtype, run
+        self.precisions = list(precisions)
         self.weighted = tuple(d for d, p in enumerate(precisions) if p is not None)
         self.weights = [_by_digits(precisions[d], columns[d].radices) for d in self.weighted]
         self.cores: Cores = list(cores)
@@ -190,6 +191,13 @@ class Iterate:
         return list(legs_of(self.structure, block))
 
     # -- the penalty --------------------------------------------------------------------------
+
+    def energies(self, block: int) -> None:
+        """Return nothing: the columns of a graph keep the penalty they start with."""
+
+    def put_precision(self, d: int, precision: NDArray) -> None:
+        """Refuse another precision of a column."""
+        raise NotImplementedError("The columns of a graph keep the penalty they start with.")
 
     def penalty(self) -> float:
         bras = [core.conj() for core in self.cores]

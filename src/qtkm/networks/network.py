@@ -10,7 +10,7 @@ Derivatives are written as complex numbers: the gradient with respect to w is
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ Run = Callable[..., list[Any]]
 
 class Network(BaseEstimator):
     """Interface of a tensor network; parameters are those of the constructor."""
+
+    #: whether there are main effects beside it, with a penalty of their own
+    has_main_effects: ClassVar[bool] = False
+
+    @property
+    def n_real(self) -> int:
+        """Number of cores, the last ones, that are real even where features are complex."""
+        return 0
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
@@ -194,12 +202,15 @@ class Iterate(Protocol):
         the vertices of a graph.
     token : object
         Another one after every change of the cores.
+    precisions : list of (M,) arrays or None
+        What the penalty multiplies squared weights by, as it stands.
     """
 
     cores: Cores
     columns: Sequence[Any]
     is_complex: bool
     token: object
+    precisions: list[NDArray | None]
 
     @property
     def n_blocks(self) -> int:
@@ -210,6 +221,12 @@ class Iterate(Protocol):
 
     def restore(self, cores: Cores) -> None:
         """Put a snapshot back."""
+
+    def energies(self, block: int) -> NDArray | None:
+        """What each function's precision of a column multiplies in the penalty, or None."""
+
+    def put_precision(self, d: int, precision: NDArray) -> None:
+        """Put in another precision of a column that has energies."""
 
     def penalty(self) -> float:
         """Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior."""

@@ -9,9 +9,13 @@ from numpy.typing import NDArray
 from ..data import Box, Grid, blocks
 from ..features import FeatureMap
 from ..networks.moments import products
+from ..penalties import Matern
 
 #: numbers of functions or their products at the grid values that are kept, or made at a time
 KEPT_NUMBERS = 4_000_000
+
+#: smoothness and length scales of main effects to choose from
+MAIN_SMOOTHNESS, MAIN_SCALES = (0.5, 1.5, 2.5), (0.3, 1.0, 3.0)
 
 
 class Column:
@@ -96,6 +100,37 @@ class Column:
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
+
+    # -- main effects -------------------------------------------------------------------------
+
+    @property
+    def n_main(self) -> int:
+        """Number of functions of the main effect."""
+        return self.feature_map.n_main
+
+    @cached_property
+    def main_features(self) -> NDArray[np.float64]:
+        """Functions of the main effect at the grid values, (n_grid, n_main)."""
+        return self.feature_map.main_functions(self.values)
+
+    def main_table(self, weights: NDArray) -> NDArray[np.float64]:
+        """Return the main effect at the grid values, (n_grid, n_outputs)."""
+        if not weights.any():
+            return np.zeros((len(self), weights.shape[1]))
+        return weights if self.is_categorical else self.main_features @ weights
+
+    def main_sums(self, parts: NDArray) -> NDArray[np.float64]:
+        """Return Σ function·part over the grid values, (n_main, n_outputs)."""
+        return parts[: self.n_main] if self.is_categorical else self.main_features.T @ parts
+
+    @cached_property
+    def main_family(self) -> NDArray[np.float64]:
+        """Prior variances of the smooth functions' weights to choose from, up to factors."""
+        frequencies = None if self.is_categorical else self.feature_map.main_frequencies
+        if frequencies is None:
+            return np.ones((1, self.n_main - (not self.is_categorical)))
+        members = [Matern(nu, scale, 1.0) for nu in MAIN_SMOOTHNESS for scale in MAIN_SCALES]
+        return np.array([member.density(frequencies) for member in members])
 
     def merged(self, level: int) -> "Column":
         """Return the same column with a level and the next one joined to one level."""

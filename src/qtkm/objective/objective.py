@@ -9,6 +9,7 @@ It joins data, features, network, loss and engine, and is all that a solver sees
     objective.update(iterate, block)          one block of cores to its minimum (a pass)
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from ..data import Shard
 from ..engines import Engine, add_in_order
 from ..losses import Loss
 from ..networks import Cores, Network, flatten, unflatten
-from ..penalties import Penalty
+from ..penalties import Family, Penalty
 from . import majorize, passes
 from .column import Column
 from .setting import Setting
@@ -67,6 +68,7 @@ class Objective:
         self.loss = self.loss.for_outputs(self.n_outputs)
         self._kept: tuple[object, list[NDArray]] | None = None
         self._kept_loss: tuple[object, float] | None = None
+        self._last: tuple[object, float] | None = None
 
     @property
     def rows_are_here(self) -> bool:
@@ -104,20 +106,73 @@ class Objective:
         """Blocks of cores that are updated together."""
         return range(len(self.shapes))
 
-    def at(self, cores: Cores) -> Any:
-        """Cores with their tables."""
+    def at(self, cores: Cores, precisions: Sequence[NDArray | None] | None = None) -> Any:
+        """Cores with their tables, at the penalty of the start or at another of the family."""
         run = self.engine.run
-        return self.network.iterate(self.columns, cores, self.dtype, run, self.precisions)
+        chosen = self.precisions if precisions is None else precisions
+        return self.network.iterate(self.columns, cores, self.dtype, run, chosen)
+
+    @cached_property
+    def families(self) -> list[Family] | None:
+        """Members of the columns' penalties; None for the plain norm of the weights."""
+        if self.penalties is None:
+            return None
+        pairs = zip(self.penalties, self.columns, strict=True)
+        return [Family(penalty, column.feature_map) for penalty, column in pairs]
 
     @cached_property
     def precisions(self) -> list[NDArray | None]:
         """What the penalty multiplies squared weights by: (M,) for every column, None for 1."""
-        if self.penalties is None:
-            return [None] * len(self.columns)
-        return [
-            penalty.precision(column.feature_map)
-            for penalty, column in zip(self.penalties, self.columns, strict=True)
-        ]
+        n_main = len(self.columns) if self.network.has_main_effects else 0
+        if self.families is None:
+            return [None] * (len(self.columns) + n_main)
+        return [*(family.start for family in self.families), *[None] * n_main]
+
+    def begin_at(self, penalties: Sequence[Penalty]) -> None:
+        """Begin at penalties that an earlier fit has learned."""
+        if self.families is not None:
+            pairs = zip(self.families, penalties, strict=True)
+            known = [family.precision_of(penalty) for family, penalty in pairs]
+            self.precisions[: len(known)] = known
+
+    def learn(self, iterate: Any, block: int, gain: float = 0.0) -> float:
+        """Give a column the member of its penalty's family that suits its weights.
+
+        No row is looked at. The penalty rises by no more than what the update of the column has
+        gained, so that the objective never rises. Returns by how much it changes.
+        """
+        families = self.families
+        if families is None or block >= len(families) or families[block].precisions is None:
+            return 0.0
+        energies = iterate.energies(block)
+        if energies is None or self.alpha == 0:
+            return 0.0
+        cost = float(iterate.precisions[block] @ energies)
+        found = families[block].choose(energies, cost + max(gain, 0.0) / self.alpha)
+        change = self.alpha * (float(found @ energies) - cost)
+        if change > max(gain, 0.0):
+            return 0.0
+        iterate.put_precision(block, found)
+        return change
+
+    def learned_penalties(self, precisions: Sequence[NDArray | None]) -> list[Penalty] | None:
+        """Penalties of the columns that precisions belong to."""
+        if self.families is None:
+            return None
+        pairs = zip(self.families, precisions, strict=False)  # main effects stand behind
+        return [family.member_of(precision) for family, precision in pairs]
+
+    def with_parts(self, network: Network | None = None, alpha: float | None = None) -> "Objective":
+        """The same rows with another network or α; what networks keep of rows is shared."""
+        other = copy.copy(self)
+        kept = self.setting.kept
+        for name in ("setting", *(("precisions",) if network is not None else ())):
+            vars(other).pop(name, None)
+        other.network = self.network if network is None else network
+        other.alpha = self.alpha if alpha is None else alpha
+        other._kept = other._kept_loss = other._last = None
+        other.setting.kept = kept
+        return other
 
     # -- local problems ---------------------------------------------------------------------
 
@@ -143,21 +198,32 @@ class Objective:
             def make_problem(setting: Setting) -> Any:
                 return iterate.problem(block, setting)
 
+        before = iterate.token
         if not self.loss.is_quadratic:
-            return majorize.update(self, iterate, make_problem, sweeps)
-        problem = make_problem(self.setting)
-        values = problem.sweep()
-        for _ in range(sweeps - 1 if problem.n_levels > 1 else 0):
-            problem.restart()
-            values += problem.sweep()
-        problem.finish()
+            values = majorize.update(self, iterate, make_problem, sweeps)
+        else:
+            problem = make_problem(self.setting)
+            values = problem.sweep()
+            for _ in range(sweeps - 1 if problem.n_levels > 1 else 0):
+                problem.restart()
+                values += problem.sweep()
+            problem.finish()
+        known, self._last = self._last, None
+        gain = known[1] - values[-1] if known is not None and known[0] is before else 0.0
+        values[-1] += self.learn(iterate, block, gain)
+        self._last = iterate.token, values[-1]
         return values
 
     # -- values -----------------------------------------------------------------------------
 
     def value(self, iterate: Any) -> float:
         """Mean loss plus α times the penalty."""
-        return self.mean_loss(iterate) + self.alpha * iterate.penalty()
+        return self.mean_loss(iterate) + self.penalty(iterate)
+
+    def penalty(self, iterate: Any) -> float:
+        """α times the penalty of the weights, and that of main effects."""
+        value = self.alpha * iterate.penalty()
+        return value + iterate.main_penalty() if self.network.has_main_effects else value
 
     def mean_loss(self, iterate: Any, shards: Sequence[Shard] | None = None) -> float:
         """Weighted mean loss over the training rows, or over those of other shards."""
@@ -211,8 +277,9 @@ class Objective:
         gradient = iterate.gradient(sums)
         if self.alpha > 0:
             _add(gradient, iterate.penalty_gradient(), self.alpha)
-            mean += self.alpha * iterate.penalty()
-        return mean, gradient
+        if self.network.has_main_effects:
+            _add(gradient, iterate.main_penalty_product(iterate.cores), 1.0)
+        return mean + self.penalty(iterate), gradient
 
     def curvature(self, iterate: Any) -> Callable[[Cores], Cores]:
         """Product with the Gauss-Newton matrix of the loss plus that of the penalty.
@@ -227,6 +294,8 @@ class Objective:
             result = iterate.gradient(self.sum_with_responses(add_curvature, iterate))
             if self.alpha > 0:
                 _add(result, iterate.penalty_product(direction), self.alpha)
+            if self.network.has_main_effects:
+                _add(result, iterate.main_penalty_product(direction), 1.0)
             return result
 
         return product
@@ -249,11 +318,13 @@ class Objective:
 
     def from_vector(self, vector: NDArray[np.float64]) -> Cores:
         """Cores of a vector of real numbers."""
-        kind = np.complex128 if self.is_complex else np.float64
-        numbers = np.ascontiguousarray(vector).view(kind)
         shapes = flatten(self.shapes)
-        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-        parts = np.split(numbers, ends[:-1])
+        planes = 2 if self.is_complex else 1
+        split = len(shapes) - self.network.n_real
+        sizes = [int(np.prod(s)) * (planes if i < split else 1) for i, s in enumerate(shapes)]
+        parts = np.split(np.ascontiguousarray(vector), np.cumsum(sizes)[:-1])
+        kind = np.complex128 if self.is_complex else np.float64
+        parts[:split] = [part.view(kind) for part in parts[:split]]
         flat = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
         return unflatten(self.shapes, flat)
 

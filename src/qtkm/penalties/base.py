@@ -3,10 +3,16 @@
 The penalty of a model is α·Σ_m |w_m|² / Π_d s_d[m_d]: the weight of function m of column d has
 the prior variance s_d[m].  A penalty gives these variances from what a feature map says of its
 functions.  It knows no rows and no network.
+
+A parameter that is "auto" is learned: all members of a family have variances that sum to 1, so
+that the one under which some weights cost least can be chosen at any time, and a fit never costs
+more than before.
 """
 
+import copy
+from itertools import product
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +20,7 @@ from sklearn.base import BaseEstimator
 
 #: variances below this fraction of the largest are raised to it, so that weights stay finite
 LEAST_VARIANCE = 1e-13
+AUTO = "auto"
 
 
 class Penalty(BaseEstimator):
@@ -42,6 +49,14 @@ class Penalty(BaseEstimator):
         variances = None if frequencies is None else self.variances(frequencies)
         return None if variances is None else 1 / variances
 
+    def members(self) -> "list[Penalty]":
+        """Return the members of the family among which a fit chooses; itself if there is one."""
+        return [self]
+
+    def settled(self) -> "Penalty":
+        """Return the same penalty with parameters that are learned at their start."""
+        return self
+
     def check(self, name: str) -> None:
         """Raise a ValueError for parameters that make no sense; `name` is the column's."""
 
@@ -54,32 +69,67 @@ class SpectralPenalty(Penalty):
     models.
     """
 
-    length_scale: float
-    share: float
+    length_scale: Any
+    share: Any
+    #: for every parameter that may be learned, where it starts and what there is to choose from
+    choices: ClassVar[dict[str, tuple[float, tuple[float, ...]]]] = {
+        "length_scale": (0.4, (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)),
+        "share": (0.6, (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)),
+    }
 
     def density(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the spectral density up to a factor."""
         raise NotImplementedError
 
+    def settled(self) -> Any:
+        """Return the same penalty with parameters that are learned at their start."""
+        if not self._learned():
+            return self
+        return self._with({name: self.choices[name][0] for name in self._learned()})
+
+    def _with(self, parameters: dict[str, float]) -> Any:
+        other = copy.copy(self)
+        for name, value in parameters.items():
+            setattr(other, name, value)
+        return other
+
+    def _learned(self) -> list[str]:
+        return [name for name in self.choices if isinstance(getattr(self, name), str)]
+
+    def members(self) -> list[Penalty]:
+        names = self._learned()
+        values = product(*(self.choices[name][1] for name in names))
+        return [self._with(dict(zip(names, each, strict=True))) for each in values]
+
     def variances(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-        density = self.density(frequencies)
-        variances = self.share * density / density.sum()
-        variances[np.abs(frequencies) == np.abs(frequencies).min()] += 1 - self.share
+        own = self.settled()
+        density = own.density(frequencies)
+        variances = own.share * density / density.sum()
+        variances[np.abs(frequencies) == np.abs(frequencies).min()] += 1 - own.share
         return np.maximum(variances, LEAST_VARIANCE * variances.max())
 
     def check(self, name: str) -> None:
         check_positive("length_scale", self.length_scale, name, "in units of the box, such as 0.3")
+        if _is_auto(self.share):
+            return
         if not _is_number(self.share) or not 0 < self.share <= 1:
             raise ValueError(
                 f"share={self.share!r} of {name} must be a number > 0 and <= 1: the part of the "
-                "variance that is not constant."
+                "variance that is not constant; or 'auto' to learn it."
             )
 
 
 def check_positive(what: str, value: Any, name: str, hint: str) -> None:
-    """Raise a ValueError unless a parameter of a column's penalty is a finite number > 0."""
-    if not _is_number(value) or not 0 < value < np.inf:
-        raise ValueError(f"{what}={value!r} of {name} must be a finite number > 0, {hint}.")
+    """Raise a ValueError unless a parameter of a column's penalty is "auto" or positive."""
+    if not _is_auto(value) and (not _is_number(value) or not 0 < value < np.inf):
+        raise ValueError(
+            f"{what}={value!r} of {name} must be a finite number > 0, {hint}; or 'auto' to learn "
+            "it."
+        )
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTO
 
 
 def _is_number(value: Any) -> bool:

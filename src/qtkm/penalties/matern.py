@@ -1,5 +1,7 @@
 """Matérn prior: the variance of a weight falls as a power of its frequency."""
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,13 +13,13 @@ class Matern(SpectralPenalty):
 
     Parameters
     ----------
-    nu : float
+    nu : float or "auto"
         Smoothness: functions drawn from the prior have about `nu` derivatives. 0.5 suits rough
-        data, 1.5 and 2.5 smooth data.
-    length_scale : float
-        Distance over which the function changes, in units of the box.
-    share : float
-        Part of the variance that is not constant, > 0 and <= 1.
+        data, 1.5 and 2.5 smooth data; "auto" learns which.
+    length_scale : float or "auto"
+        Distance over which the function changes, in units of the box; "auto" learns it.
+    share : float or "auto"
+        Part of the variance that is not constant, > 0 and <= 1; "auto" learns it.
 
     Notes
     -----
@@ -29,7 +31,12 @@ class Matern(SpectralPenalty):
        Section 4.2.
     """
 
-    def __init__(self, nu=1.5, length_scale=0.3, share=1.0):
+    choices: ClassVar[dict[str, tuple[float, tuple[float, ...]]]] = {
+        **SpectralPenalty.choices,
+        "nu": (1.5, (0.5, 1.5, 2.5)),
+    }
+
+    def __init__(self, nu="auto", length_scale="auto", share="auto"):
         self.nu = nu
         self.length_scale = length_scale
         self.share = share

@@ -11,17 +11,17 @@ class RBF(SpectralPenalty):
 
     Parameters
     ----------
-    length_scale : float
-        Distance over which the function changes, in units of the box.
-    share : float
-        Part of the variance that is not constant, > 0 and <= 1.
+    length_scale : float or "auto"
+        Distance over which the function changes, in units of the box; "auto" learns it.
+    share : float or "auto"
+        Part of the variance that is not constant, > 0 and <= 1; "auto" learns it.
 
     Notes
     -----
     s(ω) ∝ exp(-ω²ℓ²/2).
     """
 
-    def __init__(self, length_scale=0.3, share=1.0):
+    def __init__(self, length_scale="auto", share="auto"):
         self.length_scale = length_scale
         self.share = share
 

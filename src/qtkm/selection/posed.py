@@ -112,6 +112,9 @@ class Posed:
         key = id(rows), repr((model.n_basis, model.period))
         if key not in self._columns:
             maps = self.maps(model)
+            for each, known in zip(maps, rows.inputs.maps, strict=True):
+                if hasattr(each, "warp"):
+                    each.warp = getattr(known, "warp", None)
             pairs = zip(rows.objective.columns, maps, strict=True)
             self._columns[key] = (
                 rows.inputs.with_maps(maps),

@@ -94,7 +94,8 @@ class ALS(Solver):
         beyond = None
         if state.previous is not None and state.count > 1:
             beta = (state.count - 1) / (state.count + 2)
-            beyond = objective.at(_extrapolate(before, state.previous, beta))
+            cores = _extrapolate(before, state.previous, beta)
+            beyond = objective.at(cores, state.iterate.precisions)
             value = self._epoch(objective, beyond)
         if beyond is not None and value <= state.value:
             state.iterate = beyond

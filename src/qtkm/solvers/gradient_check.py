@@ -104,7 +104,9 @@ def check_gradient(
         return _check_model(objective, cores_or_rows, options)
     (cores,) = cores_or_rows
     rng = np.random.default_rng(random_state)
+    precisions = objective.precisions
     objective = replace(objective, dtype=np.dtype(np.float64))
+    objective.precisions = precisions
     probe = _Probe(objective, objective.to_vector(cores), step)
     count, owners = len(probe.vector), _owners(objective)
     directions = [probe.scaled(rng.normal(size=count)) for _ in range(n_directions)]
@@ -201,4 +203,6 @@ def _owners(objective: Any) -> NDArray[np.int64]:
     """For every real number of the vector of all cores, which core it belongs to."""
     width = 2 if objective.is_complex else 1
     sizes = [width * int(np.prod(shape)) for shape in flatten(objective.shapes)]
+    for core in range(len(sizes) - objective.network.n_real, len(sizes)):
+        sizes[core] //= width
     return np.repeat(np.arange(len(sizes)), sizes)

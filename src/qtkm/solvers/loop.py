@@ -1,5 +1,6 @@
 """The loop that all solvers share: epochs, stopping, history, progress, interruption."""
 
+import copy
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -67,7 +68,7 @@ class Progress:
 
 
 #: what a checkpoint holds of the loop, beside history and the solver's state
-_KEPT = ("latest", "best", "best_score", "best_epoch", "lowest")
+_KEPT = ("latest", "best", "best_score", "best_epoch", "lowest", "precisions", "best_precisions")
 
 
 @dataclass
@@ -84,6 +85,8 @@ class _Run:
     best_score: float = float("-inf")
     best_epoch: int = 0
     lowest: float = float("inf")
+    precisions: Any = None
+    best_precisions: Any = None
     stop_requested: bool = False
     checkpoint: Checkpoint | None = None
 
@@ -122,6 +125,7 @@ class _Run:
         seconds = time.perf_counter() - self.begin
         # the score first: an interruption leaves the lists of the history equally long
         score = None if self.score is None else self.score(state)
+        self.precisions = copy.copy(getattr(state.iterate, "precisions", None))
         self.history.objective.append(self.history.objective_updates[-1])
         self.history.seconds.append(seconds)
         for name, value in state.record.items():
@@ -130,6 +134,7 @@ class _Run:
             self.history.validation_score.append(score)
             if score > self.best_score:
                 self.best, self.best_score, self.best_epoch = self.latest, score, self.n_iter
+                self.best_precisions = self.precisions
         else:
             self.consider(self.latest, self.history.objective[-1])
         self._call("epoch", self.n_iter)
@@ -151,6 +156,7 @@ class _Run:
         """Keep cores of the lowest objective, where it is not the last one by itself."""
         if not self.is_monotone and value < self.lowest:
             self.best, self.lowest = cores, value
+            self.best_precisions = self.precisions
 
     def _call(self, event: str, epoch: int) -> None:
         for callback in self.callbacks:
@@ -197,9 +203,11 @@ class _Run:
         )
 
     def result(self, status: str, message: str) -> Result:
-        cores = self.latest if self.best is None else self.best
+        is_last = self.best is None
+        cores = self.latest if is_last else self.best
+        precisions = self.precisions if is_last else self.best_precisions
         logger.info("%s after %d epochs: %s", status, self.n_iter, message)
-        return Result(cores, self.n_iter, status, message, self.history)
+        return Result(cores, self.n_iter, status, message, self.history, precisions)
 
 
 def solve(

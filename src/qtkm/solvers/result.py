@@ -46,6 +46,9 @@ class Result:
     message : str
         The status in a sentence, with what to try.
     history : History
+    precisions : list or None
+        What the penalty multiplies squared weights by, as it was learned along with the cores;
+        None if there was no epoch.
     """
 
     cores: Any
@@ -53,3 +56,4 @@ class Result:
     status: str
     message: str
     history: History
+    precisions: Any = None

@@ -62,7 +62,8 @@ class State:
     def keep(self) -> dict[str, Any]:
         """What a checkpoint must hold to go on from here: the cores, and the solver's own."""
         own = [part.name for part in fields(self) if part.name not in _SHARED]
-        return {"cores": self.iterate.snapshot(), **{name: getattr(self, name) for name in own}}
+        held = {"cores": self.iterate.snapshot(), "precisions": list(self.iterate.precisions)}
+        return held | {name: getattr(self, name) for name in own}
 
     @classmethod
     def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
@@ -72,8 +73,8 @@ class State:
         last bit of what is computed from them.
         """
         kept = _copy(kept)
-        own = {name: value for name, value in kept.items() if name != "cores"}
-        return cls(objective.at(kept["cores"]), **own)
+        own = {name: value for name, value in kept.items() if name not in ("cores", "precisions")}
+        return cls(objective.at(kept["cores"], kept.get("precisions")), **own)
 
 
 class Solver(BaseEstimator):

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ...estimators import QTKMRegressor
 from ...solvers import ALS
-from ..starts import quantized_start, unquantized
+from ..starts import PAPER, quantized_start, unquantized
 from .data import Halves
 
 N_BASIS, PERIOD, ALPHA, EPOCHS = 64, 10.0, 1e-10, 25
@@ -111,6 +111,7 @@ def _paper(kind: str, rank: int, quantization: int | None, cost: float) -> Candi
             early_stopping=False,
             random_state=setting.seed,
             n_jobs=setting.cores,
+            **PAPER,
         )
 
     return Candidate(f"{kind} R={rank}", make, count_weights, cost, kind)

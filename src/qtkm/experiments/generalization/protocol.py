@@ -21,7 +21,7 @@ from ...datasets import REGISTRY
 from ...estimators import QTKMRegressor
 from ...solvers import ALS
 from ..runner import Fit
-from ..starts import quantized_start, unquantized
+from ..starts import PAPER, quantized_start, unquantized
 
 SETS = ("airfoil", "yacht", "concrete", "energy", "qsar", "qsar_fish", "wine", "banana")
 N_BASIS = 16
@@ -190,6 +190,7 @@ def fit_network(
         max_bins=None,
         extrapolation="continue",
         n_jobs=1,
+        **PAPER,
     ).fit(rows.X_train, rows.y_train)
     return {
         "n_parameters": regressor.n_parameters_,

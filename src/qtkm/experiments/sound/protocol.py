@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from ...estimators import QTKMRegressor
 from ...networks import CPD
 from ...solvers import ALS, Progress
+from ..starts import PAPER
 from .data import Sound
 from .unconstrained import respond
 
@@ -120,6 +121,7 @@ def make_model(protocol: Protocol, solver: str, rank: int, start: int) -> QTKMRe
         early_stopping=False,
         random_state=start,
         n_jobs=1,
+        **PAPER,
     )
 
 

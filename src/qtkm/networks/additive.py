@@ -1,0 +1,479 @@
+"""Main effects beside a network: an intercept and a function of each column are added to it.
+
+    f(x) = c + Σ_d ( β_d·x_d + g_d(x_d) ) + network(x)
+
+A product of columns says a sum of them only with many terms, so that a network is left with what
+it is good at, interactions.  Without a network this is a generalized additive model.
+
+The cores are those of the network, then one list: real weights (J_d, n_outputs) of the main
+functions of every column (see `FeatureMap.main_functions`; categories have one each), and the
+intercept (n_outputs,).  They are one block, updated by `networks.main_effects`; all other blocks
+see targets from which the main effects are taken off.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .main_effects import MainProblem
+from .network import Cores, Network, Run
+from .structure import Structure
+
+
+class Additive(Network):
+    """A network with main effects beside it.
+
+    Parameters
+    ----------
+    network : Network or None
+        None for main effects alone.
+    functions : sequence of int
+        Number of main functions of every column.
+    """
+
+    has_main_effects = True
+
+    def __init__(self, network=None, functions=()):
+        self.network = network
+        self.functions = functions
+
+    @property
+    def rank(self) -> Any:
+        """Rank of the network; 0 for main effects alone."""
+        return 0 if self.network is None else getattr(self.network, "rank", None)
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+        if self.network is not None:
+            self.network.check()
+
+    def rank_of(self, cores: Any) -> Any:
+        """Rank of cores that a user gives, or None where it cannot be seen."""
+        return None if self.network is None else self.network.rank_of(cores[:-1])
+
+    def fitted_to(self, cores: Cores) -> "Additive":
+        """The network that fitted cores belong to."""
+        if self.network is None:
+            return self
+        return Additive(self.network.fitted_to(cores[:-1]), self.functions)
+
+    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        """Vertices and edges of the network beside the main effects."""
+        if self.network is None:
+            return Structure((), ())
+        return self.network.structure(radices, n_outputs)
+
+    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
+        """Shapes of the cores, in their layout."""
+        inner = [] if self.network is None else self.network.shapes(radices, n_outputs)
+        main: list[Any] = [(count, n_outputs) for count in self.functions]
+        return [*inner, [*main, (n_outputs,)]]
+
+    @property
+    def n_real(self) -> int:
+        """Number of cores, the last ones, that are real even where features are complex."""
+        return len(self.functions) + 1
+
+    def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
+        """The main effects and the network as text."""
+        count = sum(self.functions) * n_outputs + n_outputs
+        text = f"main effects of {len(self.functions)} columns: {count:,} weights"
+        if self.network is None:
+            return text
+        return f"{text}\n{self.network.describe(radices, n_outputs)}"
+
+    def plot(
+        self,
+        radices: Sequence[Sequence[int]],
+        n_outputs: int = 1,
+        ax: Any = None,
+        column_names: Sequence[str] | None = None,
+    ) -> Any:
+        """Plot the network beside the main effects; see `Network.plot`."""
+        if self.network is None:
+            raise ValueError("There is no network beside the main effects that could be drawn.")
+        return self.network.plot(radices, n_outputs, ax, column_names)
+
+    def start(
+        self,
+        constants: Sequence[Sequence[NDArray]],
+        n_outputs: int,
+        is_complex: bool,
+        kind: str,
+        rng: np.random.RandomState,
+    ) -> Cores:
+        """Cores of the network to start from, and main effects of zero."""
+        inner = []
+        if self.network is not None:
+            inner = self.network.start(constants, n_outputs, is_complex, kind, rng)
+        return [*inner, self.no_effects(n_outputs)]
+
+    def no_effects(self, n_outputs: int) -> list[NDArray[np.float64]]:
+        """Main effects of zero."""
+        weights = [np.zeros((count, n_outputs)) for count in self.functions]
+        return [*weights, np.zeros(n_outputs)]
+
+    def iterate(
+        self,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
+    ) -> Any:
+        """Cores with what follows from them.
+
+        `precisions` are those of the network, then one for the main functions of every column,
+        (J_d,) or None where none has been chosen yet.
+        """
+        return AdditiveIterate(self, columns, cores, dtype, run, precisions)
+
+    def numbers_held(
+        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+    ) -> tuple[int, int]:
+        """Numbers that a fit from sums over shards holds; see `Network.numbers_held`."""
+        tables, sums = sum(sizes) * n_outputs, (sum(self.functions) + 1) ** 2
+        if self.network is None:
+            return tables, sums
+        inner = self.network.numbers_held(sizes, radices, n_outputs, planes)
+        return tables + inner[0], max(sums, inner[1])
+
+    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+        """The weight tensor of the network, without the main effects."""
+        if self.network is None:
+            raise ValueError("There is no network beside the main effects.")
+        return self.network.dense(cores[:-1], radices)
+
+    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> "Evaluator":
+        """Cores made ready for values that lie on no grid."""
+        inner = None
+        if self.network is not None:
+            inner = self.network.evaluator(cores[:-1], frequencies)
+        return Evaluator(inner, cores[-1], frequencies)
+
+
+class AdditiveIterate:
+    """Cores and what follows from them; see `networks.network.Iterate`."""
+
+    def __init__(
+        self,
+        network: Additive,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
+    ):
+        self.network, self.columns, self.run = network, columns, run
+        self.n_outputs = len(cores[-1][-1])
+        self.inner: Any = None
+        n_columns = len(columns)
+        if network.network is not None:
+            known = precisions[:n_columns]
+            self.inner = network.network.iterate(columns, cores[:-1], dtype, run, known)
+        self._unused = list(precisions[:n_columns])
+        self.main: list[NDArray] = list(cores[-1])
+        self.main_precisions = list(precisions[n_columns:]) or [None] * n_columns
+        self._held: Any = None
+        self._token: tuple[Any, list[NDArray]] | None = None
+        self._tables: tuple[Any, list[NDArray]] | None = None
+        self._sums: tuple[Any, list[NDArray]] | None = None
+        self._reduced: tuple[Any, Any, Any] | None = None
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether responses are complex."""
+        return self.inner is not None and self.inner.is_complex
+
+    @property
+    def cores(self) -> Cores:
+        """Cores of the network, then the main effects."""
+        return [*([] if self.inner is None else self.inner.cores), self.main]
+
+    @property
+    def precisions(self) -> list[NDArray | None]:
+        """Precisions of the network, then of the main effects."""
+        inner = self._unused if self.inner is None else self.inner.precisions
+        return [*inner, *self.main_precisions]
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of the network, and the main effects."""
+        return 1 if self.inner is None else self.inner.n_blocks + 1
+
+    @property
+    def token(self) -> object:
+        """Another object after every change of the cores."""
+        inner = None if self.inner is None else self.inner.token
+        now = self._token
+        if now is None or now[0] is not inner or now[1] is not self.main:
+            self._token = now = (inner, self.main)
+        return now
+
+    def snapshot(self) -> Cores:
+        """Return the cores as they are; later updates leave these alone."""
+        self._held = self.main, list(self.main_precisions)
+        inner = [] if self.inner is None else self.inner.snapshot()
+        return [*inner, self.main]
+
+    def restore(self, cores: Cores) -> None:
+        """Put a snapshot back."""
+        if self.inner is not None:
+            self.inner.restore(cores[:-1])
+        if self._held is not None and cores[-1] is self._held[0]:
+            self.main_precisions = list(self._held[1])
+        self.main = cores[-1]
+
+    def put_main(self, main: list[NDArray], precisions: Sequence[NDArray | None]) -> None:
+        """Put in main effects and the precisions they were found at."""
+        self.main, self.main_precisions = main, list(precisions)
+
+    # -- tables and responses -----------------------------------------------------------------
+
+    @property
+    def tables(self) -> list[NDArray]:
+        """Main effects at the grid values of every column, then the intercept."""
+        if self._tables is None or self._tables[0] is not self.main:
+            self._tables = self.main, self._make_tables(self.main)
+        return self._tables[1]
+
+    def _make_tables(self, main: Sequence[NDArray]) -> list[NDArray]:
+        parts = zip(self.columns, main[:-1], self.main_precisions, strict=True)
+        return [*(column.main_table(_used(weights, p)) for column, weights, p in parts), main[-1]]
+
+    def responses(self, shard: Any) -> NDArray:
+        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
+        return self.response_pass()(shard, run=self.run)
+
+    def response_pass(self) -> "ResponsePass":
+        """Pass that gives the responses of a shard's rows."""
+        return ResponsePass(self.inner_pass(), self.tables)
+
+    def inner_pass(self) -> Any:
+        """Pass that gives the responses of the network alone; None where there is none."""
+        return None if self.inner is None else self.inner.response_pass()
+
+    # -- local problems -----------------------------------------------------------------------
+
+    def problem(self, block: int, setting: Any) -> Any:
+        """Local problem of a block of the network, or of the main effects."""
+        if block + 1 == self.n_blocks:
+            return MainProblem(self, setting)
+        return self.inner.problem(block, self.reduced(setting))
+
+    def truncation(self, max_rank: int, tol: float) -> Any:
+        """Rule by which two-site problems choose bonds."""
+        return self.inner.truncation(max_rank, tol)
+
+    def pair_problem(self, block: int, setting: Any, truncation: Any) -> Any:
+        """Two-site problems of the network."""
+        return self.inner.pair_problem(block, self.reduced(setting), truncation)
+
+    def reduced(self, setting: Any) -> Any:
+        """The setting of the network: targets without main effects."""
+        known = self._reduced
+        if known is not None and known[0] is setting and known[1] is self.main:
+            return known[2]
+        reduce = Reduce(setting.view, self.tables)
+        if setting.rows_are_here and setting.view is None:
+            pairs = list(zip(setting.shards, self._effects(setting.shards), strict=True))
+            change = float(sum(reduce.change(shard, effects) for shard, effects in pairs))
+            shards = [
+                shard.reweighted(shard.weight, shard.target - effects) for shard, effects in pairs
+            ]
+            other = replace(setting, shards=shards)
+        else:
+            change = float(setting.engine.sum(reduce.constant, setting.shards)[0])
+            other = replace(setting, view=reduce)
+        constant = setting.constant + change / setting.total_weight + self.main_penalty()
+        other = replace(other, constant=constant)
+        self._reduced = setting, self.main, other
+        return other
+
+    def _effects(self, shards: Sequence[Any]) -> list[NDArray]:
+        """Main effects of the rows of shards in memory, kept until they change."""
+        known = self._sums
+        same = known is not None and known[0] is self.main and len(known[1]) == len(shards)
+        if (
+            known is None
+            or not same
+            or any(len(sums) != len(shard) for sums, shard in zip(known[1], shards, strict=True))
+        ):
+            found = [add_tables(self.tables, shard) for shard in shards]
+            self._sums = known = self.main, found
+        return known[1]
+
+    # -- the penalty --------------------------------------------------------------------------
+
+    def energies(self, block: int) -> NDArray | None:
+        """What the precision of each function of a column multiplies in the penalty."""
+        if self.inner is None or block >= len(self.columns):
+            return None
+        return self.inner.energies(block)
+
+    def put_precision(self, d: int, precision: NDArray) -> None:
+        """Put in another precision of a column of the network."""
+        self.inner.put_precision(d, precision)
+
+    def penalty(self) -> float:
+        """Penalty of the network, without its factor."""
+        return 0.0 if self.inner is None else self.inner.penalty()
+
+    def main_penalty(self) -> float:
+        """Penalty of the main effects, which has no other factor."""
+        pairs = zip(self.main_precisions, self.main[:-1], strict=True)
+        return float(sum(_priced(p, weights, 1)[0] for p, weights in pairs))
+
+    def penalty_gradient(self) -> Cores:
+        """Gradient of the network's penalty."""
+        return self.penalty_product(self.cores)
+
+    def penalty_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of the network's penalty."""
+        inner = [] if self.inner is None else self.inner.penalty_product(direction[:-1])
+        return [*inner, [np.zeros_like(each) for each in self.main]]
+
+    def main_penalty_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of the main effects' penalty."""
+        inner = [] if self.inner is None else self.inner.snapshot()
+        none = [
+            [np.zeros_like(core) for core in entry] if isinstance(entry, list) else 0 * entry
+            for entry in inner
+        ]
+        *weights, intercept = direction[-1]
+        pairs = zip(self.main_precisions, weights, strict=True)
+        return [*none, [*(_priced(p, each, 2)[1] for p, each in pairs), 0 * intercept]]
+
+    # -- derivatives --------------------------------------------------------------------------
+
+    def gradient_pass(self) -> "GradientPass":
+        """Pass that sums slopes times environments of the network, and slopes at grid values."""
+        inner = None if self.inner is None else self.inner.gradient_pass()
+        return GradientPass(inner, len(self.columns))
+
+    def gradient(self, sums: Any) -> Cores:
+        """Gradient with respect to the cores from the sums of the pass."""
+        n_main = len(self.columns) + 1
+        own, (*columns, total) = list(sums[:-n_main]), sums[-n_main:]
+        inner = [] if self.inner is None else self.inner.gradient(own)
+        parts = zip(self.columns, columns, self.main_precisions, strict=True)
+        main = [_used(column.main_sums(part), p) for column, part, p in parts]
+        return [*inner, [*main, total]]
+
+    def tangent(self, direction: Cores) -> "ResponsePass":
+        """Pass that gives the change of the responses in a direction."""
+        inner = None if self.inner is None else self.inner.tangent(direction[:-1])
+        return ResponsePass(inner, self._make_tables(direction[-1]))
+
+
+def _used(weights: NDArray, precision: NDArray | None) -> NDArray:
+    """Weights of a finite precision; the others are zero, and no gradient moves them."""
+    if precision is None or np.isfinite(precision).all():
+        return weights
+    return np.where(np.isfinite(precision)[:, None], weights, 0.0)
+
+
+def _priced(precision: NDArray | None, weights: NDArray, factor: int) -> tuple[float, NDArray]:
+    """Σ precision·weight², and factor·precision·weight; infinite precisions hold zeros."""
+    if precision is None:
+        return 0.0, np.zeros_like(weights)
+    finite = np.where(np.isfinite(precision), precision, 0.0)[:, None]
+    return float((finite * weights**2).sum()), factor * finite * weights
+
+
+# -- passes -----------------------------------------------------------------------------------
+
+
+def add_tables(tables: Sequence[NDArray], shard: Any) -> NDArray[np.float64]:
+    """Main effects (n_rows, n_outputs) of coded rows."""
+    *columns, intercept = tables
+    total = np.tile(np.asarray(intercept, dtype=np.float64), (len(shard), 1))
+    for d, table in enumerate(columns):
+        if table.any():
+            total += np.take(table, shard.codes[:, d], axis=0)
+    return total
+
+
+@dataclass
+class ResponsePass:
+    """Responses of a network, or their change, plus those of the main effects."""
+
+    inner: Any
+    tables: list[NDArray]
+
+    def __call__(self, shard: Any, run: Run) -> NDArray:
+        effects = add_tables(self.tables, shard)
+        return effects if self.inner is None else effects + self.inner(shard, run=run)
+
+
+@dataclass
+class GradientPass:
+    """Sums of the network, then Σ Re(slope) at all columns' grid values, and in all."""
+
+    inner: Any
+    n_columns: int
+
+    def __call__(self, shard: Any, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
+        real = np.ascontiguousarray(slopes.real)
+        own = [sum_by_code(shard, d, real) for d in range(self.n_columns)]
+        inner = () if self.inner is None else self.inner(shard, slopes, run=run)
+        return *inner, *own, real.sum(axis=0)
+
+
+def sum_by_code(shard: Any, column: int, values: NDArray) -> NDArray[np.float64]:
+    """Sum values (n_rows, k) over the rows of each grid value of a column."""
+    codes, count = shard.codes[:, column], shard.n_codes[column]
+    return np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
+
+
+@dataclass
+class Reduce:
+    """A view of shards: targets without main effects."""
+
+    view: Callable[..., Any] | None
+    tables: list[NDArray]
+
+    def __call__(self, shard: Any, run: Run) -> Any:
+        shard = shard if self.view is None else self.view(shard, run=run)
+        return shard.reweighted(shard.weight, shard.target - add_tables(self.tables, shard))
+
+    def constant(self, shard: Any, run: Run) -> NDArray[np.float64]:
+        """Σ ω(|y - m|² - |y|²) over the rows."""
+        shard = shard if self.view is None else self.view(shard, run=run)
+        return np.array([self.change(shard, add_tables(self.tables, shard))])
+
+    @staticmethod
+    def change(shard: Any, effects: NDArray) -> float:
+        """The same for known effects m."""
+        each = (effects * (effects - 2 * shard.target)).sum(axis=1)
+        return float(each.sum() if shard.weight is None else shard.weight @ each)
+
+
+class Evaluator:
+    """Cores made ready for values that lie on no grid."""
+
+    def __init__(self, inner: Any, main: Sequence[NDArray], shares: Sequence[NDArray | None]):
+        self.inner, self.main = inner, main
+        self.tables = [
+            None if share is None else np.concatenate([weights, (share @ weights)[None]])
+            for weights, share in zip(main[:-1], shares, strict=True)
+        ]
+
+    def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+        """Responses (n, n_outputs) of rows given as one array of values per column."""
+        total = self.effects(maps, values)
+        return total if self.inner is None else total + self.inner.responses(maps, values)
+
+    def effects(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray[np.float64]:
+        """Main effects of rows."""
+        total = np.tile(self.main[-1], (len(values[0]), 1))
+        for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):
+            table, weights = self.tables[d], self.main[d]
+            if table is not None:
+                total += table[np.asarray(column, dtype=np.int64)]
+            elif weights.any():
+                total += feature_map.main_functions(column) @ weights
+        return total

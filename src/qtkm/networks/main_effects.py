@@ -1,0 +1,347 @@
+"""The local problem of main effects: a linear model whose smoothness is chosen by its evidence.
+
+All main effects together are linear in P weights, so that their Gram matrix (one pass, which
+serves all epochs where the loss is quadratic) and P sums over the rows are all they need.  The
+weights fall into blocks: the slopes of all columns, and the functions of each column.  A block's
+weights have prior variances τ²·s; τ² and, from a family, s are those of the largest marginal
+likelihood of the block's own Gaussian problem, the other blocks taken off (backfitting).  Then
+all weights are solved for together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+#: prior variances τ² of a block's function, in units of the target's variance, to choose from
+VARIANCES = np.array([0.0, *10.0 ** np.arange(-5, 2.01, 0.5)])
+#: logarithm of the likelihood that a function of a column must gain over none
+LEAST_GAIN = 1.0
+#: rounds of choices without a network, and those beside one that changes as well
+ROUNDS, ROUNDS_BESIDE = 30, 2
+#: least noise, as a part of the mean square of the targets
+LEAST_NOISE = 1e-7
+#: numbers of the largest array of functions of rows that is made at a time
+MOST_NUMBERS = 2_000_000
+
+
+@dataclass
+class GramPass:
+    """Σ ω·[1, a][1, a]ᵀ over the main functions a of the rows."""
+
+    functions: list[NDArray]
+
+    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+        size = 1 + sum(each.shape[1] for each in self.functions)
+        total = np.zeros((size, size))
+        step = max(256, MOST_NUMBERS // size)
+        root = shard.scaled[0]
+        for first in range(0, len(shard), step):
+            rows = slice(first, first + step)
+            codes = shard.codes[rows]
+            parts = [np.take(f, codes[:, d], axis=0) for d, f in enumerate(self.functions)]
+            some = np.concatenate([np.ones((len(codes), 1)), *parts], axis=1)
+            if len(root):
+                some *= root[rows, None]
+            total += some.T @ some
+        return total
+
+
+@dataclass
+class SumPass:
+    """Sums of ω(y - Re f) at the grid values of all columns and in all, and of squares.
+
+    The squares are Σ ω((Re f)² - 2y·Re f), Σ ω(Im f)² and Σ ω·y².
+    """
+
+    inner: Any
+
+    def __call__(self, shard: Any, run: Any) -> tuple[NDArray, ...]:
+        target, weight = shard.target, shard.weight
+        squares = np.zeros(3)
+        rest = target
+        if self.inner is not None:
+            response = self.inner(shard, run=run)
+            real = response.real
+            rest = target - real
+            each = [(real * (real - 2 * target)).sum(axis=1), (response.imag**2).sum(axis=1)]
+            squares[:2] = [part.sum() if weight is None else weight @ part for part in each]
+        each = (target**2).sum(axis=1)
+        squares[2] = each.sum() if weight is None else weight @ each
+        rest = rest if weight is None else weight[:, None] * rest
+        rest = np.ascontiguousarray(rest.T)
+        columns = [
+            np.stack([np.bincount(shard.codes[:, d], part, minlength=n) for part in rest], axis=1)
+            for d, n in enumerate(shard.n_codes)
+        ]
+        return *columns, rest.sum(axis=1), squares
+
+
+@dataclass
+class Member:
+    """A member of a block's family in the basis in which its Gram matrix is diagonal.
+
+    Attributes
+    ----------
+    variances : (J,) array
+        Prior variances s of the weights, so that the function's mean square is 1.
+    values : (J,) array
+        Eigenvalues of √s·G·√s.
+    vectors : (J, J) array
+        √s times the eigenvectors.
+    """
+
+    variances: NDArray
+    values: NDArray
+    vectors: NDArray
+
+    @classmethod
+    def of(cls, variances: NDArray, gram: NDArray, weight: float, scale: bool = True) -> "Any":
+        """Member of variances up to a factor; None where the function says nothing."""
+        if scale:
+            size = float(variances @ np.diagonal(gram)) / weight
+            if not size > 1e-12:
+                return None
+            variances = variances / size
+        root = np.sqrt(variances)
+        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+        return cls(variances, np.maximum(values, 0), root[:, None] * vectors)
+
+    def evidence(self, products: NDArray, noise: float, grid: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the gain of log-likelihood over no function at every τ², and the products."""
+        own = self.vectors.T @ products
+        ratio = grid[:, None] / noise
+        stretched = 1 + self.values * ratio
+        gain = 0.5 / noise * (ratio / stretched) @ (own**2).sum(axis=1)
+        return gain - 0.5 * products.shape[1] * np.log(stretched).sum(axis=1), own
+
+    def weights(self, own: NDArray, ratio: float) -> NDArray:
+        """Return the best weights at τ²/noise = ratio."""
+        return self.vectors @ (own * (ratio / (1 + self.values * ratio))[:, None])
+
+    def freedom(self, ratio: float) -> float:
+        """Return the effective number of weights."""
+        return float((self.values * ratio / (1 + self.values * ratio)).sum())
+
+
+@dataclass
+class Block:
+    """Weights with one variance: their places, the members to choose from, and the choice."""
+
+    places: NDArray
+    members: list[Member]
+    grid: NDArray
+    least_gain: float
+    member: Member | None = None
+    variance: float = 0.0
+
+
+@dataclass
+class Known:
+    """What a Gram matrix gives once and for all."""
+
+    weight: float
+    means: NDArray
+    whole: NDArray
+    gram: NDArray
+    blocks: list[Block] = field(default_factory=list)
+
+
+def analyse(whole: NDArray, columns: Sequence[Any]) -> Known:
+    """Blocks of all main effects, from their Gram matrix with the constant first."""
+    weight, sums = float(whole[0, 0]), whole[0, 1:]
+    gram = whole[1:, 1:] - np.outer(sums, sums) / weight
+    known = Known(weight, sums, whole, gram)
+    first, slopes = 0, []
+    for column in columns:
+        count, family = column.n_main, column.main_family
+        begin = first + (not column.is_categorical)
+        if not column.is_categorical and count:
+            slopes.append(first)
+        places = np.arange(begin, first + count)
+        if len(places):
+            part = gram[np.ix_(places, places)]
+            found = [Member.of(each, part, weight) for each in family]
+            members = [member for member in found if member is not None]
+            if members:
+                known.blocks.append(Block(places, members, VARIANCES, LEAST_GAIN))
+        first += count
+    spread = np.diagonal(gram) / weight
+    slopes = [place for place in slopes if spread[place] > 1e-12]
+    if slopes:
+        places = np.array(slopes)
+        part = gram[np.ix_(places, places)]
+        member = Member.of(1 / spread[places], part, weight, scale=False)
+        known.blocks.insert(0, Block(places, [member], VARIANCES / len(places), 0.0))
+    return known
+
+
+class MainProblem:
+    """All main effects, the network fixed.
+
+    Parameters
+    ----------
+    iterate : AdditiveIterate
+    setting : Setting
+    """
+
+    n_levels = 1
+
+    def __init__(self, iterate: Any, setting: Any):
+        self.iterate, self.setting = iterate, setting
+        columns = iterate.columns
+        kept = setting.kept
+        if not setting.is_exact or "main" not in kept:
+            pass_ = GramPass([column.main_features for column in columns])
+            kept["main"] = analyse(setting.sum(pass_), columns)
+        self.known: Known = kept["main"]
+        *parts, total, self.squares = setting.sum(SumPass(iterate.inner_pass()))
+        products = [column.main_sums(part) for column, part in zip(columns, parts, strict=True)]
+        self.total = total
+        self.raw = np.concatenate(products) if products else np.zeros((0, len(total)))
+        self.products = self.raw - np.outer(self.known.means, total / self.known.weight)
+
+    # -- the objective ------------------------------------------------------------------------
+
+    @property
+    def _rest(self) -> float:
+        """The objective without main effects, in units of the weight."""
+        setting = self.setting
+        seen = self.squares[0] + (0.0 if setting.real_part else self.squares[1])
+        penalty = setting.alpha * self.iterate.penalty()
+        return setting.constant + seen / setting.total_weight + penalty
+
+    def _value(self, weights: NDArray, intercept: NDArray, precision: NDArray) -> float:
+        """The objective at some main effects."""
+        both = np.concatenate([intercept[None], weights])
+        rhs = np.concatenate([self.total[None], self.raw])
+        square = float((both * (self.known.whole @ both - 2 * rhs)).sum())
+        finite = np.where(np.isfinite(precision), precision, 0.0)
+        price = float((finite[:, None] * weights**2).sum())
+        return self._rest + square / self.setting.total_weight + price
+
+    def sweep(self) -> list[float]:
+        """Choose smoothness and solve for all weights; return the objective."""
+        before, old = self._now()
+        precision = self._choose(before[0])
+        weights, intercept = self._solve(precision)
+        value = self._value(weights, intercept, precision)
+        if old is not None:
+            last = self._value(*before, old)
+            if value > last:  # another choice costs more: keep that of before
+                weights, intercept = self._solve(old)
+                value, precision = self._value(weights, intercept, old), old
+                if value > last:  # by rounding
+                    (weights, intercept), value = before, last
+        self.found = weights, intercept, precision
+        return [value]
+
+    def restart(self) -> None:
+        """Begin another sweep: there is nothing to do."""
+
+    def finish(self) -> None:
+        """Hand the weights back."""
+        weights, intercept, precision = self.found
+        ends = np.cumsum([column.n_main for column in self.iterate.columns])[:-1]
+        main = [np.ascontiguousarray(part) for part in np.split(weights, ends)]
+        self.iterate.put_main([*main, intercept], np.split(precision, ends))
+
+    def _now(self) -> tuple[tuple[NDArray, NDArray], NDArray | None]:
+        *weights, intercept = self.iterate.main
+        held = self.iterate.main_precisions
+        old = None if any(each is None for each in held) else np.concatenate(held)
+        return (np.concatenate(weights), intercept), old
+
+    # -- smoothness ---------------------------------------------------------------------------
+
+    def _noise(self, weights: NDArray, freedom: float) -> float:
+        """Variance of a row of weight 1; weights count rows, if they are not below their number."""
+        setting, weight = self.setting, self.known.weight
+        count = max(1.0, setting.n_rows / setting.total_weight)
+        if not setting.is_exact:  # a loss is the logarithm of a likelihood
+            return 0.5 / count
+        k = len(self.total)
+        total = setting.constant * setting.total_weight
+        rest = total + self.squares[0] - float((self.total**2).sum()) / weight
+        moved = self.known.gram @ weights - 2 * self.products
+        rest += float((weights * moved).sum())
+        rows = count * weight
+        noise = max(rest, 0.0) / max(rows - freedom, 0.1 * rows)
+        return max(noise, LEAST_NOISE * total / rows, 1e-300) / k
+
+    def _choose(self, weights: NDArray) -> NDArray:
+        """Precisions of all weights by the evidence of their blocks."""
+        known, alone = self.known, self.iterate.inner is None
+        weights = weights.copy()
+        image = known.gram @ weights
+        for block in known.blocks:
+            block.member = None
+        freedom, noise, precision = 0.0, 0.0, np.full(len(weights), np.inf)
+        unused = np.ones(len(weights), dtype=bool)
+        for block in known.blocks:
+            unused[block.places] = False
+        if weights[unused].any():
+            weights[unused] = 0
+            image = known.gram @ weights
+        for n in range(ROUNDS if alone else ROUNDS_BESIDE):
+            last, noise = noise, self._noise(weights, freedom + 1 if alone else 0.0)
+            if n > 3 and abs(np.log(noise / last)) < 0.005:
+                break
+            freedom = 0.0
+            for block in known.blocks:
+                freedom += self._choose_block(block, weights, image, noise)
+        for block in known.blocks:
+            if block.member is not None and block.variance > 0:
+                scale = noise / (self.setting.total_weight * block.variance)
+                precision[block.places] = scale / block.member.variances
+        return precision
+
+    def _choose_block(self, block: Block, weights: NDArray, image: NDArray, noise: float) -> float:
+        """Choose and solve one block, the others fixed; return its degrees of freedom."""
+        places, gram = block.places, self.known.gram
+        now = weights[places]
+        products = self.products[places] - image[places] + gram[np.ix_(places, places)] @ now
+        scale = self._unit(noise)
+        best = None
+        for member in block.members:
+            gain, own = member.evidence(products, noise, block.grid * scale)
+            gain[1:] -= block.least_gain
+            at = int(np.argmax(gain))
+            if best is None or gain[at] > best[0] + 1e-9:
+                best = gain[at], block.grid[at] * scale, member, own
+        assert best is not None
+        _, block.variance, block.member, own = best
+        ratio = block.variance / noise
+        new = block.member.weights(own, ratio)
+        weights[places] = new
+        image += gram[:, places] @ (new - now)
+        return block.member.freedom(ratio)
+
+    def _unit(self, noise: float) -> float:
+        """Variance that τ² is measured in: that of the targets of a quadratic loss, else 1."""
+        if not self.setting.is_exact:
+            return 1.0
+        setting = self.setting
+        return max(setting.constant * setting.total_weight / self.known.weight, 1e-300) / len(
+            self.total
+        )
+
+    def _solve(self, precision: NDArray) -> tuple[NDArray, NDArray]:
+        """All weights and the intercept at given precisions."""
+        known = self.known
+        weights = np.zeros_like(self.products)
+        used = np.flatnonzero(np.isfinite(precision))
+        if len(used):
+            total = self.setting.total_weight
+            matrix = known.gram[np.ix_(used, used)] / total
+            matrix[np.diag_indices(len(used))] += precision[used]
+            scale = 1 / np.sqrt(np.diagonal(matrix))
+            matrix = scale[:, None] * matrix * scale
+            matrix[np.diag_indices(len(used))] += 1e-13
+            rhs = scale[:, None] * self.products[used] / total
+            weights[used] = scale[:, None] * cho_solve(cho_factor(matrix, lower=True), rhs)
+        intercept = (self.total - known.means @ weights) / known.weight
+        return weights, intercept

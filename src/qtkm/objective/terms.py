@@ -1,0 +1,254 @@
+"""New terms of a CPD, taken from what a model leaves unexplained.
+
+Beside main effects a start near a constant function is a saddle: what is left depends on no
+column alone.  So every pair of columns is asked how well a product of their smoothest functions
+follows the residuals,
+
+    C_de = Σ_n ω_n r_n ψ_d(x_nd) ψ_e(x_ne)ᵀ
+
+whose leading singular vectors are a function of each.  The best pair is a term, constant in all
+other columns; it is taken off the residuals, and the next is found.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..networks import Cores
+
+#: size of the noise in the cores of a new term
+NOISE = 0.05
+#: rows in memory that are looked at, and pairs that are compared as terms
+MOST_ROWS, MOST_PAIRS = 4000, 12
+#: categories of a column whose pairs are looked at
+MOST_CATEGORIES = 64
+#: part of the best size with which a term begins: the others of its kind take their share
+SHARE = 0.5
+
+
+def new_terms(objective: Any, iterate: Any, count: int, rng: np.random.RandomState) -> Cores:
+    """Cores of new terms of a CPD that follow what an iterate leaves unexplained.
+
+    Parameters
+    ----------
+    objective : Objective
+    iterate : Iterate
+        Of any network on the same columns.
+    count : int
+        Number of terms.
+    rng : RandomState
+
+    Returns
+    -------
+    cores : list
+        For every column the (Q, count) cores of its levels; then, for several outputs, the
+        (n_outputs, count) core.
+    """
+    columns, is_complex = objective.columns, objective.is_complex
+    cores: Cores = [
+        [_core(level, count, is_complex, rng) for level in column.feature_map.constant()]
+        for column in columns
+    ]
+    sizes = np.full((objective.n_outputs, count), 1e-3)
+    for r, term in enumerate(_find(objective, iterate, count)):
+        for d, weights in term.weights.items():
+            parts = _digits(weights, columns[d].radices)
+            for level, part in enumerate(parts):
+                cores[d][level][:, r] = part if is_complex else part.real
+        sizes[:, r] = SHARE * term.size
+    if objective.n_outputs == 1:
+        cores[0][0] = cores[0][0] * sizes[0]
+    else:
+        cores.append(sizes.astype(cores[0][0].dtype))
+    return cores
+
+
+def _core(constant: NDArray, count: int, is_complex: bool, rng: np.random.RandomState) -> NDArray:
+    noise = rng.standard_normal((len(constant), count))
+    if is_complex:
+        noise = (noise + 1j * rng.standard_normal(noise.shape)) / np.sqrt(2)
+    core = constant[:, None] + NOISE * noise
+    return core / np.linalg.norm(core, axis=0)
+
+
+@dataclass
+class Term:
+    """A product of functions of two columns.
+
+    Attributes
+    ----------
+    tables : dict of column to (n_grid,) array
+    weights : dict of column to (M,) array
+    size : (n_outputs,) array
+    """
+
+    tables: dict[int, NDArray]
+    weights: dict[int, NDArray]
+    size: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+
+    def at(self, codes: NDArray) -> NDArray[np.float64]:
+        """Values of the product at coded rows."""
+        first, second = (np.take(table, codes[:, d]) for d, table in self.tables.items())
+        return first * second
+
+
+@dataclass
+class Residuals:
+    """What is left of the targets of a shard's rows, (n_rows, n_outputs)."""
+
+    respond: Any
+    loss: Any
+    terms: list[Term]
+
+    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+        response = self.respond(shard, run=run)
+        if self.loss.is_quadratic:
+            rest = shard.target - response.real
+        else:
+            response = response if self.loss.sees_complex else np.ascontiguousarray(response.real)
+            slope = self.loss.gradient(response, shard.target).real
+            rest = -slope / self.loss.bound(response, shard.target)[:, None]
+        for term in self.terms:
+            rest = rest - np.multiply.outer(term.at(shard.codes), term.size)
+        return rest
+
+
+@dataclass
+class PairPass:
+    """Σ ω·r·ψψᵀ of all columns' first functions, (n_outputs, n, n)."""
+
+    residuals: Residuals
+    functions: list[NDArray]
+
+    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+        rest = _weighed(self.residuals(shard, run), shard)
+        psi = np.concatenate(
+            [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(self.functions)], axis=1
+        )
+        return np.stack([(psi * each[:, None]).T @ psi for each in rest.T])
+
+
+@dataclass
+class FitPass:
+    """Σ ω·h² and Σ ω·h·r of terms, (n_terms, 1 + n_outputs)."""
+
+    residuals: Residuals
+    terms: list[Term]
+
+    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+        rest = _weighed(self.residuals(shard, run), shard)
+        found = []
+        for term in self.terms:
+            values = term.at(shard.codes)
+            square = values @ _weighed(values[:, None], shard)[:, 0]
+            found.append([square, *(values @ rest)])
+        return np.array(found)
+
+
+@dataclass
+class MeanPass:
+    """Σ ω of the rows of each grid value of all columns."""
+
+    n_columns: int
+
+    def __call__(self, shard: Any, run: Any) -> tuple[NDArray, ...]:
+        return tuple(
+            np.bincount(shard.codes[:, d], shard.weight, minlength=shard.n_codes[d]).astype(float)
+            for d in range(self.n_columns)
+        )
+
+
+def _weighed(values: NDArray, shard: Any) -> NDArray:
+    return values if shard.weight is None else shard.weight[:, None] * values
+
+
+def _find(objective: Any, iterate: Any, count: int) -> list[Term]:
+    columns = objective.columns
+    shards, engine = _some(objective), objective.engine
+    counts = engine.sum(MeanPass(len(columns)), shards)
+    functions, means, spans, first = [], [], [], 0
+    for column, weight in zip(columns, counts, strict=True):
+        own = _functions(column)
+        mean = weight @ own / weight.sum()
+        functions.append(own - mean)
+        means.append(mean)
+        spans.append(slice(first, first + own.shape[1]))
+        first += own.shape[1]
+    pairs = [(d, e) for d in range(len(columns)) for e in range(d + 1, len(columns))]
+    pairs = [(d, e) for d, e in pairs if functions[d].any() and functions[e].any()]
+    if not pairs:
+        return []
+    terms: list[Term] = []
+    residuals = Residuals(iterate.response_pass(), objective.loss, terms)
+    for _ in range(count):
+        sums = engine.sum(PairPass(residuals, functions), shards)
+        trials = _best(sums, pairs, spans, columns, functions, means)
+        fits = engine.sum(FitPass(residuals, trials), shards)
+        squares = np.maximum(fits[:, 0], 1e-300)
+        chosen = int(np.argmax((fits[:, 1:] ** 2).sum(axis=1) / squares))
+        term = trials[chosen]
+        term.size = fits[chosen, 1:] / squares[chosen]
+        terms.append(term)
+    return terms
+
+
+def _best(
+    sums: NDArray, pairs: Sequence[tuple[int, int]], spans: Any, columns: Any, functions: Any,
+    means: Any,
+) -> list[Term]:  # fmt: skip
+    """Terms of the pairs whose matrices have the largest singular values."""
+    found = []
+    for d, e in pairs:
+        for block in sums[:, spans[d], spans[e]]:
+            left, values, right = np.linalg.svd(block, full_matrices=False)
+            found.append((-values[0], d, e, left[:, 0], right[0]))
+    found.sort(key=lambda each: each[:3])
+    terms = []
+    for _, d, e, u, v in found[:MOST_PAIRS]:
+        tables = {d: functions[d] @ u, e: functions[e] @ v}
+        weights = {
+            d: columns[d].feature_map.combine(u, -float(means[d] @ u)),
+            e: columns[e].feature_map.combine(v, -float(means[e] @ v)),
+        }
+        terms.append(Term(tables, weights))
+    return terms
+
+
+def _functions(column: Any) -> NDArray[np.float64]:
+    """First functions of a column at its grid values; those of `FeatureMap.combine`."""
+    if column.is_categorical and len(column) > MOST_CATEGORIES:
+        return np.zeros((len(column), 1))
+    return column.feature_map.first_functions(column.values)
+
+
+def _some(objective: Any) -> Sequence[Any]:
+    """All shards, or some rows of those in memory."""
+    if not objective.rows_are_here or objective.n_rows <= MOST_ROWS:
+        return objective.shards
+    step = -(-objective.n_rows // MOST_ROWS)
+    return [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
+
+
+def _digits(weights: NDArray, radices: Sequence[int]) -> list[NDArray]:
+    """Vectors of the levels, lowest digit first, whose product is nearest to some weights."""
+    tensor = weights.reshape(tuple(reversed(radices)))
+    n = len(radices)
+    vectors = []
+    for axis in range(n):
+        flat = np.moveaxis(tensor, axis, 0).reshape(tensor.shape[axis], -1)
+        vectors.append(np.linalg.svd(flat, full_matrices=False)[0][:, 0])
+    norm = 1.0
+    for _ in range(10 if n > 1 else 1):
+        for axis in range(n):
+            part = tensor
+            for other in range(n - 1, -1, -1):
+                if other != axis:
+                    part = np.tensordot(part, vectors[other].conj(), (other, 0))
+            norm = float(np.linalg.norm(part))
+            vectors[axis] = part / max(norm, 1e-300)
+    vectors = vectors[::-1]
+    vectors[0] = vectors[0] * norm
+    return vectors

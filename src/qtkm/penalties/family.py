@@ -1,0 +1,92 @@
+"""Which member of a family of penalties a column's weights ask for."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Penalty
+
+#: columns of more functions keep the penalty they start with: their weights are too many
+MOST_FUNCTIONS = 4096
+#: how much a member gains by variances that are small throughout, which keeps columns alive: with
+#: 0 the one under which the weights cost least is chosen, with 1 the likeliest given the weights
+FLATTENING = 0.1
+#: families whose precisions are kept
+MOST_KNOWN = 64
+
+
+#: precisions of families that were asked for, by penalty and frequencies
+_KNOWN: dict[Any, NDArray[np.float64]] = {}
+
+
+def _precisions(
+    penalty: Any, members: Any, frequencies: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Precisions of all members, kept for columns with the same frequencies."""
+    key = repr(penalty), frequencies.tobytes()
+    if key not in _KNOWN:
+        if len(_KNOWN) > MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = 1 / np.array([member.variances(frequencies) for member in members])
+    return _KNOWN[key]
+
+
+class Family:
+    """Members of a column's penalty at the functions of its feature map.
+
+    Parameters
+    ----------
+    penalty : Penalty
+    feature_map : FeatureMap
+
+    Attributes
+    ----------
+    members : list of Penalty
+    precisions : (n_members, M) array, or None
+        None where there is nothing to choose.
+    """
+
+    def __init__(self, penalty: Any, feature_map: Any):
+        self.start = penalty.precision(feature_map)
+        self.members = [penalty.settled()]
+        self.precisions: NDArray[np.float64] | None = None
+        if self.start is not None and feature_map.n_features <= MOST_FUNCTIONS:
+            members = penalty.members()
+            if len(members) > 1:
+                self.members = members
+                self.precisions = _precisions(penalty, members, feature_map.frequencies)
+                self.sizes = np.log(self.precisions).mean(axis=1)
+                self.start = self.precision_of(penalty.settled())
+
+    def choose(self, energies: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+        """Return the precision of the member that suits weights of some energies.
+
+        It minimises log(cost) + FLATTENING·mean(log variances) among those of a cost of `most` at
+        most; if there is none, it is the one of the least cost.
+
+        Parameters
+        ----------
+        energies : (M,) array
+            Of every function Σ |w|² over all else: what its precision multiplies in the penalty.
+        most : float
+        """
+        assert self.precisions is not None
+        costs = self.precisions @ energies
+        merits = np.log(np.maximum(costs, 1e-300)) - FLATTENING * self.sizes
+        merits[costs > max(most, costs.min())] = np.inf
+        return self.precisions[int(np.argmin(merits))]
+
+    def precision_of(self, member: Penalty) -> NDArray[np.float64] | None:
+        """Return the precision of a member."""
+        if self.precisions is None:
+            return self.start
+        wanted = member.get_params()
+        found = [each.get_params() == wanted for each in self.members]
+        return self.precisions[found.index(True)] if any(found) else self.start
+
+    def member_of(self, precision: NDArray[np.float64] | None) -> Penalty:
+        """Return the member that a precision belongs to."""
+        if self.precisions is None or precision is None:
+            return self.members[0]
+        return self.members[int(np.argmin(np.abs(np.log(self.precisions / precision)).sum(axis=1)))]
