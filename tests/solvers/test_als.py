@@ -50,6 +50,8 @@ def test_the_objective_never_rises(alpha, tolerance, parameters, inner_sweeps, m
     cores = make_cores(objective)
     result = run(objective, 5 if momentum else 3, inner_sweeps, cores, momentum)
     values = [objective.value(objective.at(cores)), *result.history.objective_updates]
+    if any(precision is not None for precision in objective.precisions):
+        tolerance = max(tolerance, 1e-8)  # smooth functions cost little: terms grow that cancel
     rounding = tolerance * objective.constant
     assert (np.diff(values[1:]) <= rounding).all()
     assert values[1] <= values[0] * (1 + tolerance) + rounding
