@@ -31,7 +31,7 @@ def name_of(page):
 
 def test_there_is_a_page_for_each_kind_of_part():
     names = {page.stem for page in EXTEND if PYTHON.search(page.read_text("utf-8"))}
-    assert names == {"engine", "feature-map", "loss", "network", "solver"}
+    assert names == {"engine", "feature-map", "loss", "network", "penalty", "solver"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
