@@ -70,7 +70,7 @@ class Groups:
 
     def add_pieces(self, *sums: NDArray) -> None:
         """Add further pieces of large groups to the slots of their grid values."""
-        for total in sums:
+        for total in (part for part in sums if len(part)):
             for extra, owner in enumerate(self.owners, start=self.n_codes):
                 total[owner] += total[extra]
 
