@@ -38,7 +38,11 @@ nitpicky = True
 smartquotes = False
 # Names in single backticks become links where there is something to link to.
 default_role = "py:obj"
-nitpick_ignore_regex = [("py:obj", ".*"), ("py:class", r"qtkm\.solvers\.\w+\.State")]
+nitpick_ignore_regex = [
+    ("py:obj", ".*"),
+    ("py:class", r"qtkm\.solvers\.\w+\.State"),
+    ("py:class", r"qtkm\.networks\.\w+_tables\.\w+"),
+]
 
 # Pages
 executed_pages = [

@@ -104,7 +104,7 @@ def test_blocks_of_predictions_do_not_depend_on_each_other(make, large):
     model = make(categorical_features=["place"], max_iter=1).fit(frame, y)
     rows = np.random.default_rng(0).permutation(len(frame))[:50]
     np.testing.assert_allclose(
-        model.predict(frame.iloc[rows]), model.predict(frame)[rows], rtol=1e-12
+        model.predict(frame.iloc[rows]), model.predict(frame)[rows], rtol=1e-10
     )
 
 

@@ -1,5 +1,6 @@
 """Threads of one process: shards one after the other, the tasks of a shard side by side."""
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -15,9 +16,10 @@ from ..interruption import check
 from .engine import add_in_order
 
 #: bytes of the largest block that the C library of Linux can be led to keep for itself
-KEPT_BYTES = 32_000_000
+KEPT_BYTES = 8_000_000
 
 
+@functools.cache
 def _keep_freed_memory() -> None:
     """Lead the C library to keep freed blocks instead of handing them back to the system.
 

@@ -28,6 +28,7 @@ from .tables import (
     Tables,
     TangentPass,
 )
+from .wide import MOST_MOMENTS, WideProblem
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
@@ -226,7 +227,12 @@ class ChainIterate:
             return OutputProblem(self, setting)
         if self.columns[block].is_categorical:
             return CategoricalProblem(self, block, setting)
-        return ColumnProblem(self, block, setting)
+        return self.column_problem(block, setting, self.moments(block, setting))
+
+    def column_problem(self, block: int, setting: Any, known: Any) -> ColumnProblem:
+        """Local problem of a column of numbers whose moments, or statistics, are known."""
+        kind = ColumnProblem if isinstance(known, Moments) else WideProblem
+        return kind(self, block, setting, known)
 
     def statistics(self, block: int, setting: Any) -> Statistics:
         """Sums over the rows of each grid value of a column, one pass."""
@@ -234,17 +240,22 @@ class ChainIterate:
         *grams, rhs = setting.sum(StatisticsPass(self.tables, block, both))
         return Statistics(grams, rhs, self.tables.mixing)
 
-    def moments(self, block: int, setting: Any) -> Moments:
-        """All that the functions of a column can see of its statistics."""
+    def moments(self, block: int, setting: Any) -> Moments | Statistics:
+        """All that the functions of a column can see of its statistics.
+
+        These themselves, where there are too many functions.
+        """
         if len(self.columns) > 1 or self.has_outputs or not setting.is_exact:
             return self._moments(block, setting)
         if "moments" not in setting.kept:  # nothing but the rows has a part in them
             setting.kept["moments"] = self._moments(block, setting)
         return setting.kept["moments"]
 
-    def _moments(self, block: int, setting: Any) -> Moments:
+    def _moments(self, block: int, setting: Any) -> Moments | Statistics:
         shape = self.tables.elements[block].shape[1:]
         sums = self.statistics(block, setting)
+        if self.columns[block].feature_map.n_features * sums.size**2 > MOST_MOMENTS:
+            return sums
         return moments.column_moments(self.algebra, self.columns[block], sums, shape, self.run)
 
     def truncation(self, max_rank: int, tol: float) -> Any:

@@ -110,14 +110,20 @@ class ColumnProblem(Problem):
         """Stand before the first level, those above it summed out."""
         column, is_split = self.column, self.is_split
         kinds = [(column.kind(True), True)] + ([(column.kind(False), False)] if is_split else [])
-        self.parts = [
+        self.parts: list[tuple[str, bool, Any]] = [
             (kind, conjugate, self._squares(places, kind, conjugate))
             for (kind, conjugate), places in zip(kinds, self.moments.matrices, strict=True)
         ]
         elements = [self.algebra.elements(core).conj() for core in self.cores]
-        self.products = Digits(self.algebra, self.moments.products, elements, self.radices)
+        self.products: Any = Digits(self.algebra, self.moments.products, elements, self.radices)
+        self.begin_penalty()
+
+    def begin_penalty(self) -> None:
+        """Stand before the first level of the penalty."""
         kind, penalty = self.iterate.penalty_places(self.block, self.outside)
-        self.penalty = (kind, True, self._squares(penalty, kind, True))
+        factors = [moments.digit_squares(self.algebra, c, kind, True) for c in self.cores]
+        steps = moments.steps_of(kind, self.radices)
+        self.penalty = (kind, True, Digits(self.algebra, penalty, factors, steps))
 
     @property
     def radices(self) -> list[int]:
@@ -135,12 +141,17 @@ class ColumnProblem(Problem):
     def advance(self, level: int) -> None:
         """Sum out a level that has its new core."""
         core = self.cores[level]
-        for kind, conjugate, digits in (*self.parts, self.penalty):
+        for kind, conjugate, digits in self.parts:
             if isinstance(digits, LagDigits):
                 digits.take(level, core)
-            factor = moments.digit_squares(self.algebra, core, kind, conjugate)
-            digits.advance(level, factor)
+            digits.advance(level, moments.digit_squares(self.algebra, core, kind, conjugate))
         self.products.advance(level, self.algebra.elements(core).conj())
+        self.advance_penalty(level)
+
+    def advance_penalty(self, level: int) -> None:
+        """Sum out a level of the penalty."""
+        kind, _, digits = self.penalty
+        digits.advance(level, moments.digit_squares(self.algebra, self.cores[level], kind, True))
 
     def advance_to(self, level: int) -> None:
         """Advance to a level, keeping the cores of those below it."""
@@ -152,7 +163,7 @@ class ColumnProblem(Problem):
         super().restart()
         self.begin()
 
-    def _matrix(self, part: tuple[str, bool, Digits], level: int) -> NDArray:
+    def _matrix(self, part: tuple[str, bool, Any], level: int) -> NDArray:
         """Matrix of a quadratic form over a level's core, its parts first."""
         kind, _, digits = part
         radix, *shape = self.shape(level)

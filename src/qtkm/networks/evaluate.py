@@ -69,6 +69,7 @@ class Evaluator:
             parts.append(self._responses(maps, some))
         return np.concatenate(parts)
 
+    @np.errstate(over="ignore", invalid="ignore")  # far outside of the box; whoever asks refuses it
     def _responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
         product: Any = None
         for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from . import design, moments
 from . import product_cores as gauge
 from .algebra import partial_products
-from .column import ColumnProblem
 from .local import LocalSystem, least_squares
 
 #: unknowns of a merged core; larger ones are not merged, their bond stays as it is
@@ -97,7 +96,7 @@ class PairProblem:
         view.cores = [*iterate.cores]
         view.cores[block] = cores
         known = moments.regroup(known, column, merged_column)
-        problem = ColumnProblem(view, block, self.setting, known)
+        problem = view.column_problem(block, self.setting, known)
         problem.advance_to(level)
         return self._solve(level, first, second, problem.system(level), _join_inside)
 
