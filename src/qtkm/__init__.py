@@ -117,7 +117,7 @@ _PLACES = {
 #: packages that may be named without being imported
 _PACKAGES = {
     "baselines", "data", "datasets", "engines", "estimators", "features", "inspection", "losses",
-    "networks", "objective", "selection", "solvers", "storage",
+    "networks", "objective", "penalties", "selection", "solvers", "storage",
 }  # fmt: skip
 
 
