@@ -278,7 +278,8 @@ class MainProblem:
         weights = weights.copy()
         image = known.gram @ weights
         for block in known.blocks:
-            block.member = None
+            if alone:
+                block.member = None
         freedom, noise, precision = 0.0, 0.0, np.full(len(weights), np.inf)
         unused = np.ones(len(weights), dtype=bool)
         for block in known.blocks:
@@ -306,7 +307,9 @@ class MainProblem:
         products = self.products[places] - image[places] + gram[np.ix_(places, places)] @ now
         scale = self._unit(noise)
         best = None
-        for member in block.members:
+        # beside a network that changes as well, the kind of function stays
+        is_new = block.member is None or self.iterate.inner is None
+        for member in block.members if is_new else [block.member]:
             gain, own = member.evidence(products, noise, block.grid * scale)
             gain[1:] -= block.least_gain
             at = int(np.argmax(gain))

@@ -166,6 +166,7 @@ class Objective:
         """The same rows with another network or α; what networks keep of rows is shared."""
         other = copy.copy(self)
         kept = self.setting.kept
+        vars(other)["families"] = self.families
         for name in ("setting", *(("precisions",) if network is not None else ())):
             vars(other).pop(name, None)
         other.network = self.network if network is None else network
