@@ -1,4 +1,4 @@
-"""Rank and penalty by themselves: a search on held-out rows that every fit without them begins with.
+"""Rank and penalty by themselves: a search on held-out rows before the fit to all of them.
 
     main effects ──► terms from pairs of columns, one start for each decade of the penalty
                  ──► the best of them, refined ──► twice the rank, as long as held-out rows gain
@@ -255,9 +255,8 @@ class Search:
         if self.n_columns == 1 or self.rank == 0:
             return alone
         best = self._network()
-        if isinstance(self.model.rank, str):
-            if not _is_better(alone, best, GAIN, 1.0):
-                return alone
+        if isinstance(self.model.rank, str) and not _is_better(alone, best, GAIN, 1.0):
+            return alone
         best = self._with_all_rows(best)
         return self._grown(best) if isinstance(self.model.rank, str) else best
 

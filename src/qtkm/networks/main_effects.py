@@ -194,7 +194,8 @@ class MainProblem:
         self.iterate, self.setting = iterate, setting
         columns = iterate.columns
         kept = setting.kept
-        if not setting.is_exact or "main" not in kept:
+        is_lasting = setting.is_exact or setting.has_constant_weights
+        if not is_lasting or "main" not in kept:
             pass_ = GramPass([column.main_features for column in columns])
             kept["main"] = analyse(setting.sum(pass_), columns)
         self.known: Known = kept["main"]

@@ -201,7 +201,8 @@ class Objective:
 
         before = iterate.token
         if not self.loss.is_quadratic:
-            values = majorize.update(self, iterate, make_problem, sweeps)
+            is_main = self.network.has_main_effects and block + 1 == len(self.blocks)
+            values = majorize.update(self, iterate, make_problem, sweeps, is_main)
         else:
             problem = make_problem(self.setting)
             values = problem.sweep()

@@ -25,6 +25,8 @@ NOISE = 3.0
 MOST_ROWS, MOST_PAIRS = 4000, 12
 #: categories of a column whose pairs are looked at
 MOST_CATEGORIES = 64
+#: curvature of a row below which its residual is not taken for larger
+LEAST_CURVATURE = 1e-3
 #: part of the best size with which a term begins: the others of its kind take their share
 SHARE = 0.5
 
@@ -131,7 +133,11 @@ class Residuals:
         else:
             response = response if self.loss.sees_complex else np.ascontiguousarray(response.real)
             slope = self.loss.gradient(response, shard.target).real
-            rest = -slope / self.loss.bound(response, shard.target)[:, None]
+            has_bound = self.loss.has_bound
+            curvature = (self.loss.bound if has_bound else self.loss.curvature)(
+                response, shard.target
+            )
+            rest = -slope / np.maximum(curvature, LEAST_CURVATURE)[:, None]
         for term in self.terms:
             rest = rest - np.multiply.outer(term.at(shard.codes), term.size)
         return rest
