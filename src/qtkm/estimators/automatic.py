@@ -40,8 +40,9 @@ FOLDED, FOLDED_COLUMNS, FOLDS = 14_000, 40, 4
 HELD_OUT, MOST_HELD_OUT = 0.2, 5000
 #: rows of the sample that the penalty is chosen on where there are more
 SAMPLE = 6000
-#: ranks to grow to, and folds·columns·rows·rank² up to which they are tried; many rows take longer
-RANKS, MOST_WORK, WORK_ROWS = (16, 32, 64), 1.5e7, 1000
+#: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
+#: some rows, whose passes are compiled, so much for each
+RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
 #: least relative progress of the last fit
 TOL = 2e-3
 #: part of its range by which a prediction may leave the targets
@@ -208,7 +209,7 @@ class Search:
         if not isinstance(model.alpha, str):
             self.size = float(model.alpha) * objective.total_weight
 
-    def _split(self, objective: Objective) -> list[tuple[Objective, Sequence[Any]]]:
+    def _split(self, objective: Objective) -> list[tuple[Objective, Any]]:
         if self.prepared.validation is not None:
             return [(objective, self.prepared.validation)]
         shard, *others = objective.shards
@@ -321,7 +322,7 @@ class Search:
     def _most(self) -> int:
         """The largest rank that is worth its time."""
         n = self.n_rows
-        allowed = MOST_WORK * max(1.0, n / WORK_ROWS / 5) ** 1.5
+        allowed = max(MOST_WORK, ROW_WORK * n) if n > FEW_ROWS else MOST_WORK
         work = [len(self.folds) * self.n_columns * (n + 20 * rank) * rank**2 for rank in RANKS]
         return max([self.rank, *(r for r, w in zip(RANKS, work, strict=True) if w <= allowed)])
 

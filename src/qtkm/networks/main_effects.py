@@ -310,19 +310,21 @@ class MainProblem:
         best = None
         # beside a network that changes as well, the kind of function stays
         is_new = block.member is None or self.iterate.inner is None
-        for member in block.members if is_new else [block.member]:
+        chosen = [] if block.member is None else [block.member]
+        for member in block.members if is_new else chosen:
             gain, own = member.evidence(products, noise, block.grid * scale)
             gain[1:] -= block.least_gain
             at = int(np.argmax(gain))
             if best is None or gain[at] > best[0] + 1e-9:
                 best = gain[at], block.grid[at] * scale, member, own
         assert best is not None
-        _, block.variance, block.member, own = best
+        _, block.variance, member, own = best
+        block.member = member
         ratio = block.variance / noise
-        new = block.member.weights(own, ratio)
+        new = member.weights(own, ratio)
         weights[places] = new
         image += gram[:, places] @ (new - now)
-        return block.member.freedom(ratio)
+        return member.freedom(ratio)
 
     def _unit(self, noise: float) -> float:
         """Variance that τ² is measured in: that of the targets of a quadratic loss, else 1."""
