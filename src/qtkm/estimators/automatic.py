@@ -9,7 +9,7 @@ were set aside for early stopping serve as well.  Of folds every one has its own
 fitted further to all rows, and their mean is the result: a CPD with the terms of all of them.
 The penalty is measured by λ = α·(number of rows), the noise's variance over the signal's, which
 does not depend on how many rows there are.  Evidence for the numbers here is in
-docs/decisions/0015-automatic.md.
+docs/decisions/0016-automatic.md.
 """
 
 import time
