@@ -74,6 +74,7 @@ CASES = [
         r"penalty=.smooth. is not known; use a name \(.ridge., .matern., .rbf.\)",
     ),
     ("main_effects", "yes", "main_effects=.yes. must be True or False"),
+    ("prediction_margin", -1, "prediction_margin=-1 must be a finite number >= 0"),
     ("scaling", "log", "scaling=.log. is not known; use one of .range., .rank., .half., .auto."),
     ("loss", "hinge", "loss='hinge' tells classes apart, and QTKMRegressor predicts numbers; use"),
     ("loss", Logistic(), r"loss=Logistic\(\) tells classes apart, .* use QTKMClassifier, or one"),

@@ -38,10 +38,10 @@ COLUMNS = {
 PENALTIES = {
     "none": None,
     "ridge": Ridge(),
-    "matern": Matern(0.5, 0.2),
+    "matern": Matern(0.5, 0.2, 1.0),
     "share": Matern(1.5, 0.1, 0.6),
     "rbf": RBF(0.1, 0.8),
-    "one each": [RBF(0.15), Matern(2.5, 0.1), Ridge()],
+    "one each": [RBF(0.15, 1.0), Matern(2.5, 0.1, 1.0), Ridge()],
 }
 CHAINS = [name for name, cls in REGISTRY.items() if issubclass(cls, ChainNetwork)]
 

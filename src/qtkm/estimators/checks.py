@@ -74,6 +74,11 @@ def _check_engine(name: str, value: Any) -> None:
         check_option(name, value, tuple(REGISTRY), "or an object with run, sum and close")
 
 
+def _check_margin(name: str, value: Any) -> None:
+    if value is not None:
+        check_number(name, value, Real, 0)
+
+
 def _check_callbacks(name: str, value: Any) -> None:
     for callback in as_callbacks(value):
         if not callable(callback):
@@ -101,6 +106,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "class_weight": _check_class_weight,
     "extrapolation": lambda name, value: check_option(name, value, EXTRAPOLATIONS),
     "main_effects": check_flag,
+    "prediction_margin": _check_margin,
     "scaling": lambda name, value: check_option(name, value, SCALINGS),
     "normalize_y": check_flag,
     "warm_start": check_flag,

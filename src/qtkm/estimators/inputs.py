@@ -142,10 +142,20 @@ class Reading:
         What stands between X and the cores.
     scale : TargetScale
         What stands between responses and y.
+    target_range : (2, n_outputs) array or None
+        Least and greatest targets, in units of y, where they are known.
     """
 
     inputs: Inputs
     scale: TargetScale
+    target_range: NDArray | None = None
+
+    def bounds(self, margin: float) -> tuple[NDArray, NDArray]:
+        """Range of the targets, wider by a part of it on either side."""
+        if self.target_range is None:
+            return np.array(-np.inf), np.array(np.inf)
+        low, high = self.target_range
+        return low - margin * (high - low), high + margin * (high - low)
 
     @property
     def n_outputs(self) -> int:

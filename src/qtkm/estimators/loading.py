@@ -111,6 +111,7 @@ def _model(tree: Any) -> Any:
     model = _unfitted(CLASSES[tree["class"]], tree.get("parameters", {}))
     names, target = tree.get("feature_names"), tree["target"]
     reading = _reading(tree["columns"], names, _scale(target))
+    reading.target_range = _range(target.get("range"), reading.n_outputs)
     n_outputs, maps = reading.n_outputs, reading.inputs.maps
     network, loss = decode_part(tree["network"], "networks"), decode_part(tree["loss"], "losses")
     network.check()
@@ -272,6 +273,14 @@ def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
     _need(_is_whole(model.n_iter_) and model.n_iter_ >= 0, "its number of epochs is none")
     texts = isinstance(model.status_, str) and isinstance(model.message_, str)
     _need(texts and all(map(_is_course, model.history_.items())), "its summary cannot be read")
+
+
+def _range(tree: Any, n_outputs: int) -> NDArray | None:
+    if tree is None:
+        return None
+    found = decode(tree)
+    _need_numbers(found, (2, n_outputs), "the range of y")
+    return found
 
 
 def _penalties(tree: Any, inputs: Inputs) -> list[Any] | None:

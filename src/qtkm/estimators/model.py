@@ -16,6 +16,7 @@ from ..data.sources import open_source
 from ..engines import Engine
 from ..interruption import held
 from ..objective import Column, Objective
+from . import automatic
 from .checks import check_parameters
 from .dask import Partitions, is_collection
 from .inputs import Reading, read_columns, refuse_path
@@ -175,7 +176,12 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
 
     def _solve(self, prepared: Prepared) -> None:
         """Solve what is prepared, and store the result."""
-        result = prepared.solve(self, prepared.start(self.init))
+        has_validation = prepared.validation is not None
+        is_new = prepared.earlier is None
+        if is_new and automatic.is_wanted(self, prepared.objective, has_validation):
+            result = automatic.solve(self, prepared)
+        else:
+            result = prepared.solve(self, prepared.start(self.init))
         with held():  # what was learned is not lost to a late Ctrl-C
             self._store(prepared, result)
         if result.status in ("interrupted", "failed"):

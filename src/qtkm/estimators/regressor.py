@@ -99,6 +99,9 @@ class QTKMRegressor(RegressorMixin, Model):
     scaling : {"range", "rank", "half", "auto"}, default="range"
         How values are placed in the box: by the range alone, by the share of training rows below
         them, or at the mean of the two, which serves columns with long tails; "auto" is "half".
+    prediction_margin : float or None, default=None
+        Predictions stay within the range of the training targets and this part of it on either
+        side; None sets no bounds.
     extrapolation : {"clip", "continue", "error"}, default="clip"
         What becomes of values outside of the range: the nearest end is taken, the basis goes
         on outside of the box, or a ValueError is raised. It holds for training rows as well,
@@ -256,6 +259,7 @@ class QTKMRegressor(RegressorMixin, Model):
         categorical_features=None,
         bounds=None,
         scaling="range",
+        prediction_margin=None,
         extrapolation="clip",
         normalize_y=True,
         early_stopping="auto",
@@ -290,6 +294,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.categorical_features = categorical_features
         self.bounds = bounds
         self.scaling = scaling
+        self.prediction_margin = prediction_margin
         self.extrapolation = extrapolation
         self.normalize_y = normalize_y
         self.early_stopping = early_stopping
@@ -358,6 +363,8 @@ class QTKMRegressor(RegressorMixin, Model):
             width = None if self._y_ndim == 1 else self._reading.n_outputs
             return predict_lazily(self, "predict", X, np.float64, width, offset)
         response = self._responses(X)
+        if self.prediction_margin is not None:
+            response = np.clip(response, *self._reading.bounds(self.prediction_margin))
         if offset is not None:
             response = self.loss_.add_offset(response, check_offset(offset, len(response)))
         return response[:, 0] if self._y_ndim == 1 else response

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..networks import CPD
 
 #: what distinguishes the model of the paper from the defaults, beside what it says of its sets
-PAPER = {"penalty": "ridge", "main_effects": False, "scaling": "range"}
+PAPER = {"penalty": "ridge", "main_effects": False, "scaling": "range", "prediction_margin": None}
 #: one list of cores for each column, lowest digit first; a core is (Q, rank)
 Start = list[list[NDArray]]
 

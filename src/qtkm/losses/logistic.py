@@ -29,6 +29,7 @@ class Logistic(ResidualLoss, MarginLoss):
        Statistics and Computing 10, 2000.
     """
 
+    has_constant_bound: ClassVar[bool] = True
     has_probabilities: ClassVar[bool] = True
     steepest: ClassVar[float] = 0.25
 

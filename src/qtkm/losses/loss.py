@@ -55,6 +55,9 @@ class Loss(BaseEstimator):
         """Whether the imaginary part of the response matters."""
         return False
 
+    #: whether its bound is the same at all responses and targets
+    has_constant_bound: ClassVar[bool] = False
+
     @property
     def has_bound(self) -> bool:
         """Whether `bound` is there; else steps of alternating least squares may need damping."""

@@ -14,6 +14,7 @@ BOUND = 0.5
 class RealSoftmax(Loss):
     """log Σ_j exp(Re f_j) - Re f_y, see `Softmax`."""
 
+    has_constant_bound: ClassVar[bool] = True
     is_margin: ClassVar[bool] = True
     for_classes: ClassVar[bool] = True
     has_probabilities: ClassVar[bool] = True

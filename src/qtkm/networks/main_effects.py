@@ -194,7 +194,8 @@ class MainProblem:
         self.iterate, self.setting = iterate, setting
         columns = iterate.columns
         kept = setting.kept
-        if not setting.is_exact or "main" not in kept:
+        is_lasting = setting.is_exact or setting.has_constant_weights
+        if not is_lasting or "main" not in kept:
             pass_ = GramPass([column.main_features for column in columns])
             kept["main"] = analyse(setting.sum(pass_), columns)
         self.known: Known = kept["main"]
@@ -278,7 +279,8 @@ class MainProblem:
         weights = weights.copy()
         image = known.gram @ weights
         for block in known.blocks:
-            block.member = None
+            if alone:
+                block.member = None
         freedom, noise, precision = 0.0, 0.0, np.full(len(weights), np.inf)
         unused = np.ones(len(weights), dtype=bool)
         for block in known.blocks:
@@ -306,19 +308,23 @@ class MainProblem:
         products = self.products[places] - image[places] + gram[np.ix_(places, places)] @ now
         scale = self._unit(noise)
         best = None
-        for member in block.members:
+        # beside a network that changes as well, the kind of function stays
+        is_new = block.member is None or self.iterate.inner is None
+        chosen = [] if block.member is None else [block.member]
+        for member in block.members if is_new else chosen:
             gain, own = member.evidence(products, noise, block.grid * scale)
             gain[1:] -= block.least_gain
             at = int(np.argmax(gain))
             if best is None or gain[at] > best[0] + 1e-9:
                 best = gain[at], block.grid[at] * scale, member, own
         assert best is not None
-        _, block.variance, block.member, own = best
+        _, block.variance, member, own = best
+        block.member = member
         ratio = block.variance / noise
-        new = block.member.weights(own, ratio)
+        new = member.weights(own, ratio)
         weights[places] = new
         image += gram[:, places] @ (new - now)
-        return block.member.freedom(ratio)
+        return member.freedom(ratio)
 
     def _unit(self, noise: float) -> float:
         """Variance that τ² is measured in: that of the targets of a quadratic loss, else 1."""

@@ -38,14 +38,26 @@ DAMPINGS = (1.0, 4.0, 16.0, 64.0)
 
 
 def update(
-    objective: Any, iterate: Any, make_problem: Callable[[Setting], Any], sweeps: int
+    objective: Any,
+    iterate: Any,
+    make_problem: Callable[[Setting], Any],
+    sweeps: int,
+    is_main: bool = False,
 ) -> list[float]:
-    """Update the cores of a block; the objective after it, which is never above the one before."""
+    """Update the cores of a block; the objective after it, which is never above the one before.
+
+    Main effects are made with the bound at once where it is the same for all rows: what they keep
+    of the rows then serves all epochs.
+    """
     before, start = objective.value(iterate), iterate.snapshot()
     mean_loss = objective.mean_loss(iterate)
     responses = objective.kept_responses(iterate) if objective.rows_are_here else None
-    for share in (SHARE, 1.0) if objective.loss.has_bound else DAMPINGS:
+    shares: tuple[float, ...] = (SHARE, 1.0) if objective.loss.has_bound else DAMPINGS
+    is_same = is_main and objective.loss.has_constant_bound
+    for share in (1.0,) if is_same else shares:
         setting = _model(objective, iterate, responses, mean_loss, share)
+        if is_same:
+            setting.kept, setting.has_constant_weights = objective.setting.kept, True
         problem = make_problem(setting)
         problem.sweep()
         for _ in range(sweeps - 1):

@@ -166,6 +166,7 @@ class Objective:
         """The same rows with another network or α; what networks keep of rows is shared."""
         other = copy.copy(self)
         kept = self.setting.kept
+        vars(other)["families"] = self.families
         for name in ("setting", *(("precisions",) if network is not None else ())):
             vars(other).pop(name, None)
         other.network = self.network if network is None else network
@@ -200,7 +201,8 @@ class Objective:
 
         before = iterate.token
         if not self.loss.is_quadratic:
-            values = majorize.update(self, iterate, make_problem, sweeps)
+            is_main = self.network.has_main_effects and block + 1 == len(self.blocks)
+            values = majorize.update(self, iterate, make_problem, sweeps, is_main)
         else:
             problem = make_problem(self.setting)
             values = problem.sweep()

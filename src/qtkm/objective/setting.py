@@ -27,6 +27,8 @@ class Setting:
     is_exact : bool
         Whether this is the objective itself, which stays the same throughout the fit, or
         the quadratic model of another loss.
+    has_constant_weights : bool
+        Whether the weights of the rows stay the same throughout the fit, as they do if it is exact.
     kept : dict
         What a network has computed of these rows once and for all, by name.
     rows_are_here : bool
@@ -48,6 +50,7 @@ class Setting:
     is_exact: bool = True
     rows_are_here: bool = True
     view: Callable[..., Shard] | None = None
+    has_constant_weights: bool = False
     kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     @property

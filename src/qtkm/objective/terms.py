@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 
 from ..networks import Cores
 
-#: size of the noise in the cores of a new term
-NOISE = 0.05
+#: size of the noise in the cores of a new term, in units of the prior
+NOISE = 3.0
 #: rows in memory that are looked at, and pairs that are compared as terms
 MOST_ROWS, MOST_PAIRS = 4000, 12
 #: categories of a column whose pairs are looked at
 MOST_CATEGORIES = 64
+#: curvature of a row below which its residual is not taken for larger
+LEAST_CURVATURE = 1e-3
 #: part of the best size with which a term begins: the others of its kind take their share
 SHARE = 0.5
 
@@ -49,8 +51,8 @@ def new_terms(objective: Any, iterate: Any, count: int, rng: np.random.RandomSta
     """
     columns, is_complex = objective.columns, objective.is_complex
     cores: Cores = [
-        [_core(level, count, is_complex, rng) for level in column.feature_map.constant()]
-        for column in columns
+        _start(column, objective.precisions[d], count, objective, rng)
+        for d, column in enumerate(columns)
     ]
     sizes = np.full((objective.n_outputs, count), 1e-3)
     for r, term in enumerate(_find(objective, iterate, count)):
@@ -66,12 +68,33 @@ def new_terms(objective: Any, iterate: Any, count: int, rng: np.random.RandomSta
     return cores
 
 
-def _core(constant: NDArray, count: int, is_complex: bool, rng: np.random.RandomState) -> NDArray:
-    noise = rng.standard_normal((len(constant), count))
-    if is_complex:
+def _start(
+    column: Any, precision: NDArray | None, count: int, objective: Any, rng: np.random.RandomState
+) -> list[NDArray]:
+    """Cores of a column, constant but for noise in its lowest digit.
+
+    The noise is measured by the prior: it raises what the column costs by a factor that all
+    columns together make about the same, however many they are.
+    """
+    constants = column.feature_map.constant()
+    kind = np.complex128 if objective.is_complex else np.float64
+    cores = [np.repeat(level[:, None].astype(kind), count, axis=1) for level in constants]
+    first = len(constants[0])
+    noise = rng.standard_normal((first, count))
+    if objective.is_complex:
         noise = (noise + 1j * rng.standard_normal(noise.shape)) / np.sqrt(2)
-    core = constant[:, None] + NOISE * noise
-    return core / np.linalg.norm(core, axis=0)
+    variances = np.full(first, 1.0 / first)
+    if precision is not None:
+        above = 0
+        for level in reversed(constants[1:]):
+            above = above * len(level) + int(np.argmax(level))
+        variances = 1 / precision[above * first : (above + 1) * first]
+    size = NOISE / np.sqrt(len(objective.columns))
+    noise = noise * np.sqrt(variances / first)[:, None] * size
+    if not column.is_categorical:
+        noise[int(np.argmax(constants[0]))] = 0
+    cores[0] = cores[0] + noise
+    return cores
 
 
 @dataclass
@@ -110,7 +133,11 @@ class Residuals:
         else:
             response = response if self.loss.sees_complex else np.ascontiguousarray(response.real)
             slope = self.loss.gradient(response, shard.target).real
-            rest = -slope / self.loss.bound(response, shard.target)[:, None]
+            has_bound = self.loss.has_bound
+            curvature = (self.loss.bound if has_bound else self.loss.curvature)(
+                response, shard.target
+            )
+            rest = -slope / np.maximum(curvature, LEAST_CURVATURE)[:, None]
         for term in self.terms:
             rest = rest - np.multiply.outer(term.at(shard.codes), term.size)
         return rest

@@ -81,8 +81,8 @@ class Family:
         """Return the precision of a member."""
         if self.precisions is None:
             return self.start
-        wanted = member.get_params()
-        found = [each.get_params() == wanted for each in self.members]
+        wanted = vars(member)
+        found = [vars(each) == wanted for each in self.members]
         return self.precisions[found.index(True)] if any(found) else self.start
 
     def member_of(self, precision: NDArray[np.float64] | None) -> Penalty:

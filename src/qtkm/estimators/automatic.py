@@ -1,0 +1,437 @@
+"""Rank and penalty by themselves: a search on held-out rows before the fit to all of them.
+
+    main effects ──► terms from pairs of columns, one start for each decade of the penalty
+                 ──► the best of them, refined ──► twice the rank, as long as held-out rows gain
+                 ──► all rows
+
+Rows are held out in turn where they are few, and one part of them where they are many; rows that
+were set aside for early stopping serve as well.  Of folds every one has its own model; each is
+fitted further to all rows, and their mean is the result: a CPD with the terms of all of them.
+The penalty is measured by λ = α·(number of rows), the noise's variance over the signal's, which
+does not depend on how many rows there are.  Evidence for the numbers here is in
+docs/decisions/0016-automatic.md.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import solvers
+from ..data import ShardList
+from ..networks import CPD, Additive, Cores, flatten, unflatten
+from ..objective import Objective
+from ..objective.terms import new_terms
+from .cores import fit_main_effects
+
+#: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
+#: rank, and of the last fit to all rows, with folds and without
+FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 15
+#: where the path of λ begins, its least and greatest value, and the step of a refinement
+FIRST, LEAST, GREATEST, STEP = 1.0, 1e-7, 1e2, 10**0.5
+#: relative gain of held-out rows below which a step has not brought anything
+GAIN = 0.002
+#: rows times columns, and columns, up to which rows are held out in turn, in so many folds
+FOLDED, FOLDED_COLUMNS, FOLDS = 14_000, 40, 4
+#: part of the rows that is held out otherwise, and the most of them
+HELD_OUT, MOST_HELD_OUT = 0.2, 5000
+#: rows of the sample that the penalty is chosen on where there are more
+SAMPLE = 6000
+#: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
+#: some rows, whose passes are compiled, so much for each
+RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
+#: least relative progress of the last fit
+TOL = 2e-3
+#: part of its range by which a prediction may leave the targets
+MARGIN = 0.1
+
+
+def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
+    """Whether rank or penalty of a fit are to be searched for."""
+    network = objective.network
+    inner = getattr(network, "network", None)
+    rank = getattr(model.network, "rank", model.rank) if model.rank == "auto" else model.rank
+    is_open = isinstance(rank, str) or (isinstance(model.alpha, str) and isinstance(inner, CPD))
+    return (
+        network.has_main_effects
+        and is_open
+        and (has_validation or objective.rows_are_here)
+        and isinstance(inner, CPD)
+        and isinstance(model.init, str)
+        and model.init == "smooth"
+        and isinstance(model.solver, str)
+        and model.solver == "als"
+        and model.checkpoint is None
+    )
+
+
+@dataclass
+class State:
+    """Where the model of a fold stands: cores of a network of some rank, and their priors."""
+
+    rank: int
+    cores: Cores
+    precisions: list[Any]
+
+
+@dataclass
+class Trial:
+    """States of all folds, and what they say of the held-out rows.
+
+    Attributes
+    ----------
+    states : list of State
+    rank : int
+    size : float
+        λ, the penalty in units of one row.
+    losses : (n,) array
+        Of every held-out row, weighted; one number where the rows are elsewhere.
+    error : float
+        Mean of them.
+    """
+
+    states: list[State]
+    rank: int
+    size: float
+    losses: NDArray[np.float64]
+    error: float
+
+
+class Fold:
+    """Rows to fit to, rows to judge by, and the main effects alone.
+
+    Parameters
+    ----------
+    objective : Objective
+        With main effects; of the rows to fit to.
+    held_out : sequence of Shard
+    limits : (low, high) arrays or None
+        Range that predictions are kept in.
+    """
+
+    def __init__(self, objective: Objective, held_out: Sequence[Any], limits: Any):
+        self.objective, self.held_out, self.limits = objective, held_out, limits
+        iterate = fit_main_effects(objective)
+        self.main = State(0, iterate.cores, list(iterate.precisions))
+        self._terms: Cores | None = None
+
+    def at(self, state: State, size: float = 0.0) -> tuple[Objective, Any]:
+        """The objective of a state at a penalty, and its iterate."""
+        functions = self.objective.network.functions
+        network = Additive(CPD(state.rank) if state.rank else None, functions)
+        alpha = size / self.objective.total_weight
+        objective = self.objective.with_parts(network, alpha)
+        objective.precisions = list(state.precisions)
+        return objective, objective.at(state.cores)
+
+    def begin(self, rank: int, rng: np.random.RandomState) -> State:
+        """A network from what the main effects leave; the same whenever it is asked for."""
+        if self._terms is None:
+            objective, iterate = self.at(self.main)
+            self._terms = new_terms(objective, iterate, rank, rng)
+        return State(rank, [*self._terms, *self.main.cores], self.main.precisions)
+
+    def grow(self, state: State, count: int, rng: np.random.RandomState) -> State:
+        """The same with more terms, from what it leaves unexplained."""
+        objective, iterate = self.at(state)
+        more = new_terms(objective, iterate, count, rng)
+        inner = [_join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
+        return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
+
+    def fit(self, state: State, size: float, epochs: int) -> State:
+        """Some epochs further."""
+        objective, _ = self.at(state, size)
+        solver = solvers.ALS(momentum=True)
+        now = solver.start(objective, state.cores)
+        for _ in range(epochs):
+            now = solver.step(objective, now, _ignore)
+        return State(state.rank, now.iterate.snapshot(), list(now.iterate.precisions))
+
+    def losses(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Losses of the held-out rows and their weights."""
+        objective, iterate = self.at(state)
+        judge = Judge(iterate.response_pass(), objective.loss, self.limits)
+        if getattr(self.held_out, "are_here", True):
+            run = objective.engine.run
+            parts = [judge.each(shard, run) for shard in self.held_out]
+            return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        total, weight = objective.engine.sum(judge, self.held_out)
+        return np.array([total / weight]), np.array([float(weight)])
+
+
+@dataclass
+class Judge:
+    """Losses of rows, predictions of numbers kept within a range."""
+
+    respond: Any
+    loss: Any
+    limits: Any
+
+    def each(self, shard: Any, run: Any) -> tuple[NDArray, NDArray]:
+        """Loss and weight of every row."""
+        response = np.ascontiguousarray(self.respond(shard, run=run).real)
+        if self.limits is not None:
+            response = np.clip(response, *self.limits)
+        losses = self.loss.value(response, shard.target)
+        weight = np.ones(len(losses)) if shard.weight is None else shard.weight
+        return losses, weight
+
+    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+        losses, weight = self.each(shard, run)
+        return np.array([weight @ losses, weight.sum()])
+
+
+class Search:
+    """The search of one fit.
+
+    Parameters
+    ----------
+    model : estimator
+    prepared : Prepared
+    """
+
+    def __init__(self, model: Any, prepared: Any):
+        self.model, self.prepared, self.rng = model, prepared, prepared.rng
+        self.begin = time.perf_counter()
+        self.path: list[dict[str, Any]] = []
+        objective = prepared.objective
+        self.limits = _limits(objective) if objective.loss.is_quadratic else None
+        self.n_rows, self.n_columns = objective.n_rows, len(objective.columns)
+        self.parts = self._split(objective)
+        self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
+        self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
+        least = min(40, 2 * objective.n_outputs) if objective.n_outputs > 1 else 1
+        self.rank = max(self.rank, least) if isinstance(model.rank, str) else self.rank
+        self.size = None
+        if not isinstance(model.alpha, str):
+            self.size = float(model.alpha) * objective.total_weight
+
+    def _split(self, objective: Objective) -> list[tuple[Objective, Any]]:
+        if self.prepared.validation is not None:
+            return [(objective, self.prepared.validation)]
+        shard, *others = objective.shards
+        n = len(shard)
+        order = np.random.RandomState(self.rng.randint(2**31 - 1)).permutation(n)
+        is_small = n * self.n_columns <= FOLDED and self.n_columns <= FOLDED_COLUMNS
+        if is_small and not others:
+            parts = [order[i::FOLDS] for i in range(FOLDS)]
+        else:
+            parts = [order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]]
+        found = []
+        for aside in parts:
+            rest = np.ones(n, dtype=bool)
+            rest[aside] = False
+            rows, held_out = shard.take(np.flatnonzero(rest)), shard.take(np.sort(aside))
+            own = replace(objective, shards=ShardList([rows, *others]), scatter=0.0)
+            found.append((own, ShardList([held_out])))
+        return found
+
+    # -- steps --------------------------------------------------------------------------------
+
+    def judge(self, states: list[State], size: float) -> Trial:
+        """What some states say of the held-out rows; noted in the path."""
+        pairs = [fold.losses(state) for fold, state in zip(self.folds, states, strict=True)]
+        losses, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
+        error = float(losses @ weights / weights.sum())
+        rank = states[0].rank
+        seconds = time.perf_counter() - self.begin
+        alpha = size / self.prepared.objective.total_weight
+        self.path.append({"rank": rank, "alpha": alpha, "error": error, "seconds": seconds})
+        return Trial(states, rank, size, losses * weights / weights.mean(), error)
+
+    def further(self, trial: Trial, size: float, epochs: int) -> Trial:
+        """Some epochs from a trial, at another penalty."""
+        states = [
+            fold.fit(state, size, epochs)
+            for fold, state in zip(self.folds, trial.states, strict=True)
+        ]
+        return self.judge(states, size)
+
+    def run(self) -> Trial:
+        """The best trial: main effects alone, or a network with them."""
+        alone = self.judge([fold.main for fold in self.folds], 0.0)
+        if self.n_columns == 1 or self.rank == 0:
+            return alone
+        best = self._network()
+        if isinstance(self.model.rank, str) and not _is_better(alone, best, GAIN, 1.0):
+            return alone
+        best = self._with_all_rows(best)
+        return self._grown(best) if isinstance(self.model.rank, str) else best
+
+    def _with_all_rows(self, best: Trial) -> Trial:
+        """The same with all rows, where the penalty was chosen on a sample of them."""
+        pairs = zip(self.folds, self.parts, strict=True)
+        if all(fold.objective is own for fold, (own, _) in pairs):
+            return best
+        self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
+        for fold, state in zip(self.folds, best.states, strict=True):
+            main = len(fold.main.precisions) - self.n_columns
+            state.precisions = [*state.precisions[:main], *fold.main.precisions[main:]]
+        return self.further(best, best.size, GROWING)
+
+    def _started(self, size: float) -> Trial:
+        states = [
+            fold.fit(fold.begin(self.rank, self.rng), size, FIRST_EPOCHS) for fold in self.folds
+        ]
+        return self.judge(states, size)
+
+    def _network(self) -> Trial:
+        """The best network of the first rank: decades of the penalty, then a finer step."""
+        if self.size is not None:
+            return self._started(self.size)
+        size, worse, best = FIRST, 0, self._started(FIRST)
+        while worse < 2 and size / 10 > LEAST:
+            size /= 10
+            trial = self._started(size)
+            worse = 0 if trial.error < best.error * (1 - GAIN) else worse + 1
+            best = trial if worse == 0 else best
+        factors = (1 / STEP, STEP) if best.size < FIRST else (STEP, STEP)
+        for factor in factors:
+            trial = self.further(best, best.size * factor, REFINING)
+            if trial.error < best.error * (1 - GAIN):
+                best = trial
+                if factor < 1:
+                    break
+            elif best.size >= FIRST:
+                break
+        return best
+
+    def _grown(self, best: Trial) -> Trial:
+        """Twice the rank, and again, as long as held-out rows gain."""
+        while best.rank < self._most():
+            states = [
+                fold.grow(state, best.rank, self.rng)
+                for fold, state in zip(self.folds, best.states, strict=True)
+            ]
+            start = replace(best, states=states, rank=2 * best.rank)
+            first = self.further(start, best.size, GROWING)
+            trials = [first]
+            if self.size is None:
+                trials.append(self.further(first, best.size * STEP, GROWING))
+                if first.error < trials[1].error:
+                    trials.append(self.further(first, best.size / STEP, GROWING))
+            found = min(trials, key=lambda trial: trial.error)
+            if found.error >= best.error:
+                break
+            best = found
+        return best
+
+    def _most(self) -> int:
+        """The largest rank that is worth its time."""
+        n = self.n_rows
+        allowed = max(MOST_WORK, ROW_WORK * n) if n > FEW_ROWS else MOST_WORK
+        work = [len(self.folds) * self.n_columns * (n + 20 * rank) * rank**2 for rank in RANKS]
+        return max([self.rank, *(r for r, w in zip(RANKS, work, strict=True) if w <= allowed)])
+
+    # -- all rows -----------------------------------------------------------------------------
+
+    def finish(self, best: Trial) -> solvers.Result:
+        """Fit the best trial to all rows."""
+        prepared, model = self.prepared, self.model
+        functions = prepared.objective.network.functions
+        network = Additive(CPD(best.rank) if best.rank else None, functions)
+        alpha = best.size / prepared.objective.total_weight
+        objective = prepared.objective.with_parts(network, alpha)
+        prepared.objective = objective
+        if best.rank == 0:
+            whole = fit_main_effects(objective)
+            objective.precisions = list(whole.precisions)
+            result = prepared.solve(model, whole.cores, max_iter=1)
+            result.status, result.message = (
+                "converged",
+                ("Main effects are all that held-out rows speak for."),
+            )
+            return self._noted(result)
+        results = []
+        is_alone = len(best.states) == 1
+        for n, state in enumerate(best.states):
+            objective.precisions = list(state.precisions)
+            solver = solvers.ALS(momentum=True)
+            if n == 0:
+                epochs = min(model.max_iter, LAST_ALONE if is_alone else LAST)
+                if prepared.validation is not None:
+                    epochs = model.max_iter
+                result = prepared.solve(model, state.cores, solver=solver, max_iter=epochs)
+            else:
+                stopping = solvers.Stopping(min(model.max_iter, LAST), TOL)
+                result = solvers.solve(solver, objective, state.cores, stopping)
+            results.append(result)
+        return self._noted(self._mean(results, best.rank) if len(results) > 1 else results[0])
+
+    def _mean(self, results: list[solvers.Result], rank: int) -> solvers.Result:
+        """One model whose response is the mean of those of several."""
+        count = len(results)
+        first, *others = [result.cores for result in results]
+        inner = [list(e) if isinstance(e, list) else e for e in first[:-1]]
+        for cores in others:
+            inner = [_join(a, b) for a, b in zip(inner, cores[:-1], strict=True)]
+        inner[0] = [inner[0][0] / count, *inner[0][1:]]
+        main = [sum(each) / count for each in zip(*(r.cores[-1] for r in results), strict=True)]
+        objective = self.prepared.objective
+        functions = objective.network.functions
+        self.prepared.objective = objective.with_parts(Additive(CPD(count * rank), functions))
+        result = results[0]
+        # the order of memory is that of the columns
+        flat = [np.ascontiguousarray(core) for core in flatten(inner)]
+        result.cores = [*unflatten(inner, flat), main]
+        result.message += f" The model is the mean of {count}, fitted from different rows."
+        return result
+
+    def _noted(self, result: solvers.Result) -> solvers.Result:
+        result.history.records["path"] = self.path
+        return result
+
+
+def solve(model: Any, prepared: Any) -> solvers.Result:
+    """Search for rank and penalty, and fit to all rows.
+
+    Parameters
+    ----------
+    model : estimator
+    prepared : Prepared
+        Its objective becomes that of the rank and penalty that were found.
+    """
+    search = Search(model, prepared)
+    return search.finish(search.run())
+
+
+def _sample(objective: Objective) -> Objective:
+    """The same for some of the rows, where there are many and they are here."""
+    if not objective.rows_are_here or objective.n_rows <= 2 * SAMPLE:
+        return objective
+    step = -(-objective.n_rows // SAMPLE)
+    shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
+    return replace(objective, shards=ShardList(shards), scatter=0.0)
+
+
+def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:
+    """Whether held-out rows gain by a part of their error, and by so many standard errors."""
+    change = before.losses - after.losses
+    least = gain * before.error
+    if len(change) > 1:
+        least = max(least, errors * float(change.std()) / np.sqrt(len(change)))
+    return float(change.mean()) > least
+
+
+def _join(a: Any, b: Any) -> Any:
+    """Terms of two CPDs side by side: cores of a column, or the output core."""
+    if isinstance(a, list):
+        return [np.concatenate(pair, axis=1) for pair in zip(a, b, strict=True)]
+    return np.concatenate([a, b], axis=1)
+
+
+def _ignore(cores: Any, values: list[float]) -> None:
+    """Take no note of an update."""
+
+
+def _limits(objective: Objective) -> tuple[NDArray, NDArray] | None:
+    """Range of the targets and a margin, where the rows are here to be looked at."""
+    if not objective.rows_are_here:
+        return None
+    low = np.min([shard.target.min(axis=0) for shard in objective.shards], axis=0)
+    high = np.max([shard.target.max(axis=0) for shard in objective.shards], axis=0)
+    margin = MARGIN * (high - low)
+    return low - margin, high + margin

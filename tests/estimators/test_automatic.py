@@ -1,0 +1,103 @@
+"""Rank and penalty that a fit finds by itself."""
+
+import numpy as np
+import pytest
+
+import qtkm
+from qtkm import QTKMClassifier, QTKMRegressor
+
+
+def settings(**more):
+    return {"n_basis": 9, "period": 2.0, "quantization": 3, "penalty": "matern",
+            "main_effects": True, "scaling": "half", "prediction_margin": 0.1,
+            "random_state": 0, "n_jobs": 1} | more  # fmt: skip
+
+
+def table(n_rows=120, noise=0.05, n_columns=3):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n_rows, n_columns))
+    y = np.sin(4 * X[:, 0]) * X[:, 1] + X[:, 2]
+    return X, y + noise * rng.standard_normal(n_rows)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return QTKMRegressor(**settings()).fit(*table())
+
+
+def test_an_interaction_is_found_and_the_path_is_told(found, tmp_path):
+    X, y = table(1000, noise=0.0)
+    assert found.score(X, y) > 0.98
+    path = found.history_["path"]
+    assert path[0]["rank"] == 0
+    assert min(step["error"] for step in path) < 0.2 * path[0]["error"]
+    assert found.rank_ > 0
+    found.save(tmp_path / "model.qtkm")
+    assert qtkm.load(tmp_path / "model.qtkm").history_["path"] == path
+
+
+def test_an_additive_truth_needs_no_network():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(120, 3))
+    y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(120)
+    model = QTKMRegressor(**settings()).fit(X, y)
+    assert model.rank_ == 0
+    assert model.status_ == "converged"
+
+
+def test_noise_is_not_fitted():
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((150, 5)), rng.standard_normal(150)
+    model = QTKMRegressor(**settings()).fit(X, y)
+    assert model.score(rng.standard_normal((500, 5)), rng.standard_normal(500)) > -0.05
+
+
+def test_given_rank_and_penalty_are_kept():
+    X, y = table(80)
+    model = QTKMRegressor(**settings(rank=2, alpha=1e-3)).fit(X, y)
+    assert (model.rank_, model.alpha_) == (2, 1e-3)
+    assert "path" not in model.history_
+
+
+def test_the_order_of_the_rows_does_not_matter(found):
+    X, y = table()
+    order = np.random.default_rng(3).permutation(len(y))
+    again = QTKMRegressor(**settings()).fit(X[order], y[order])
+    np.testing.assert_allclose(again.predict(X), found.predict(X), atol=1e-6)
+
+
+def test_predictions_stay_near_the_range_of_the_targets():
+    rng = np.random.default_rng(0)
+    X = np.exp(1.5 * rng.standard_normal((150, 2)))
+    y = np.log(X[:, 0]) * np.tanh(X[:, 1])
+    model = QTKMRegressor(**settings()).fit(X, y)
+    far = np.exp(4 * rng.standard_normal((1000, 2)))
+    margin = 0.1 * np.ptp(y) + 1e-12
+    predictions = model.predict(far)
+    assert y.min() - margin <= predictions.min()
+    assert predictions.max() <= y.max() + margin
+
+
+def test_rows_set_aside_for_early_stopping_choose_as_well():
+    X, y = table(300)
+    model = QTKMRegressor(**settings(early_stopping=True, max_iter=10)).fit(X, y)
+    assert model.score(*table(1000, noise=0.0)) > 0.95
+    assert len(model.history_["validation_score"]) == model.n_iter_
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_are_told_apart(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(240, 2))
+    y = (np.sign(X[:, 0] * X[:, 1]) > 0).astype(int) + (n_classes > 2) * (X[:, 0] > 0.5)
+    parameters = settings()
+    del parameters["prediction_margin"]
+    model = QTKMClassifier(**parameters).fit(X[:160], y[:160])
+    assert model.score(X[160:], y[160:]) > 0.85
+
+
+def test_one_column_needs_no_network():
+    X = np.linspace(0, 1, 60)[:, None]
+    model = QTKMRegressor(**settings()).fit(X, np.sin(5 * X[:, 0]))
+    assert model.rank_ == 0
+    assert model.score(X, np.sin(5 * X[:, 0])) > 0.999
