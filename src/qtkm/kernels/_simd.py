@@ -24,8 +24,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-#: doubles of a vector: those of the machine's registers
-LANES = 8 if get_host_cpu_features().get("avx512f") else 4
+#: numbers of a vector
+LANES = 4
+#: whether the machine has registers of eight doubles, and twice as many of them
+HAS_WIDE_REGISTERS = bool(get_host_cpu_features().get("avx512f"))
 FLAGS = ("contract", "reassoc", "nsz", "arcp")
 _DOUBLE = ir.DoubleType()
 

@@ -1,7 +1,7 @@
 """Gram matrices of blocks of rows, by loops of our own.
 
 A block holds environments row by row as planes [Re | Im], each half padded with zeros to whole
-vectors (`padded`).  Its Gram matrix is made in tiles of a few entries by one or two vectors,
+vectors of four (`padded`).  Its Gram matrix is made in tiles of a few entries by 16, 8 or 4 others,
 whose sums stay in registers while all rows of the block go by: every number that is loaded meets
 several others, as in a product of large matrices, and no memory is reordered.  Sums of blocks are
 kept in squares, (size, half) for each of the `n_sums` real sums of a pair of entries; `pack` makes
@@ -19,20 +19,18 @@ from numba.extending import intrinsic
 from numpy import uint64 as index
 
 from ._jit import jit
-from ._simd import FLAGS, LANES, broadcast, pointers
+from ._simd import FLAGS, HAS_WIDE_REGISTERS, LANES, broadcast, pointers
 
 #: entries of a tile, as many as the machine's registers take
-ENTRIES = 4 if LANES == 8 else 2
-#: singles of a vector: longer ones would waste more at the diagonal than they gain
-SINGLES = 8
+ENTRIES = 4 if HAS_WIDE_REGISTERS else 2
 #: bytes of a block that stays in the first-level cache
 BLOCK_BYTES = 24_576
 
 
 @jit
 def padded(size):
-    """Length of a padded half: whole vectors of singles and of doubles."""
-    return size + (-size) % SINGLES
+    """Length of a padded half."""
+    return size + (-size) % LANES
 
 
 @jit
@@ -41,8 +39,8 @@ def block_rows(width, itemsize):
     return max(16, min(256, BLOCK_BYTES // (width * itemsize)))
 
 
-def _tile(n_sums: int, n_vectors: int, products: Any) -> Any:
-    """Make a loop over the rows of a block that adds up products of entries with vectors.
+def _tile(n_sums: int, width: int, products: Any) -> Any:
+    """Make a loop over the rows of a block that adds up products of entries with `width` others.
 
     `products(a, b)` gives, for an entry a = (Re, Im) and a vector b, the factors of the terms of
     every sum, with a sign.
@@ -52,7 +50,9 @@ def _tile(n_sums: int, n_vectors: int, products: Any) -> Any:
         block, squares = pointers(context, builder, signature.args[0], arguments[0])
         stride, half, count, area, entry, first = arguments[1:]
         number, double = block.type.pointee, ir.DoubleType()
-        lanes = LANES if number == double else SINGLES
+        is_long = width > LANES and (HAS_WIDE_REGISTERS or number != double)
+        lanes = 2 * LANES if is_long else LANES
+        n_vectors = width // lanes
         vector, wide = ir.VectorType(number, lanes), ir.VectorType(double, lanes)
         integer = stride.type
 
@@ -120,9 +120,9 @@ def _apart(a: Any, b: Any) -> list[Any]:
     return [[(a[i], b[j], 1)] for i, j in ((0, 0), (1, 1), (0, 1), (1, 0))]
 
 
-_real_one, _real_two = _tile(1, 1, _real), _tile(1, 2, _real)
-_hermitian_one, _hermitian_two = _tile(2, 1, _hermitian), _tile(2, 2, _hermitian)
-_apart_one = _tile(4, 1, _apart)
+_real_16, _real_8, _real_4 = (_tile(1, width, _real) for width in (16, 8, 4))
+_hermitian_16, _hermitian_8, _hermitian_4 = (_tile(2, width, _hermitian) for width in (16, 8, 4))
+_apart_8, _apart_4 = (_tile(4, width, _apart) for width in (8, 4))
 
 
 @jit
@@ -146,29 +146,33 @@ def add_gram(block, count, size, squares):
         Im·Re) that hold both ḡgᵀ and ggᵀ.
     """
     n_sums, half = squares.shape[0], squares.shape[2]
-    lanes = LANES if block.itemsize == 8 else SINGLES
     width, area = index(block.shape[1]), index(squares.shape[1] * half)
     n, h = index(count), index(half)
     for r in range(0, size, ENTRIES):
-        s = r - r % lanes
+        s = r - r % LANES
         e = index(r)
         while s < size:
-            f = index(s)
-            two = s + lanes < size
+            f, left = index(s), half - s
             if n_sums == 1:
-                if two:
-                    _real_two((block, squares), width, h, n, area, e, f)
+                if left >= 16:
+                    _real_16((block, squares), width, h, n, area, e, f)
+                elif left >= 8:
+                    _real_8((block, squares), width, h, n, area, e, f)
                 else:
-                    _real_one((block, squares), width, h, n, area, e, f)
+                    _real_4((block, squares), width, h, n, area, e, f)
             elif n_sums == 2:
-                if two:
-                    _hermitian_two((block, squares), width, h, n, area, e, f)
+                if left >= 16 and ENTRIES == 4:
+                    _hermitian_16((block, squares), width, h, n, area, e, f)
+                elif left >= 8:
+                    _hermitian_8((block, squares), width, h, n, area, e, f)
                 else:
-                    _hermitian_one((block, squares), width, h, n, area, e, f)
+                    _hermitian_4((block, squares), width, h, n, area, e, f)
+            elif left >= 8:
+                _apart_8((block, squares), width, h, n, area, e, f)
             else:
-                _apart_one((block, squares), width, h, n, area, e, f)
-                two = False
-            s += 2 * lanes if two else lanes
+                _apart_4((block, squares), width, h, n, area, e, f)
+            is_16 = left >= 16 and (n_sums == 1 or (n_sums == 2 and ENTRIES == 4))
+            s += 16 if is_16 else 8 if left >= 8 else 4
 
 
 @jit
