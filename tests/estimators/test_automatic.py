@@ -96,6 +96,15 @@ def test_classes_are_told_apart(n_classes):
     assert model.score(X[160:], y[160:]) > 0.85
 
 
+@pytest.mark.filterwarnings("ignore:X has one row:UserWarning")
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+def test_a_few_rows_have_main_effects_alone(n_rows):
+    X, y = table(n_rows)
+    model = QTKMRegressor(**settings()).fit(X, y)
+    assert model.rank_ == 0
+    assert np.isfinite(model.predict(X)).all()
+
+
 def test_one_column_needs_no_network():
     X = np.linspace(0, 1, 60)[:, None]
     model = QTKMRegressor(**settings()).fit(X, np.sin(5 * X[:, 0]))

@@ -36,6 +36,8 @@ FIRST, LEAST, GREATEST, STEP = 1.0, 1e-7, 1e2, 10**0.5
 GAIN = 0.002
 #: rows times columns, and columns, up to which rows are held out in turn, in so many folds
 FOLDED, FOLDED_COLUMNS, FOLDS = 14_000, 40, 4
+#: rows that differ below which none can be held out, and main effects are all there is
+FEWEST_ROWS = 8
 #: part of the rows that is held out otherwise, and the most of them
 HELD_OUT, MOST_HELD_OUT = 0.2, 5000
 #: rows of the sample that the penalty is chosen on where there are more
@@ -59,6 +61,7 @@ def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
         network.has_main_effects
         and is_open
         and (has_validation or objective.rows_are_here)
+        and (isinstance(rank, str) or objective.n_rows >= FEWEST_ROWS)
         and isinstance(inner, CPD)
         and isinstance(model.init, str)
         and model.init == "smooth"
@@ -212,6 +215,8 @@ class Search:
     def _split(self, objective: Objective) -> list[tuple[Objective, Any]]:
         if self.prepared.validation is not None:
             return [(objective, self.prepared.validation)]
+        if objective.n_rows < FEWEST_ROWS:
+            return []
         shard, *others = objective.shards
         n = len(shard)
         order = np.random.RandomState(self.rng.randint(2**31 - 1)).permutation(n)
@@ -252,6 +257,8 @@ class Search:
 
     def run(self) -> Trial:
         """The best trial: main effects alone, or a network with them."""
+        if not self.folds:  # there is nothing to choose by
+            return Trial([], 0, 0.0, np.zeros(1), 0.0)
         alone = self.judge([fold.main for fold in self.folds], 0.0)
         if self.n_columns == 1 or self.rank == 0:
             return alone
