@@ -9,7 +9,7 @@ Here every step loads all it needs before it stores anything, so there is nothin
 
 A loop takes C-contiguous arrays of doubles or singles, for each the position of the first real
 part, and the number of entries; the imaginary parts begin `rank` numbers later.  Arithmetic
-is in double precision.
+is in double precision, unless all arrays are of singles.
 
 `row_times_matrix` multiplies a row by a small matrix, with the sums in registers.
 """
@@ -58,21 +58,23 @@ class Complex:
         return lambda a, b: method(a, b, flags=FLAGS)
 
 
-def _load(builder: Any, base: Any, position: Any, lanes: int) -> Any:
+def _load(builder: Any, base: Any, position: Any, lanes: int, number: Any = _DOUBLE) -> Any:
     kind = base.type.pointee
     place = builder.gep(base, [position])
     if lanes > 1:
         place = builder.bitcast(place, ir.VectorType(kind, lanes).as_pointer())
     value = builder.load(place, align=4 if kind == ir.FloatType() else 8)
-    if kind == _DOUBLE:
+    if kind == number:
         return value
     return builder.fpext(value, ir.VectorType(_DOUBLE, lanes) if lanes > 1 else _DOUBLE)
 
 
-def _store(builder: Any, value: Any, base: Any, position: Any, lanes: int) -> None:
+def _store(
+    builder: Any, value: Any, base: Any, position: Any, lanes: int, number: Any = _DOUBLE
+) -> None:
     kind = base.type.pointee
     place = builder.gep(base, [position])
-    if kind != _DOUBLE:
+    if kind != number:
         value = builder.fptrunc(value, ir.VectorType(kind, lanes) if lanes > 1 else kind)
     if lanes > 1:
         place = builder.bitcast(place, ir.VectorType(kind, lanes).as_pointer())
@@ -101,32 +103,38 @@ def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = Fa
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays, offsets, rank, *constant = arguments
         bases = pointers(context, builder, signature.args[0], arrays)
-        vector = ir.VectorType(_DOUBLE, LANES)
-        wide = [broadcast(builder, part, vector) for part in constant]
+        are_singles = all(base.type.pointee == ir.FloatType() for base in bases)
+        number = ir.FloatType() if are_singles else _DOUBLE
+        if are_singles:
+            constant = [builder.fptrunc(part, number) for part in constant]
         starts = _unpack(builder, offsets)
 
         def step(place: Any, lanes: int) -> None:
             numbers = []
-            if constant:
-                numbers.append(Complex(builder, *(wide if lanes > 1 else constant)))
+            if constant and lanes > 1:
+                vector = ir.VectorType(number, lanes)
+                wide = (broadcast(builder, part, vector) for part in constant)
+                numbers.append(Complex(builder, *wide))
+            elif constant:
+                numbers.append(Complex(builder, *constant))
             for base, start in zip(bases, starts, strict=True):
                 first = builder.add(start, place)
                 second = builder.add(first, rank)
-                parts = (_load(builder, base, at, lanes) for at in (first, second))
+                parts = (_load(builder, base, at, lanes, number) for at in (first, second))
                 numbers.append(Complex(builder, *parts))
-            for i, number in body(*numbers).items():
+            for i, value in body(*numbers).items():
                 first = builder.add(starts[i], place)
-                _store(builder, number.real, bases[i], first, lanes)
-                _store(builder, number.imaginary, bases[i], builder.add(first, rank), lanes)
+                second = builder.add(first, rank)
+                _store(builder, value.real, bases[i], first, lanes, number)
+                _store(builder, value.imaginary, bases[i], second, lanes, number)
 
-        whole = ir.Constant(rank.type, -LANES)
-        cut = builder.and_(rank, whole)
-        zero, one = ir.Constant(rank.type, 0), ir.Constant(rank.type, 1)
-        lanes = ir.Constant(rank.type, LANES)
-        with cgutils.for_range_slice(builder, zero, cut, lanes) as (place, _):
-            step(place, LANES)
-        with cgutils.for_range_slice(builder, cut, rank, one) as (place, _):
-            step(place, 1)
+        begin = ir.Constant(rank.type, 0)
+        for lanes in (2 * LANES, LANES, 1) if are_singles else (LANES, 1):
+            end = builder.and_(rank, ir.Constant(rank.type, -lanes))
+            width = ir.Constant(rank.type, lanes)
+            with cgutils.for_range_slice(builder, begin, end, width) as (place, _):
+                step(place, lanes)
+            begin = end
         return context.get_dummy_value()
 
     some = types.UniTuple(types.uint64, n_arrays)
