@@ -91,8 +91,12 @@ def test_the_objective_never_rises_and_is_the_one_reported(
     objective = make(maps, residual=residual, n_outputs=n_outputs, weighted=True, penalty=chosen)
     result = fit(objective, max_rank=3)
     told = result.history.objective
-    assert np.all(np.diff(result.history.objective_updates) <= 1e-9 * told[0])
-    assert told[-1] == pytest.approx(value(objective, result.cores), rel=1e-7)
+    assert told, result.message
+    if penalty is None or penalty == "ridge":  # else learning may take back part of an update
+        assert np.all(np.diff(result.history.objective_updates) <= 1e-9 * told[0])
+    assert np.all(np.diff(told) <= 1e-9 * told[0])
+    learned = replace(objective, penalties=objective.learned_penalties(result.precisions))
+    assert told[-1] == pytest.approx(value(learned, result.cores), rel=1e-7)
 
 
 def test_with_full_ranks_one_epoch_is_the_best_of_all_trains():

@@ -273,7 +273,7 @@ class ChainIterate:
     def energies(self, d: int) -> NDArray[np.float64]:
         """What the precision of each function of a column multiplies in the penalty, (M,)."""
         weights = moments.weights_of(self.algebra, self.cores[d])
-        form = self._form(self.penalty_environment(d)[None], self.cores[d][0])[0]
+        form = self.algebra.form(self.penalty_environment(d)[None], weights.shape[1:])[0]
         flat = weights.reshape(len(weights), -1)
         return ((flat.conj() @ form) * flat).sum(axis=1).real
 

@@ -210,6 +210,8 @@ class Objective:
                 problem.restart()
                 values += problem.sweep()
             problem.finish()
+        if not values:  # two-site problems of a column of one core have none
+            return values
         known, self._last = self._last, None
         gain = known[1] - values[-1] if known is not None and known[0] is before else 0.0
         values[-1] += self.learn(iterate, block, gain)
