@@ -45,7 +45,11 @@ def test_a_solver_lowers_the_objective_of_every_network_that_it_fits_to(
     )  # fmt: skip
     cores = make_cores(objective, size=0.5)
     result = solve(SOLVERS[solver](), objective, cores, Stopping(3, 0.0))
-    fitted = replace(objective, network=objective.network.fitted_to(result.cores))
+    fitted = replace(
+        objective,
+        network=objective.network.fitted_to(result.cores),
+        penalties=objective.learned_penalties(result.precisions),
+    )
     before, after = dense.value(objective, cores), dense.value(fitted, result.cores)
     assert after < before
     assert min(result.history.objective) == pytest.approx(after, rel=1e-6)
