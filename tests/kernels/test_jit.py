@@ -29,6 +29,18 @@ def test_only_a_first_run_tells_that_it_compiles(tmp_path):
     assert run(tmp_path) == ""
 
 
+def test_loops_belong_to_the_files_that_they_were_compiled_from(tmp_path):
+    run(tmp_path)
+    changed = CODE.replace(
+        "from qtkm.kernels import grids",
+        "from qtkm.kernels import _jit\n_jit.SOURCES = 'other files'\nfrom qtkm.kernels import grids",
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", changed]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "qtkm compiles loops that have not been used" in done.stderr
+
+
 def test_without_a_place_for_a_cache_loops_are_compiled_with_one_remark(tmp_path):
     file = tmp_path / "file"
     file.touch()

@@ -7,11 +7,14 @@ Compiling takes its time, so the first function that has to be compiled says so,
 
 The cache is Numba's: beside this file, or in the user's own folder for such things, or where the
 variable NUMBA_CACHE_DIR says.  Where none of these can be written, or what is there cannot be read,
-functions are compiled anew in every process.
+functions are compiled anew in every process.  What was compiled belongs to the files of this
+package as they were then: a loop contains the loops that it calls, so all of them count.
 """
 
+import hashlib
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -35,8 +38,21 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
+def _fingerprint() -> str:
+    """Return a hash of all files of this package."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+#: of the sources that a compiled loop may contain
+SOURCES = _fingerprint()
+
+
 class Cache(FunctionCache):
     """Compiled functions on disk, or none where that fails: a full disk, a file cut off."""
+
+    def _index_key(self, *arguments: Any) -> Any:
+        return (*super()._index_key(*arguments), SOURCES)
 
     def load_overload(self, *arguments: Any) -> Any:
         """Return what is there for some types, or None."""
