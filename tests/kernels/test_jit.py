@@ -33,7 +33,7 @@ def test_loops_belong_to_the_files_that_they_were_compiled_from(tmp_path):
     run(tmp_path)
     changed = CODE.replace(
         "from qtkm.kernels import grids",
-        "from qtkm.kernels import _jit\n_jit.SOURCES = 'other files'\nfrom qtkm.kernels import grids",
+        "from qtkm.kernels import _jit\n_jit.SOURCES = 'others'\nfrom qtkm.kernels import grids",
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", changed]
