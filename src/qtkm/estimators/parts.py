@@ -181,6 +181,14 @@ def make_solver(estimator: Any) -> Any:
             f"solver={estimator.solver!r} does not fit network={estimator.network!r}; use one of "
             f"{_list(name for name, cls in known if isinstance(network, cls.fits))}."
         )
+    if estimator.main_effects and not issubclass(networks.Additive, solver.fits):
+        others = (
+            n for n, cls in solvers.REGISTRY.items() if issubclass(networks.Additive, cls.fits)
+        )
+        raise ValueError(
+            f"solver={estimator.solver!r} is for a network alone; use main_effects=False, or one "
+            f"of {_list(others)}."
+        )
     return solver
 
 
