@@ -19,7 +19,8 @@ def test_an_object_is_the_same_as_its_name(make, X, y):
 def test_an_object_takes_what_it_leaves_open_from_the_shorthands(make, X, y):
     model = make(basis=Fourier(period=3.0), n_basis=6, period="auto", quantization=None)
     fitted = model.fit(X, y).columns_[0]["basis"]
-    assert fitted.get_params() == {"n_basis": 6, "period": 3.0, "quantization": None}
+    expected = {"n_basis": 6, "period": 3.0, "quantization": None, "warp": None}
+    assert fitted.get_params() == expected
 
 
 def test_what_nobody_sets_is_chosen_and_reported(make, X, y):
