@@ -94,11 +94,6 @@ def digit_squares(algebra: Algebra, core: NDArray, kind: str, conjugate: bool) -
     return (sums @ flat.reshape(len(flat), -1)).reshape(len(sums), *flat.shape[1:])
 
 
-def digit_elements(algebra: Algebra, core: NDArray) -> NDArray:
-    """Conjugate elements of a core: what right-hand sides meet in the place of squares."""
-    return algebra.elements(core).conj()
-
-
 class Digits:
     """An environment over a column's functions, whose digits are summed out.
 

@@ -1,4 +1,4 @@
-"""Planes: complex matrices as real ones, [Re | Im], and packed Hermitian triangles."""
+"""Planes: complex numbers as real ones, for compiled loops."""
 
 from typing import Any
 
@@ -7,33 +7,6 @@ from numpy.typing import NDArray
 
 #: bytes of a cache line
 LINE = 64
-
-
-def to_planes(matrix: NDArray, width: int) -> NDArray[np.float64]:
-    """[Re | Im] of an (n, R) matrix, or the matrix itself where the model is real."""
-    if width == matrix.shape[1]:
-        return np.ascontiguousarray(matrix.real, dtype=np.float64)
-    return np.hstack([matrix.real, matrix.imag])
-
-
-def from_planes(planes: NDArray, rank: int) -> NDArray:
-    """Undo `to_planes` along the last axis."""
-    if planes.shape[-1] == rank:
-        return planes
-    return planes[..., :rank] + 1j * planes[..., rank:]
-
-
-def weigh_triangle(packed: NDArray, matrix: NDArray) -> None:
-    """Multiply packed upper triangles entry by entry by those of an (R, R) matrix, in place."""
-    rows, columns = np.triu_indices(len(matrix))
-    weight = matrix[rows, columns]
-    if packed.shape[1] == len(weight):
-        packed *= weight.real
-        return
-    half = len(weight)
-    real, imaginary = packed[:, :half].copy(), packed[:, half:]
-    packed[:, :half] = real * weight.real - imaginary * weight.imag
-    packed[:, half:] = real * weight.imag + imaginary * weight.real
 
 
 def as_planes(values: NDArray, is_complex: bool) -> NDArray[np.float64]:
