@@ -49,7 +49,7 @@ def fit(X, y, network="cpd", estimator=QTKMRegressor, **changes):
 
 
 def fit_kind(X, y, kind, **changes):
-    """Fit "cpd", "train" or "ring", with main effects where a plus follows; or "gam", without one."""
+    """Fit a network, with main effects if a plus follows its name; or main effects alone: "gam"."""
     if kind == "gam":
         return fit(X, y, rank=0, main_effects=True, **changes)
     return fit(X, y, kind.rstrip("+"), main_effects=kind.endswith("+"), **changes)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import inspection
+from ..estimators.html import name_network
 from ..inspection.response import Response
 
 #: largest weights that are looked for
@@ -102,7 +103,8 @@ def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
         found.remark = str(error)
         return found
     options = {"output": found.output}
-    found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
+    if model.rank_ != 0:  # main effects alone have no products of basis functions
+        found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
     if X is None:
         return found
     found.n_rows = len(X)
@@ -124,7 +126,7 @@ def outputs_of(model: Any) -> list[Any]:
 
 
 def choose_output(model: Any, text: str | None) -> Any:
-    """The class or output that a text names; for None the first of several, or class 1 of 0 and 1.
+    """Return the class or output named by `text`; by default the first, or class 1 of 0 and 1.
 
     Raises
     ------
@@ -146,13 +148,13 @@ def choose_output(model: Any, text: str | None) -> Any:
 
 
 def to_json(found: Findings) -> dict[str, Any]:
-    """Findings as what JSON knows: numbers, text, lists and dicts."""
+    """Convert findings to JSON types: numbers, text, lists and dicts."""
     model = found.model
     facts: dict[str, Any] = {
         "estimator": type(model).__name__,
         "columns": [_column(column) for column in model.columns_],
         "classes": [plain(c) for c in model.classes_] if hasattr(model, "classes_") else None,
-        "network": type(model.network_).__name__,
+        "network": name_network(model.network_),
         "rank": plain(model.rank_),
         "n_parameters": model.n_parameters_,
         "loss": type(model.loss_).__name__,
@@ -209,7 +211,7 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it; numbers that are not finite are null, other things text."""
+    """Convert a value to a JSON type; non-finite numbers become null, other objects text."""
     if isinstance(value, np.ndarray | list | tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, np.generic):

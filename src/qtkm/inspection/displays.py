@@ -193,7 +193,7 @@ class InteractionDisplay(Display):
         )  # fmt: skip
         label = f"beyond the main effects{units(both.response)}"
         extend = "both" if seen > largest else "neither"
-        ax.figure.colorbar(mesh, ax=ax, label=label, format=number_formatter()(), extend=extend)
+        ax.figure.colorbar(mesh, ax=ax, label=label, format=number_formatter(), extend=extend)
         for axis, name, values, inner in zip(
             (ax.xaxis, ax.yaxis), both.names, both.values, both.inner, strict=True
         ):

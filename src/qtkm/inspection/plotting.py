@@ -85,7 +85,7 @@ class Display:
 
 
 def units(response: str) -> str:
-    """What a number is measured in, below the words that name it."""
+    """Return the unit of a number, on a line of its own."""
     return f"\n(units of {the(response)})"
 
 
@@ -110,13 +110,13 @@ def write_title(ax: "Axes", first: str, second: str) -> None:
 
 
 def shorten(label: Any, longest: int = LONGEST) -> str:
-    """A label of no more than so many characters."""
+    """Shorten a label to `longest` characters."""
     text = "missing" if label is None else visible(str(label))
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def written(label: Any, longest: int = LONGEST) -> str:
-    """The same for a figure, in which nothing that data hold is a formula."""
+    """Shorten a label and escape it for a figure, so that data never read as a formula."""
     return shorten(label, longest).replace("$", r"\$")
 
 
@@ -165,7 +165,7 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
 
     if values is not None and np.all(values == np.round(values)):
         whole_ticks(axis)
-    axis.set_major_formatter(number_formatter()())
+    axis.set_major_formatter(number_formatter())
     locator = axis.get_major_locator()
     if axis is not axis.axes.xaxis or not isinstance(locator, MaxNLocator):
         return
@@ -175,9 +175,13 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
         locator.set_params(nbins=max(2, int(room)))
 
 
-@cache
 def number_formatter() -> Any:
     """Return a formatter of ticks: 20,000 and 0.002, with as many digits as tell ticks apart."""
+    return _numbers()()
+
+
+@cache
+def _numbers() -> Any:
     from matplotlib.ticker import Formatter
 
     class Numbers(Formatter):
@@ -186,6 +190,9 @@ def number_formatter() -> Any:
 
         def format_ticks(self, values: Any) -> list[str]:
             return write_ticks(np.asarray(values, dtype=np.float64))
+
+        def __reduce__(self) -> Any:  # a class of a function has no name to be pickled by
+            return number_formatter, ()
 
     return Numbers
 
@@ -233,7 +240,7 @@ def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> N
     top = float(lower.max()) or 1.0
     hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
     image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, format=number_formatter()())
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, format=number_formatter())
     name_ticks(ax.xaxis, names[:-1])
     name_ticks(ax.yaxis, names[1:])
     plain(ax)

@@ -1,5 +1,6 @@
 """One output of a fitted model, taken apart into the tables of its columns."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -108,7 +109,7 @@ class Response:
         return len(self.maps)
 
     def column(self, column: Any) -> int:
-        """Number of a column that is given by its name or number."""
+        """Return the index of a column given by its name or number."""
         return find_column(self.names, column)
 
     def columns(self, columns: Any) -> list[int]:
@@ -176,7 +177,7 @@ class Response:
     # -- tables -------------------------------------------------------------------------------
 
     def table(self, d: int, values: NDArray) -> NDArray:
-        """What a column contributes at some values: (n, …)."""
+        """Return what a column contributes at given values, (n, …)."""
         feature_map, levels = self.maps[d], self.levels[d]
         share = self._inputs.columns[d].frequencies
         if share is not None:
@@ -192,7 +193,7 @@ class Response:
         return table
 
     def main(self, d: int, values: NDArray) -> NDArray[np.float64]:
-        """Main effect of a column beside the network at some values: (n,)."""
+        """Return the main effect of a column beside the network at some values: (n,)."""
         if not self.main_weights:
             return np.zeros(len(values))
         weights, share = self.main_weights[d], self._inputs.columns[d].frequencies
@@ -201,18 +202,18 @@ class Response:
         return self.maps[d].main_functions(values) @ weights
 
     def main_means(self, rows: Rows) -> NDArray[np.float64]:
-        """Means over rows of the main effects beside the network."""
+        """Return the means over rows of the main effects beside the network."""
         if rows.main_means is None:
             means = [rows.weight @ self.main(d, values) for d, values in enumerate(rows.values)]
             rows.main_means = np.array(means)
         return rows.main_means
 
     def weights(self, d: int) -> NDArray:
-        """What a column contributes for each of its basis functions: (M, …)."""
+        """Return what a column contributes for each of its basis functions, (M, …)."""
         weights = self.levels[d][0]
         for level in self.levels[d][1:]:  # the lowest digit runs fastest
             product = self.algebra.multiply(weights[None], level[:, None])
-            weights = product.reshape(-1, *product.shape[2:])
+            weights = product.reshape(math.prod(product.shape[:2]), *product.shape[2:])
         return weights
 
     def blocks(self, rows: Rows) -> Iterator[tuple[slice, list[NDArray]]]:
@@ -224,13 +225,13 @@ class Response:
             yield part, [self.table(d, values[part]) for d, values in enumerate(rows.values)]
 
     def size(self, d: int) -> int:
-        """Number of entries of a column's element."""
+        """Return the number of entries of a column's element."""
         first, last = self.levels[d][0], self.levels[d][-1]
         return first.shape[1] if first.ndim == 2 else first.shape[1] * last.shape[2]
 
 
 def fitted(model: Any) -> Any:
-    """The fitted model itself, or the best one of a search."""
+    """Return the fitted model, or the best one of a search."""
     if isinstance(model, Model):
         check_is_fitted(model)
         return model
@@ -255,7 +256,7 @@ def fitted(model: Any) -> Any:
 
 
 def find_column(names: Sequence[str], column: Any) -> int:
-    """Number of a column that is given by its name or number."""
+    """Return the index of a column given by its name or number."""
     n_columns = len(names)
     if not isinstance(column, str | Integral):
         raise TypeError(

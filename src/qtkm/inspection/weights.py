@@ -1,6 +1,6 @@
 """The weights themselves: the largest ones, a column's spectrum, the rank-one terms of a CPD."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Integral
 from typing import Any
@@ -320,7 +320,7 @@ class RankOneTerms(Result):
     offset: float
     is_categorical: list[bool]
     response: str
-    main: list[NDArray]
+    main: list[NDArray] = field(default_factory=list)
 
     def _gist(self) -> str:
         names = [f"term {t + 1}" for t in range(len(self.sizes))]
