@@ -2,8 +2,8 @@
 
 from typing import Any, Literal, get_args
 
-from ._dataset import Dataset, Home, bunch, read
-from ._optional import pandas
+from ._dataset import Dataset, Home, bunch, document, read
+from ._files import pandas
 
 Subset = Literal["train", "test", "all"]
 
@@ -26,6 +26,12 @@ def _part(name: str) -> Dataset:
     )
 
 
+@document(
+    _part("train"),
+    files="``sound/sound_train.csv.gz`` and ``sound/sound_test.csv.gz``",
+    first='subset : {"train", "test", "all"}, default="train"\n'
+    "    The rows around the gaps, those inside of them, or all, ordered by position.\n",
+)
 def load_sound(
     *,
     subset: Subset = "train",
@@ -34,35 +40,7 @@ def load_sound(
     data_home: Home = None,
     download: bool = False,
 ) -> Any:
-    """Load a piece of natural sound with gaps.
-
-    Parameters
-    ----------
-    subset : {"train", "test", "all"}, default="train"
-        The rows around the gaps, those inside of them, or all, ordered by position.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=True
-        Give data and target as a pandas DataFrame and Series; if False, as arrays.
-    data_home : path-like, optional
-        Folder with ``sound/sound_train.csv.gz`` and ``sound/sound_test.csv.gz``. If None, the
-        environment variable ``QTKM_DATA_HOME`` names it, and if that is not set, it is the
-        folder ``qtkm`` of the user's cache.
-    download : bool, default=False
-        Has no effect: there is no public file to download.
-
-    Returns
-    -------
-    sklearn.utils.Bunch or tuple
-        With ``data``, ``target``, ``frame`` (both together; None if ``as_frame=False``),
-        ``feature_names``, ``target_names``, ``DESCR`` and ``source``, where it was read from;
-        or ``(data, target)``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the data home does not have it.
-    """
+    """Load a piece of natural sound with gaps."""
     if subset not in get_args(Subset):
         raise ValueError(f"subset={subset!r} is none of {', '.join(map(repr, get_args(Subset)))}")
     parts = [_part(name) for name in (("train", "test") if subset == "all" else (subset,))]
