@@ -48,7 +48,7 @@ def lay_out(structure: Structure) -> Layout:
 
 
 def _chain(structure: Structure) -> Layout | None:
-    """A row, columns side by side, or a circle; None for what is neither chain nor ring."""
+    """Lay out a chain or ring as a row, side by side, or a circle; None for other networks."""
     chain = find_chain(structure)
     if chain is None:
         return None
@@ -63,7 +63,7 @@ def _chain(structure: Structure) -> Layout | None:
 
 
 def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
-    """A long chain, its columns side by side, down and up in turn; None if that is no smaller."""
+    """Lay out a long chain column by column, down and up in turn; None if that is no smaller."""
     points, height = np.empty((len(order), 2)), np.zeros(1)
     columns = itertools.groupby(order, lambda v: [d for d, _ in sites_at(structure, v)])
     for x, (_, group) in enumerate(columns):
@@ -263,7 +263,7 @@ def joins(structure: Structure, shared: bool) -> list[int]:
 
 
 def other_end(edge: Edge, vertex: int) -> int:
-    """The vertex at the other end of a bond."""
+    """Return the vertex at the other end of a bond."""
     return edge.vertices[edge.vertices[0] == vertex]
 
 
@@ -321,5 +321,5 @@ def find_tree(structure: Structure) -> list[tuple[int, int | None]] | None:
 
 
 def shorten(text: str, length: int) -> str:
-    """A text that is cut where it is too long."""
+    """Shorten a text to `length` characters."""
     return text if len(text) <= length else f"{text[: length - 1]}…"

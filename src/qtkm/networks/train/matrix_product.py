@@ -56,7 +56,7 @@ class MatrixProduct(ChainNetwork):
         return (left if self.is_ring else left[1:]) or None
 
     def fitted_to(self, cores: Cores) -> "MatrixProduct":
-        """The same network with the ranks of some cores, where they differ from its own."""
+        """Return the network with the ranks of given cores."""
         shapes = [core.shape for core in flatten(cores)]
         bonds = [shape[0] for shape in shapes] + [shapes[-1][2]]
         if bonds == self.bonds([shape[1] for shape in shapes]):
@@ -170,7 +170,7 @@ class TensorTrain(MatrixProduct):
         return gauge.left_orthogonal(core)
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
-        """The same train with all cores but the first right-orthogonal."""
+        """Make all cores but the first right-orthogonal."""
         return gauge.center_at(sites, 0)
 
     def truncation(self, max_rank: int, tol: float) -> Truncation:
@@ -222,5 +222,5 @@ class TensorRing(MatrixProduct):
         return core / norm, norm * np.eye(core.shape[2], dtype=core.dtype)
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
-        """The same ring with cores of one norm."""
+        """Scale the cores to equal norms."""
         return gauge.balance(sites)
