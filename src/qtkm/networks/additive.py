@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..structure import Structure
 from .main_effects import MainProblem
 from .network import Cores, Network, Run
-from .structure import Structure
 
 
 class Additive(Network):

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import product_cores as gauge
-from .chain import ChainIterate, column_change
-from .network import Cores, flatten, unflatten
-from .tables import GradientPass, ResponsePass, TangentPass
+from ..chain import ChainIterate, column_change
+from ..column_tables import GradientPass, ResponsePass, TangentPass
+from ..network import Cores, flatten, unflatten
+from . import gauge
 
 Sites = list[NDArray]
 

@@ -13,7 +13,7 @@ from numpy import uint64 as index
 
 from ._jit import jit
 from ._simd import FLAGS, LANES, Complex, broadcast, pointers
-from .cpd import _respond
+from .entrywise import _respond
 
 #: degree of the polynomials
 DEGREE = 7

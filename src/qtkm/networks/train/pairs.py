@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import design, moments
-from . import product_cores as gauge
-from .algebra import partial_products
-from .local import LocalSystem, least_squares
+from .. import design, moments
+from ..algebra import partial_products
+from ..local import LocalSystem, least_squares
+from . import gauge
 
 #: unknowns of a merged core; larger ones are not merged, their bond stays as it is
 MOST_UNKNOWNS = 2048

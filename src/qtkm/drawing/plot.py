@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing_kinds import is_outputs, joins, legs_at, shorten, sites_at
-from .drawing_layout import Label, Layout, lay_out, name_columns, place_legs
-from .structure import Edge, Structure
+from ..structure import Edge, Structure
+from .layout import (
+    Label,
+    Layout,
+    is_outputs,
+    joins,
+    lay_out,
+    legs_at,
+    name_columns,
+    place_legs,
+    shorten,
+    sites_at,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

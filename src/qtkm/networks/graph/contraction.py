@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .design import PLANNED_ROWS, ROWS, Term, Tree, adjoint, join
-from .graph_problem import GradientPass, ResponsePass, TangentPass, VertexProblem
-from .network import Cores, Run
-from .structure import Structure
+from ...structure import Structure
+from ..design import PLANNED_ROWS, ROWS, Term, Tree, adjoint, join
+from ..network import Cores, Run
+from .vertices import GradientPass, ResponsePass, TangentPass, VertexProblem
 
 #: what the leg of the outputs is called
 OUTPUTS = "outputs"

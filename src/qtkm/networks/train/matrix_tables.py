@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .planes import as_planes, complex_numbers
-from .tables import Change, Run, Tables, finished_grams, is_large, new_grams
+from ..column_tables import (
+    Change,
+    Run,
+    Tables,
+    as_planes,
+    complex_numbers,
+    finished_grams,
+    is_large,
+    new_grams,
+)
 
 #: a shard's gradient is summed in this many parts, whatever the number of threads
 PARTS = 8
@@ -82,7 +90,7 @@ class ProductTables(Tables):
 
     def _buffer(self, tables: Sequence[NDArray]) -> tuple[NDArray, NDArray]:
         """Tables as one flat buffer of padded planes, and where each column begins."""
-        from ..kernels._simd import LANES
+        from ...kernels._simd import LANES
 
         parts = []
         for table in tables:
@@ -117,7 +125,7 @@ class ProductTables(Tables):
         return np.ascontiguousarray(planes.transpose(0, 2, 1))
 
     def _many_environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
-        from ..kernels import products as kernels
+        from ...kernels import matrices as kernels
 
         bonds, closing = self.bonds, self._planes(self.closing)
         left, right = int(bonds[first]), int(bonds[last])
@@ -143,7 +151,7 @@ class ProductTables(Tables):
         return self._respond(shard, self.closing, run)
 
     def _respond(self, shard: Any, closing: NDArray, run: Run) -> NDArray:
-        from ..kernels import products as kernels
+        from ...kernels import matrices as kernels
 
         planes = self._planes(closing)
         buffer, offsets = self._forward
@@ -158,8 +166,8 @@ class ProductTables(Tables):
     def statistics(self, shard: Any, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
         if not is_large(shard):
             return super().statistics(shard, column, both, run)
-        from ..kernels import products as kernels
-        from ..kernels.grams import padded
+        from ...kernels import matrices as kernels
+        from ...kernels.grams import padded
 
         groups, bonds = shard.groups(column), self.bonds
         size = int(bonds[column] * bonds[column + 1])
@@ -189,7 +197,7 @@ class ProductTables(Tables):
     ) -> tuple[NDArray, ...]:
         if not is_large(shard):
             return super().gradient(shard, slopes, later, run)
-        from ..kernels import products as kernels
+        from ...kernels import matrices as kernels
 
         slopes, closing = as_planes(slopes, self.is_complex), self._planes(self.closing)
         (buffer, offsets), (turned, turned_offsets) = self._forward, self._backward
@@ -225,7 +233,7 @@ class ProductTables(Tables):
     def tangents(self, shard: Any, change: Change, run: Run) -> NDArray:
         if not is_large(shard):
             return super().tangents(shard, change, run)
-        from ..kernels import products as kernels
+        from ...kernels import matrices as kernels
 
         buffer, offsets = self._forward
         moved, _ = self._buffer(change.elements)

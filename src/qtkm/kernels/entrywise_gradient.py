@@ -9,7 +9,7 @@ from numpy import uint64 as index
 
 from ._jit import jit
 from ._simd import elementwise
-from .cpd import four_places, gather
+from .entrywise import four_places, gather
 
 _keep_then_multiply = elementwise(lambda kept, state, table: {0: state, 1: state * table})
 _add_then_multiply = elementwise(

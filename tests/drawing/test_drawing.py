@@ -9,8 +9,9 @@ import matplotlib
 import numpy as np
 import pytest
 
+from qtkm.drawing import describe, plot
+from qtkm.drawing.text import MOST_LINES, WIDTH
 from qtkm.networks import REGISTRY, Graph, TensorRing, TensorTrain, flatten
-from qtkm.networks.drawing import MOST_LINES, WIDTH, describe, plot
 from tests.covering import covered
 
 matplotlib.use("Agg")

@@ -7,7 +7,8 @@ import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from .drawing_kinds import (
+from ..structure import Structure
+from .layout import (
     find_chain,
     find_tree,
     is_outputs,
@@ -17,10 +18,6 @@ from .drawing_kinds import (
     shorten,
     sites_at,
 )
-from .drawing_plot import plot
-from .structure import Structure
-
-__all__ = ["describe", "plot"]
 
 #: characters of a line of text, and lines of a text
 WIDTH, MOST_LINES = 100, 100

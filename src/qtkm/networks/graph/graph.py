@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .design import Tree
-from .graph_iterate import OUTPUTS, Iterate, Rows, outputs_of, with_phase
-from .graph_problem import pieces
-from .network import Cores, Network, Run
-from .structure import Edge, Structure
+from ...structure import Edge, Structure
+from ..design import Tree
+from ..network import Cores, Network, Run
+from .contraction import OUTPUTS, Iterate, Rows, outputs_of, with_phase
+from .vertices import pieces
 
 #: size of the noise of a smooth start, as a CPD's: docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1

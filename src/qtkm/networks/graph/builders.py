@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...structure import Edge, Structure
 from .graph import GraphNetwork, check_whole, largest_size, leg, outputs
-from .structure import Edge, Structure
 
 Radices = Sequence[Sequence[int]]
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import design
-from .local import LocalSystem, least_squares
-from .network import Run
+from .. import design
+from ..local import LocalSystem, least_squares
+from ..network import Run
 
 #: entries of the matrices of a local problem; in double precision they take 400 MB, or twice that
 LARGEST_MATRIX = 50_000_000
