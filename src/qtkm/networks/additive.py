@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .drawing import plot
+from ..drawing import plot
+from ..structure import Edge, Structure
 from .main_effects import MainProblem
 from .network import Cores, Network, Run
-from .structure import Edge, Structure
 
 
 class Additive(Network):
