@@ -118,7 +118,8 @@ def column_means(response: "Response", rows: "Rows") -> list[NDArray]:
     means = []
     for d, values in enumerate(rows.values):
         distinct, inverse = np.unique(values, return_inverse=True)
-        weight, total = np.bincount(inverse, weights=rows.weight), 0.0
+        weight = np.bincount(inverse, weights=rows.weight)
+        total: Any = 0.0
         for first in range(0, len(distinct), MOST_VALUES):
             part = slice(first, first + MOST_VALUES)
             total = total + np.tensordot(weight[part], response.table(d, distinct[part]), 1)

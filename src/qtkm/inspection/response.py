@@ -324,6 +324,7 @@ def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, st
     classes = getattr(model, "classes_", None)
     if classes is None:
         names = getattr(model, "_target_names", None)
+        names = names if names and len(names) == n_outputs else None
         if n_outputs == 1 and output in (None, 0, *(names or ())):
             return np.ones(1), names[0] if names else "response"
         if names and output in names:
