@@ -1,16 +1,20 @@
-"""What inspection adds to the algebra of networks: sums over rows, and moments of second order.
+"""Means over rows of what columns contribute, and the algebra of first and second moments.
 
-See `qtkm.networks.algebra`; here the square of an element of a CPD is flat, (R²,).
+`qtkm.networks.algebra` has the products of elements; here are sums over rows of them, and of
+their squares.  The square of an element of a CPD is flat here, (R²,).
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..networks import algebra
 from ..networks.algebra import environments, partial_products
+
+if TYPE_CHECKING:
+    from .response import Response, Rows
 
 __all__ = ["Algebra", "Diagonal", "Matrices", "environments", "partial_products"]
 
@@ -87,3 +91,63 @@ class Matrices(algebra.Matrices):
     def bridge(self, elements: NDArray, pair: NDArray) -> NDArray:
         # elements (n, a, b), pair (b, c, f, a): middle from b to c, outer from f to a
         return np.tensordot(elements, pair, ((1, 2), (3, 0)))
+
+
+# -- means over rows --------------------------------------------------------------------------
+
+
+def mean_environments(response: "Response", rows: "Rows") -> tuple[list[NDArray], float]:
+    """Return the mean of what all others contribute to each column, and the mean response."""
+    totals: list[Any] = [0.0] * response.n_columns
+    mean = response.offset + float(response.main_means(rows).sum())
+    for part, tables in response.blocks(rows):
+        weight = rows.weight[part]
+        outer = environments(response.algebra, tables, response.closing)
+        for d, table in enumerate(tables):
+            totals[d] = totals[d] + np.tensordot(weight, np.broadcast_to(outer[d], table.shape), 1)
+        own = (tables[0] * outer[0]).reshape(len(weight), -1).sum(axis=1)
+        mean += float(weight @ own.real)
+    return totals, mean
+
+
+def mean_pairs(
+    response: "Response", rows: "Rows", pairs: Sequence[tuple[int, int]]
+) -> dict[tuple[int, int], NDArray]:
+    """Return the mean of what all but two columns contribute, for pairs (d, e) with d < e."""
+    algebra, wanted = response.algebra, set(pairs)
+    totals: dict[tuple[int, int], Any] = dict.fromkeys(pairs, 0.0)
+    for part, tables in response.blocks(rows):
+        before, after = partial_products(algebra, tables, response.closing)
+        for d in {d for d, _ in pairs}:
+            # one of the element's kind, so that the middle of neighbours is the identity
+            middle = algebra.first(tables[d + 1])
+            for e in range(d + 1, response.n_columns):
+                if (d, e) in wanted:
+                    outer = algebra.multiply(after[e], before[d])
+                    totals[d, e] = totals[d, e] + algebra.sum_pair(middle, outer, rows.weight[part])
+                middle = algebra.multiply(middle, tables[e])
+    return totals
+
+
+def one_way(
+    response: "Response", rows: "Rows", d: int, values: NDArray, mean: NDArray
+) -> NDArray[np.float64]:
+    """Return the partial dependence on one column, from its mean environment."""
+    table, means = response.table(d, values), response.main_means(rows)
+    own = response.main(d, values) - means[d] + (response.offset + means.sum())
+    return own + (table.reshape(len(table), -1) @ mean.ravel()).real
+
+
+def two_way(
+    response: "Response", rows: "Rows", pair: tuple[int, int], values: Sequence[NDArray]
+) -> NDArray[np.float64]:
+    """Return the partial dependence on two columns at all pairs of their values."""
+    first, second = pair
+    if first > second:
+        return two_way(response, rows, (second, first), values[::-1]).T
+    mean = mean_pairs(response, rows, [pair])[pair]
+    reach = response.algebra.bridge(response.table(first, values[0]), mean)
+    table, means = response.table(second, values[1]), response.main_means(rows)
+    product = reach.reshape(len(reach), -1) @ table.reshape(len(table), -1).T
+    own = [response.main(d, v) - means[d] for d, v in zip(pair, values, strict=True)]
+    return own[0][:, None] + own[1] + (response.offset + means.sum()) + product.real
