@@ -22,6 +22,7 @@ from .dask import Partitions, is_collection
 from .inputs import Reading, read_columns, refuse_path
 from .predicting import PredictsDatasets, steps
 from .prepare import Prepared, prepare
+from .sharing import Shared
 from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
 from .targets import Target, target_names
@@ -40,7 +41,7 @@ MOST_CONSTANTS = 5
 Score = Callable[[Any], float]
 
 
-class Model(PredictsDatasets, Summarized, BaseEstimator):
+class Model(PredictsDatasets, Shared, Summarized, BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
 
     @property
