@@ -11,7 +11,7 @@ import pytest
 
 from qtkm.drawing import describe, plot
 from qtkm.drawing.text import MOST_LINES, WIDTH
-from qtkm.networks import REGISTRY, Graph, TensorRing, TensorTrain, flatten
+from qtkm.networks import CPD, REGISTRY, Additive, Graph, TensorRing, TensorTrain, flatten
 from tests.covering import covered
 
 matplotlib.use("Agg")
@@ -283,3 +283,15 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
 
 def test_the_repr_of_a_network_stays_short():
     assert repr(NAMED["cpd"]) == "CPD(rank=3)"
+
+
+@pytest.mark.parametrize("network", [None, CPD(rank=2)])
+def test_main_effects_are_drawn_with_and_without_a_network(network):
+    radices = [(2, 2), (3,)]
+    both = Additive(network, [5, 3])
+    assert "main effects of 2 columns: 9 weights" in both.describe(radices)
+    ax = both.plot(radices, column_names=["first", "second"])
+    words = {text.get_text() for text in ax.texts}
+    assert {"first", "second"} <= words
+    assert "9 weights of main effects" in ax.get_title()
+    plt.close(ax.figure)
