@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,33 @@ class Baseline(RegressorMixin, BaseEstimator):
     mean does.
     """
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """All rows, those of weight zero included; learns boxes and the scale of y from the rest.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to data.
 
-        The parameters are checked first.
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        sample_weight : array of shape (n_rows,), optional
+            Rows with zero weight are ignored.
+
+        Returns
+        -------
+        self
         """
+        self._check()
+        self._fit(self._read(X, y, sample_weight))
+        return self
+
+    def _check(self) -> None:
+        """Check the parameters that the other baselines do not have."""
+
+    def _fit(self, rows: Rows) -> None:
+        """Fit to all rows, those of weight zero included."""
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Return all rows; boxes and the scale of y are learned from those of positive weight."""
         check_parameters(self)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = np.asarray(y, dtype=np.float64).reshape(len(X), -1)

@@ -16,10 +16,12 @@ from .kernel import ProductKernel
 class KernelRidge(Baseline):
     """What kernel ridge regressions share, however `alpha` and `period` are chosen."""
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """All rows, if a kernel matrix of them is allowed."""
+    def _check(self) -> None:
         check_number("max_rows", self.max_rows, Integral, 1)
-        rows = self._read(X, y, sample_weight)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Return all rows, if a kernel matrix of them is allowed."""
+        rows = super()._read(X, y, sample_weight)
         if len(rows) > self.max_rows:
             size = 8 * len(rows) ** 2 / 1e9
             raise ValueError(
@@ -187,21 +189,6 @@ class ProductKernelRidge(KernelRidge):
         self.normalize_y = normalize_y
         self.max_rows = max_rows
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProductKernelRidge":
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-        y : array of shape (n_rows,) or (n_rows, n_outputs)
-        sample_weight : array of shape (n_rows,), optional
-            Rows of weight zero are as if they were not there.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._read_rows(X, y, sample_weight)
+    def _fit(self, rows: Rows) -> None:
         priors = parts.make_penalties(self, self._inputs().labels)
         self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
-        return self
