@@ -115,7 +115,7 @@ class Baseline(RegressorMixin, BaseEstimator):
         return Inputs(range(self.n_features_in_), names, None, self.bounds, self.extrapolation)
 
     def _make_maps(self, basis: Any, period: Any) -> list[Any]:
-        """Feature map of every column, as an estimator with these parameters has it."""
+        """Return the feature map of every column, as for an estimator with these parameters."""
         # digits have no meaning here, so a map may have any
         given = SimpleNamespace(basis=basis, n_basis=self.n_basis, period=period, quantization=2)
         return parts.make_maps(given, self._inputs(), self._shape)
@@ -156,11 +156,11 @@ class Baseline(RegressorMixin, BaseEstimator):
         return response[:, 0] if self._y_ndim == 1 else response
 
     def _width(self) -> int:
-        """Numbers that a row of a block has."""
+        """Return the size of one row of a block."""
         raise NotImplementedError
 
     def _respond(self, values: NDArray) -> NDArray:
-        """Re f of values in the unit box, for the scaled targets: (n, n_outputs)."""
+        """Return Re f at values in the unit box, for scaled targets: (n, n_outputs)."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -171,7 +171,7 @@ class Baseline(RegressorMixin, BaseEstimator):
 
 
 def blocks(n_rows: int, width: int, least: int = 1) -> Iterator[slice]:
-    """Blocks of rows that have `width` numbers each, so many rows that a block stays small."""
+    """Yield blocks of rows with `width` numbers each, of at most about `BLOCK_SIZE` numbers."""
     step = max(least, BLOCK_SIZE // width, 1)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

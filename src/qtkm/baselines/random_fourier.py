@@ -30,12 +30,12 @@ class RandomFourierRidge(Baseline):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" is 1 over the number of rows, 0 the least squares of least norm.
-    bounds : (low, high), a sequence of such pairs or None, default=None
+    bounds : (low, high), a sequence of pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
     extrapolation : {"clip", "continue", "error"}, default="clip"
-        What becomes of values outside of the range: the nearest end is taken, the features
-        go on outside of the box, or a ValueError is raised.
+        How to treat values outside of the range: clip them to the nearest end, continue the
+        features outside of the box, or raise a ValueError.
     normalize_y : bool, default=True
         Scale y to mean 0 and variance 1 for the fit, each output by itself.
     random_state : int, RandomState or None, default=None
