@@ -27,7 +27,7 @@ from .. import features, losses, networks, penalties, solvers, storage
 
 #: folders of parts, each with its registry of names and classes
 REGISTRIES: dict[str, Mapping[str, type]] = {
-    "features": features.REGISTRY,
+    "features": {**features.REGISTRY, "gaps": features.WithGaps},
     "networks": {**networks.REGISTRY, "additive": networks.Additive},
     "losses": losses.REGISTRY,
     "penalties": penalties.REGISTRY,

@@ -32,6 +32,8 @@ class FeatureMap(BaseEstimator):
     is_complex: ClassVar[bool] = False
     #: the map reads category codes instead of numbers in the unit box
     is_categorical: ClassVar[bool] = False
+    #: missing values, given as NaN, have a level of their own, the highest
+    has_gaps: ClassVar[bool] = False
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -150,6 +152,11 @@ class FeatureMap(BaseEstimator):
         weights = constant * weights
         weights[: len(coefficients)] += coefficients
         return weights
+
+    @property
+    def is_one_hot(self) -> bool:
+        """Whether every value has one function, which no other value has."""
+        return self.is_categorical and not getattr(self, "pooled", False)
 
     def merged(self, level: int) -> "FeatureMap":
         """The same basis with a level and the next one joined to one level."""

@@ -51,6 +51,8 @@ class Evaluator:
 
     def _with_unknown(self, core: NDArray, share: NDArray) -> NDArray:
         elements = self.algebra.elements(core)
+        if len(elements) > len(share):  # pooled: a constant beside the categories
+            elements = elements[:1] + elements[1:]
         return np.concatenate([elements, np.tensordot(share, elements, 1)[None]])
 
     def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:

@@ -58,6 +58,9 @@ class Kind:
     place: Callable[[int, int, int], int | None]
 
 
+#: kinds whose places coincide across digits
+OVERLAPPING = ("lags", "sums")
+
 KINDS = {
     "lags": Kind(lambda Q: 2 * Q - 1, lambda Q: Q, lambda Q, q, p: Q - 1 + p - q),
     "sums": Kind(lambda Q: 2 * Q - 1, lambda Q: Q, lambda Q, q, p: q + p),
@@ -124,6 +127,10 @@ class Digits:
         product = self.algebra.multiply(factor[None], above[:, None])  # (l, e, …)
         if count == step:
             return product.reshape(length * count, *product.shape[2:])
+        if count < step:
+            apart = np.zeros((length, step, *product.shape[2:]), dtype=product.dtype)
+            apart[:, :count] = product
+            return apart.reshape(-1, *product.shape[2:])[: step * (length - 1) + count]
         whole = np.zeros((length + 1, step, *product.shape[2:]), dtype=product.dtype)
         whole[:length] = product[:, :step]
         whole[1:, : count - step] += product[:, step:]
@@ -250,9 +257,16 @@ def _correlations(weights: NDArray) -> NDArray:
     return np.concatenate([upper[:0:-1].conj().swapaxes(1, 2), upper])
 
 
-def steps_of(kind: str, radices: Sequence[int]) -> list[int]:
-    """Distance of neighbouring higher digits at every level."""
-    return [KINDS[kind].step(radix) for radix in radices]
+def steps_of(kind: str, radices: Sequence[int], has_gaps: bool = False) -> list[int]:
+    """Distance of neighbouring higher digits at every level.
+
+    The highest digit of a column with gaps is no part of a frequency or power, so that places
+    must not run into each other there.
+    """
+    steps = [KINDS[kind].step(radix) for radix in radices]
+    if has_gaps and kind in OVERLAPPING:
+        steps[-2] *= 2
+    return steps
 
 
 def blocks_of(kind: str, environments: NDArray, radix: int) -> NDArray:
@@ -314,7 +328,7 @@ def column_moments(
 ) -> Moments:
     """Moments of a column from its statistics; `shape` is that of its elements."""
     is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
-    if is_number and column.kind(True) == "lags":
+    if is_number and column.kind(True) == "lags" and not column.has_gaps:
         return _lag_sums(column, sums, shape)
     conjugates = (True, False)[: len(sums.grams)]
     matrices: list[Any] = [0.0] * len(conjugates)
@@ -330,8 +344,27 @@ def column_moments(
     for i, conjugate in enumerate(conjugates):
         kind = column.kind(conjugate)
         whole = complete(sums.mix(matrices[i], conjugate), kind, conjugate, column.radices)
+        if column.has_gaps and kind in OVERLAPPING:
+            last = slice(len(column) - 1, len(column))
+            packed, is_complex = sums.grams[i][last], column.feature_map.is_complex
+            more = weigh(column.products(last, conjugate), is_complex, packed, sums.size,
+                         conjugate, run)  # fmt: skip
+            gaps = complete(sums.mix(more, conjugate), kind, conjugate, column.radices)
+            whole = _with_gaps(whole, gaps, kind)
         matrices[i] = algebra.environment(whole, shape) if sums.size > 1 else whole
     return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
+
+
+def _with_gaps(whole: NDArray, gaps: NDArray, kind: str) -> NDArray:
+    """Moments with the digit of gaps, whose functions are (1, 1), and (1, -1) for a gap.
+
+    Products of two unequal ones change their sign at gaps.
+    """
+    pad = np.zeros_like(whole[:1])
+    odd = whole - 2 * gaps
+    return np.concatenate(
+        [odd, pad, whole, pad, odd] if kind == "lags" else [whole, pad, odd, pad, whole]
+    )
 
 
 def _lag_sums(column: Any, sums: Any, shape: tuple[int, ...]) -> Moments:
@@ -459,9 +492,24 @@ def regroup(known: Moments, column: Any, merged: Any) -> Moments:
     order = [*range(1, 2 * n, 2), *range(0, 2 * n, 2), 2 * n, 2 * n + 1]
     n_features, matrices = int(np.prod(high_first)), []
     for places, conjugate in zip(known.matrices, (True, False), strict=False):
-        if column.kind(conjugate) == "pairs":  # other places do not depend on the levels
+        kind = column.kind(conjugate)
+        if kind != merged.kind(conjugate):  # the digit of gaps has been joined to another
+            whole = places[_all_places(kind, column.radices, column.has_gaps)]
+            places = _by_digits(whole, merged.radices)
+        elif kind == "pairs":  # other places do not depend on the levels
             apart = places.reshape(*np.repeat(high_first, 2), *places.shape[1:])
             whole = apart.transpose(order).reshape(n_features, n_features, *places.shape[1:])
             places = _by_digits(whole, merged.radices)
         matrices.append(places)
     return Moments(matrices, known.products)
+
+
+def _all_places(kind: str, radices: Sequence[int], has_gaps: bool) -> NDArray[np.int64]:
+    """Place of every pair of functions, (M, M)."""
+    place, step = np.zeros((1, 1), dtype=np.int64), 1
+    for radix, own in zip(radices, steps_of(kind, radices, has_gaps), strict=True):
+        digit = step * _places(kind, radix)[0]
+        size = radix * len(place)
+        place = (digit[:, None, :, None] + place[None, :, None, :]).reshape(size, size)
+        step *= own
+    return place
