@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def run(language, code, scope, page):
-    """What a snippet prints, and the figures that it leaves open."""
+    """Run a snippet; return what it prints and the figures it leaves open."""
     printed, remarks = io.StringIO(), io.StringIO()
     with (
         redirect_stdout(printed),

@@ -43,7 +43,7 @@ class Rows:
         return len(self.values)
 
     def take(self, rows: NDArray) -> "Rows":
-        """Some of the rows."""
+        """Return the selected rows."""
         return Rows(self.values[rows], self.target[rows], self.weight[rows])
 
     def roots(self) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ class Baseline(RegressorMixin, BaseEstimator):
         return standardize(mean, np.average((target - mean) ** 2, axis=0, weights=weight))
 
     def _inputs(self) -> Inputs:
-        """The columns before a look at the rows."""
+        """Return the input columns, before any row is read."""
         names = getattr(self, "feature_names_in_", None)
         return Inputs(range(self.n_features_in_), names, None, self.bounds, self.extrapolation)
 

@@ -75,7 +75,7 @@ class ProductKernel:
         return any(map(_is_unpaired, self.maps, self.priors))
 
     def relative(self, ridge: float) -> float:
-        """What is added to the diagonal of S where `ridge` is added to that of k."""
+        """Return the diagonal term of S that corresponds to adding `ridge` to that of k."""
         return float(np.exp(np.log(ridge) - self.log_size)) if ridge > 0 else 0.0
 
     def phase(self, values: Array) -> NDArray:

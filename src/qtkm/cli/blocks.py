@@ -179,7 +179,7 @@ def score_rows(
     shown: bool,
     unseen: Unseen | None = None,
 ) -> NumberSums | LabelSums:
-    """Sums for the scores of a model, over all rows of a source that have a target.
+    """Accumulate the scores of a model over all rows of a source that have a target.
 
     Parameters
     ----------

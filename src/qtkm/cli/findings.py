@@ -124,7 +124,7 @@ def outputs_of(model: Any) -> list[Any]:
 
 
 def choose_output(model: Any, text: str | None) -> Any:
-    """The class or output that a text names; for None the first of several, or class 1 of 0 and 1.
+    """Return the class or output named by `text`; by default the first, or class 1 of 0 and 1.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def choose_output(model: Any, text: str | None) -> Any:
 
 
 def to_json(found: Findings) -> dict[str, Any]:
-    """Findings as what JSON knows: numbers, text, lists and dicts."""
+    """Convert findings to JSON types: numbers, text, lists and dicts."""
     model = found.model
     facts: dict[str, Any] = {
         "estimator": type(model).__name__,
@@ -209,7 +209,7 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it; numbers that are not finite are null, other things text."""
+    """Convert a value to a JSON type; non-finite numbers become null, other objects text."""
     if isinstance(value, np.ndarray | list | tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, np.generic):

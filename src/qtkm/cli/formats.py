@@ -154,7 +154,7 @@ def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None
 
 
 def separator_hint(path: Path) -> str:
-    """What to say of a CSV file that cannot be read if its values are separated otherwise."""
+    """Return a hint for an unreadable CSV file that seems to use another separator."""
     if not path.name.lower().endswith((".csv", ".tsv")):
         return ""
     with path.open(encoding="utf-8", errors="replace") as file:

@@ -177,7 +177,7 @@ def _ends(effect: Any) -> tuple[str, str, str]:
 
 
 def curve(values: Any) -> str:
-    """A row of numbers as text: the first, steps of different heights, the last."""
+    """Format numbers as the first, a line of steps of different heights, and the last."""
     import numpy as np
 
     from ..estimators.wording import readable

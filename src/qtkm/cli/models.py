@@ -17,7 +17,7 @@ ENDS = {"max_iter": "all that --max-iter allows"}
 
 
 def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
-    """An estimator for the task of a table that is not fitted yet.
+    """Return an unfitted estimator for the task of a table.
 
     Parameters
     ----------

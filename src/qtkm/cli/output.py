@@ -66,12 +66,12 @@ def write_json(facts: dict[str, Any]) -> None:
 
 
 def _cell(text: str) -> Text:
-    """A cell of a table; brackets in names are no markup, and nothing is a command."""
+    """Return a table cell, with markup and control characters escaped."""
     return Text(visible(text))
 
 
 def score(value: float) -> str:
-    """A score whose best is 1 as text, with as many digits as tell it from 0 and from 1."""
+    """Format a score with best value 1, with enough digits to tell it from 0 and 1."""
     if math.isnan(value):
         return "not defined"
     rest = 1 - value

@@ -155,7 +155,7 @@ def _alone(display: Any) -> Any:
 
 
 def _panels(displays: Sequence[Any]) -> Any:
-    """Displays of one kind beside and below each other."""
+    """Arrange displays of one kind in a grid."""
     import matplotlib
 
     if len(displays) == 1:

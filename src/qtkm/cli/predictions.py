@@ -100,7 +100,7 @@ def _print(
 
 
 def _for_a_screen(table: Any) -> Any:
-    """The same table without anything that a terminal would obey."""
+    """Escape control characters in a table for display in a terminal."""
     table = table.rename(columns=visible)
     for name in table:
         if any(isinstance(value, str) for value in table[name]):

@@ -27,7 +27,7 @@ MOST_ROWS = 1_000_000
 
 
 def name_of(data: Sequence[Path]) -> str:
-    """What files, folders and patterns are called in messages."""
+    """Return a short name for files, folders and patterns, for messages."""
     more = len(data) - 1
     return f"{data[0]}" if more == 0 else f"{data[0]} and {more} more"
 
@@ -184,7 +184,7 @@ def check_block(model: Any, names: Sequence[str], block: Block, keep: Any = None
 
 
 def _problem(values: Any, block: Block, keep: NDArray[np.bool_]) -> str | None:
-    """What is wrong with a column where a model expects numbers; None if nothing is."""
+    """Return what is wrong with a column that should be numeric, or None."""
     kind = getattr(values.dtype, "kind", "O")
     if kind in "mM":
         return "holds dates or times, where the model expects numbers"
@@ -199,7 +199,7 @@ def _problem(values: Any, block: Block, keep: NDArray[np.bool_]) -> str | None:
 
 
 def _example(values: Any, block: Block, keep: NDArray[np.bool_]) -> str:
-    """The first text of some rows that is no number, or else the first, if there is one."""
+    """Return the first non-numeric text in the kept rows, as an example for a message."""
     import pandas
 
     texts = pandas.Series(np.asarray(values, dtype=object))[keep].dropna()

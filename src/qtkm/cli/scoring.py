@@ -12,7 +12,7 @@ from .output import score
 
 
 def start_sums(model: Any) -> "NumberSums | LabelSums":
-    """Sums for the scores of a model, to which rows are added."""
+    """Return an empty accumulator for the scores of a model."""
     return LabelSums(model) if hasattr(model, "classes_") else NumberSums(model)
 
 
@@ -34,11 +34,11 @@ class _Sums:
     weight = 0.0
 
     def values(self) -> dict[str, float]:
-        """The scores by name."""
+        """Return the scores by name."""
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
-        """Counts and scores as JSON knows them; what is not defined is None."""
+        """Return counts and scores as JSON types; undefined scores are None."""
         found: dict[str, Any] = {"n_rows": self.n_rows, "n_rows_without_target": self.n_left_out}
         scores = self.values() if self.weight else {}
         return found | {KEYS[name]: plain(float(value)) for name, value in scores.items()}
@@ -92,7 +92,7 @@ class NumberSums(_Sums):
         self.weight = total
 
     def values(self) -> dict[str, float]:
-        """The scores by name; R² of less than two rows is not a number."""
+        """Return the scores by name; R² is NaN for fewer than two rows."""
         if self.scatter > 0:
             r2 = 1 - self.squares / self.scatter
         else:
@@ -104,7 +104,7 @@ class NumberSums(_Sums):
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        """The scores as texts."""
+        """Return the scores as pairs of label and text."""
         lines = _counts(self.n_rows, self.n_left_out)
         if self.weight == 0:
             return lines
@@ -159,7 +159,7 @@ class LabelSums(_Sums):
         return np.array([self.positions[label] for label in distinct], dtype=np.int64)[inverse]
 
     def values(self) -> dict[str, float]:
-        """The scores by name."""
+        """Return the scores by name."""
         some = self.by_class > 0
         found = {
             "accuracy": float(self.right.sum()) / self.weight,
@@ -168,7 +168,7 @@ class LabelSums(_Sums):
         return found | ({"log-loss": self.loss / self.weight} if self.has_proba else {})
 
     def lines(self) -> list[tuple[str, str]]:
-        """The scores as texts."""
+        """Return the scores as pairs of label and text."""
         lines = _counts(self.n_rows, self.n_left_out)
         if self.weight == 0:
             return lines
@@ -179,12 +179,12 @@ class LabelSums(_Sums):
         return [*lines[:at], (f"  of always {label!r:.30}", score(share)), *lines[at:]]
 
     def guess(self) -> tuple[Any, float]:
-        """The most frequent class of the rows, and the accuracy of always guessing it."""
+        """Return the most frequent class and the accuracy of always predicting it."""
         most = int(np.argmax(self.by_class))
         return list(self.positions)[most], float(self.by_class[most]) / self.weight
 
     def facts(self) -> dict[str, Any]:
-        """Counts and scores as JSON knows them."""
+        """Return counts and scores as JSON types."""
         if not self.weight:
             return super().facts()
         label, share = self.guess()

@@ -77,7 +77,7 @@ class HoldOut:
         return drawn & self.complete(block)
 
     def training_rows(self, source: Source) -> Source:
-        """The rows of a source to train on."""
+        """Return the training rows of a source."""
 
         def rest(block: Block) -> Block:
             return take_rows(block, self.complete(block) & ~self.test(block))

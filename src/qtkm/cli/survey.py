@@ -119,7 +119,7 @@ class Survey:
         return [name for name in self.features if self.columns[name].is_text]
 
     def remarks(self) -> list[str]:
-        """What the user may want to know before the fit."""
+        """Return remarks to show the user before the fit."""
         found = [self.remark_on_rows()] if self.n_left_out else []
         constant = [name for name, c in self.columns.items() if c.is_constant(self.n_rows)]
         found += [remark_on_constants(constant)] if constant else []

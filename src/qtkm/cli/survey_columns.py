@@ -299,7 +299,7 @@ class Texts:
             self.first_rows.setdefault(text, block.first_row + row)
 
     def strange(self) -> tuple[Any, int, int] | None:
-        """The first text among what is otherwise numbers, its row, and how many rows have one.
+        """Return the first text in a mostly numeric column, its row, and the number of such rows.
 
         None if these are just texts, or just numbers.
         """
@@ -389,6 +389,6 @@ class Gaps:
 
 
 def place(block: Block, row: int, several: bool) -> str:
-    """Number of a row in its table, counted from 1, and its file if there are several."""
+    """Return the row number, counted from 1, and the file if there are several."""
     text = f"row {block.first_row + row + 1:,}"
     return f"{text} of the table, in {block.where}" if several else text

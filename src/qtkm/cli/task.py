@@ -58,7 +58,7 @@ def find_strange(texts: Iterable[Any]) -> list[Any]:
 
 
 def remark_on_categories(name: str, count: str, n_rows: int) -> str:
-    """What to say of a column of so many categories that it may tell rows apart."""
+    """Return a remark on a column with so many categories that it may identify rows."""
     return (
         f"column {name!r} has {count} categories in {n_rows:,} rows; if they name the rows, they "
         f"teach nothing: leave them out, --drop {quote(name)}"
@@ -66,7 +66,7 @@ def remark_on_categories(name: str, count: str, n_rows: int) -> str:
 
 
 def remark_on_constants(names: Sequence[str]) -> str:
-    """What to say of columns of one value."""
+    """Return a remark on constant columns."""
     told = ", ".join(map(repr, names[:MOST_NAMES])) + ", …" * (len(names) > MOST_NAMES)
     if len(names) == 1:
         return f"column {told} has one value and tells nothing"
@@ -74,7 +74,7 @@ def remark_on_constants(names: Sequence[str]) -> str:
 
 
 def remark_on_classes(name: str, count: str, are_numbers: bool) -> str:
-    """What to say of a target of many classes, before a fit that takes long."""
+    """Return a remark on a target with many classes, shown before a long fit."""
     text = f"the {count} different {'numbers' if are_numbers else 'texts'} of the target {name!r} "
     text += "are taken for classes; a fit to so many takes long"
     return f"{text}. --task regression predicts them as numbers" if are_numbers else text

@@ -126,7 +126,7 @@ class RowsInMemory:
         return self._X.iloc[rows], self._y.iloc[rows], weights
 
     def sample(self, most: int, seed: int) -> tuple[tuple[Any, Any, Any], int]:
-        """Some training rows, drawn at random.
+        """Draw training rows at random.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class RowsInMemory:
             model.fit(*self._take(self._train))
 
     def score(self, model: Any) -> NumberSums | LabelSums:
-        """Sums for the scores of a model, over the rows to test on."""
+        """Accumulate the scores of a model over the test rows."""
         sums = start_sums(model)
         if len(self._test):
             sums.add(*self._take(self._test))
@@ -199,7 +199,7 @@ class RowsInBlocks:
         return self.survey.hold_out.training_rows(self._source)
 
     def sample(self, most: int, seed: int) -> tuple[tuple[Any, Any, Any], int]:
-        """Some training rows, drawn at random, see `RowsInMemory.sample`."""
+        """Draw training rows at random, see `RowsInMemory.sample`."""
         import pandas
 
         names, target = [*self.survey.features, *self.survey.hold_out.needed], self._job.target
@@ -222,7 +222,7 @@ class RowsInBlocks:
                 raise MemoryError(str(error).replace("memory_limit=", "--memory-limit ")) from None
 
     def score(self, model: Any) -> NumberSums | LabelSums:
-        """Sums for the scores of a model, over the rows to test on."""
+        """Accumulate the scores of a model over the test rows."""
         hold_out, job = self.survey.hold_out, self._job
         if not hold_out.share:
             return start_sums(model)

@@ -122,7 +122,7 @@ def _folds(text: str | None) -> Any:
 
 
 def _scorer(name: str | None) -> str | None:
-    """The name of a score, if scikit-learn has it."""
+    """Check that scikit-learn has a score of this name and return it."""
     if name is None:
         return None
     from difflib import get_close_matches

@@ -101,7 +101,7 @@ def tune(
 
 
 def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tuple[Any, bool]:
-    """A search for the best parameters, and whether it was interrupted."""
+    """Search for the best parameters; return the search and whether it was interrupted."""
     settings = settings | {"cv": _shuffled(settings, task, len(sample[1]))}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings, refit=False, verbose=model.verbose)
@@ -217,7 +217,7 @@ OPTIONS = {
 
 
 def remark_on_edges(search: Any) -> str | None:
-    """What to say of parameters of which the largest or the smallest was the best.
+    """Return a remark on parameters whose best value is the largest or smallest tried.
 
     Parameters
     ----------

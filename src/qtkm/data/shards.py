@@ -129,11 +129,11 @@ class Shard:
         return list(blocks(len(self), max(TASK_ROWS, -(-len(self) // count))))
 
     def reweighted(self, weight: NDArray[np.floating], target: NDArray[np.floating]) -> "Shard":
-        """The same rows with other weights and targets."""
+        """Return the same rows with other weights and targets."""
         return Shard(self.codes, target, weight, self.n_codes, self.find_order, self._groups)
 
     def take(self, rows: NDArray[np.integer]) -> "Shard":
-        """Some of the rows."""
+        """Return the selected rows."""
         weight = None if self.weight is None else self.weight[rows]
         return Shard(self.codes[rows], self.target[rows], weight, self.n_codes)
 

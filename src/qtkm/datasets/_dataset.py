@@ -227,7 +227,7 @@ def _known(dataset: Dataset, frame: Any, source: str) -> Any:
 
 
 def _unify(dataset: Dataset, frame: Any) -> Any:
-    """The same types, whichever source it was."""
+    """Convert columns to the same types for every source."""
     if dataset.exact:
         return frame
     return frame.astype(np.float64).astype(

@@ -82,7 +82,7 @@ def discard(file: Path) -> None:
 
 
 def checksum_file(file: Path) -> Path:
-    """The file that holds the checksum of a downloaded one."""
+    """Return the path of the checksum of a downloaded file."""
     return file.with_name(file.name + ".sha256")
 
 

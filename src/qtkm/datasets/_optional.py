@@ -34,7 +34,7 @@ def need(module: str, purpose: str, advice: str = f"try: {INSTALL}") -> Any:
 
 
 def pandas() -> Any:
-    """The module pandas."""
+    """Import pandas."""
     return need("pandas", "the loaders read tables with pandas")
 
 

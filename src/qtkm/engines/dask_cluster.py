@@ -153,7 +153,7 @@ class Dask:
         shards.homes = list(homes)
 
     def _threads_there(self) -> dict[str, int]:
-        """Number of threads of every worker, as soon as there is one."""
+        """Wait for a worker and return the number of threads of each."""
         if not self.client.nthreads():
             self.client.wait_for_workers(1, timeout=LIMITS.worker_seconds)
         return self.client.nthreads()
@@ -179,7 +179,7 @@ class Dask:
             raise
 
     def fetch(self, future: Any) -> Any:
-        """Result of a future, waited for as long as there is anyone who may give it."""
+        """Wait for the result of a future as long as the cluster can still deliver it."""
         return self.fetch_all([future])[0]
 
     def fetch_all(self, futures: list[Any]) -> list[Any]:
@@ -279,7 +279,7 @@ class RemoteShards(Shards):
         raise TypeError("These shards are on the workers of a cluster; only sums over them come.")
 
     def part(self, first: int, last: int) -> list[Any]:
-        """Number of shards to skip, and futures, from which so many shards can be taken."""
+        """Return the futures that hold a range of shards, after the number of shards to skip."""
         (begin, skip), (end, _) = self.parts[first], self.parts[last - 1]
         return [skip, *self.futures[begin : end + 1]]
 

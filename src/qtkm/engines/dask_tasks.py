@@ -41,7 +41,7 @@ class Tasks:
 
 
 def running_client() -> Any:
-    """The Dask client that is running."""
+    """Return the active Dask client."""
     try:
         from distributed import default_client
     except ImportError as error:

@@ -31,7 +31,7 @@ def _keep_freed_memory() -> None:
 
 
 def _count(n_jobs: int) -> int:
-    """Number of threads as joblib counts, without its remark on processes of a pool."""
+    """Count threads as joblib does, without its warning in daemon processes."""
     return 1 if current_process().daemon else effective_n_jobs(n_jobs)
 
 

@@ -122,7 +122,7 @@ class Fold:
         self._terms: Cores | None = None
 
     def at(self, state: State, size: float = 0.0) -> tuple[Objective, Any]:
-        """The objective of a state at a penalty, and its iterate."""
+        """Return the objective of a state at a given penalty, and its iterate."""
         functions = self.objective.network.functions
         network = Additive(CPD(state.rank) if state.rank else None, functions)
         alpha = size / self.objective.total_weight
@@ -131,21 +131,21 @@ class Fold:
         return objective, objective.at(state.cores)
 
     def begin(self, rank: int, rng: np.random.RandomState) -> State:
-        """A network from what the main effects leave; the same whenever it is asked for."""
+        """Start a network on the residual of the main effects; deterministic."""
         if self._terms is None:
             objective, iterate = self.at(self.main)
             self._terms = new_terms(objective, iterate, rank, rng)
         return State(rank, [*self._terms, *self.main.cores], self.main.precisions)
 
     def grow(self, state: State, count: int, rng: np.random.RandomState) -> State:
-        """The same with more terms, from what it leaves unexplained."""
+        """Add terms, started on the residual."""
         objective, iterate = self.at(state)
         more = new_terms(objective, iterate, count, rng)
         inner = [_join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
         return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
 
     def fit(self, state: State, size: float, epochs: int) -> State:
-        """Some epochs further."""
+        """Run more epochs."""
         objective, _ = self.at(state, size)
         solver = solvers.ALS(momentum=True)
         now = solver.start(objective, state.cores)
@@ -237,7 +237,7 @@ class Search:
     # -- steps --------------------------------------------------------------------------------
 
     def judge(self, states: list[State], size: float) -> Trial:
-        """What some states say of the held-out rows; noted in the path."""
+        """Score states on the held-out rows and record the result in the path."""
         pairs = [fold.losses(state) for fold, state in zip(self.folds, states, strict=True)]
         losses, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
         error = float(losses @ weights / weights.sum())
@@ -248,7 +248,7 @@ class Search:
         return Trial(states, rank, size, losses * weights / weights.mean(), error)
 
     def further(self, trial: Trial, size: float, epochs: int) -> Trial:
-        """Some epochs from a trial, at another penalty."""
+        """Run more epochs from a trial, at another penalty."""
         states = [
             fold.fit(state, size, epochs)
             for fold, state in zip(self.folds, trial.states, strict=True)
@@ -256,7 +256,7 @@ class Search:
         return self.judge(states, size)
 
     def run(self) -> Trial:
-        """The best trial: main effects alone, or a network with them."""
+        """Return the best trial: main effects alone, or a network with them."""
         if not self.folds:  # there is nothing to choose by
             return Trial([], 0, 0.0, np.zeros(1), 0.0)
         alone = self.judge([fold.main for fold in self.folds], 0.0)
@@ -269,7 +269,7 @@ class Search:
         return self._grown(best) if isinstance(self.model.rank, str) else best
 
     def _with_all_rows(self, best: Trial) -> Trial:
-        """The same with all rows, where the penalty was chosen on a sample of them."""
+        """Refit with all rows if the penalty was chosen on a sample."""
         pairs = zip(self.folds, self.parts, strict=True)
         if all(fold.objective is own for fold, (own, _) in pairs):
             return best
@@ -286,7 +286,7 @@ class Search:
         return self.judge(states, size)
 
     def _network(self) -> Trial:
-        """The best network of the first rank: decades of the penalty, then a finer step."""
+        """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
             return self._started(self.size)
         size, worse, best = FIRST, 0, self._started(FIRST)
@@ -327,7 +327,7 @@ class Search:
         return best
 
     def _most(self) -> int:
-        """The largest rank that is worth its time."""
+        """Return the largest rank that is worth its time."""
         n = self.n_rows
         allowed = max(MOST_WORK, ROW_WORK * n) if n > FEW_ROWS else MOST_WORK
         work = [len(self.folds) * self.n_columns * (n + 20 * rank) * rank**2 for rank in RANKS]
@@ -406,7 +406,7 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
 
 
 def _sample(objective: Objective) -> Objective:
-    """The same for some of the rows, where there are many and they are here."""
+    """Return the objective on a sample of the rows if there are many and they are in memory."""
     if not objective.rows_are_here or objective.n_rows <= 2 * SAMPLE:
         return objective
     step = -(-objective.n_rows // SAMPLE)

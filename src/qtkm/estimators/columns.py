@@ -99,7 +99,7 @@ class NumberSummary:
         return self.distinct if few else None
 
     def key(self) -> Any:
-        """What a summary on disk must have in common with this one."""
+        """Return the key that a summary on disk must share with this one."""
         box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
         return ["numbers", self.limit, box]
 
@@ -146,7 +146,7 @@ class NumberColumn:
         return values
 
     def take(self, found: NDArray, keep: NDArray) -> NDArray:
-        """Some rows of what `read` gives."""
+        """Select rows of the result of `read`."""
         return found[keep]
 
     def plain(self, found: NDArray) -> NDArray:
@@ -154,7 +154,7 @@ class NumberColumn:
         return found
 
     def unread(self, plain: NDArray) -> NDArray:
-        """What `read` would give for a plain column."""
+        """Return what `read` returns for a plain column."""
         return plain
 
     def summary(self, max_bins: Any) -> NumberSummary:
@@ -173,7 +173,7 @@ class NumberColumn:
         self.box = replace(known.box, extrapolation=self.extrapolation)
 
     def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, "NumberCoder"]:
-        """The column on its grid, and what gives the codes of rows."""
+        """Return the column on its grid, and the coder of its rows."""
         box = self.box
         assert box is not None
         low, high = box.low, box.high
@@ -211,7 +211,7 @@ class NumberColumn:
         return (values < self.box.low - margin) | (values > self.box.high + margin)
 
     def describe(self) -> dict[str, Any]:
-        """What a fit did with the column."""
+        """Return what a fit learned about the column."""
         assert self.box is not None
         return {"name": self.name, "basis": self.feature_map,
                 "bounds": (self.box.low, self.box.high), "categories": None}  # fmt: skip
@@ -230,7 +230,7 @@ class NumberCoder:
         return self.coder.codes(data.contiguous(inside))
 
     def key(self) -> bytes:
-        """What differs where codes may differ."""
+        """Return a key that changes whenever codes may change."""
         grid = self.coder.grid
         facts = repr((grid.is_binned, self.coder.low, self.coder.high))
         return grid.values.tobytes() + facts.encode()

@@ -83,7 +83,7 @@ def _squares(shard: Any, response: NDArray, run: Any) -> NDArray[np.float64]:
 
 
 def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list[Any]:
-    """Copies of given cores, if they have the layout, shapes and type of the fit.
+    """Copy given cores after checking their layout, shapes and type.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ class Partitions(BlockTable):
             future.release()
 
     def _share(self, value: Any) -> Any:
-        """What all partitions need, as a task of its own that is sent once."""
+        """Wrap a value needed by all partitions in a task, so that it is sent once."""
         import dask
 
         return dask.delayed(hold, pure=False)(pack((self._names, value)))
@@ -230,7 +230,7 @@ def _count(coded: tuple[Held, Held]) -> tuple[int, int]:
 
 
 def _example(X: Any) -> Any:
-    """A few made-up rows with the names and types of X."""
+    """Return artificial rows with the names and types of X."""
     if hasattr(X, "_meta_nonempty"):
         return X._meta_nonempty
     if not is_collection(X) or not hasattr(X, "chunks"):
@@ -251,7 +251,7 @@ def _names_of(y: Any) -> list[str]:
 
 
 def _name_apart(taken: Sequence[str], name: str) -> str:
-    """The name, or one like it that is not taken."""
+    """Return the name, altered if it is taken."""
     return _name_apart(taken, f"{name} (target)") if name in taken else name
 
 

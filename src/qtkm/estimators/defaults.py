@@ -7,7 +7,7 @@ the number of rows for each column.
 
 
 def n_basis(n_rows: int, n_columns: int) -> int:
-    """Number of basis functions of a column."""
+    """Return the number of basis functions of a column."""
     rows = n_rows / n_columns
     if rows < 40:
         return 4

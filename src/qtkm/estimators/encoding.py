@@ -88,7 +88,7 @@ def decode(tree: Any) -> Any:
 
 
 def encode_part(part: Any) -> dict[str, Any]:
-    """Registered name and parameters of a feature map, network, loss, penalty or solver."""
+    """Return the registered name and parameters of a map, network, loss, penalty or solver."""
     parameters = part.get_params(deep=False)
     for kind, registry in REGISTRIES.items():
         for name, cls in registry.items():

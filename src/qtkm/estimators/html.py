@@ -84,7 +84,7 @@ def found(facts: Sequence[tuple[str, Any]]) -> str:
 
 
 def name_score(model: Any) -> str:
-    """What the validation score of a fitted model is.
+    """Return the name of a fitted model's validation score.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def _table(caption: str, lines: Sequence[Sequence[str]], names: Sequence[str] = 
 
 
 def _text(value: Any) -> str:
-    """A name of no more than LONGEST letters."""
+    """Shorten a name to LONGEST characters."""
     text = visible(str(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 

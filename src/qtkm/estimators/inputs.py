@@ -89,7 +89,7 @@ class Inputs:
         return [column.frequencies for column in self.columns]
 
     def with_maps(self, maps: Sequence[Any]) -> "Inputs":
-        """The same columns with other feature maps."""
+        """Return the same columns with other feature maps."""
         other = copy.copy(self)
         other.columns = [copy.copy(column) for column in self.columns]
         for column, feature_map in zip(other.columns, maps, strict=True):
@@ -124,7 +124,7 @@ class Inputs:
     def _problems(
         self, some: Sequence[int], columns: Sequence[Any], is_finite: bool, first_row: int
     ) -> Iterator[str]:
-        """What makes some of the columns unfit."""
+        """Yield what makes columns invalid."""
         for d in some:
             try:
                 self.columns[d].read(columns[d], is_finite, first_row)

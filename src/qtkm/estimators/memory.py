@@ -79,7 +79,7 @@ class Need:
 
     @classmethod
     def of_fit(cls, coding: Any, network: Any, loss: Any, n_outputs: int) -> "Need":
-        """What a fit takes to rows that are coded so.
+        """Return the memory needed to fit rows coded like this.
 
         Parameters
         ----------

@@ -63,7 +63,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         raise NotImplementedError
 
     def _target_reader(self, names: list[str], offset: str | None = None) -> Target:
-        """What reads the target, and the offset if there is one, from blocks of rows."""
+        """Return the reader of the target, and of the offset if any, from blocks of rows."""
         raise NotImplementedError
 
     def _task_of(self, target: Any, is_vector: bool) -> tuple[Any, dict[str, Any]]:

@@ -93,7 +93,7 @@ def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_r
 
 
 def beside_main_effects(estimator: Any, network: Any, maps: Sequence[features.FeatureMap]) -> Any:
-    """The network with main effects beside it, if the estimator has them."""
+    """Add main effects to a network if the estimator has them."""
     if not estimator.main_effects:
         return network
     return networks.Additive(network, [feature_map.n_main for feature_map in maps])

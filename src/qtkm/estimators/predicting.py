@@ -142,7 +142,7 @@ def _pieces(model: Any, blocks: Iterator[Block], features: Sequence[str]) -> Ite
 
 
 def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
-    """What `predict` takes: a frame where the fit has seen names, an array otherwise."""
+    """Return the input of `predict`: a frame if the fit has seen names, an array otherwise."""
     columns = [block.columns[name] for name in features]
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
@@ -238,7 +238,7 @@ def _concatenate(columns: Sequence[Any]) -> Any:
 def _predictor(
     model: Any, proba: bool, keep: Sequence[str]
 ) -> Callable[[Any, str], dict[str, NDArray]]:
-    """A function from rows to named columns of predictions."""
+    """Return a function from rows to named columns of predictions."""
     try:
         method = model.predict_proba if proba else model.predict
     except AttributeError as error:  # a loss without probabilities says so in the cause

@@ -134,7 +134,7 @@ class Prepared:
     def with_parameters(
         self, model: Any, columns: Sequence[Column], inputs: Inputs, engine: Engine
     ) -> "Prepared":
-        """The same rows for a model with another rank, penalty, solver or other feature maps.
+        """Return the same rows prepared for another rank, penalty, solver or other feature maps.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
 
 
 def _text(value: Any) -> str:
-    """A text that two equal values have in common."""
+    """Return a text that is the same for equal values."""
     if isinstance(value, np.ndarray):
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return f"array {value.dtype} {value.shape} {digest}"

@@ -97,7 +97,7 @@ class Arranged:
 
     @contextmanager
     def placed(self, engine: Engine) -> Iterator["Arranged"]:
-        """The same rows in the processes of an engine that has some; few rows stay here.
+        """Place the rows in the engine's processes, if it has any; few rows stay here.
 
         They are let go of at the end of the with block.
         """
@@ -267,7 +267,7 @@ class Splitter:
 
 
 def _take(piece: Sequence[NDArray | None], rows: NDArray) -> list[Any]:
-    """Some rows of codes, targets and weights."""
+    """Select rows of codes, targets and weights."""
     return [None if array is None else array[rows] for array in piece]
 
 
@@ -311,7 +311,7 @@ def digest(shard: data.Shard, run: Any) -> NDArray[np.uint64]:
 
 
 def count_distinct(arrays: Sequence[NDArray]) -> int:
-    """Number of rows that differ, so that repeating rows changes no default.
+    """Count distinct rows, so that repeating rows changes no default.
 
     Of more rows than are merged, the number itself.  Rows are told apart by a hash: a sum of
     their bits, each column times an odd number of its own.

@@ -89,7 +89,7 @@ def _column(column: dict[str, Any]) -> str:
 
 
 def _prior(penalty: Any) -> str:
-    """A penalty's parameters in words; they are numbers once a fit has learned them."""
+    """Format a penalty's parameters, which are numbers once a fit has learned them."""
     if not hasattr(penalty, "length_scale"):
         return ""
     return f"; length scale {penalty.length_scale:g}, share {penalty.share:g}"

@@ -56,7 +56,7 @@ class Table(AbstractContextManager["Table"]):
         """Let go of what was made for the fit."""
 
     def run(self, engine: Engine) -> Run:
-        """What does work on all columns: side by side where that is worth it."""
+        """Return the function that maps work over columns, in parallel if worth it."""
         return serial
 
     def scan(self, engine: Engine) -> Scan:
@@ -68,11 +68,11 @@ class Table(AbstractContextManager["Table"]):
         raise NotImplementedError
 
     def task(self) -> tuple[int, Any, dict[str, Any]]:
-        """Number of outputs, loss, and what else the model learns of the target."""
+        """Return the number of outputs, the loss, and what else is learned from the target."""
         raise NotImplementedError
 
     def shape(self, scan: Scan) -> tuple[int, int]:
-        """Number of rows that defaults go by, and of columns.
+        """Return the number of rows that defaults depend on, and the number of columns.
 
         Equal rows, and those that tell a loss nothing, are left out where that is known.
         """
@@ -179,7 +179,7 @@ class Targets:
     learned: dict[str, Any]
 
     def of_positive_weight(self) -> "Targets":
-        """The same without rows of weight zero."""
+        """Drop rows of weight zero."""
         values, weight = drop_weightless(self.values, self.weight)
         return Targets(values, weight, self.loss, self.learned)
 
@@ -207,7 +207,7 @@ class BlockTable(Table):
         raise NotImplementedError
 
     def empty_scan(self) -> Scan:
-        """A scan that has seen nothing."""
+        """Return an empty scan."""
         return Scan(self.inputs, self.model.max_bins, self.features, self.reader, self.weight)
 
     def task(self) -> tuple[int, Any, dict[str, Any]]:
@@ -330,7 +330,7 @@ class FileTable(BlockTable):
         )  # fmt: skip
 
     def _scan_key(self, scan: Scan) -> str:
-        """What a scan on disk must have in common with one that is asked for."""
+        """Return the key that a cached scan must match."""
         kinds = [self.reader.key(), *(summary.key() for summary in scan.columns)]
         return json.dumps([self.source.fingerprint(), self._columns, kinds])
 
@@ -469,7 +469,7 @@ class _Pieces:
 
 
 def _shard_key(coding: Coding, splitter: Splitter, pieces: Sequence[tuple[int, int]]) -> str:
-    """What shards on disk must have in common with those that are asked for."""
+    """Return the key that cached shards must match."""
     found = hashlib.sha256()
     for coder in coding.coders:
         found.update(coder.key())

@@ -140,7 +140,7 @@ class TargetScale:
             return self.mean + self.scale * response
 
     def times_power_of_two(self, exponent: NDArray[np.integer]) -> "TargetScale":
-        """The same for targets that are larger by a power of two."""
+        """Return the scale for targets multiplied by a power of two."""
         mean, scale = np.ldexp(self.mean, exponent), np.ldexp(self.scale, exponent)
         return TargetScale(mean, scale, self.is_constant)
 

@@ -52,7 +52,7 @@ def engine_of(model: Any) -> Iterator[Engine]:
 
 @contextmanager
 def engine_here(model: Any) -> Iterator[Engine]:
-    """The same for rows that this process reads, block by block."""
+    """Provide the engine for rows that this process reads block by block."""
     with engine_of(model) as engine:
         if is_elsewhere(engine):
             raise ValueError(

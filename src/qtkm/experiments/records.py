@@ -59,7 +59,7 @@ class Records:
         return self.keys + self.values
 
     def key(self, row: Mapping[str, Any]) -> Key:
-        """What names a row's fit."""
+        """Return the key of a row's fit."""
         return tuple(_text(row[name]) for name in self.keys)
 
     @property
@@ -127,7 +127,7 @@ def _text(value: Any) -> str:
 
 
 def _number(text: str) -> Any:
-    """The number that a text stands for, or the text."""
+    """Convert a text to a number if it is one."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -99,7 +99,7 @@ def write_page(path: Path, parts: Iterable[str]) -> Path:
 
 
 def _memory() -> float:
-    """Main memory in GiB, 0 where it cannot be known."""
+    """Return the main memory in GiB, 0 if unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     except (AttributeError, OSError, ValueError):

@@ -159,7 +159,7 @@ class FeatureMap(BaseEstimator):
         return self.is_categorical and not getattr(self, "pooled", False)
 
     def merged(self, level: int) -> "FeatureMap":
-        """The same basis with a level and the next one joined to one level."""
+        """Return the same basis with a level and the next one merged."""
         radices = list(self.radices)
         radices[level : level + 2] = [radices[level] * radices[level + 1]]
         merged = clone(self)

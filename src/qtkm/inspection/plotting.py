@@ -84,7 +84,7 @@ class Display:
 
 
 def units(response: str) -> str:
-    """What a number is measured in, below the words that name it."""
+    """Return the unit of a number, on a line of its own."""
     return f"\n(units of the {written(response, LONGEST_WORDS)})"
 
 
@@ -103,13 +103,13 @@ def write_title(ax: "Axes", first: str, second: str) -> None:
 
 
 def shorten(label: Any, longest: int = LONGEST) -> str:
-    """A label of no more than so many characters."""
+    """Shorten a label to `longest` characters."""
     text = "missing" if label is None else visible(str(label))
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def written(label: Any, longest: int = LONGEST) -> str:
-    """The same for a figure, in which nothing that data hold is a formula."""
+    """Shorten a label and escape it for a figure, so that data never read as a formula."""
     return shorten(label, longest).replace("$", r"\$")
 
 

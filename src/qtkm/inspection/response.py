@@ -97,7 +97,7 @@ class Response:
         return len(self.maps)
 
     def column(self, column: Any) -> int:
-        """Number of a column that is given by its name or number."""
+        """Return the index of a column given by its name or number."""
         return find_column(self.names, column)
 
     def columns(self, columns: Any) -> list[int]:
@@ -165,7 +165,7 @@ class Response:
     # -- tables -------------------------------------------------------------------------------
 
     def table(self, d: int, values: NDArray) -> NDArray:
-        """What a column contributes at some values: (n, …)."""
+        """Return what a column contributes at given values, (n, …)."""
         feature_map, levels = self.maps[d], self.levels[d]
         share = self._inputs.columns[d].frequencies
         if share is not None:
@@ -181,7 +181,7 @@ class Response:
         return table
 
     def weights(self, d: int) -> NDArray:
-        """What a column contributes for each of its basis functions: (M, …)."""
+        """Return what a column contributes for each of its basis functions, (M, …)."""
         weights = self.levels[d][0]
         for level in self.levels[d][1:]:  # the lowest digit runs fastest
             product = self.algebra.multiply(weights[None], level[:, None])
@@ -197,13 +197,13 @@ class Response:
             yield part, [self.table(d, values[part]) for d, values in enumerate(rows.values)]
 
     def size(self, d: int) -> int:
-        """Number of entries of a column's element."""
+        """Return the number of entries of a column's element."""
         first, last = self.levels[d][0], self.levels[d][-1]
         return first.shape[1] if first.ndim == 2 else first.shape[1] * last.shape[2]
 
 
 def fitted(model: Any) -> Any:
-    """The fitted model itself, or the best one of a search."""
+    """Return the fitted model, or the best one of a search."""
     if isinstance(model, Model):
         check_is_fitted(model)
         return model
@@ -228,7 +228,7 @@ def fitted(model: Any) -> Any:
 
 
 def find_column(names: Sequence[str], column: Any) -> int:
-    """Number of a column that is given by its name or number."""
+    """Return the index of a column given by its name or number."""
     n_columns = len(names)
     if not isinstance(column, str | Integral):
         raise TypeError(

@@ -20,7 +20,7 @@ class Result:
     """A dataclass of numbers that tells its gist, and the shapes of its arrays."""
 
     def _gist(self) -> str:
-        """What matters most, in a line."""
+        """Return the main result in one line."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -38,7 +38,7 @@ def largest(names: Sequence[Any], numbers: NDArray[np.float64]) -> str:
 
 
 def place(value: Any) -> str:
-    """A value of a column: a readable number, or a category."""
+    """Format a value of a column: a number or a category."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return readable(value) if is_number else shorten(value)
 

@@ -53,7 +53,7 @@ def shown_range(values: NDArray, inner: Range | None) -> Range:
 
 
 def steps(values: NDArray, inner: Range | None, n_steps: int) -> NDArray[np.float64]:
-    """Steps over the range of values; half of them among the inner rows if tails are heavy."""
+    """Return steps over the range of values; half among the inner rows if tails are heavy."""
     low, high = float(values.min()), float(values.max())
     if inner is None or not has_heavy_tails(low, high, inner):
         return np.linspace(low, high, n_steps)

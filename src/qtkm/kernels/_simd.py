@@ -181,7 +181,7 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
             return Complex(builder, *parts)
 
         def some_columns(begin: Any, end: Any, n_vectors: int) -> None:
-            """Sums of so many vectors of columns at a time: their chains of additions overlap."""
+            """Sum `n_vectors` vectors of columns at a time; their chains of additions overlap."""
             width = ir.Constant(rows.type, n_vectors * LANES)
             sums = [cgutils.alloca_once(builder, vector) for _ in range(2 * n_vectors)]
             with cgutils.for_range_slice(builder, begin, end, width) as (j, _):

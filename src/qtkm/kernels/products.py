@@ -59,7 +59,7 @@ def _walk(states, at, to, room, outer, buffer, base, left, right, is_complex):
 
 @jit
 def _unit(states, at, room, outer):
-    """The state before any column."""
+    """Write the state before any column."""
     step = wide(outer)
     for a in range(outer):
         for i in range(step):

@@ -70,7 +70,7 @@ class Loss(BaseEstimator):
         """Raise a ValueError if targets from `low` to `high`, (n_outputs,) each, are no use."""
 
     def center_and_scale(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """What to subtract from targets of given moments, (n_outputs,) each, and to divide by."""
+        """Return what to subtract from targets of given moments and what to divide by."""
         return mean, np.sqrt(variance)
 
     def informative(self, target: Array) -> Array | None:

@@ -55,7 +55,7 @@ class Additive(Network):
         return None if self.network is None else self.network.rank_of(cores[:-1])
 
     def fitted_to(self, cores: Cores) -> "Additive":
-        """The network that fitted cores belong to."""
+        """Return the network that fitted cores belong to."""
         if self.network is None:
             return self
         return Additive(self.network.fitted_to(cores[:-1]), self.functions)
@@ -78,7 +78,7 @@ class Additive(Network):
         return len(self.functions) + 1
 
     def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
-        """The main effects and the network as text."""
+        """Return the main effects and the network as text."""
         count = sum(self.functions) * n_outputs + n_outputs
         text = f"main effects of {len(self.functions)} columns: {count:,} weights"
         if self.network is None:
@@ -112,7 +112,7 @@ class Additive(Network):
         return [*inner, self.no_effects(n_outputs)]
 
     def no_effects(self, n_outputs: int) -> list[NDArray[np.float64]]:
-        """Main effects of zero."""
+        """Return main effects of zero."""
         weights = [np.zeros((count, n_outputs)) for count in self.functions]
         return [*weights, np.zeros(n_outputs)]
 
@@ -142,7 +142,7 @@ class Additive(Network):
         return tables + inner[0], max(sums, inner[1])
 
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
-        """The weight tensor of the network, without the main effects."""
+        """Return the weight tensor of the network, without the main effects."""
         if self.network is None:
             raise ValueError("There is no network beside the main effects.")
         return self.network.dense(cores[:-1], radices)
@@ -273,7 +273,7 @@ class AdditiveIterate:
         return self.inner.pair_problem(block, self.reduced(setting), truncation)
 
     def reduced(self, setting: Any) -> Any:
-        """The setting of the network: targets without main effects."""
+        """Return the setting of the network, its targets without main effects."""
         known = self._reduced
         if known is not None and known[0] is setting and known[1] is self.main:
             return known[2]
@@ -294,7 +294,7 @@ class AdditiveIterate:
         return other
 
     def _effects(self, shards: Sequence[Any]) -> list[NDArray]:
-        """Main effects of the rows of shards in memory, kept until they change."""
+        """Return the main effects of rows in memory, cached until they change."""
         known = self._sums
         same = known is not None and known[0] is self.main and len(known[1]) == len(shards)
         if (
@@ -309,7 +309,7 @@ class AdditiveIterate:
     # -- the penalty --------------------------------------------------------------------------
 
     def energies(self, block: int) -> NDArray | None:
-        """What the precision of each function of a column multiplies in the penalty."""
+        """Return what the precision of each function of a column multiplies in the penalty."""
         if self.inner is None or block >= len(self.columns):
             return None
         return self.inner.energies(block)
@@ -388,7 +388,7 @@ def _priced(precision: NDArray | None, weights: NDArray, factor: int) -> tuple[f
 
 
 def add_tables(tables: Sequence[NDArray], shard: Any) -> NDArray[np.float64]:
-    """Main effects (n_rows, n_outputs) of coded rows."""
+    """Return the main effects of coded rows, (n_rows, n_outputs)."""
     *columns, intercept = tables
     total = np.tile(np.asarray(intercept, dtype=np.float64), (len(shard), 1))
     for d, table in enumerate(columns):
@@ -447,7 +447,7 @@ class Reduce:
 
     @staticmethod
     def change(shard: Any, effects: NDArray) -> float:
-        """The same for known effects m."""
+        """Evaluate the change for known effects m."""
         each = (effects * (effects - 2 * shard.target)).sum(axis=1)
         return float(each.sum() if shard.weight is None else shard.weight @ each)
 
@@ -468,7 +468,7 @@ class Evaluator:
         return total if self.inner is None else total + self.inner.responses(maps, values)
 
     def effects(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray[np.float64]:
-        """Main effects of rows."""
+        """Return the main effects of rows."""
         total = np.tile(self.main[-1], (len(values[0]), 1))
         for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):
             table, weights = self.tables[d], self.main[d]

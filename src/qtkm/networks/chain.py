@@ -74,7 +74,7 @@ class ChainNetwork(Network):
         return ChainIterate(self, columns, cores, dtype, run, precisions)
 
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
-        """The whole weight tensor, (ΠM, n_outputs)."""
+        """Return the whole weight tensor, (ΠM, n_outputs)."""
         whole = moments.weights_of(self.algebra, cores[0])
         for entry in cores[1 : len(radices)]:
             column = moments.weights_of(self.algebra, entry)
@@ -236,7 +236,7 @@ class ChainIterate:
         return kind(self, block, setting, known)
 
     def statistics(self, block: int, setting: Any) -> Statistics:
-        """Sums over the rows of each grid value of a column, one pass."""
+        """Sum over the rows of each grid value of a column, in one pass."""
         both = bool(setting.real_part and self.is_complex)
         *grams, rhs = setting.sum(StatisticsPass(self.tables, block, both))
         return Statistics(grams, rhs, self.tables.mixing)
@@ -272,7 +272,7 @@ class ChainIterate:
     # -- the penalty ------------------------------------------------------------------------
 
     def energies(self, d: int) -> NDArray[np.float64]:
-        """What the precision of each function of a column multiplies in the penalty, (M,)."""
+        """Return what the precision of each function multiplies in the penalty, (M,)."""
         weights = moments.weights_of(self.algebra, self.cores[d])
         form = self.algebra.form(self.penalty_environment(d)[None], weights.shape[1:])[0]
         flat = weights.reshape(len(weights), -1)
@@ -305,12 +305,12 @@ class ChainIterate:
         return [*(self._square(d) for d in range(len(self.columns))), last]
 
     def penalty_environments(self) -> list[NDArray]:
-        """What all other blocks contribute to the penalty, for every block."""
+        """Return what all other blocks contribute to the penalty, for every block."""
         factors = self.penalty_factors()
         return environments(self.algebra, factors, self.algebra.last(factors[-1]))
 
     def penalty_environment(self, block: int) -> NDArray:
-        """What all other blocks contribute to the penalty of one."""
+        """Return what all other blocks contribute to the penalty of one."""
         return self.penalty_environments()[block]
 
     def penalty(self) -> float:

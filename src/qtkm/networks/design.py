@@ -84,7 +84,7 @@ def adjoint(parts: Parts, values: NDArray) -> NDArray:
 def gram(
     parts: Parts, root_weight: NDArray, target: NDArray, both: bool
 ) -> tuple[NDArray, NDArray | None, NDArray]:
-    """Sums over the rows that a least-squares problem needs, in double precision.
+    """Compute the sums over rows of a least-squares problem, in double precision.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Tree:
     def down(
         self, values: Sequence[Any], seed: NDArray, leaves: Iterable[int], free: Term = ()
     ) -> dict[int, NDArray]:
-        """Derivatives of the root, times a seed, with respect to some leaves.
+        """Differentiate the root, times a seed, with respect to some leaves.
 
         An index that is `free` is not met by the seed: it stays an axis of the derivative with
         respect to all nodes that do not have it, the first one after the rows'.
@@ -208,7 +208,7 @@ class Tree:
         return moved[-1]
 
     def _dual(self, node: int, free: Term) -> Term:
-        """Indices of the derivative with respect to a node."""
+        """Return the indices of the derivative with respect to a node."""
         term = self.terms[node]
         extra = (i for i in free if i not in term)
         return (*self.batch, *extra, *(i for i in term if i != ROWS and i not in free))

@@ -27,7 +27,7 @@ WIDTH, MOST_LINES = 100, 100
 
 
 def describe(structure: Structure, name: str) -> str:
-    """A network as text: its size, then a drawing with the sizes of all bonds and legs.
+    """Describe a network: its size, then a drawing with the sizes of all bonds and legs.
 
     Parameters
     ----------

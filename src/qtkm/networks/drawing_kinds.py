@@ -10,7 +10,7 @@ def joins(structure: Structure, shared: bool) -> list[int]:
 
 
 def other_end(edge: Edge, vertex: int) -> int:
-    """The vertex at the other end of a bond."""
+    """Return the vertex at the other end of a bond."""
     return edge.vertices[edge.vertices[0] == vertex]
 
 
@@ -68,5 +68,5 @@ def find_tree(structure: Structure) -> list[tuple[int, int | None]] | None:
 
 
 def shorten(text: str, length: int) -> str:
-    """A text that is cut where it is too long."""
+    """Shorten a text to `length` characters."""
     return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -49,7 +49,7 @@ def lay_out(structure: Structure) -> Layout:
 
 
 def _chain(structure: Structure) -> Layout | None:
-    """A row, columns side by side, or a circle; None for what is neither chain nor ring."""
+    """Lay out a chain or ring as a row, side by side, or a circle; None for other networks."""
     chain = find_chain(structure)
     if chain is None:
         return None
@@ -64,7 +64,7 @@ def _chain(structure: Structure) -> Layout | None:
 
 
 def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
-    """A long chain, its columns side by side, down and up in turn; None if that is no smaller."""
+    """Lay out a long chain column by column, down and up in turn; None if that is no smaller."""
     points, height = np.empty((len(order), 2)), np.zeros(1)
     columns = itertools.groupby(order, lambda v: [d for d, _ in sites_at(structure, v)])
     for x, (_, group) in enumerate(columns):

@@ -128,7 +128,7 @@ def _draw_vertices(pen: "_Pen", structure: Structure, layout: Layout) -> None:
 
 
 def _short_name(structure: Structure, vertex: int) -> str:
-    """What fits into the circle of a core."""
+    """Return a name that fits into the circle of a core."""
     name, sites = structure.vertices[vertex], sites_at(structure, vertex)
     if sites and name == "column {}, level {}".format(*sites[0]):
         return "{}.{}".format(*sites[0])

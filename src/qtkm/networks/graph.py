@@ -109,7 +109,7 @@ class GraphNetwork(Network):
         return Evaluator(self, cores, frequencies)
 
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
-        """The whole weight tensor, (ΠM, n_outputs): for tests and tiny models.
+        """Return the whole weight tensor, (ΠM, n_outputs), for tests and tiny models.
 
         The lowest digit of a column runs fastest, the first column slowest.
         """

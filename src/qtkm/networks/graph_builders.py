@@ -72,7 +72,7 @@ class Drawing:
 
 
 def cap(structure: Structure) -> Structure:
-    """The same structure with bonds no larger than the cores at their ends have use for."""
+    """Limit the bonds to what the cores at their ends can use."""
     while True:
         edges = tuple(
             replace(edge, size=min(edge.size, largest_size(structure, e)))

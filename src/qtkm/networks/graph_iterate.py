@@ -324,7 +324,7 @@ def _by_digits(precision: Any, radices: Sequence[int]) -> NDArray:
 
 
 def outputs_of(structure: Structure) -> Term:
-    """The leg of the outputs, if there is one: the last edge."""
+    """Return the leg of the outputs, the last edge, if there is one."""
     last = structure.edges[-1]
     is_outputs = last.name == OUTPUTS and last.site is not None
     return (len(structure.edges) - 1,) if is_outputs else ()
@@ -338,7 +338,7 @@ def legs_of(structure: Structure, vertex: int) -> Term:
 
 
 def _conjugate(structure: Structure) -> list[Term]:
-    """Indices of the conjugate cores: the legs are shared, the other edges are doubled."""
+    """Return the indices of the conjugate cores, which share legs but have their own bonds."""
     shift = len(structure.edges)
     return [tuple(e + shift * (structure.edges[e].site is None) for e in edges)
             for edges in structure.edges_of]  # fmt: skip

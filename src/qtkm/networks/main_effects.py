@@ -214,7 +214,7 @@ class MainProblem:
         return setting.constant + seen / setting.total_weight + penalty
 
     def _value(self, weights: NDArray, intercept: NDArray, precision: NDArray) -> float:
-        """The objective at some main effects."""
+        """Return the objective at given main effects."""
         both = np.concatenate([intercept[None], weights])
         rhs = np.concatenate([self.total[None], self.raw])
         square = float((both * (self.known.whole @ both - 2 * rhs)).sum())

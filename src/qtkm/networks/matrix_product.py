@@ -54,7 +54,7 @@ class MatrixProduct(ChainNetwork):
         return (left if self.is_ring else left[1:]) or None
 
     def fitted_to(self, cores: Cores) -> "MatrixProduct":
-        """The same network with the ranks of some cores, where they differ from its own."""
+        """Return the network with the ranks of given cores."""
         shapes = [core.shape for core in flatten(cores)]
         bonds = [shape[0] for shape in shapes] + [shapes[-1][2]]
         if bonds == self.bonds([shape[1] for shape in shapes]):

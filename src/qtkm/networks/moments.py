@@ -216,7 +216,7 @@ class LagDigits(Digits):
         return np.concatenate([upper[:0:-1].conj().swapaxes(1, 2), upper])
 
     def _lines(self, step: int, n: int) -> NDArray:
-        """Transforms of the lags o + step·j, |j| < n, for all offsets 0 <= o < step; kept."""
+        """Transform the lags o + step·j, |j| < n, for all offsets 0 <= o < step; cached."""
         if step not in self.kept:
             lines = np.zeros((step, 2 * n), dtype=complex)
             places = np.arange(1 - n, n)

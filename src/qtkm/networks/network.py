@@ -47,7 +47,7 @@ class Network(BaseEstimator):
         return None
 
     def fitted_to(self, cores: Cores) -> "Network":
-        """The network that fitted cores belong to: another one where ranks were adapted."""
+        """Return the network that fitted cores belong to, with adapted ranks if they were."""
         return self
 
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
@@ -64,7 +64,7 @@ class Network(BaseEstimator):
         return shapes + list(flat)
 
     def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
-        """The network as text, with the sizes of its bonds and legs.
+        """Return the network as text, with the sizes of its bonds and legs.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Network(BaseEstimator):
         raise NotImplementedError
 
     def n_parameters(self, cores: Cores) -> int:
-        """Number of parameters as the paper counts: a complex number is one."""
+        """Count the parameters as the paper does, a complex number as one."""
         return sum(core.size for core in flatten(cores))
 
     def iterate(
@@ -166,7 +166,7 @@ class Network(BaseEstimator):
         return planes * sum(cores), planes**2 * max(cores) ** 2
 
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
-        """The whole weight tensor, (ΠM, n_outputs): for tests and tiny models.
+        """Return the whole weight tensor, (ΠM, n_outputs), for tests and tiny models.
 
         The lowest digit of a column runs fastest, the first column slowest.
         """
@@ -223,7 +223,7 @@ class Iterate(Protocol):
         """Put a snapshot back."""
 
     def energies(self, block: int) -> NDArray | None:
-        """What each function's precision of a column multiplies in the penalty, or None."""
+        """Return what the precision of each function of a column multiplies in the penalty."""
 
     def put_precision(self, d: int, precision: NDArray) -> None:
         """Put in another precision of a column that has energies."""

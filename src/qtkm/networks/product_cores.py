@@ -111,7 +111,7 @@ def push_left(core: NDArray, factor: NDArray) -> NDArray:
 
 
 def center_at(sites: Sites, k: int) -> Sites:
-    """The same train, left-orthogonal before site k and right-orthogonal after it."""
+    """Make a train left-orthogonal before site k and right-orthogonal after it."""
     sites = list(sites)
     for i in range(k):
         sites[i], factor = left_orthogonal(sites[i])
@@ -123,7 +123,7 @@ def center_at(sites: Sites, k: int) -> Sites:
 
 
 def balance(sites: Sites) -> Sites:
-    """The same network with cores of one Frobenius norm."""
+    """Scale the cores to equal Frobenius norms, keeping their product."""
     norms = np.array([np.linalg.norm(core) for core in sites])
     if not (norms > 0).all():
         return list(sites)

@@ -42,7 +42,7 @@ class Truncation:
     costs: list[float] = field(default_factory=list)
 
     def rank(self, singular: NDArray) -> int:
-        """Number of singular values to keep."""
+        """Return the number of singular values to keep."""
         left_out = np.sqrt(np.cumsum(singular[::-1] ** 2))[::-1]  # norm from each one on
         needed = int(np.sum(left_out > self.tol * left_out[0]))
         return max(1, min(needed, self.max_rank))
@@ -170,18 +170,18 @@ class PairProblem:
 
 
 def _join_inside(left: NDArray, right: NDArray) -> NDArray:
-    """Merged core (p·q, a, c) of two levels of a column: the lower digit q runs faster."""
+    """Merge two levels of a column into a core (p·q, a, c); the lower digit q runs faster."""
     merged = np.einsum("aqb,bpc->pqac", left, right)
     return merged.reshape(-1, *merged.shape[2:])
 
 
 def _join_across(left: NDArray, right: NDArray) -> NDArray:
-    """Merged core (q, p, a, c) of two columns."""
+    """Merge cores of two columns into a core (q, p, a, c)."""
     return np.einsum("aqb,bpc->qpac", left, right)
 
 
 def _unjoin(merged: NDArray, shape: tuple[int, ...], join: Any) -> NDArray:
-    """A merged core as (a, q, p, c)."""
+    """Reshape a merged core to (a, q, p, c)."""
     a, q, p, c = shape
     if join is _join_across:
         return merged.transpose(2, 0, 1, 3)

@@ -112,7 +112,7 @@ class ProductTables(Tables):
         return self._kept[name]
 
     def _planes(self, closing: NDArray) -> NDArray:
-        """Closing elements as planes (n_outputs, planes, right·left)."""
+        """Return the closing elements as planes (n_outputs, planes, right·left)."""
         planes = as_planes(closing.reshape(len(closing), -1), self.is_complex)
         return np.ascontiguousarray(planes.transpose(0, 2, 1))
 

@@ -43,5 +43,5 @@ class TensorRing(MatrixProduct):
         return core / norm, norm * np.eye(core.shape[2], dtype=core.dtype)
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
-        """The same ring with cores of one norm."""
+        """Scale the cores to equal norms."""
         return gauge.balance(sites)

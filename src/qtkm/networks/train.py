@@ -45,7 +45,7 @@ class TensorTrain(MatrixProduct):
         return gauge.left_orthogonal(core)
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
-        """The same train with all cores but the first right-orthogonal."""
+        """Make all cores but the first right-orthogonal."""
         return gauge.center_at(sites, 0)
 
     def truncation(self, max_rank: int, tol: float) -> Truncation:

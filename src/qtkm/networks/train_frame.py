@@ -135,7 +135,7 @@ class TrainFrame:
 
 
 def tangent_train(left: Sites, right: Sites, deltas: Sites) -> Sites:
-    """A tangent vector as a train of twice the ranks: [δ U], [[V 0], [δ U]], …, [V; δ]."""
+    """Write a tangent vector as a train of twice the ranks: [δ U], [[V 0], [δ U]], …, [V; δ]."""
     if len(deltas) == 1:
         return [deltas[0].copy()]
     sites = [np.concatenate([deltas[0], left[0]], axis=2)]
@@ -146,7 +146,7 @@ def tangent_train(left: Sites, right: Sites, deltas: Sites) -> Sites:
 
 
 def truncate(sites: Sites, ranks: list[int]) -> Sites:
-    """The nearest train of given ranks, nearly (a sequence of singular value decompositions)."""
+    """Truncate a train to given ranks by a sequence of singular value decompositions."""
     sites = gauge.center_at(sites, 0)
     for k, rank in enumerate(ranks):
         a, q, b = sites[k].shape

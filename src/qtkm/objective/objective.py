@@ -163,7 +163,7 @@ class Objective:
         return [family.member_of(precision) for family, precision in pairs]
 
     def with_parts(self, network: Network | None = None, alpha: float | None = None) -> "Objective":
-        """The same rows with another network or α; what networks keep of rows is shared."""
+        """Return the objective with another network or α; what networks cache of rows is shared."""
         other = copy.copy(self)
         kept = self.setting.kept
         vars(other)["families"] = self.families

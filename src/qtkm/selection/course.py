@@ -21,7 +21,7 @@ class _Memory(solvers.Checkpoint):
         self.kept: dict[str, Any] | None = None
 
     def load(self) -> dict[str, Any] | None:
-        """What was kept."""
+        """Return the stored state."""
         return self.kept
 
     def save(self, epoch: int, kept: dict[str, Any], *, force: bool = False) -> None:

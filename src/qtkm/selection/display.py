@@ -159,7 +159,7 @@ def _label(value: Any) -> str:
 
 
 def _cloud(place: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Steps to the side that keep candidates at one value apart."""
+    """Return horizontal offsets that keep candidates with equal values apart."""
     step = np.zeros(len(place))
     for value in np.unique(place):
         members = np.flatnonzero(place == value)

@@ -39,7 +39,7 @@ class Rows:
         return len(self.y)
 
     def take(self, numbers: NDArray[np.integer]) -> tuple[Any, Any, NDArray | None]:
-        """Some rows: X, y and weights."""
+        """Return X, y and weights of the selected rows."""
         weight = None if self.weight is None else self.weight[numbers]
         return _safe_indexing(self.X, numbers), self.y[numbers], weight
 
@@ -60,7 +60,7 @@ class Fold:
         self._lock = threading.Lock()
 
     def posed(self, estimator: Any) -> Posed:
-        """The training rows, read once."""
+        """Return the training rows, read once."""
         with self._lock:
             if self._posed is None:
                 self._posed = Posed(estimator, *self._rows.take(self.train))
@@ -147,7 +147,7 @@ def _of_weight(part: NDArray[np.integer], rows: Rows) -> NDArray[np.integer]:
 def sample(
     pairs: Sequence[Pair], rows: Rows, size: int, by_class: bool, rng: np.random.RandomState
 ) -> list[Pair]:
-    """The same folds with about so many of the rows in all; of each class some, if asked for."""
+    """Sample about `size` rows of the folds in all, stratified if asked for."""
     # not rng itself: shuffled folds of the same seed have its very order, and rows of whole folds
     # would be the sample
     order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(len(rows))

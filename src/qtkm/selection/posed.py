@@ -74,7 +74,7 @@ class Posed:
         return made
 
     def _n_bins(self, model: Any) -> Any:
-        """What the grids depend on, of a model's parameters."""
+        """Return the number of bins that a model's parameters need."""
         if not isinstance(model.max_bins, str):
             return "given"
         errors = [feature_map.bin_error(1.0) for feature_map in self.maps(model)]
@@ -92,13 +92,13 @@ class Posed:
         network.structure(radices, self.n_outputs)
 
     def model(self, parameters: dict[str, Any]) -> Any:
-        """A copy of the estimator with other parameters, knowing all of a fit but the cores."""
+        """Copy the estimator with other parameters and everything fitted but the cores."""
         model = copy.copy(self.estimator)  # its parts are shared: no fit changes them
         vars(model).update(self._fitted)
         return model.set_params(**parameters)
 
     def prepared(self, model: Any, engine: Engine) -> Prepared:
-        """The fit of a model, ready to be solved."""
+        """Return the fit of a model, ready to be solved."""
         with self._lock:  # what several candidates need is made once
             key = _EXACT if _EXACT in self._prepared else self._n_bins(model)
             rows = self._prepared.get(key) or self._keep(key, self._prepare(model)[1])

@@ -180,7 +180,7 @@ class Race:
         return max(LIMITS.fewest_candidates, -(-len(self.candidates) // each.kept))
 
     def _leaders(self, number: int, each: Round) -> list[int]:
-        """The candidates that go on, the best first; lets go of all others' fits."""
+        """Return the candidates that continue, best first, and drop the fits of all others."""
         order = [c for c in self.table.order().tolist() if self.table.round[c] == number]
         if each.is_varied:
             order = _in_turn(order, self._paths)
@@ -248,7 +248,7 @@ def _may_win(hoped: NDArray, goal: NDArray) -> bool:
 
 
 def _in_turn(order: list[int], paths: list[Path]) -> list[int]:
-    """The first candidate of every path, then all others; both in the order given."""
+    """Sort the first candidate of every path before all others, keeping the order of each."""
     path_of = {candidate: i for i, path in enumerate(paths) for candidate, _ in path}
     first = set({path_of[candidate]: candidate for candidate in reversed(order)}.values())
     return sorted(order, key=lambda candidate: candidate not in first)

@@ -157,7 +157,7 @@ class Search(Shown, BaseEstimator):
     def _search(
         self, trial: Any, rows: Rows, engine: Threads, rng: np.random.RandomState
     ) -> tuple[Race, bool]:
-        """The race, and whether it was interrupted."""
+        """Run the race; return it and whether it was interrupted."""
         size = SAMPLE_ROWS if isinstance(self.sample_rows, str) else self.sample_rows
         is_large = size is not None and len(rows) > size
         by_class = is_classifier(trial)
@@ -270,7 +270,7 @@ class Search(Shown, BaseEstimator):
 
 @contextmanager
 def _progress(race: Race) -> Iterator[None]:
-    """A bar for the length of a search, with the time that is left."""
+    """Show a progress bar with the remaining time during a search."""
     lock = threading.Lock()
     with tqdm(total=race.n_epochs, desc="tune", unit="epoch") as bar:
 

@@ -14,7 +14,7 @@ PARAMETERS = ("alpha", "n_basis", "period", "rank")
 
 
 def name_score(search: Any) -> str:
-    """What the score of a search is called.
+    """Return the name of a search's score.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class ScoreTable:
         return np.where(np.isnan(self.mean), -np.inf, self.mean)
 
     def results(self, candidates: Sequence[dict[str, Any]], n_rounds: int) -> dict[str, Any]:
-        """The table as scikit-learn has it, a dict of arrays."""
+        """Return the table as scikit-learn's dict of arrays."""
         result: dict[str, Any] = {}
         for name, times in (("fit", self.fit_seconds), ("score", self.score_seconds)):
             known = np.ma.masked_invalid(times)

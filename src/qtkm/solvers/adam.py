@@ -45,7 +45,7 @@ class State(solver.State):
     waited: int = 0
 
     def keep(self) -> dict[str, Any]:
-        """What a checkpoint must hold; the random numbers by their generator's state."""
+        """Return the state for a checkpoint, with that of the random generator."""
         return super().keep() | {"rng": self.rng.bit_generator.state}
 
     @classmethod

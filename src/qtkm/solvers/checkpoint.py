@@ -56,7 +56,7 @@ class Checkpoint:
             old.unlink(missing_ok=True)
 
     def load(self) -> dict[str, Any] | None:
-        """What the newest file that is whole holds; None if there is no file.
+        """Load the newest complete file; None if there is no file.
 
         Raises
         ------

@@ -116,7 +116,7 @@ class Riemannian(Solver):
         )
 
     def _directions(self, objective: Any, state: State, frame: Any, gradient: Any) -> Any:
-        """The conjugate direction, where it goes down, then that of steepest descent."""
+        """Yield the conjugate direction if it descends, then that of steepest descent."""
         if state.frame is not None:
             old_gradient, old_direction = (
                 objective.to_vector(frame.transport(state.frame, objective.from_vector(v)))

@@ -60,7 +60,7 @@ class State:
     finished: str = field(default="", kw_only=True)
 
     def keep(self) -> dict[str, Any]:
-        """What a checkpoint must hold to go on from here: the cores, and the solver's own."""
+        """Return the state for a checkpoint: the cores, and the solver's own attributes."""
         own = [part.name for part in fields(self) if part.name not in _SHARED]
         held = {"cores": self.iterate.snapshot(), "precisions": list(self.iterate.precisions)}
         return held | {name: getattr(self, name) for name in own}

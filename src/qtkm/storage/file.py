@@ -166,7 +166,7 @@ def _checksum(text: str, arrays: Mapping[str, NDArray]) -> str:
 
 
 def _in_order(data: bytes) -> bytes:
-    """The same file with sorted metadata, whose order safetensors leaves to chance."""
+    """Sort the metadata of a file, which safetensors leaves in random order."""
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))

@@ -14,7 +14,7 @@ def is_arrow(values: Any) -> bool:
 
 
 def cut(values: Any, begin: int, end: int) -> Any:
-    """Some consecutive entries of an array, a list, or a column of any library."""
+    """Return consecutive entries of an array, a list, or a column of any library."""
     if hasattr(values, "iloc"):
         return values.iloc[begin:end]
     if hasattr(values, "slice"):  # pyarrow and polars

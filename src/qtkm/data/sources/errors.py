@@ -37,7 +37,7 @@ def need(module: str, purpose: str) -> Any:
 
 
 def reading_errors() -> tuple[type[Exception], ...]:
-    """What pyarrow raises where a file is damaged."""
+    """Return the exceptions that pyarrow raises for damaged files."""
     return OSError, ValueError, EOFError, need("pyarrow", "tables are read").ArrowException
 
 

@@ -67,7 +67,7 @@ def refuse_other_kind(name: str, first: tuple[str, Any, str], second: tuple[str,
 
 
 def unify(name: str, types: Sequence[Any], wheres: Sequence[str]) -> Any:
-    """The pyarrow type that holds a column of several files.
+    """Return the pyarrow type that fits a column in all of several files.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class MappedSource(Source):
 
 
 def take_rows(block: Block, keep: NDArray[np.bool_]) -> Block:
-    """The rows of a block that a mask tells."""
+    """Return the rows of a block selected by a mask."""
     if keep.all():
         return block
     columns = {name: _take(values, keep) for name, values in block.columns.items()}

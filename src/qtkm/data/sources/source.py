@@ -89,14 +89,14 @@ class Source:
         return self._scan(wanted, list(columns), rows, list(carry))
 
     def fingerprint(self) -> str | None:
-        """A text that changes when the data change; None where it cannot be told."""
+        """Return a text that changes when the data change; None if it cannot be known."""
         return None
 
     def refuse_changes(self) -> None:
         """Raise a DataFileError if the data have changed since the source was opened."""
 
     def expected_rows(self) -> int | None:
-        """Number of rows, or a guess at it for a progress bar; None where there is none."""
+        """Return the number of rows, or an estimate for a progress bar, or None."""
         return self.n_rows
 
     def _check(self, wanted: Sequence[str]) -> None:

@@ -129,7 +129,7 @@ class TableWriter:
 
 
 def _packer(file: BinaryIO, suffix: str) -> Any:
-    """A file that packs what is written to it, or None where nothing is packed."""
+    """Return a file that compresses what is written to it, or None for plain files."""
     if suffix == ".gz":
         return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
     return bz2.BZ2File(file, "wb") if suffix == ".bz2" else None

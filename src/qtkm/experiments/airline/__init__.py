@@ -67,7 +67,7 @@ def run(
 
 
 def _settings(options: Options) -> dict[str, Any]:
-    """What all rows of the records have in common."""
+    """Return the settings common to all rows of the records."""
     epochs = protocol.QUICK_EPOCHS if options.quick else protocol.EPOCHS
     return {
         "quick": options.quick,

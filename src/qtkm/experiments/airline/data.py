@@ -94,7 +94,7 @@ def _split(X: NDArray, y: NDArray, seed: int) -> Halves:
 
 
 def choose(datasets: Iterable[str] | None, options: Options) -> list[Flights]:
-    """Sets of an experiment: those named, or the paper's if it is there, or its substitutes.
+    """Return the named sets, or else the paper's if it is there, or its substitutes.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class SparseGaussianProcess(RegressorMixin, BaseEstimator):
         return self
 
     def _start(self, gpjax: Any, numpy: Any, values: Any) -> Any:
-        """The prior, and a posterior to begin with."""
+        """Build the prior and the initial posterior."""
         rng = np.random.default_rng(self.random_state)
         n_rows, n_columns = values.shape
         rows = rng.choice(n_rows, min(self.n_inducing, n_rows), replace=False)

@@ -118,7 +118,7 @@ def _paper(kind: str, rank: int, quantization: int | None, cost: float) -> Candi
 
 
 def count_weights(model: Any) -> int:
-    """Number P of weights, a complex number counted once as in the paper."""
+    """Count the weights P, a complex number once as in the paper."""
     return int(model.n_parameters_)
 
 

@@ -42,7 +42,7 @@ class Curve:
         return self.deviation / np.sqrt([e.size for e in self.errors])
 
     def below(self, limit: float) -> "Curve":
-        """The part with fewer than `limit` parameters."""
+        """Return the part with fewer than `limit` parameters."""
         keep = self.n_parameters < limit
         errors = [e for e, wanted in zip(self.errors, keep, strict=True) if wanted]
         return Curve(self.n_parameters[keep], errors)
@@ -97,7 +97,7 @@ def compare(quantized: Curve, full: Curve, n_rows: int) -> Comparison:
 
 
 def turning_point(line: Curve) -> int | None:
-    """Number of parameters of the least mean error, None if it is the largest of all."""
+    """Return the number of parameters with the least mean error, None if it is the largest."""
     best = int(np.argmin(line.mean))
     return None if best == len(line.mean) - 1 else int(line.n_parameters[best])
 

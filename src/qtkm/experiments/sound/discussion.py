@@ -32,7 +32,7 @@ def paragraphs(results: Results) -> list[str]:
 
 
 def _gaps(results: Results) -> str:
-    """What tells the error of the gaps from that of the model."""
+    """Compare the error of the gaps with that of the model."""
     reference = results.reference
     louder = reference.silence / reference.train_silence
     return (
@@ -117,7 +117,7 @@ def _near(trace: NDArray, error: float) -> NDArray:
 
 
 def _energy(results: Results) -> str:
-    """What the highest rank leaves, and why it cannot do as well as all weights."""
+    """Explain what the highest rank leaves, and why it cannot match all weights."""
     rank = max(results.published)
     paper, reference = results.published[rank], results.reference
     norm = float(np.sum(results.free**2))

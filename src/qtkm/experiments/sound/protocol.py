@@ -64,12 +64,12 @@ class Protocol:
         return (2,) * (self.n_basis.bit_length() - 1)
 
     def cost(self, solver: str, rank: int) -> float:
-        """Expected work of a fit; an epoch takes 14, 45, 109 and 358 ms at the paper's ranks."""
+        """Estimate the work of a fit: epochs of 14, 45, 109 and 358 ms at the paper's ranks."""
         epochs = self.epochs if solver == MOMENTUM else self.plain_epochs
         return epochs[rank] * rank**1.4
 
     def settings(self) -> dict[str, Any]:
-        """What rows of other settings differ in, for the records."""
+        """Return the settings that distinguish rows of the records."""
         return {
             "n_basis": self.n_basis,
             "tol": self.tol,

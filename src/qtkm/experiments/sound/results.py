@@ -147,5 +147,5 @@ class Results:
 
 
 def median_row(rows: Sequence[Row]) -> Row:
-    """The start with the median weight error; the better of the two in the middle."""
+    """Return the start with the median weight error, the better of two in the middle."""
     return sorted(rows, key=lambda row: row["weight_error"])[(len(rows) - 1) // 2]
