@@ -13,7 +13,8 @@ from sklearn.utils.validation import validate_data
 from .. import data
 from .columns import CategoryColumn, NumberColumn, check_bounds
 from .targets import TargetScale
-from .values import refuse_complex, shorten
+from .values import present, refuse_complex, shorten
+from .working import warn_user
 
 #: columns that one message tells of
 MOST_PROBLEMS = 10
@@ -114,8 +115,19 @@ class Inputs:
 
     def plain(self, columns: Sequence[Any], is_finite: bool) -> list[NDArray]:
         """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
-        found = self.read(columns, is_finite, None)
-        return [own.plain(each) for own, each in zip(self.columns, found, strict=True)]
+        found = list(self.read(columns, is_finite, None))
+        plain = [own.plain(each) for own, each in zip(self.columns, found, strict=True)]
+        if not is_finite:
+            new = [own.label for own, each in zip(self.columns, plain, strict=True)
+                   if not own.is_categorical and not own.has_gaps
+                   and len(present(each)) < len(each)]  # fmt: skip
+            if new:
+                warn_user(
+                    f"Values are missing in {shorten(new, plain=True)}, and none were in the fit; "
+                    "each is read as the median of its column.",
+                    UserWarning,
+                )
+        return plain
 
     def values(self, plain: Sequence[NDArray], part: slice = slice(None)) -> list[NDArray]:
         """Values as the feature maps read them, of some rows."""

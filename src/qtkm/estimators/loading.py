@@ -163,6 +163,9 @@ def _reading(columns: Any, names: Any, scale: TargetScale) -> Reading:
         else:
             own.box = _box(column, own.label)
             own.extrapolation = own.box.extrapolation
+            own.has_gaps, center = own.feature_map.has_gaps, column.get("center", 0.5)
+            _need(_is_number(center), f"the median of {own.label} is not a finite number")
+            own.center = float(center)
         _check_map(own.feature_map, categories, own.label)
     return Reading(inputs, scale)
 
@@ -202,8 +205,9 @@ def _check_map(feature_map: Any, categories: Categories | None, label: str) -> N
     _need(_is_number(period), f"period={period!r} of {label} is not a finite number")
     feature_map.check(label)
     if categories is not None:
-        count = (len(categories),)
-        _need(feature_map.radices == count, f"{label} has {count[0]} categories, its basis not")
+        count = len(categories)
+        _need(feature_map.n_categories == count, f"{label} has {count} categories, its basis not")
+        _need(isinstance(feature_map.pooled, bool), f"the basis of {label} is not pooled or not")
 
 
 def _scale(target: Any) -> TargetScale:

@@ -124,6 +124,7 @@ def _columns(model: Any) -> list[dict[str, Any]]:
             "extrapolation": None if box is None else box.extrapolation,
             "categories": _encode(f"the categories of {label}", said["categories"]),
             "counts": own.counts if own.is_categorical else None,
+            "center": None if own.is_categorical else own.center,
             "grid": {key: encode(said[key]) for key in ("n_grid", "binned", "bin_error")},
         })  # fmt: skip
     return columns

@@ -43,6 +43,26 @@ def _to_numpy(column: Any) -> NDArray:
     return column.to_numpy()
 
 
+def present(values: NDArray) -> NDArray:
+    """Values that are not missing."""
+    if values.dtype.kind != "f":
+        return values
+    missing = np.isnan(values)
+    return values[~missing] if missing.any() else values
+
+
+def refuse_infinite(values: NDArray, label: str, first_row: int = 0) -> None:
+    """Raise a ValueError where a numeric column has infinite values."""
+    if values.dtype.kind != "f" or not np.isinf(values).any():
+        return
+    found = np.isinf(values)
+    raise ValueError(
+        f"Input X contains infinity: {found.sum()} of the {len(values)} values of {label}, the "
+        f"first in row {first_row + int(np.argmax(found)):,} (from 0). Numbers must be finite, or "
+        "missing (NaN); clip these values or leave out their rows."
+    )
+
+
 def refuse_not_finite(values: NDArray, label: str, first_row: int = 0, name: str = "X") -> None:
     """Raise a ValueError where a numeric column has NaN or infinite values.
 
@@ -85,7 +105,7 @@ def refuse_complex(label: str, dtype: Any) -> None:
     )
 
 
-def shorten(values: Sequence[Any], most: int = 10) -> str:
-    """List values in a message, only the first of many."""
-    text = ", ".join(repr(value) for value in values[:most])
+def shorten(values: Sequence[Any], most: int = 10, plain: bool = False) -> str:
+    """List values in a message, only the first of many; `plain` ones are text as it stands."""
+    text = ", ".join(value if plain else repr(value) for value in values[:most])
     return text if len(values) <= most else f"{text}, … ({len(values)} in all)"

@@ -153,6 +153,11 @@ class FeatureMap(BaseEstimator):
         weights[: len(coefficients)] += coefficients
         return weights
 
+    def take_learned(self, known: Any) -> None:
+        """Take over what a fit has learned of the column's values: its warp, if it has one."""
+        if hasattr(self, "warp"):
+            self.warp = getattr(known, "warp", None)
+
     @property
     def is_one_hot(self) -> bool:
         """Whether every value has one function, which no other value has."""

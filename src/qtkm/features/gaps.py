@@ -41,6 +41,15 @@ class WithGaps(FeatureMap):
         return getattr(self.inner, name)
 
     @property
+    def warp(self) -> Any:
+        """Warp of the inner map, if it has one."""
+        return self.inner.warp
+
+    @warp.setter
+    def warp(self, warp: Any) -> None:
+        self.inner.warp = warp
+
+    @property
     def is_complex(self) -> bool:  # type: ignore[override]
         """Whether the functions are complex."""
         return self.inner.is_complex
@@ -104,17 +113,19 @@ class WithGaps(FeatureMap):
         return self.inner.bin_error(width)
 
     def check(self, name: str) -> None:
+        if not isinstance(self.inner, FeatureMap) or self.inner.is_categorical:
+            raise ValueError(f"the map of {name} has gaps beside no map of numbers.")
         self.inner.check(name)
+        means = np.zeros(self.inner.n_main) if self.means is None else np.asarray(self.means)
+        fits = means.shape == (self.inner.n_main,) and means.dtype.kind == "f"
+        if not fits or not np.isfinite([self.place, *means]).all():
+            raise ValueError(f"place and means of the gaps of {name} must be finite numbers.")
 
-    def fill(self, values: Array, counts: Array) -> None:
-        """Learn place and means from the grid values, of which gaps are NaN, and their weights."""
-        there = ~np.isnan(values) & (counts > 0)
-        if there.any():
-            values, counts = values[there], counts[there]
-            order = np.argsort(values)
-            below = np.cumsum(counts[order])
-            self.place = float(values[order][np.searchsorted(below, 0.5 * below[-1])])
-            self.means = counts @ self.inner.main_functions(values) / counts.sum()
+    def take_learned(self, known: Any) -> None:
+        self.inner.take_learned(known.inner)
+        self.place = known.place
+        fits = known.means is not None and len(known.means) == self.inner.n_main
+        self.means = known.means if fits else None
 
     def __sklearn_clone__(self) -> "WithGaps":
         return type(self)(clone(self.inner), self.place, self.means)

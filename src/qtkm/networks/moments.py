@@ -349,6 +349,7 @@ def column_moments(
             packed, is_complex = sums.grams[i][last], column.feature_map.is_complex
             more = weigh(column.products(last, conjugate), is_complex, packed, sums.size,
                          conjugate, run)  # fmt: skip
+            more = more * np.isnan(column.values[-1])  # no row of this fit may have a gap
             gaps = complete(sums.mix(more, conjugate), kind, conjugate, column.radices)
             whole = _with_gaps(whole, gaps, kind)
         matrices[i] = algebra.environment(whole, shape) if sums.size > 1 else whole
