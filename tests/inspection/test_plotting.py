@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from qtkm.inspection import MainEffect, MainEffectDisplay
-from qtkm.inspection.plotting import cut_axis, number_ticks, write_title
+from qtkm.inspection.plotting import cut_axis, number_ticks, write_ticks, write_title
 
 plt = pytest.importorskip("matplotlib.pyplot")
-write_ticks = pytest.importorskip("qtkm.inspection.ticks").write_ticks
 pytestmark = pytest.mark.usefixtures("close_figures")
 
 

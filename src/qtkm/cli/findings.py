@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import inspection
+from ..estimators.html import name_network
 from ..inspection.response import Response
 
 #: largest weights that are looked for
@@ -102,7 +103,8 @@ def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
         found.remark = str(error)
         return found
     options = {"output": found.output}
-    found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
+    if model.rank_ != 0:  # main effects alone have no products of basis functions
+        found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
     if X is None:
         return found
     found.n_rows = len(X)
@@ -152,7 +154,7 @@ def to_json(found: Findings) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "columns": [_column(column) for column in model.columns_],
         "classes": [plain(c) for c in model.classes_] if hasattr(model, "classes_") else None,
-        "network": type(model.network_).__name__,
+        "network": name_network(model.network_),
         "rank": plain(model.rank_),
         "n_parameters": model.n_parameters_,
         "loss": type(model.loss_).__name__,

@@ -68,6 +68,7 @@ def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
         yield "learning-curve", _alone(inspection.HistoryDisplay(**found.history, score_name=score))
     if found.coefficients is not None:
         yield "largest-weights", _alone(inspection.CoefficientsDisplay(found.coefficients))
+    if found.remark is None:
         yield from _weights(found)
     if found.importances is not None:
         yield "importances", _alone(inspection.ImportancesDisplay(found.importances))
@@ -93,7 +94,8 @@ def _weights(found: Findings) -> Iterator[tuple[str, Any]]:
         terms = inspection.rank_one_terms(found.model, output=found.output)
     except ValueError:  # not a CPD
         return
-    yield "rank-one-terms", _alone(inspection.RankOneTermsDisplay(terms))
+    if len(terms.sizes):
+        yield "rank-one-terms", _alone(inspection.RankOneTermsDisplay(terms))
 
 
 def _interactions(found: Findings) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.wording import readable
-from .means import mean_environments, one_way, two_way
+from .averages import mean_environments, one_way, two_way
 from .response import Response, Rows
 from .results import Result, place
 from .support import Axis, Range, count_near
@@ -192,7 +192,7 @@ def main_effects(
     effects = []
     for d in chosen:
         values = grids.get(d, response.grid(d, n_grid, rows))
-        dependence = one_way(response, d, response.values(d, values), means[d])
+        dependence = one_way(response, rows, d, response.values(d, values), means[d])
         deciles = None
         if not response.is_categorical(d):
             deciles = np.quantile(rows.arrays[d], np.arange(0.1, 0.95, 0.1))
@@ -232,7 +232,7 @@ def interaction(
     means, mean = mean_environments(response, rows)
     values = [grids.get(d, response.grid(d, n_grid, rows)) for d in pair]
     units = [response.values(d, v) for d, v in zip(pair, values, strict=True)]
-    alone = [one_way(response, d, u, means[d]) for d, u in zip(pair, units, strict=True)]
+    alone = [one_way(response, rows, d, u, means[d]) for d, u in zip(pair, units, strict=True)]
     axes = [_axis(response, rows, d, v) for d, v in zip(pair, values, strict=True)]
     return Interaction(
         (response.names[first], response.names[second]),
