@@ -455,7 +455,7 @@ class CategoryColumn:
         self.counts = counts
 
     def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, "CategoryCoder"]:
-        column = Column(self.label, self.feature_map, None, self.feature_map.n_features)
+        column = Column(self.label, self.feature_map, None, self.feature_map.n_categories)
         return column, CategoryCoder()
 
     # -- fitted -------------------------------------------------------------------------------

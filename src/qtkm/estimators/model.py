@@ -242,6 +242,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
         tags.input_tags.categorical = self.categorical_features is not None
         tags.input_tags.string = self.categorical_features is not None
         return tags

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from .warp import moved
+
 Array = NDArray[Any]
 
 #: functions of a group of levels that are multiplied out
@@ -157,6 +159,14 @@ class FeatureMap(BaseEstimator):
         """Take over what a fit has learned of the column's values: its warp, if it has one."""
         if hasattr(self, "warp"):
             self.warp = getattr(known, "warp", None)
+
+    def unwarped(self, values: Array) -> "tuple[Array, FeatureMap]":
+        """Return values where a warp moves them, and the map that reads them there."""
+        warp = getattr(self, "warp", None)
+        return (values, self) if warp is None else (moved(values, warp), self._without_warp())
+
+    def _without_warp(self) -> "FeatureMap":
+        return clone(self).set_params(warp=None)
 
     @property
     def is_one_hot(self) -> bool:

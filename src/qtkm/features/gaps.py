@@ -64,6 +64,11 @@ class WithGaps(FeatureMap):
         missing = np.isnan(values)
         return np.where(missing, float(self.place), values), missing
 
+    def unwarped(self, values: Array) -> tuple[Array, FeatureMap]:
+        values, inner = self.inner.unwarped(values)
+        place, _ = self.inner.unwarped(np.array([self.place]))
+        return values, WithGaps(inner, float(place[0]), self.means)
+
     def factors(self, values: Array) -> Array:
         filled, missing = self._filled(values)
         signs = np.stack([np.ones(len(filled)), np.where(missing, -1.0, 1.0)], axis=1)

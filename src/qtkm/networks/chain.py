@@ -32,6 +32,7 @@ from .problem import (
     CategoricalProblem,
     ColumnProblem,
     OutputProblem,
+    PooledProblem,
     Problem,
     WideProblem,
 )

@@ -114,9 +114,11 @@ class Evaluator:
         outside = np.zeros(len(values[0]), dtype=bool)
         for d, (column, n_cells) in enumerate(zip(values, cells, strict=True)):
             table = self.tables[d]
-            numbers[d] = column if table is None else np.mod(column, len(table))
-            if maps[d].has_gaps:
-                numbers[d] = _behind_gaps(column, n_cells)
+            if table is not None:
+                numbers[d] = np.mod(column, len(table))
+                continue
+            column, _ = maps[d].unwarped(column)  # a warp has corners, which polynomials have not
+            numbers[d] = _behind_gaps(column, n_cells) if maps[d].has_gaps else column
             if n_cells:
                 outside |= (numbers[d] < 0) | (numbers[d] > 1)
         numbers[:, outside] = 0.0
@@ -152,7 +154,7 @@ class Evaluator:
         nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
         count = n_cells(feature_map) - feature_map.has_gaps
         points = (np.arange(count)[:, None] + (nodes + 1) / 2) / count
-        elements = self._elements(d, feature_map, points.ravel())
+        elements = self._elements(d, feature_map.unwarped(points[0])[1], points.ravel())
         elements = elements.reshape(count, DEGREE + 1, -1)
         powers = np.linalg.inv(np.vander(nodes, increasing=True))
         found = np.einsum("pn,cnr->cpr", powers, elements)
