@@ -13,6 +13,7 @@ from .displays import (
     MainEffectDisplay,
 )
 from .effects import Interaction, MainEffect, interaction, main_effects
+from .explanation import Explanation, ExplanationDisplay, explain
 from .fit_displays import HistoryDisplay, ResidualsDisplay
 from .importance import Importances, InteractionStrengths, importances, interaction_strengths
 from .weight_displays import CoefficientsDisplay, RankOneTermsDisplay, SpectrumDisplay
@@ -28,6 +29,8 @@ from .weights import (
 __all__ = [
     "Coefficients",
     "CoefficientsDisplay",
+    "Explanation",
+    "ExplanationDisplay",
     "HistoryDisplay",
     "Importances",
     "ImportancesDisplay",
@@ -42,6 +45,7 @@ __all__ = [
     "ResidualsDisplay",
     "Spectrum",
     "SpectrumDisplay",
+    "explain",
     "importances",
     "interaction",
     "interaction_strengths",

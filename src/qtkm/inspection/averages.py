@@ -16,6 +16,9 @@ from ..networks.algebra import environments, partial_products
 if TYPE_CHECKING:
     from .response import Response, Rows
 
+#: values whose tables are made at a time
+MOST_VALUES = 4096
+
 __all__ = ["Algebra", "Diagonal", "Matrices", "environments", "partial_products"]
 
 
@@ -108,6 +111,20 @@ def mean_environments(response: "Response", rows: "Rows") -> tuple[list[NDArray]
         own = (tables[0] * outer[0]).reshape(len(weight), -1).sum(axis=1)
         mean += float(weight @ own.real)
     return totals, mean
+
+
+def column_means(response: "Response", rows: "Rows") -> list[NDArray]:
+    """Return the mean over rows of every column's table."""
+    means = []
+    for d, values in enumerate(rows.values):
+        distinct, inverse = np.unique(values, return_inverse=True)
+        weight = np.bincount(inverse, weights=rows.weight)
+        total: Any = 0.0
+        for first in range(0, len(distinct), MOST_VALUES):
+            part = slice(first, first + MOST_VALUES)
+            total = total + np.tensordot(weight[part], response.table(d, distinct[part]), 1)
+        means.append(np.asarray(total))
+    return means
 
 
 def mean_pairs(

@@ -57,6 +57,7 @@ class MainEffectDisplay(Display):
 
     def __init__(self, main_effect: MainEffect):
         self.main_effect = main_effect
+        self._left_out = 0  # categories, known once there are axes
 
     @classmethod
     def from_estimator(
@@ -80,7 +81,9 @@ class MainEffectDisplay(Display):
             return ["the only value"]
         is_guess = not main.is_supported.all()
         if not is_numeric(main.values):
-            return ["pale: no rows"] if is_guess else []
+            smaller = f"{self._left_out} of {len(main.values)} with smaller effects left out"
+            return [*["pale: no rows"][: is_guess and not self._left_out],
+                    *[smaller][: bool(self._left_out)]]  # fmt: skip
         deciles = ["ticks: deciles"] if main.deciles is not None else []
         dashed = f"dashed: outermost {TAIL:.0%} of rows, or none"
         return [*deciles, dashed] if is_guess else deciles
@@ -115,17 +118,26 @@ class MainEffectDisplay(Display):
         number_ticks(ax.xaxis, where)
 
     def _draw_categories(self, ax: "Axes") -> None:
-        """Draw a dot a category; by size of effect where not all of them can be named."""
-        main = self.main_effect
-        apart = labels_apart(ax.xaxis, len(main.values))
-        order = np.arange(len(main.values)) if apart == 1 else np.argsort(main.effect)
+        """Draw a dot for each category; the largest effects where not all can be named."""
+        main, order = self.main_effect, self._shown(ax)
         where, effect, supported = np.arange(len(order)), main.effect[order], main.is_supported
         for shown, colour in ((supported[order], FIRST), (~supported[order], PALE)):
             ax.vlines(where[shown], 0, effect[shown], color=colour, linewidth=1)
-            style = "o" if apart == 1 else "."
-            ax.plot(where[shown], effect[shown], style, color=colour)
+            ax.plot(where[shown], effect[shown], "o", color=colour)
         ax.margins(x=0.5 / max(len(order), 4))
         name_ticks(ax.xaxis, main.values[order].tolist())
+
+    def _shown(self, ax: "Axes") -> NDArray[np.int64]:
+        """Return the categories to draw: all in their order, or by effect those of the largest."""
+        main = self.main_effect
+        count, apart = len(main.values), labels_apart(ax.xaxis, len(main.values))
+        self._left_out = 0
+        if apart == 1:
+            return np.arange(count)
+        known = np.flatnonzero(main.is_supported) if main.is_supported.any() else np.arange(count)
+        largest = known[np.argsort(-np.abs(main.effect[known]), kind="stable")][: count // apart]
+        self._left_out = count - len(largest)
+        return largest[np.argsort(main.effect[largest], kind="stable")]
 
 
 def _limits(effect: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[float, float]:
@@ -136,6 +148,13 @@ def _limits(effect: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[
     low, high = min(ends[0], low), max(ends[1], high)
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
+
+
+def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
+    """Give drawn main effects one range of effects, so that their sizes can be compared."""
+    limits = np.array([display.ax_.get_ylim() for display in displays])
+    for display in displays:
+        display.ax_.set_ylim(limits[:, 0].min(), limits[:, 1].max())
 
 
 class InteractionDisplay(Display):

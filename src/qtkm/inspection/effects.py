@@ -81,6 +81,11 @@ class MainEffect(Result):
                 for i in (effect.argmin(), effect.argmax())]  # fmt: skip
         return f"{self.name}: {' to '.join(told)}"
 
+    def _table(self) -> dict[str, Any]:
+        support = np.full(len(self.values), np.nan) if self.support is None else self.support
+        return {"column": self.name, "value": self.values, "effect": self.effect,
+                "partial_dependence": self.partial_dependence, "support": support}  # fmt: skip
+
 
 @dataclass(repr=False)
 class Interaction(Result):
@@ -136,6 +141,14 @@ class Interaction(Result):
         i, j = np.unravel_index(np.abs(effect).argmax(), effect.shape)
         where = " and ".join(place(v[k]) for v, k in zip(self.values, (i, j), strict=True))
         return f"{names}: {readable(effect[i, j], sign='+')} at {where}"
+
+    def _table(self) -> dict[str, Any]:
+        first, second = self.values
+        support = np.full(self.effect.shape, np.nan) if self.support is None else self.support
+        return {self.names[0]: np.repeat(first, len(second)),
+                self.names[1]: np.tile(second, len(first)), "effect": self.effect.ravel(),
+                "partial_dependence": self.partial_dependence.ravel(),
+                "support": support.ravel()}  # fmt: skip
 
 
 def main_effects(

@@ -52,6 +52,10 @@ class Importances(Result):
     def _gist(self) -> str:
         return f"total shares: {largest(self.names, self.total)}"
 
+    def _table(self) -> dict[str, Any]:
+        return {"column": self.names, "first_order": self.first_order, "total": self.total,
+                "main_variance": self.main_variance}  # fmt: skip
+
 
 def importances(
     model: Any, X: Any, *, output: Any = None, sample_weight: Any = None
@@ -235,6 +239,12 @@ class InteractionStrengths(Result):
         names = [f"{self.names[d]} × {self.names[e]}" for d, e in pairs]
         sizes = np.array([self.size[pair] for pair in pairs])
         return f"sizes: {largest(names, sizes)}" if pairs else "one column"
+
+    def _table(self) -> dict[str, Any]:
+        pairs = np.triu_indices(len(self.names), 1)
+        names = np.array(self.names, dtype=object)
+        return {"first": names[pairs[0]], "second": names[pairs[1]], "size": self.size[pairs],
+                "h": self.h[pairs]}  # fmt: skip
 
 
 def interaction_strengths(

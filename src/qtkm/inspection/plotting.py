@@ -65,6 +65,7 @@ class Display:
         self.ax_ = self._new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         self._draw(self.ax_)
+        _use_fonts(self.ax_)
         if self.notes:
             line = "; ".join(self.notes)
             has_room = LETTER * len(line) <= _length(self.ax_.xaxis)
@@ -116,8 +117,48 @@ def shorten(label: Any, longest: int = LONGEST) -> str:
 
 
 def written(label: Any, longest: int = LONGEST) -> str:
-    """Shorten a label and escape it for a figure, so that data never read as a formula."""
-    return shorten(label, longest).replace("$", r"\$")
+    """Cut a label for a figure, in which nothing that data hold is a formula or an empty box."""
+    text = shorten(label, longest)
+    if not text.isascii():
+        text = "".join(c if _font_with(c) is not None else f"\\u{ord(c):04x}" for c in text)
+    return text.replace("$", r"\$")
+
+
+@cache
+def _font_with(letter: str) -> str | None:
+    """Return a font family that has a letter, the usual one if it does; None if there is none."""
+    try:
+        from matplotlib import font_manager
+    except ImportError:  # nothing will be drawn
+        return ""
+    usual = font_manager.findfont(font_manager.FontProperties())
+    fonts = [(usual, ""), *((font.fname, font.name) for font in font_manager.fontManager.ttflist)]
+    return next((name for path, name in fonts if ord(letter) in _letters(path)), None)
+
+
+@cache
+def _letters(path: str) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    try:
+        return frozenset(get_font(path).get_charmap())
+    except (OSError, RuntimeError):  # a font that cannot be read
+        return frozenset()
+
+
+def _use_fonts(ax: "Axes") -> None:
+    """Let texts fall back to fonts that have the letters which the usual one lacks."""
+    from matplotlib import rcParams
+    from matplotlib.text import Text
+
+    texts = [*ax.findobj(Text), *ax.get_xticklabels(), *ax.get_yticklabels()]
+    letters = {c for text in texts for c in text.get_text() if not c.isascii() and c.isprintable()}
+    more = sorted({_font_with(c) or "" for c in letters} - {""})
+    if more:
+        families = [*rcParams["font.family"], *more]
+        for text in texts:
+            text.set_fontfamily(families)
+        ax.tick_params(labelfontfamily=families)
 
 
 def is_numeric(values: NDArray) -> bool:

@@ -16,6 +16,7 @@ from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.targets import check_weight
 from ..networks import CPD, TensorRing, TensorTrain
+from ..networks.algebra import closed_product
 from .averages import Algebra, Diagonal, Matrices
 from .support import Range, inner_range, steps
 
@@ -169,6 +170,12 @@ class Response:
             return column.values(column.categories.code(raw))
         return column.values(np.asarray(raw, dtype=np.float64))
 
+    def raw(self, d: int, plain: NDArray) -> NDArray:
+        """Turn what `Rows.arrays` has of a column into numbers or categories."""
+        if not self.is_categorical(d):
+            return plain
+        return np.array([*self.grid(d, 0), "unknown", None], dtype=object)[:-1][plain]
+
     def width(self, d: int) -> float:
         """Length of a column's box in its own units; 1 where it has none."""
         box = self._inputs.columns[d].box
@@ -207,6 +214,15 @@ class Response:
             means = [rows.weight @ self.main(d, values) for d, values in enumerate(rows.values)]
             rows.main_means = np.array(means)
         return rows.main_means
+
+    def respond(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the responses of rows."""
+        result = np.full(len(rows.weight), self.offset)
+        for d, values in enumerate(rows.values):
+            result += self.main(d, values)
+        for part, tables in self.blocks(rows):
+            result[part] += closed_product(self.algebra, tables, self.closing).real
+        return result
 
     def weights(self, d: int) -> NDArray:
         """Return what a column contributes for each of its basis functions, (M, …)."""
@@ -272,6 +288,11 @@ def find_column(names: Sequence[str], column: Any) -> int:
     )
 
 
+def take_row(X: Any, row: int) -> Any:
+    """Return one row of an array or frame as a table."""
+    return X.iloc[[row]] if hasattr(X, "iloc") else X[[row]]
+
+
 def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
     """Numbers of a column of X, or its categories as text, and its name."""
     model = fitted(model)
@@ -303,6 +324,7 @@ def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, st
     classes = getattr(model, "classes_", None)
     if classes is None:
         names = getattr(model, "_target_names", None)
+        names = names if names and len(names) == n_outputs else None
         if n_outputs == 1 and output in (None, 0, *(names or ())):
             return np.ones(1), names[0] if names else "response"
         if names and output in names:

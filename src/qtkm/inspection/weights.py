@@ -53,6 +53,10 @@ class Coefficients(Result):
     def _gist(self) -> str:
         return f"magnitudes: {largest(self.labels, np.abs(self.values))}"
 
+    def _table(self) -> dict[str, Any]:
+        certain = np.arange(len(self.values)) < self.n_certain
+        return {"functions": self.labels, "weight": self.values, "certain": certain}
+
     @property
     def is_exact(self) -> bool:
         """Whether these are the largest weights, for certain."""
@@ -211,6 +215,11 @@ class Spectrum(Result):
         names = [f"{number}" for number in self.numbers]
         return f"{self.name}: norms of the weights by frequency {largest(names, self.magnitudes)}"
 
+    def _table(self) -> dict[str, Any]:
+        main = {} if self.main is None else {"main": self.main}
+        return {"number": self.numbers, "frequency": self.frequencies,
+                "magnitude": self.magnitudes, **main}  # fmt: skip
+
 
 def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     """Exact spectrum of one column with a Fourier basis.
@@ -325,6 +334,10 @@ class RankOneTerms(Result):
     def _gist(self) -> str:
         names = [f"term {t + 1}" for t in range(len(self.sizes))]
         return f"norms of the weights: {largest(names, self.sizes) or 'no terms'}"
+
+    def _table(self) -> dict[str, Any]:
+        return {"term": np.arange(1, len(self.sizes) + 1), "size": self.sizes,
+                "coefficient": self.coefficients}  # fmt: skip
 
 
 def rank_one_terms(

@@ -1,4 +1,4 @@
-"""The fits of the generalization experiment, after the authors' scripts.
+"""The paper's generalization experiment (its Figures 2 and 4), after the authors' scripts.
 
 For each set and split: the penalty and the period by cross-validated kernel ridge regression
 (KRR), which is also the unconstrained model; then the non-quantized (TKM) and the quantized
@@ -6,22 +6,30 @@ For each set and split: the penalty and the period by cross-validated kernel rid
 each from several seeds.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import KFold, train_test_split
+from sklearn.model_selection import KFold
 
-from ...baselines import ProductKernelRidgeCV, RandomFourierRidge
-from ...datasets import REGISTRY
-from ...estimators import QTKMRegressor
-from ...solvers import ALS
-from ..runner import Fit
-from ..starts import PAPER, quantized_start, unquantized
+from ..baselines import ProductKernelRidgeCV, RandomFourierRidge
+from ..datasets import REGISTRY
+from ..solvers import ALS
+from .runs import (
+    Fit,
+    Options,
+    Records,
+    Row,
+    Split,
+    paper_model,
+    quantized_start,
+    run_fits,
+    unquantized,
+)
 
 SETS = ("airfoil", "yacht", "concrete", "energy", "qsar", "qsar_fish", "wine", "banana")
 N_BASIS = 16
@@ -34,19 +42,11 @@ KRR_VALUES = ("rows", "columns", "alpha", "period", "cv_mse", "train_mse", "test
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is varied, and how long a fit goes on.
+    """What is varied, and how long a fit runs.
 
-    Attributes
-    ----------
-    sets, splits, seeds : tuple
-        Data sets, seeds of the 80/20 splits, seeds of starts and random features.
-    tkm_ranks, qtkm_ranks : tuple of int
-    n_frequencies : int
-        How many numbers of frequencies between 1 and the largest P of the other models.
-    max_iter : int
-        Largest number of epochs of a fit.
-    window, tolerance : int, float
-        A fit has converged when so many epochs lowered its objective by less than this fraction.
+    `splits` are seeds of the 80/20 splits, `seeds` those of starts and random features, and
+    `n_frequencies` the number of random models between 1 and the largest P of the others. A fit
+    has converged when `window` epochs lowered its objective by less than a fraction `tolerance`.
     """
 
     sets: tuple[str, ...] = SETS
@@ -60,7 +60,7 @@ class Protocol:
     tolerance: float = 1e-3
 
     def frequencies(self, n_columns: int) -> list[int]:
-        """Numbers of random frequencies, evenly on a logarithmic scale."""
+        """Return numbers of random frequencies, evenly on a logarithmic scale."""
         largest = max(
             N_BASIS * max(self.tkm_ranks, default=0), sum(RADICES) * max(self.qtkm_ranks, default=0)
         )
@@ -73,25 +73,53 @@ QUICK = Protocol(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Training and test rows, y standardized by the training rows."""
+def run(options: Options, *, splits: int = 1, protocol: Protocol | None = None) -> Path:
+    """Run the experiment, or what is left of it, and write results, figures and page.
 
-    X_train: NDArray
-    X_test: NDArray
-    y_train: NDArray
-    y_test: NDArray
+    Parameters
+    ----------
+    options : Options
+    splits : int, default=1
+        Number of random splits of each set. The paper redraws starts and random features only.
+    protocol : Protocol, optional
+        What is varied; by default the paper's, or a small one if ``options.quick``.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
+    """
+    from . import generalization_page
+
+    protocol = protocol or (QUICK if options.quick else Protocol())
+    protocol = replace(protocol, splits=tuple(range(splits)))
+    settings = {
+        "max_iter": protocol.max_iter,
+        "window": protocol.window,
+        "tolerance": protocol.tolerance,
+    }
+    folder = options.output
+    krr = Records(folder / "generalization_krr.csv", KRR_KEYS, KRR_VALUES)
+    records = Records(folder / "generalization.csv", KEYS, VALUES, settings)
+    home, n_jobs = options.data_home, options.cores
+    run_fits(krr_fits(protocol, home, n_jobs), krr, title="kernel ridge", progress=options.progress)
+    run_fits(
+        fits(protocol, krr.rows, home), records, title="generalization", n_jobs=n_jobs,
+        progress=options.progress,
+    )  # fmt: skip
+    rows, chosen = (
+        [row for row in found if row["set"] in protocol.sets and row["split"] in protocol.splits]
+        for found in (records.rows, krr.rows)
+    )
+    has_new = krr.n_new + records.n_new > 0
+    return generalization_page.write(options, protocol, rows, chosen, has_new)
 
 
 @lru_cache(maxsize=4)
-def rows_of(name: str, split: int, data_home: str | None) -> Rows:
+def rows_of(name: str, split: int, data_home: str | None) -> Split:
     """Split a set at random, 80 % to 20 %."""
     X, y = REGISTRY[name](return_X_y=True, as_frame=False, data_home=data_home)
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, y.astype(np.float64), test_size=0.2, random_state=split
-    )
-    mean, scale = y_train.mean(), y_train.std(ddof=1)
-    return Rows(X_train, X_test, (y_train - mean) / scale, (y_test - mean) / scale)
+    return Split.draw(X, y.astype(np.float64), 0.2, split)
 
 
 def krr_fits(protocol: Protocol, data_home: str | None, n_jobs: int) -> Iterator[Fit]:
@@ -108,7 +136,7 @@ def krr_fits(protocol: Protocol, data_home: str | None, n_jobs: int) -> Iterator
 
 
 def fit_krr(set: str, split: int, data_home: str | None, n_jobs: int) -> dict[str, Any]:
-    """Kernel ridge regression by 3-fold cross-validation."""
+    """Fit kernel ridge regression by 3-fold cross-validation."""
     rows = rows_of(set, split, data_home)
     begin = process_time()
     folds = KFold(3, shuffle=True, random_state=split)
@@ -126,10 +154,8 @@ def fit_krr(set: str, split: int, data_home: str | None, n_jobs: int) -> dict[st
     }
 
 
-def fits(
-    protocol: Protocol, chosen: Iterable[Mapping[str, Any]], data_home: str | None
-) -> Iterator[Fit]:
-    """All fits of the models, the long ones first, from the rows of the KRR record."""
+def fits(protocol: Protocol, chosen: Iterable[Row], data_home: str | None) -> Iterator[Fit]:
+    """List all fits of the models, the long ones first, from the rows of the KRR record."""
     every = [
         fit for row in chosen for fit in _fits_of(protocol, row, data_home)
         if row["set"] in protocol.sets and row["split"] in protocol.splits
@@ -137,7 +163,7 @@ def fits(
     yield from sorted(every, key=lambda fit: -fit.cost)
 
 
-def _fits_of(protocol: Protocol, row: Mapping[str, Any], data_home: str | None) -> Iterator[Fit]:
+def _fits_of(protocol: Protocol, row: Row, data_home: str | None) -> Iterator[Fit]:
     arguments = {
         "alpha": row["alpha"],
         "period": row["period"],
@@ -172,11 +198,11 @@ def fit_network(
     data_home: str | None,
     protocol: Protocol,
 ) -> dict[str, Any]:
-    """One model of rank `size`, to convergence; both kinds begin at the same function."""
+    """Fit a model of rank `size` to convergence; both kinds begin at the same function."""
     rows = rows_of(set, split, data_home)
     start = quantized_start([RADICES] * rows.X_train.shape[1], size, seed)
     begin = process_time()
-    regressor = QTKMRegressor(
+    regressor = paper_model(
         n_basis=N_BASIS,
         period=period,
         alpha=alpha,
@@ -186,11 +212,7 @@ def fit_network(
         max_iter=protocol.max_iter,
         tol=0,
         callbacks=Converged(protocol.window, protocol.tolerance),
-        early_stopping=False,
-        max_bins=None,
-        extrapolation="continue",
         n_jobs=1,
-        **PAPER,
     ).fit(rows.X_train, rows.y_train)
     return {
         "n_parameters": regressor.n_parameters_,
@@ -211,7 +233,7 @@ def fit_random_features(
     data_home: str | None,
     protocol: Protocol,
 ) -> dict[str, Any]:
-    """Ridge regression on random Fourier features.
+    """Fit ridge regression on random Fourier features.
 
     The kernel of the other models is Π M_d times larger than that of random features, so the
     penalty that means the same is α/Π M_d; "RFF same alpha" takes α as it is.
@@ -241,14 +263,14 @@ class Converged:
     tolerance: float
 
     def __call__(self, progress: Any) -> bool:
-        """Whether the fit has converged."""
+        """Return True if the fit has converged."""
         values = progress.history.objective
         if progress.event != "epoch" or len(values) <= self.window:
             return False
         return values[-1 - self.window] - values[-1] < self.tolerance * values[-1]
 
 
-def _errors(model: Any, rows: Rows) -> dict[str, float]:
+def _errors(model: Any, rows: Split) -> dict[str, float]:
     train = np.mean((model.predict(rows.X_train) - rows.y_train) ** 2)
     test = np.mean((model.predict(rows.X_test) - rows.y_test) ** 2)
     return {"train_mse": float(train), "test_mse": float(test)}
