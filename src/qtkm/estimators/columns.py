@@ -17,7 +17,7 @@ from ..features import FeatureMap
 from ..features.warp import make_warp
 from ..limits import LIMITS
 from ..objective import Column
-from .values import numbers, present, refuse_infinite, shorten
+from .values import NUMBERS, as_period, holds_of, present, read_numbers, refuse_infinite, shorten
 
 #: code of a category that the fit has not seen
 UNKNOWN = -1
@@ -143,6 +143,10 @@ class NumberColumn:
         Whether values were missing in the fit.
     center : float
         Median in the unit box, which stands for a missing value if there were none in the fit.
+    holds : str
+        Whether the numbers are numbers, times or time spans, in seconds.
+    cycle : float or None
+        Period after which the column begins anew.
     """
 
     name: str
@@ -152,6 +156,8 @@ class NumberColumn:
     feature_map: Any = None
     has_gaps: bool = False
     center: float = 0.5
+    holds: str = NUMBERS
+    cycle: float | None = None
     is_categorical = False
     #: whether an earlier fit has learned it
     is_known = False
@@ -160,10 +166,25 @@ class NumberColumn:
 
     def read(self, column: Any, is_finite: bool, first_row: int) -> NDArray:
         """Numbers of a raw column; `first_row` is the number of its first row in messages."""
-        values = numbers(column, self.label)
+        values, holds = read_numbers(column, self.label)
         if not is_finite:
             refuse_infinite(values, self.label, first_row)
+        if holds != self.holds and len(present(values)):
+            if self.feature_map is not None:
+                raise ValueError(
+                    f"{self.label} holds {holds}, and the model was fitted to {self.holds}."
+                )
+            self.holds = holds
+        if self.cycle is not None:
+            values = np.mod(values, self.cycle, dtype=np.float64)
         return values
+
+    def look(self, column: Any, period: Any) -> None:
+        """Take in the kind of a training column, and its period if it is cyclic."""
+        self.holds = NUMBERS if column is None else holds_of(column)
+        if period is not None:
+            self.cycle = as_period(period, self.holds, self.label)
+            self.box = data.Box(0.0, self.cycle, self.extrapolation, self.label)
 
     def take(self, found: NDArray, keep: NDArray) -> NDArray:
         """Select rows of the result of `read`."""
@@ -207,7 +228,7 @@ class NumberColumn:
         feature_map, values, counts = self.feature_map, values[there], counts[there]
         if self.is_known or len(values) == 0:
             return
-        if getattr(feature_map, "warp", 0) is None:
+        if getattr(feature_map, "warp", 0) is None and self.cycle is None:
             feature_map.warp = make_warp(values, counts, scaling)
         below = np.cumsum(counts)
         self.center = float(values[np.searchsorted(below, 0.5 * below[-1])])
@@ -263,7 +284,7 @@ class NumberColumn:
         assert self.box is not None
         return {"name": self.name, "basis": self.feature_map,
                 "bounds": (self.box.low, self.box.high), "categories": None,
-                "gaps": self.has_gaps}  # fmt: skip
+                "gaps": self.has_gaps, "holds": self.holds, "cycle": self.cycle}  # fmt: skip
 
 
 @dataclass
@@ -473,7 +494,8 @@ class CategoryColumn:
     def describe(self) -> dict[str, Any]:
         assert self.categories is not None
         return {"name": self.name, "basis": self.feature_map, "bounds": None,
-                "categories": list(self.categories), "gaps": None in self.categories.codes}  # fmt: skip
+                "categories": list(self.categories), "gaps": None in self.categories.codes,
+                "holds": "categories", "cycle": None}  # fmt: skip
 
 
 class CategoryCoder:

@@ -238,6 +238,8 @@ def make_maps(
         is_counted = _is_list(estimator.n_basis) or not _same(
             getattr(given["basis"][d], "n_basis", _UNSET), _UNSET
         )
+        if column.cycle is not None:
+            _make_cyclic(feature_map, column.label)
         _finish(feature_map, column.label, shape, None if known is None else known[d])
         is_constant = column.box is not None and column.box.is_point
         if is_constant and not is_counted:
@@ -248,6 +250,13 @@ def make_maps(
             feature_map.take_learned(known[d])
         maps.append(feature_map)
     return maps
+
+
+def _make_cyclic(feature_map: Any, label: str) -> None:
+    """Let the functions of a column repeat where its cycle does."""
+    if not isinstance(feature_map, features.Fourier):
+        raise ValueError(f"cyclic names {label}, whose basis is {feature_map!r}; use 'fourier'.")
+    feature_map.period = 1.0
 
 
 def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:

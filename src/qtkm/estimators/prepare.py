@@ -183,6 +183,7 @@ def prepare(
         Of the fit that this one goes on from.
     """
     rng = as_random_state(model.random_state)
+    target_names = table.target_names
     with table:
         scan = table.scan(engine)
         scan.settle()
@@ -227,7 +228,7 @@ def prepare(
                 objective.begin_at(model.penalties_)
             earlier = None if known is None else model.cores_
             yield Prepared(
-                Reading(inputs, scale, rows.target_range), objective, rows.validation, solver,
+                Reading(inputs, scale, rows.target_range, target_names), objective, rows.validation, solver,
                 shape, rng, earlier, learned,
             )  # fmt: skip
 

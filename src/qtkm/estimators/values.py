@@ -1,6 +1,7 @@
 """Values of one column as numbers, and what is wrong with those that are none."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
     """Return the numbers of a column as `numbers` does, and what they are."""
     values = column if isinstance(column, np.ndarray) else _to_array(column, label)
     if isinstance(values, np.ma.MaskedArray):
-        values = values.astype(np.float64).filled(np.nan)
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     kind = getattr(values.dtype, "kind", "O")
     if kind in "biu" or (kind == "f" and values.dtype.itemsize <= 8):
         return values, NUMBERS
@@ -55,17 +56,32 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
     try:
         return values.astype(np.float64), NUMBERS
     except (TypeError, ValueError) as error:
-        found = _to_array(values, label) if kind == "O" and len(values) else values
-        if getattr(found.dtype, "kind", "O") in "biufmM":
+        found = _infer(values) if kind == "O" else values
+        if found.dtype.kind in "biufmM":
             return read_numbers(found, label)
         raise type(error)(_not_numbers(values.tolist(), str(values.dtype), label, error)) from None
 
 
 def _to_array(column: Any, label: str) -> Any:
+    """Array or Series of categories of a column of any library."""
+    dtype = getattr(column, "dtype", None)
+    if hasattr(column, "iloc") and getattr(dtype, "kind", "O") in "biuf":
+        if hasattr(dtype, "na_value"):  # pandas' nullable types
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return column.to_numpy()
     try:
         return to_column(column, label, "X")
     except DataFileError as error:
         raise TypeError(str(error)) from None
+
+
+def _infer(values: NDArray) -> NDArray:
+    """Array of what an array of objects holds, itself where that is no type of numbers."""
+    try:
+        found = to_column(values, "", "X")
+    except DataFileError:
+        return values
+    return found if isinstance(found, np.ndarray) else values
 
 
 def _of_categories(series: Any, label: str) -> NDArray[np.float64]:
@@ -117,22 +133,13 @@ def look_like_times(texts: Any) -> bool:
 
 
 def holds_of(column: Any) -> str:
-    """Return what the numbers of a column are, from its type alone."""
-    name = str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
-    if name.startswith(("datetime", "timestamp", "date32", "date64", "date", "<m8[", ">m8[")):
-        return TIMES
-    if name.startswith(("timedelta", "duration", "time", "m8[")):
-        return SPANS
-    values = column[:1000] if isinstance(column, np.ndarray) and name == "object" else None
-    if values is None and name == "object" and hasattr(column, "iloc"):
-        values = column.iloc[:1000]
-    if values is not None:
+    """Return what the numbers of a column are, by its first rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
-            found = _to_array(values, "")
-        except TypeError:
+            return read_numbers(column[:100], "")[1]
+        except (TypeError, ValueError):
             return NUMBERS
-        return {"M": TIMES, "m": SPANS}.get(getattr(found.dtype, "kind", "O"), NUMBERS)
-    return NUMBERS
 
 
 def as_period(given: Any, holds: str, label: str) -> float:

@@ -29,7 +29,7 @@ class WithGaps(FeatureMap):
 
     has_gaps = True
 
-    def __init__(self, inner, place=0.5, means=None):
+    def __init__(self, inner=None, place=0.5, means=None):
         self.inner = inner
         self.place = place
         self.means = means
@@ -133,7 +133,7 @@ class WithGaps(FeatureMap):
         self.means = known.means if fits else None
 
     def __sklearn_clone__(self) -> "WithGaps":
-        return type(self)(clone(self.inner), self.place, self.means)
+        return type(self)(clone(self.inner, safe=False), self.place, self.means)
 
 
 class Joined(WithGaps):

@@ -244,8 +244,7 @@ class PooledProblem(CategoricalProblem):
         trials = [self._joint(start), self._apart(start)] if alpha > 0 else [self._apart(start)]
         best, least = start, self._value(start)
         for trial in trials:
-            value = np.inf if trial is None else self._value(trial)
-            if value <= least:
+            if trial is not None and (value := self._value(trial)) <= least:
                 best, least = trial, value
                 break
         return self.algebra.core(best), least
@@ -255,7 +254,7 @@ class PooledProblem(CategoricalProblem):
 
     def _data(self, part: slice) -> LocalSystem:
         """Systems of some categories without their penalty."""
-        total, alpha, constant = self.setting.scale
+        total, _, _ = self.setting.scale
         shape = self.shape(0)[1:]
         size = int(np.prod(shape))
         found = [np.broadcast_to(m, (len(m), size, size)) for m in self.sums.matrices(part)]
@@ -266,7 +265,7 @@ class PooledProblem(CategoricalProblem):
         return least_squares(found[0], symmetric, products, none, (total, 0.0, 0.0), block)
 
     def _value(self, elements: NDArray) -> float:
-        """The objective at some weights."""
+        """Return the objective at some weights."""
         systems, penalty, prices, value = self.pooled
         first = 1
         for system in systems:

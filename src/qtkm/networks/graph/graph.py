@@ -258,7 +258,7 @@ class Evaluator:
         factors, phase = feature_map.factors(values), feature_map.phase(values)
         if feature_map.is_categorical:
             share = self.frequencies[d]
-            factors[np.asarray(values) < 0] = [1.0, *share] if feature_map.pooled else share
+            factors[np.asarray(values) < 0] = feature_map.collect(share)
         return with_phase(factors, phase, feature_map.slices)
 
 
