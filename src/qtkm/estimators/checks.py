@@ -58,7 +58,7 @@ def _check_init(name: str, value: Any) -> None:
         check_option(name, value, INITS, "or cores in the layout of cores_")
 
 
-def _check_early_stopping(name: str, value: Any) -> None:
+def _check_choice_of_flag(name: str, value: Any) -> None:
     if not is_flag(value):
         check_option(name, value, ("auto", True, False))
 
@@ -119,7 +119,8 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "scaling": lambda name, value: check_option(name, value, SCALINGS),
     "normalize_y": check_flag,
     "warm_start": check_flag,
-    "early_stopping": _check_early_stopping,
+    "early_stopping": _check_choice_of_flag,
+    "posterior": _check_choice_of_flag,
     "validation_fraction": check_fraction,
     "n_jobs": check_n_jobs,
     "engine": _check_engine,
