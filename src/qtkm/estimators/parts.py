@@ -217,7 +217,7 @@ def make_maps(
         name: _per_column(name, getattr(estimator, name), n_columns)
         for name in ("basis", "n_basis", "period")
     }
-    priors = _per_column("penalty", estimator.penalty, n_columns)
+    priors = _per_column("penalty", getattr(estimator, "penalty", "ridge"), n_columns)
     maps: list[features.FeatureMap] = []
     for d, column in enumerate(inputs.columns):
         if column.is_categorical:

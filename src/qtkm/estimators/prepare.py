@@ -228,8 +228,8 @@ def prepare(
                 objective.begin_at(model.penalties_)
             earlier = None if known is None else model.cores_
             yield Prepared(
-                Reading(inputs, scale, rows.target_range, target_names), objective, rows.validation, solver,
-                shape, rng, earlier, learned,
+                Reading(inputs, scale, rows.target_range, target_names), objective,
+                rows.validation, solver, shape, rng, earlier, learned,
             )  # fmt: skip
 
 
