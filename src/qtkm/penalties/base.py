@@ -52,7 +52,7 @@ class Penalty(BaseEstimator):
             if share is None or feature_map.is_one_hot:
                 return None
             found = np.full(feature_map.n_features, float(share))
-            found[0] = max(1 - share, 1e-6)
+            found[0] = max(1 - share, 1e-3)
             return found
         frequencies = feature_map.frequencies
         if not feature_map.has_gaps:
