@@ -158,6 +158,15 @@ class Loss(BaseEstimator):
         return None
 
 
+def check_residual(value: Any) -> None:
+    """Check the parameter `residual`."""
+    if not isinstance(value, str) or value not in ("complex", "real", "auto"):
+        raise ValueError(
+            f"residual={value!r} is not known; use 'complex' for a loss that also pushes the "
+            "imaginary part of the response to 0, 'real' for one of the real part alone, or 'auto'."
+        )
+
+
 def add_outputs(values: Array) -> Array:
     """Sum over outputs, (n, k) -> (n,); for few outputs a quarter of the time of `sum`."""
     return np.einsum("...k->...", values)
