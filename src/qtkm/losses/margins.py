@@ -1,6 +1,6 @@
 """Losses for classes, with signs y as targets: of margins y·Re f, and softmax.
 
-With several outputs a loss of margins is one-vs-rest: each column separates one class from the rest.
+With several outputs a loss of margins is one-vs-rest: each column separates one class from others.
 
 The weights of a complex model have two real numbers per entry, and a loss that reads Re f alone
 leaves half of that freedom to fit noise.  `ResidualLoss` adds a penalty on Im f: on spambase (2,760
