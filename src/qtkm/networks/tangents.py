@@ -41,6 +41,7 @@ class ChainTangents:
         precisions: Sequence[NDArray | None],
         is_held: Sequence[bool],
     ):
+        self.network, self.all_cores = network, cores
         self.algebra, n_columns = network.algebra, len(is_held)
         self.cores = [list(levels) for levels in cores[:n_columns]]
         self.closing = network.closing(cores, n_columns)  # (n_outputs, …)
