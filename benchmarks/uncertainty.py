@@ -234,10 +234,12 @@ def quantile_boosting(X, y, X_test, y_test, model):
         if level:
             pair = np.stack([found[0.5 - level / 2], found[0.5 + level / 2]], axis=1)
             ends.append(np.sort(pair, axis=1))
-    # the mean of pinball losses is half of the continuous ranked probability score
-    losses = [np.mean((q - (y_test < p)) * (y_test - p)) for q, p in found.items()]
+    # the integral of pinball losses is half of the continuous ranked probability score
+    levels = sorted(found)
+    losses = [np.mean((q - (y_test < found[q])) * (y_test - found[q])) for q in levels]
+    score = 2 * float(np.trapezoid([0, *losses, 0], [0, *levels, 1]))
     error = y_test - found[0.5]
-    nothing = {"mse": float(np.mean(error**2)), "nll": np.nan, "crps": 2 * float(np.mean(losses))}
+    nothing = {"mse": float(np.mean(error**2)), "nll": np.nan, "crps": score}
     return nothing | _of_intervals(ends, y_test)
 
 

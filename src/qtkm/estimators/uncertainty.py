@@ -27,8 +27,7 @@ from ..objective import posterior as posteriors
 from ..objective.posterior import Laplace, Posterior, Rows
 from ..parameters import as_random_state
 from .inputs import read_columns
-from .predicting import steps
-from .working import threads
+from .working import steps, threads
 
 Array = NDArray[Any]
 
@@ -293,8 +292,8 @@ def _calibrated(
         noise, spread, tail = calibrate(error, variance, weight)
         found.append((noise, spread, tail))
         scores.append(error / np.sqrt(noise / weight + spread * variance))
-    noise, spread, tails = np.array(found).T
-    order = np.sort(np.abs(np.array(scores)), axis=1).T
+    noise, spread, tails = np.ascontiguousarray(np.array(found).T)
+    order = np.ascontiguousarray(np.sort(np.abs(np.array(scores)), axis=1).T)
     return Uncertainty(posterior, noise, spread, tails, order)
 
 
