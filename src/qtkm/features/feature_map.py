@@ -49,7 +49,7 @@ class FeatureMap(BaseEstimator):
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Where each level stands among the factor entries."""
+        """Slice of each level among the factor entries."""
         stops = np.cumsum((0, *self.radices))
         return tuple(slice(int(a), int(b)) for a, b in pairwise(stops))
 
@@ -118,7 +118,7 @@ class FeatureMap(BaseEstimator):
 
     @property
     def frequencies(self) -> Array | None:
-        """Angular frequency of every function, by which priors tell smooth from rough.
+        """Angular frequency of every function, which orders them from smooth to rough.
 
         None if the functions have none; penalties then treat all of them alike.
         """

@@ -19,8 +19,7 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     quantization : int, "prime", sequence of int, None or "auto"
         An integer Q divides M by Q while it divides, and splits what is left into
         ascending primes; "prime" splits M into ascending primes; a sequence is taken as
-        it is; None keeps one level of radix M (the non-quantized model). "auto" stands
-        for 2.
+        it is; None keeps one level of radix M (the non-quantized model). "auto" means 2.
 
     Returns
     -------
@@ -32,7 +31,7 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     n_basis = int(n_basis)
     if n_basis > MOST_FEATURES:
         raise ValueError(
-            f"n_basis={n_basis} is too many: in double precision such features cannot be told "
+            f"n_basis={n_basis} is too many: in double precision these features cannot be told "
             "apart; use at most 2**40."
         )
     if quantization is None:

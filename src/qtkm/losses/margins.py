@@ -1,6 +1,6 @@
 """Losses for classes, with signs y as targets: of margins y·Re f, and softmax.
 
-With several outputs a loss of margins is one-vs-rest: each column tells its class from all others.
+With several outputs a loss of margins is one-vs-rest: each column separates one class from others.
 
 The weights of a complex model have two real numbers per entry, and a loss that reads Re f alone
 leaves half of that freedom to fit noise.  `ResidualLoss` adds a penalty on Im f: on spambase (2,760
@@ -31,8 +31,8 @@ class ResidualLoss(Loss):
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
-        With the penalty on Im f, or without; "auto" stands for "real" here, and for "complex"
-        in a classifier.
+        With the penalty on Im f, or without; "auto" means "real" here, and "complex" in a
+        classifier.
 
     Notes
     -----

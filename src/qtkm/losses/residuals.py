@@ -22,7 +22,7 @@ class RegressionLoss(Loss):
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
-        Which of the two; "auto" stands for "complex".
+        Which of the two; "auto" means "complex".
     """
 
     def __init__(self, residual="auto"):
@@ -51,7 +51,7 @@ class Squared(RegressionLoss):
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
-        Which of the two; "auto" stands for "complex".
+        Which of the two; "auto" means "complex".
     """
 
     is_quadratic: ClassVar[bool] = True
@@ -155,7 +155,7 @@ class Huber(RadialLoss):
         y (1.4826 times the median distance from the median) unless ``normalize_y=False``.
         Residuals are usually a fraction of that spread. Smaller is more robust, and slower.
     residual : {"complex", "real"} or "auto"
-        Whether the residual is f - y or Re f - y; "auto" stands for "complex".
+        Whether the residual is f - y or Re f - y; "auto" means "complex".
     """
 
     is_robust = True
@@ -193,7 +193,7 @@ class Quantile(RadialLoss):
         Half-width ε > 0 of the rounded corner, in units of the spread of y (1.4826 times the
         median distance from the median) unless ``normalize_y=False``.
     residual : {"complex", "real"} or "auto"
-        Whether |f - y| or |Re f - y| is meant; "auto" stands for "complex".
+        Whether |f - y| or |Re f - y| is meant; "auto" means "complex".
     """
 
     is_robust = True

@@ -162,7 +162,7 @@ class Poisson(LogLinkLoss):
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" stands for "complex".
+        Whether Im f is pushed to 0; "auto" means "complex".
     """
 
     power: float = 1.0
@@ -176,7 +176,7 @@ class Gamma(LogLinkLoss):
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" stands for "complex".
+        Whether Im f is pushed to 0; "auto" means "complex".
     """
 
     power: float = 2.0
@@ -191,7 +191,7 @@ class Tweedie(LogLinkLoss):
         From 1 (Poisson) to 2 (gamma). In between, sums of a random number of positive amounts:
         many rows are exactly 0, all others positive (claims of a year, rain of a day).
     residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" stands for "complex".
+        Whether Im f is pushed to 0; "auto" means "complex".
     """
 
     def __init__(self, power=1.5, residual="auto"):
