@@ -20,7 +20,7 @@ from . import automatic, uncertainty
 from .checks import check_parameters
 from .dask import Partitions, is_collection
 from .inputs import Reading, names_of, read_columns, refuse_path
-from .predicting import PredictsDatasets, steps
+from .predicting import PredictsDatasets
 from .prepare import Prepared, prepare
 from .sharing import Shared
 from .summary import Summarized
@@ -32,6 +32,7 @@ from .working import (
     ended_by_interrupts,
     engine_here,
     engine_of,
+    steps,
     threads,
     warn_user,
 )
