@@ -53,6 +53,7 @@ for command in (
     fit.evaluate,
     inspect.inspect,
     share.report,
+    share.export,
     reproduce.demo,
 ):
     app.command()(command)

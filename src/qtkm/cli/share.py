@@ -1,4 +1,4 @@
-"""``qtkm report``: what a model gives to people and places without the library."""
+"""``qtkm report`` and ``qtkm export``: a model for people and places without qtkm."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -65,6 +65,37 @@ def report(
         fitted, X, y, out, output=chosen, max_rows=rows, title=title, file=model.name
     )  # fmt: skip
     write(f"{out}")
+
+
+def export(
+    model: Model,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="onnx, or python: a file that needs "
+                          "NumPy alone.")
+    ] = "onnx",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write. Default: the name of the "
+                     "model with another ending."),
+    ] = None,
+) -> None:  # fmt: skip
+    """Write a model as a file that predicts without qtkm.
+
+    Example: qtkm export model.qtkm --to onnx
+
+    Example: qtkm export model.qtkm --to python --out model.py
+    """
+    from .. import load
+    from ..export import WRITERS
+    from ..export import export as write_file
+    from .formats import check_writable
+    from .output import write
+
+    if to not in WRITERS:
+        raise typer.BadParameter(f"--to {to} is unknown; use one of {', '.join(WRITERS)}")
+    path = out or model.with_suffix({"onnx": ".onnx", "python": ".py"}[to])
+    check_writable(path, makes_folder=True)
+    write(f"{write_file(load(model), path, to)}")
 
 
 def _target_of(model: Any) -> str:
