@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.values import present
 from ..estimators.wording import readable
 from .averages import mean_environments, one_way, two_way
-from .response import Response, Rows
+from .response import Response, Rows, known
 from .results import Result, place
 from .support import Axis, Range, count_near
 
@@ -214,14 +213,13 @@ def main_effects(
         dependence = one_way(response, rows, d, response.values(d, values), means[d])
         deciles = None
         if not response.is_categorical(d):
-            there = present(rows.arrays[d])
-            deciles = np.quantile(there, np.arange(0.1, 0.95, 0.1)) if len(there) else None
+            deciles = np.quantile(known(rows.arrays[d]), np.arange(0.1, 0.95, 0.1))
         support = count_near([_axis(response, rows, d, values)], rows.weight * rows.total)
         effects.append(MainEffect(
             response.names[d], values, dependence, mean, deciles, response.label,
             response.inner(d, rows), support,
             float(one_way(response, rows, d, np.full(1, np.nan), means[d])[0])
-            if d in response.gaps else None,
+            if response.maps[d].has_gaps else None,
         ))  # fmt: skip
     return effects
 

@@ -15,8 +15,6 @@ from ..escaping import visible
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.targets import check_weight
-from ..estimators.values import present
-from ..features import Categorical
 from ..networks import CPD, TensorRing, TensorTrain
 from ..networks.algebra import closed_product
 from .averages import Algebra, Diagonal, Matrices
@@ -91,40 +89,23 @@ class Response:
         self.algebra = _algebra(model)
         self._model, self._reading = model, model._reading
         self._inputs = self._reading.inputs
-        self.names, self.maps = self._inputs.names, list(self._inputs.maps)
+        self.names, self.maps = self._inputs.names, self._inputs.maps
         cores, n_columns = list(model.cores_), len(self.maps)
         main = cores.pop() if model.network_.has_main_effects else []
-        if not cores:  # main effects alone: a CPD without terms
+        network = getattr(model.network_, "network", model.network_)
+        if network is None:  # main effects alone: a CPD without terms
+            network = CPD(0)
             cores = [[np.zeros((radix, 0)) for radix in m.radices] for m in self.maps]
+        self._evaluator = network.evaluator(cores, self._inputs.frequencies)
         self.levels = [[self.algebra.elements(core) for core in c] for c in cores[:n_columns]]
-        self.gaps: dict[int, tuple[NDArray, NDArray]] = {}
-        for d, feature_map in enumerate(self.maps):
-            if feature_map.has_gaps:
-                self.maps[d] = self._take_gaps(d, feature_map)
-            elif feature_map.is_categorical and not feature_map.is_one_hot:
-                self.levels[d] = [feature_map.spread(self.levels[d][0])]
-                self.maps[d] = Categorical(feature_map.n_categories)
         weight, self.label = _choose_output(model, output, self._reading.n_outputs)
         center, scale = self._reading.scale.mean, self._reading.scale.scale
         if model.loss_.has_log_link:
             center, scale, self.label = np.log(scale), np.ones(len(scale)), f"log {self.label}"
         self.main_weights = [weights @ (weight * scale) for weights in main[:-1]]
-        for d, (element, _) in self.gaps.items() if self.main_weights else ():
-            missing = self._inputs.maps[d].main_functions(np.full(1, np.nan)) @ self.main_weights[d]
-            self.gaps[d] = element, missing
-            self.main_weights[d] = self.main_weights[d][:-1]
         self.offset = float(weight @ center) + sum(float(c @ (weight * scale)) for c in main[-1:])
         output_core = cores[n_columns] if len(cores) > n_columns else None
         self.closing = self.algebra.closing(output_core, weight * scale, cores[0][0])
-
-    def _take_gaps(self, d: int, feature_map: Any) -> Any:
-        """Take the entry of missing values out of a column; return the map of all others."""
-        *levels, signs = self.levels[d]
-        self.levels[d], self.maps[d] = levels, feature_map.inner
-        place = self.table(d, np.array([float(feature_map.place)]))
-        self.gaps[d] = self.algebra.multiply(place, signs[:1] - signs[1:]), np.zeros(1)
-        self.levels[d] = [*levels[:-1], self.algebra.multiply(levels[-1], signs[:1] + signs[1:])]
-        return feature_map.inner
 
     @property
     def n_columns(self) -> int:
@@ -172,9 +153,7 @@ class Response:
         if rows is None:
             box = self._inputs.columns[d].box
             return np.linspace(box.low, box.high, n_grid if box.low < box.high else 1)
-        distinct = np.unique(present(rows.arrays[d])).astype(np.float64)
-        if len(distinct) == 0:
-            return self.grid(d, n_grid)
+        distinct = np.unique(known(rows.arrays[d])).astype(np.float64)
         if len(distinct) <= n_grid:
             return distinct
         return steps(distinct, self.inner(d, rows), n_grid)
@@ -184,7 +163,8 @@ class Response:
         if self.is_categorical(d):
             return None
         if d not in rows.inner:
-            rows.inner[d] = inner_range(rows.arrays[d], rows.weight)
+            there = ~np.isnan(rows.arrays[d])
+            rows.inner[d] = inner_range(rows.arrays[d][there], rows.weight[there])
         return rows.inner[d]
 
     def values(self, d: int, raw: Any) -> NDArray:
@@ -209,31 +189,17 @@ class Response:
 
     def table(self, d: int, values: NDArray) -> NDArray:
         """Return what a column contributes at given values, (n, …)."""
-        if d in self.gaps and (missing := np.isnan(values)).any():
-            table = self.table(d, np.where(missing, 0.0, values))
-            table[missing] = self.gaps[d][0]
-            return table
-        feature_map, levels = self.maps[d], self.levels[d]
-        share = self._inputs.columns[d].frequencies
-        if share is not None:
-            unknown = np.tensordot(share, levels[0], 1)[None]
-            return np.concatenate([levels[0], unknown])[values % (len(share) + 1)]
-        factors, phase = feature_map.factors(values), feature_map.phase(values)
-        if phase is not None:
-            factors[:, feature_map.slices[0]] *= phase[:, None]
-        parts = feature_map.slices
-        table = np.tensordot(factors[:, parts[0]], levels[0], 1)
-        for part, level in zip(parts[1:], levels[1:], strict=True):
-            table = self.algebra.multiply(table, np.tensordot(factors[:, part], level, 1))
-        return table
+        if not self.closing.size:
+            return np.zeros((len(values), 0))
+        return self._evaluator._elements(d, self.maps[d], values)
 
     def main(self, d: int, values: NDArray) -> NDArray[np.float64]:
         """Return the main effect of a column beside the network at some values: (n,)."""
         if not self.main_weights:
             return np.zeros(len(values))
-        if d in self.gaps and (missing := np.isnan(values)).any():
-            return np.where(missing, self.gaps[d][1], self.main(d, np.where(missing, 0.0, values)))
         weights, share = self.main_weights[d], self._inputs.columns[d].frequencies
+        if not len(weights):  # too many categories for a main effect
+            return np.zeros(len(values))
         if share is not None:
             return np.append(weights, share @ weights)[values % (len(share) + 1)]
         return self.maps[d].main_functions(values) @ weights
@@ -274,6 +240,12 @@ class Response:
         """Return the number of entries of a column's element."""
         first, last = self.levels[d][0], self.levels[d][-1]
         return first.shape[1] if first.ndim == 2 else first.shape[1] * last.shape[2]
+
+
+def known(values: NDArray) -> NDArray:
+    """Return the numbers that are not missing; one zero where all are."""
+    found = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    return found if len(found) else np.zeros(1)
 
 
 def fitted(model: Any) -> Any:
@@ -354,7 +326,7 @@ def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, st
     """Weights of the model's outputs, and what their sum is called."""
     classes = getattr(model, "classes_", None)
     if classes is None:
-        names = getattr(model, "_target_names", None)
+        names = model.target_names_
         names = names if names and len(names) == n_outputs else None
         if n_outputs == 1 and output in (None, 0, *(names or ())):
             return np.ones(1), names[0] if names else "response"

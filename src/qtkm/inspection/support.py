@@ -27,11 +27,6 @@ def inner_range(values: NDArray, weight: NDArray | None = None) -> Range:
     """
     if weight is not None:
         values, weight = values[weight > 0], weight[weight > 0]
-    there = ~np.isnan(values)
-    if not there.all():
-        values, weight = values[there], None if weight is None else weight[there]
-    if len(values) == 0:
-        return 0.0, 0.0
     order = np.argsort(values)
     ascending = values[order]
     if np.count_nonzero(ascending[1:] > ascending[:-1]) < FEW:
@@ -111,8 +106,7 @@ class Axis:
 
 def reach(rows: NDArray, inner: Range) -> float:
     """Range of a column that nearness is measured by: of its inner rows if tails are heavy."""
-    rows = rows[~np.isnan(rows)]
-    low, high = (float(rows.min()), float(rows.max())) if len(rows) else inner
+    low, high = float(np.nanmin(rows)), float(np.nanmax(rows))
     return inner[1] - inner[0] if has_heavy_tails(low, high, inner) else high - low
 
 
