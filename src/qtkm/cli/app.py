@@ -54,6 +54,7 @@ for command in (
     inspect.inspect,
     share.report,
     share.export,
+    share.compare,
     reproduce.demo,
 ):
     app.command()(command)
