@@ -21,6 +21,8 @@ from .scores import Score, reliability, score_classes, score_numbers
 GRID, MAP, BINS, DOTS = 80, 24, 30, 1500
 #: pairs shown as maps, rows explained, categories of a column, spectra, points of a history
 PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
+#: rows that are predicted and scored; of more, a sample
+MOST_SCORED = 200_000
 #: share in the variance below which a pair is not shown
 LEAST_SHARE = 1e-5
 #: rows of the background that a band of a main effect is averaged over, columns that have one,
@@ -53,10 +55,12 @@ def collect(
     if len(truth) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows and y {len(truth):,}; give one target per row.")
     rng = np.random.default_rng(seed)
-    chosen = np.arange(n_rows)
-    if n_rows > max_rows:
-        chosen = np.sort(rng.choice(n_rows, max_rows, replace=False))
-    sample = X if n_rows <= max_rows else take_rows(X, chosen)
+    numbers = _draw(n_rows, MOST_SCORED, rng)
+    scored, truth = (
+        (X, truth) if len(numbers) == n_rows else (take_rows(X, numbers), truth[numbers])
+    )
+    chosen = _draw(len(numbers), max_rows, rng)
+    sample = scored if len(chosen) == len(numbers) else take_rows(scored, chosen)
     output = _default_output(model, output)
     response = Response(model, output)
     options = {"output": output}
@@ -66,7 +70,7 @@ def collect(
         "task": "classification" if is_classifier(model) else "regression",
         "target": _text(_target_name(model, y)), "response": _text(response.label),
         "created": date.today().isoformat(), "version": version("qtkm"),
-        "n_rows": n_rows, "n_used": len(chosen),
+        "n_rows": n_rows, "n_scored": len(numbers), "n_used": len(chosen),
         "columns": _columns(model, X, sample, shares, order),
         "effects": _effects(model, response, sample, order, options),
         "pairs": _pairs(model, sample, shares, options),
@@ -74,9 +78,18 @@ def collect(
         "decisions": _decisions(model), "path": _path(model),
         "code": _code(model, file),
     }  # fmt: skip
-    facts |= _errors(model, X, truth, sample, rng, output)
+    facts |= _errors(model, scored, truth, sample, rng, output)
+    for row in facts["rows"]:
+        row["n"] = int(numbers[row["n"]])
     facts["cards"] = _cards(model, facts)
     return _plain(facts)
+
+
+def _draw(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the numbers of all rows, or of a random sample of them."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(rng.choice(n_rows, most, replace=False))
 
 
 def _default_output(model: Any, output: Any) -> Any:
@@ -356,7 +369,7 @@ def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
     margin = readable((best["high"] - best["low"]) / 2, 2)
     return [
         [best["name"], readable(best["value"]), f"± {margin} (95 %)"],
-        ["rows scored", f"{facts['n_rows']:,}", f"{len(facts['columns'])} columns"],
+        ["rows scored", f"{facts['n_scored']:,}", f"{len(facts['columns'])} columns"],
         ["parameters", f"{model.n_parameters_:,}", name_network(model.network_)],
         ["most important", facts["columns"][0]["name"], top],
         *([["time to fit", f"{readable(seconds[-1], 3)} s", f"{model.n_iter_} epochs"]]
