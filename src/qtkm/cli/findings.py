@@ -127,7 +127,7 @@ def outputs_of(model: Any) -> list[Any]:
     classes = getattr(model, "classes_", None)
     if classes is not None:
         return classes.tolist()
-    n_outputs, names = model._reading.n_outputs, getattr(model, "_target_names", None)
+    n_outputs, names = model._reading.n_outputs, model.target_names_
     if n_outputs == 1:
         return []
     return names if names and len(names) == n_outputs else list(range(n_outputs))
@@ -152,7 +152,7 @@ def choose_output(model: Any, text: str | None) -> Any:
         if text in (str(value), *[f"{number}"][: not hasattr(model, "classes_")]):
             return value
     shown = ", ".join(map(str, known[:20])) + ", …" * (len(known) > 20)
-    raise ValueError(f"--output {text} is no output of the model; it has {shown}")
+    raise ValueError(f"--output {text} is not an output of the model; it has {shown}")
 
 
 def to_json(found: Findings) -> dict[str, Any]:
@@ -195,7 +195,8 @@ def to_json(found: Findings) -> dict[str, Any]:
         ]  # fmt: skip
         facts["effects"] = [
             {"column": effect.name, "values": plain(effect.values), "effect": plain(effect.effect),
-             "mean": plain(effect.mean)} for effect in found.effects
+             "mean": plain(effect.mean), "missing": plain(effect.missing)}
+            for effect in found.effects
         ]  # fmt: skip
     return facts
 
@@ -208,6 +209,7 @@ def _varies(column: dict[str, Any]) -> bool:
 
 def _column(column: dict[str, Any]) -> dict[str, Any]:
     basis, categories = column["basis"], column["categories"]
+    basis = basis.inner if basis.has_gaps else basis
     return {
         "name": str(column["name"]),
         "basis": type(basis).__name__,
