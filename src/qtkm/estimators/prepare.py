@@ -209,11 +209,12 @@ def prepare(
         scale, scatter = rows.scale(loss if is_scaled else None, known_scale, engine)
         with rows.placed(engine) as rows:
             _refuse_distant_rows(solver, rows.train)
+            scaling = defaults.scaling(model)
             for d, column in enumerate(inputs.columns):
                 if column.is_categorical:
                     column.counts = engine.sum(CountPass(d), rows.train)
-                elif known is None and model.scaling != "range":
-                    _warp(column, coding.columns[d], engine.sum(CountPass(d), rows.train), model)
+                elif known is None and scaling != "range":
+                    _warp(column, coding.columns[d], engine.sum(CountPass(d), rows.train), scaling)
             objective = Objective(
                 columns=coding.columns, shards=rows.train, network=network, loss=loss,
                 engine=engine, alpha=alpha, scatter=scatter, dtype=float_type(model.dtype),
@@ -240,10 +241,10 @@ def _warn_unless_savable(inputs: Inputs) -> None:
                 warn_user(f"The model cannot be saved: {column.label}: {error}.", UserWarning)
 
 
-def _warp(own: Any, column: Column, counts: Any, model: Any) -> None:
+def _warp(own: Any, column: Column, counts: Any, scaling: str) -> None:
     """Let the basis of a column see its values scaled as the model says."""
     if getattr(own.feature_map, "warp", 0) is None:
-        own.feature_map.warp = make_warp(column.values, counts, model.scaling)
+        own.feature_map.warp = make_warp(column.values, counts, scaling)
 
 
 def make_alpha(model: Any, shape: tuple[int, int], goes_on: bool = False) -> float:

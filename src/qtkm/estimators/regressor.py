@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Shard
 from ..losses import Loss, Squared
 from ..objective import Objective
-from . import parts
+from . import defaults, parts
 from .dask import is_collection, predict_lazily
 from .model import Model, Score
 from .rows import spread
@@ -243,23 +243,23 @@ class QTKMRegressor(RegressorMixin, Model):
         *,
         n_basis="auto",
         period="auto",
-        quantization=2,
+        quantization="auto",
         network="cpd",
         rank="auto",
         alpha="auto",
-        penalty="ridge",
-        main_effects=False,
+        penalty="matern",
+        main_effects="auto",
         loss="squared",
         residual="complex",
         solver="als",
-        max_iter=40,
+        max_iter=200,
         tol="auto",
         init="smooth",
         max_bins="auto",
         categorical_features=None,
         bounds=None,
-        scaling="range",
-        prediction_margin=None,
+        scaling="auto",
+        prediction_margin="auto",
         extrapolation="clip",
         normalize_y=True,
         early_stopping="auto",
@@ -363,8 +363,9 @@ class QTKMRegressor(RegressorMixin, Model):
             width = None if self._y_ndim == 1 else self._reading.n_outputs
             return predict_lazily(self, "predict", X, np.float64, width, offset)
         response = self._responses(X)
-        if self.prediction_margin is not None:
-            response = np.clip(response, *self._reading.bounds(self.prediction_margin))
+        margin = defaults.prediction_margin(self)
+        if margin is not None:
+            response = np.clip(response, *self._reading.bounds(margin))
         if offset is not None:
             response = self.loss_.add_offset(response, check_offset(offset, len(response)))
         return response[:, 0] if self._y_ndim == 1 else response
