@@ -134,7 +134,7 @@ def lightgbm(n_rows, seed):
     """LightGBM with its defaults."""
     from lightgbm import LGBMRegressor
 
-    return LGBMRegressor(random_state=seed, verbose=-1, n_jobs=available_cores())
+    return LGBMRegressor(random_state=seed, verbose=-1, n_jobs=1)
 
 
 def ebm(n_rows, seed):
@@ -143,7 +143,7 @@ def ebm(n_rows, seed):
 
     if n_rows > MOST_ROWS_FOR_EBM:
         return None
-    return ExplainableBoostingRegressor(random_state=seed, n_jobs=available_cores())
+    return ExplainableBoostingRegressor(random_state=seed, n_jobs=1)
 
 
 def gaussian_process(n_rows, seed):

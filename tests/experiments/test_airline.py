@@ -39,7 +39,9 @@ def few_models(monkeypatch):
 
     def machine(name, rank, family):
         def make(setting):
-            return QTKMRegressor(n_basis=8, rank=rank, max_iter=1, random_state=setting.seed)
+            return QTKMRegressor(
+                n_basis=8, rank=rank, max_iter=1, random_state=setting.seed, penalty="ridge"
+            )
 
         return protocol.Candidate(name, make, protocol.count_weights, 1.0, family)
 
@@ -147,7 +149,7 @@ def test_a_fit_that_was_cut_short_is_no_result(tmp_path):
         raise KeyboardInterrupt
 
     def make(setting):
-        return QTKMRegressor(n_basis=8, rank=2, callbacks=stop)
+        return QTKMRegressor(n_basis=8, rank=2, callbacks=stop, penalty="ridge")
 
     candidate = protocol.Candidate("QTKM", make, protocol.count_weights, 1.0, "QTKM")
     halves = data.Flights("nyc_flights", options(tmp_path)).split(0)

@@ -31,7 +31,11 @@ def is_auto(value: Any) -> bool:
 def is_plain(estimator: Any) -> bool:
     """Return True if all columns have the paper's penalty, the norm of the weights."""
     given = estimator.penalty
-    each = given if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else [given]
+    each = (
+        given
+        if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+        else [given]
+    )
     return all(isinstance(own, Ridge) or own == "ridge" for own in each)
 
 

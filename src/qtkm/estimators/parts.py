@@ -253,7 +253,11 @@ def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
 
 
 def _finish(
-    estimator: Any, feature_map: Any, label: str, shape: tuple[int, int], known: features.FeatureMap | None
+    estimator: Any,
+    feature_map: Any,
+    label: str,
+    shape: tuple[int, int],
+    known: features.FeatureMap | None,
 ) -> None:
     """Fill in the "auto" parameters of a numeric column's map, and check all."""
     if feature_map.is_categorical:
