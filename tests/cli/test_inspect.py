@@ -51,6 +51,8 @@ def folder(tmp_path_factory):
 
 def test_a_file_alone_tells_summary_weights_and_learning_curve(folder, capsys):
     assert command("inspect", folder / "power.qtkm") == 0
+    assert "Largest weights" not in capsys.readouterr().out
+    assert command("inspect", folder / "power.qtkm", "--weights") == 0
     shown = capsys.readouterr().out
     model = qtkm.load(folder / "power.qtkm")
     assert model.summary() in shown
@@ -109,7 +111,7 @@ def test_json_has_the_numbers_of_the_library(folder, capsys):
 
 
 def test_json_of_a_file_alone_says_what_is_missing_by_null(folder, capsys):
-    assert command("inspect", folder / "level.qtkm", "--json") == 0
+    assert command("inspect", folder / "level.qtkm", "--json", "--weights") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["importances"] is None
     assert facts["effects"] is None
@@ -126,7 +128,7 @@ def test_of_many_rows_some_are_drawn(folder, capsys):
 
 def test_of_two_classes_either_is_told(folder, capsys):
     assert command("inspect", folder / "high.qtkm") == 0
-    assert "What follows is about yes; --output tells of no." in capsys.readouterr().out
+    assert "The rest is about yes; use --output for no." in capsys.readouterr().out
     effects = []
     for name in ("yes", "no"):
         words = ["--output", name, "--data", folder / "rows.csv", "--json"]
@@ -140,7 +142,7 @@ def test_of_two_classes_either_is_told(folder, capsys):
 
 def test_one_of_several_classes_is_chosen_by_its_name(folder, capsys):
     assert command("inspect", folder / "level.qtkm") == 0
-    assert "What follows is about 0; --output tells of 1, 2." in capsys.readouterr().out
+    assert "The rest is about 0; use --output for 1, 2." in capsys.readouterr().out
     words = ["--output", "2", "--data", folder / "rows.csv", "--json"]
     assert command("inspect", folder / "level.qtkm", *words) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -160,16 +162,16 @@ ROWS = {"importances", "main-effects", "interaction-strengths", "interactions"}
 @pytest.mark.parametrize(
     ("model", "words", "expected"),
     [
-        ("power", ["power"], WEIGHTS | ROWS | {"residuals"}),
-        ("high", [], WEIGHTS),
+        ("power", ["power"], {"learning-curve"} | ROWS | {"residuals"}),
+        ("high", ["--weights"], WEIGHTS),
         ("tucker", ["power"], {"learning-curve", "residuals"}),
-        ("one", ["power"], WEIGHTS | {"importances", "main-effects", "residuals"}),
+        ("one", ["power", "--weights"], WEIGHTS | {"importances", "main-effects", "residuals"}),
     ],
 )
 def test_plots_are_drawn_for_what_applies(folder, tmp_path, model, words, expected, capsys):
     pytest.importorskip("matplotlib")
     plots = tmp_path / "new" / "plots"
-    more = ["--data", folder / "rows.csv", "--target", *words] if words else []
+    more = words if words[0] == "--weights" else ["--data", folder / "rows.csv", "--target", *words]
     assert command("inspect", folder / f"{model}.qtkm", "--plots", plots, *more) == 0
     files = {path.stem: path for path in plots.iterdir()}
     assert set(files) == expected

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qtkm.datasets import _airline_build, _download, load_airline
+from qtkm.datasets import _download, flights, load_airline
 
 NAMES = ["Month", "DayofMonth", "DayOfWeek", "plane_age"]
 NAMES += ["AirTime", "Distance", "ArrTime", "DepTime"]
@@ -76,7 +76,7 @@ def test_compressed_files(home, suffix, compress):
 
 @pytest.mark.parametrize("n_rows", [1, 3, 4])
 def test_blocks_do_not_matter(home, monkeypatch, n_rows):
-    monkeypatch.setattr(_airline_build, "_BLOCK", n_rows)
+    monkeypatch.setattr(flights, "_BLOCK", n_rows)
     pd.testing.assert_frame_equal(load_airline(data_home=home, expected_rows=2).frame, TABLE)
 
 

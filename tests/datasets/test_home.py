@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qtkm.datasets._home import find_data_home, find_in_home
+from qtkm.datasets._files import find_data_home
 
 
 def test_argument_comes_before_the_variable(tmp_path, monkeypatch):
@@ -19,7 +19,6 @@ def test_argument_comes_before_the_variable(tmp_path, monkeypatch):
 def test_otherwise_it_is_the_cache(tmp_path):
     assert find_data_home() == tmp_path / "cache" / "qtkm"
     assert not find_data_home().exists()
-    assert find_in_home("uci/airfoil.csv") is None
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="has another cache folder")

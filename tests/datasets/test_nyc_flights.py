@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qtkm.datasets import load_nyc_flights, nyc_flights
+from qtkm.datasets import flights as loaders
+from qtkm.datasets import load_nyc_flights
 
 NAMES = [
     "Month",
@@ -162,4 +163,4 @@ def test_the_real_package():
     assert not flights.frame.isna().any(axis=None)
     assert flights.data["DepTime"].between(1, 1440).all()
     assert flights.data["DayOfWeek"].between(1, 7).all()
-    assert [flights.data[name].nunique() for name in nyc_flights.CATEGORIES] == [16, 3, 104]
+    assert [flights.data[name].nunique() for name in loaders.CATEGORIES] == [16, 3, 104]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from qtkm.datasets import REGISTRY, _download, load_adult, load_airfoil, load_concrete
-from qtkm.datasets._recorded import recorded
-from qtkm.datasets.adult import _LEVELS
+from qtkm.datasets._dataset import recorded
+from qtkm.datasets._readers import ADULT_LEVELS as _LEVELS
 from tests.datasets.raw import EXCEL, LABELS, PACKAGE, PUBLIC, banana_lines, make_table, to_zip
 
 

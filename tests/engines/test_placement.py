@@ -1,6 +1,6 @@
 """Parts of the rows and their workers: together where they can be, in balance, seldom moved."""
 
-from qtkm.engines.placement import settle, spread
+from qtkm.engines.remote import settle, spread
 
 TWO = {"a": 1, "b": 1}
 

@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from qtkm import QTKMRegressor
-from qtkm.experiments import airline
-from qtkm.experiments.airline import alternatives, data, gaussian_process, protocol, published
-from qtkm.experiments.options import Options
+from qtkm.experiments import airline, airline_models, airline_page
+from qtkm.experiments.runs import Options
 
 
 def flights(n_columns=8, n_rows=600):
@@ -28,9 +27,9 @@ def missing(**_):
 @pytest.fixture(autouse=True)
 def small_data(monkeypatch):
     """Made-up flights in place of the substitutes; the paper's data are not there."""
-    monkeypatch.setitem(data.LOADERS, "airline", missing)
-    monkeypatch.setitem(data.LOADERS, "nyc_flights", lambda **_: flights())
-    monkeypatch.setitem(data.LOADERS, "flights_2001", lambda **_: flights(9))
+    monkeypatch.setitem(airline.LOADERS, "airline", missing)
+    monkeypatch.setitem(airline.LOADERS, "nyc_flights", lambda **_: flights())
+    monkeypatch.setitem(airline.LOADERS, "flights_2001", lambda **_: flights(9))
 
 
 @pytest.fixture
@@ -43,35 +42,35 @@ def few_models(monkeypatch):
                 n_basis=8, rank=rank, max_iter=1, random_state=setting.seed, penalty="ridge"
             )
 
-        return protocol.Candidate(name, make, protocol.count_weights, 1.0, family)
+        return airline.Candidate(name, make, airline.count_weights, 1.0, family)
 
     table = [machine("TKM R=8", 2, "TKM"), machine("QTKM R=40", 1, "QTKM")]
-    process = next(c for c in alternatives.others() if c.family == "GP")
-    linear = protocol.Candidate(
+    process = next(c for c in airline_models.others() if c.family == "GP")
+    linear = airline.Candidate(
         "linear", lambda _: LinearRegression(), lambda m: m.coef_.size, 1.0, "boosting"
     )
-    monkeypatch.setattr(protocol, "table_one", lambda: table)
-    monkeypatch.setattr(alternatives, "defaults", list)
-    monkeypatch.setattr(alternatives, "others", lambda: [linear, process])
-    monkeypatch.setattr(gaussian_process, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(airline, "table_one", lambda: table)
+    monkeypatch.setattr(airline_models, "defaults", list)
+    monkeypatch.setattr(airline_models, "others", lambda: [linear, process])
+    monkeypatch.setattr(airline_models, "PACKAGE", "no_such_package")
 
 
 @pytest.fixture
 def no_figure(monkeypatch):
     """Saves the time that drawing takes."""
-    monkeypatch.setattr(airline, "_draw", lambda *_: None)
+    monkeypatch.setattr(airline_page.report, "try_to_draw", lambda draw: {})
 
 
 @pytest.fixture
 def counted(monkeypatch):
     """Names of the fits that were run."""
-    names, measure = [], protocol.measure
+    names, measure = [], airline.measure
 
     def count(candidate, halves, setting):
         names.append((candidate.name, halves.X_train.shape[1], setting.seed))
         return measure(candidate, halves, setting)
 
-    monkeypatch.setattr(protocol, "measure", count)
+    monkeypatch.setattr(airline, "measure", count)
     return names
 
 
@@ -89,8 +88,8 @@ def test_a_quick_run_writes_results_figure_and_page(tmp_path):
 
     rows, text = read(tmp_path), page.read_text(encoding="utf-8")
     assert page == tmp_path / "airline.md"
-    names = [c.name for c in protocol.table_one() + alternatives.defaults()]
-    names += [c.name for c in alternatives.others() if c.family != "GP"]
+    names = [c.name for c in airline.table_one() + airline_models.defaults()]
+    names += [c.name for c in airline_models.others() if c.family != "GP"]
     assert [row["model"] for row in rows] == names
     for row in rows:
         error = f"{float(row['test_mse']):.4f}"
@@ -103,11 +102,11 @@ def test_a_quick_run_writes_results_figure_and_page(tmp_path):
 
 
 def test_models_of_the_table_have_the_parameters_of_the_paper(tmp_path):
-    halves = data.Flights("nyc_flights", options(tmp_path)).split(0)
-    for candidate in protocol.table_one():
-        model = candidate.make(protocol.Setting(8, 0, 1)).set_params(max_iter=1)
+    halves = airline.Flights("nyc_flights", options(tmp_path)).split(0)
+    for candidate in airline.table_one():
+        model = candidate.make(airline.Setting(8, 0, 1)).set_params(max_iter=1)
         model.fit(halves.X_train[:40], halves.y_train[:40])
-        assert candidate.count(model) == published.TABLE[candidate.name].parameters
+        assert candidate.count(model) == airline_page.TABLE[candidate.name].parameters
 
 
 def test_all_splits_of_both_substitutes_are_run_once(tmp_path, few_models, no_figure, counted):
@@ -120,7 +119,7 @@ def test_all_splits_of_both_substitutes_are_run_once(tmp_path, few_models, no_fi
 def test_an_interrupted_run_goes_on_after_the_last_finished_fit(
     tmp_path, few_models, no_figure, monkeypatch
 ):
-    started, measure = [], protocol.measure
+    started, measure = [], airline.measure
 
     def interrupted(candidate, halves, setting):
         started.append((candidate.name, setting.seed))
@@ -128,7 +127,7 @@ def test_an_interrupted_run_goes_on_after_the_last_finished_fit(
             raise KeyboardInterrupt
         return measure(candidate, halves, setting)
 
-    monkeypatch.setattr(protocol, "measure", interrupted)
+    monkeypatch.setattr(airline, "measure", interrupted)
     with pytest.raises(KeyboardInterrupt):
         airline.run(options(tmp_path), datasets=["nyc_flights"], splits=2)
     assert len(read(tmp_path)) == 2
@@ -151,10 +150,10 @@ def test_a_fit_that_was_cut_short_is_no_result(tmp_path):
     def make(setting):
         return QTKMRegressor(n_basis=8, rank=2, callbacks=stop, penalty="ridge")
 
-    candidate = protocol.Candidate("QTKM", make, protocol.count_weights, 1.0, "QTKM")
-    halves = data.Flights("nyc_flights", options(tmp_path)).split(0)
+    candidate = airline.Candidate("QTKM", make, airline.count_weights, 1.0, "QTKM")
+    halves = airline.Flights("nyc_flights", options(tmp_path)).split(0)
     with pytest.warns(ConvergenceWarning), pytest.raises(KeyboardInterrupt):
-        protocol.measure(candidate, halves, protocol.Setting(8, 0, 1))
+        airline.measure(candidate, halves, airline.Setting(8, 0, 1))
 
 
 def test_without_the_extra_the_page_says_what_to_install(tmp_path, few_models, no_figure):
@@ -162,13 +161,11 @@ def test_without_the_extra_the_page_says_what_to_install(tmp_path, few_models, n
     assert 'pip install "qtkm[gp]"' in text
     assert "| linear |" in text
     with pytest.raises(ModuleNotFoundError, match=r"qtkm\[gp\]"):
-        gaussian_process.SparseGaussianProcess().fit(*flights())
+        airline_models.SparseGaussianProcess().fit(*flights())
 
 
 def test_without_matplotlib_the_page_has_no_figure(tmp_path, few_models, monkeypatch, capsys):
-    monkeypatch.delitem(sys.modules, "qtkm.experiments.airline.figure", raising=False)
-    monkeypatch.delattr("qtkm.experiments.airline.figure", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     page = airline.run(options(tmp_path), datasets=["nyc_flights"], splits=1)
     assert "## Figure" not in page.read_text(encoding="utf-8")
     assert 'pip install "qtkm[plot]"' in capsys.readouterr().out
@@ -184,18 +181,18 @@ def test_the_paper_s_data_come_first(tmp_path, few_models, no_figure, monkeypatc
     page = airline.run(options(tmp_path / "without"), splits=1)
     assert "was not used" in page.read_text(encoding="utf-8")
 
-    monkeypatch.setitem(data.LOADERS, "airline", lambda **_: flights())
+    monkeypatch.setitem(airline.LOADERS, "airline", lambda **_: flights())
     page = airline.run(options(tmp_path / "with"), splits=1)
     assert {row["dataset"] for row in read(tmp_path / "with")} == {"airline"}
     assert "the paper's own data" in page.read_text(encoding="utf-8")
 
 
 def test_a_substitute_that_is_missing_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setitem(data.LOADERS, "flights_2001", missing)
-    assert [each.name for each in data.choose(None, options(tmp_path))] == ["nyc_flights"]
-    monkeypatch.setitem(data.LOADERS, "nyc_flights", missing)
+    monkeypatch.setitem(airline.LOADERS, "flights_2001", missing)
+    assert [each.name for each in airline.choose(None, options(tmp_path))] == ["nyc_flights"]
+    monkeypatch.setitem(airline.LOADERS, "nyc_flights", missing)
     with pytest.raises(FileNotFoundError, match="try another"):
-        data.choose(None, options(tmp_path))
+        airline.choose(None, options(tmp_path))
 
 
 def test_what_is_wrongly_asked_for_is_named(tmp_path):
@@ -207,7 +204,7 @@ def test_what_is_wrongly_asked_for_is_named(tmp_path):
 
 def test_two_thirds_train_and_give_the_scale(tmp_path):
     _, y = flights()
-    sets = data.Flights("nyc_flights", options(tmp_path))
+    sets = airline.Flights("nyc_flights", options(tmp_path))
     halves = sets.split(3)
     assert len(halves.y_train) == 400
     assert len(halves.y_test) == 200
@@ -221,6 +218,6 @@ def test_two_thirds_train_and_give_the_scale(tmp_path):
 
 
 def test_a_quick_run_takes_some_of_many_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(data, "QUICK_ROWS", 90)
-    X, _ = data.Flights("nyc_flights", options(tmp_path, quick=True)).load()
+    monkeypatch.setattr(airline, "QUICK_ROWS", 90)
+    X, _ = airline.Flights("nyc_flights", options(tmp_path, quick=True)).load()
     assert len(X) == 90

@@ -7,8 +7,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from qtkm.baselines import baseline
-from qtkm.experiments.airline.gaussian_process import SparseGaussianProcess
-from qtkm.experiments.airline.kernel_features import KernelFeatureRidge, median_gamma
+from qtkm.experiments.airline_models import KernelFeatureRidge, SparseGaussianProcess, median_gamma
 
 
 def rows(n_rows=400):

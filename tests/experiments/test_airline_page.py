@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.experiments.airline import page
+from qtkm.experiments import airline_page as page
 
 
 def records(model, errors, parameters=100, seconds=50.0):

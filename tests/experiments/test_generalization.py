@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from qtkm.experiments import generalization
-from qtkm.experiments.generalization import curves, protocol
-from qtkm.experiments.generalization.curves import Curve
-from qtkm.experiments.generalization.figure import draw
-from qtkm.experiments.options import Options
+from qtkm.experiments import generalization as protocol
+from qtkm.experiments import generalization_page as curves
+from qtkm.experiments.generalization_page import Curve, draw
+from qtkm.experiments.runs import Options
 
 SMALL = protocol.Protocol(
     sets=("yacht", "banana"), seeds=(0, 1), tkm_ranks=(1, 2), qtkm_ranks=(1, 2, 4),
@@ -141,7 +141,7 @@ from pathlib import Path
 sys.path.insert(0, {root!r})
 from tests.experiments.test_generalization import SMALL, made_up, options
 from qtkm.experiments import generalization
-from qtkm.experiments.generalization import protocol
+from qtkm.experiments import generalization as protocol
 for name in SMALL.sets:
     protocol.REGISTRY[name] = made_up(name)
 generalization.run(options(Path({folder!r})), protocol=SMALL)

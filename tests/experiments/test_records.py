@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from qtkm.experiments.records import Records
+from qtkm.experiments.runs import Records
 
 KEYS, VALUES = ("set", "seed"), ("error",)
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from qtkm.experiments.records import Records
-from qtkm.experiments.runner import Fit, run_fits
+from qtkm.experiments.runs import Fit, Records, run_fits
 
 
 def square(seed, stop_at=None, log=None):

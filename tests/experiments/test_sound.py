@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from qtkm.experiments import sound as experiment
-from qtkm.experiments.options import Options
-from qtkm.experiments.sound import protocol, published, run, unconstrained
-from qtkm.experiments.sound.data import load
-from qtkm.experiments.sound.protocol import Protocol
+from qtkm.experiments import sound_page
+from qtkm.experiments.runs import Options
+from qtkm.experiments.sound import Protocol, find_gaps, load, respond, run, solve_free, turns
 
 REAL_HOME = os.environ.get("QTKM_DATA_HOME")
 SAMPLES = 2400
@@ -105,8 +104,8 @@ def test_the_page_has_the_numbers_of_the_records(finished):
 
 
 def test_the_papers_numbers_stand_only_beside_its_own_models(resumed, monkeypatch):
-    row = published.Row(24, 2.7, 0.123, 0.456)
-    monkeypatch.setattr(published, "TABLE", {2: row, 4: row})  # 4 has 48 parameters
+    row = sound_page.Published(24, 2.7, 0.123, 0.456)
+    monkeypatch.setattr(sound_page, "PUBLISHED", {2: row, 4: row})  # 4 has 48 parameters
     lines = run(resumed).read_text().splitlines()
     beside = [line for line in lines if "| 0.123 |" in line and "(" in line]
     assert len(beside) == 1
@@ -115,7 +114,7 @@ def test_the_papers_numbers_stand_only_beside_its_own_models(resumed, monkeypatc
 
 
 def test_finished_fits_are_not_repeated(options, monkeypatch):
-    fitted, fit_one = [], protocol.fit_one
+    fitted, fit_one = [], experiment.fit_one
 
     def fit_or_stop(solver, rank, start, **arguments):
         if len(fitted) == 3:
@@ -127,14 +126,14 @@ def test_finished_fits_are_not_repeated(options, monkeypatch):
         fitted.append((solver, rank, start))
         return fit_one(solver, rank, start, **arguments)
 
-    monkeypatch.setattr(protocol, "fit_one", fit_or_stop)
+    monkeypatch.setattr(experiment, "fit_one", fit_or_stop)
     with pytest.raises(KeyboardInterrupt):
         run(options)
     before = read_rows(options.output)
     assert len(before) == 3
     assert not (options.output / "sound.md").exists()
 
-    monkeypatch.setattr(protocol, "fit_one", fit)
+    monkeypatch.setattr(experiment, "fit_one", fit)
     run(options)
     assert len(fitted) == len(set(fitted)) == 5
     assert read_rows(options.output)[:3] == before
@@ -146,7 +145,7 @@ def test_a_finished_run_is_drawn_again_without_a_fit(finished, resumed, monkeypa
 
     for file in resumed.output.glob("*.png"):
         file.unlink()
-    monkeypatch.setattr(protocol, "fit_one", refuse)
+    monkeypatch.setattr(experiment, "fit_one", refuse)
     page = run(resumed)
     assert page == resumed.output / "sound.md"
     for name in ("sound.md", "sound.png", "sound_errors.png"):
@@ -176,19 +175,19 @@ def test_no_starts_are_refused(options, starts):
 
 
 def test_a_quick_run_without_test_rows_says_so(options, monkeypatch):
-    monkeypatch.setattr("qtkm.experiments.sound.data.QUICK_SAMPLES", 400)
+    monkeypatch.setattr("qtkm.experiments.sound.QUICK_SAMPLES", 400)
     with pytest.raises(ValueError, match="no test row among its first 400"):
         run(options)
 
 
 def test_the_unconstrained_weights_are_those_of_least_squares(finished):
     sound = load(finished)
-    turns = sound.turns(sound.X_train)
-    features = np.exp(2j * np.pi * np.outer(turns, np.arange(64) - 32))
+    t = turns(sound, sound.X_train)
+    features = np.exp(2j * np.pi * np.outer(t, np.arange(64) - 32))
     expected = np.linalg.lstsq(features, sound.y_train.astype(complex), rcond=None)[0]
-    weights = unconstrained.solve(turns, sound.y_train, 64)
+    weights = solve_free(t, sound.y_train, 64)
     np.testing.assert_allclose(weights, expected, atol=1e-10)
-    response = unconstrained.respond(weights, turns)
+    response = respond(weights, t)
     np.testing.assert_allclose(response, features @ expected, atol=1e-10)
 
 
@@ -196,26 +195,26 @@ def test_the_unconstrained_weights_are_those_of_least_squares(finished):
 def test_responses_for_any_number_of_functions(n_basis):
     rng = np.random.default_rng(n_basis)
     weights = rng.normal(size=n_basis) + 1j * rng.normal(size=n_basis)
-    turns = rng.uniform(size=7)
-    features = np.exp(2j * np.pi * np.outer(turns, np.arange(n_basis) - n_basis // 2))
-    np.testing.assert_allclose(unconstrained.respond(weights, turns), features @ weights)
+    t = rng.uniform(size=7)
+    features = np.exp(2j * np.pi * np.outer(t, np.arange(n_basis) - n_basis // 2))
+    np.testing.assert_allclose(respond(weights, t), features @ weights)
 
 
 def test_too_few_rows_for_all_weights_are_refused():
-    turns = np.linspace(0, 1, 20)
+    t = np.linspace(0, 1, 20)
     with pytest.raises(ValueError, match="20 rows do not determine 64 weights"):
-        unconstrained.solve(turns, np.sin(turns), 64)
+        solve_free(t, np.sin(t), 64)
 
 
 def test_a_model_of_full_rank_recovers_the_weights(finished, tmp_path):
     # eight terms, one for each value of three of the four digits, hold any 16 weights
     chosen = Protocol(n_basis=16, epochs={8: 20}, plain_epochs={8: 1}, tol=0)
     sound = load(finished)
-    free = unconstrained.solve(sound.turns(sound.X_train), sound.y_train, 16)
-    found = protocol.fit_one(
+    free = solve_free(turns(sound, sound.X_train), sound.y_train, 16)
+    found = experiment.fit_one(
         "momentum", 8, 0, sound=sound, free=free, protocol=chosen, folder=tmp_path
     )
-    test = unconstrained.respond(free, sound.turns(sound.X_test)).real
+    test = respond(free, turns(sound, sound.X_test)).real
     assert found["weight_error"] < 1e-6
     assert found["smae"] == pytest.approx(np.abs(sound.y_test - test).mean(), abs=1e-6)
     assert found["compression"] == 16 / (2 * 4 * 8)
@@ -223,15 +222,15 @@ def test_a_model_of_full_rank_recovers_the_weights(finished, tmp_path):
 
 def test_what_is_kept_of_a_fit_is_the_model_that_was_measured(finished):
     sound = load(finished)
-    turns = sound.turns(sound.X_train)
-    free = unconstrained.solve(turns, sound.y_train, TINY.n_basis)
+    t = turns(sound, sound.X_train)
+    free = solve_free(t, sound.y_train, TINY.n_basis)
     for row in read_rows(finished.output):
-        weights, trace = protocol.read_kept(finished.output / "sound_fits", row)
-        response = unconstrained.respond(weights, turns)
-        last = dict(zip(protocol.TRACE, trace[-1], strict=True))
+        weights, trace = experiment.read_kept(finished.output / "sound_fits", row)
+        response = respond(weights, t)
+        last = dict(zip(experiment.TRACE, trace[-1], strict=True))
         for name in ("objective", "weight_error", "smae"):
             assert last[name] == pytest.approx(float(row[name]), rel=1e-9)
-        assert protocol.weight_error(weights, free) == pytest.approx(last["weight_error"])
+        assert experiment.weight_error(weights, free) == pytest.approx(last["weight_error"])
         objective = np.mean(np.abs(response - sound.y_train) ** 2)
         assert objective == pytest.approx(last["objective"], rel=1e-6)
         assert last["epoch"] == int(row["epochs"])
@@ -239,9 +238,7 @@ def test_what_is_kept_of_a_fit_is_the_model_that_was_measured(finished):
 
 
 def test_without_matplotlib_there_is_a_page_without_figures(resumed, monkeypatch, capsys):
-    monkeypatch.delitem(sys.modules, "qtkm.experiments.sound.figure", raising=False)
-    monkeypatch.delattr("qtkm.experiments.sound.figure", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.lines", None)
     text = run(resumed).read_text()
     assert "![" not in text
     assert 'pip install "qtkm[plot]"' in capsys.readouterr().out
@@ -253,9 +250,8 @@ def test_without_matplotlib_there_is_a_page_without_figures(resumed, monkeypatch
 )
 def test_the_real_sound_without_constraint(tmp_path):
     sound = load(Options(tmp_path, data_home=REAL_HOME))
-    turns = sound.turns(sound.X_train)
-    weights = unconstrained.solve(turns, sound.y_train, protocol.FULL.n_basis)
-    response = unconstrained.respond(weights, sound.turns(sound.X_test)).real
-    assert protocol.mean_error(sound.y_test, response) == pytest.approx(0.180, abs=5e-4)
+    weights = solve_free(turns(sound, sound.X_train), sound.y_train, experiment.FULL.n_basis)
+    response = respond(weights, turns(sound, sound.X_test)).real
+    assert experiment.mean_error(sound.y_test, response) == pytest.approx(0.180, abs=5e-4)
     assert len(sound.y_test) == 691
-    assert set(sound.gaps) == {12, 15, 17, 18}
+    assert set(find_gaps(sound)) == {12, 15, 17, 18}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMRegressor
-from qtkm.experiments.starts import quantized_start, unquantized
+from qtkm.experiments.runs import quantized_start, unquantized
 from qtkm.networks import CPD
 
 RADICES = [(2, 2, 3), (3, 2), (4,)]

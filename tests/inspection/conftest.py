@@ -55,9 +55,21 @@ def fit(X, y, network="cpd", estimator=QTKMRegressor, **changes):
     return model.fit(X, y)
 
 
-@pytest.fixture(scope="session", params=["cpd", "train", "ring"])
+def fit_kind(X, y, kind, **changes):
+    """Fit a network, with main effects if a plus follows its name; or main effects alone: "gam"."""
+    if kind == "gam":
+        return fit(X, y, rank=0, main_effects=True, **changes)
+    return fit(X, y, kind.rstrip("+"), main_effects=kind.endswith("+"), **changes)
+
+
+@pytest.fixture(scope="session", params=["cpd", "train", "ring+"])
 def model(request, X, y):
-    return fit(X, y, request.param)
+    return fit_kind(X, y, request.param)
+
+
+@pytest.fixture(scope="session", params=["cpd", "cpd+", "train+", "ring", "gam"])
+def each(request, X, y):
+    return fit_kind(X, y, request.param)
 
 
 @pytest.fixture(scope="session")
@@ -70,20 +82,23 @@ def power(X, y):
     return fit(X, y, basis=[Power(n_basis=3), "fourier", "fourier"], n_basis="auto")
 
 
-@pytest.fixture(scope="session", params=["cpd", "train"])
+@pytest.fixture(scope="session", params=["cpd+", "train", "gam"])
 def outputs(request, X, y):
     """A model of two outputs."""
-    return fit(X, np.column_stack([y, np.cos(X["b"])]), request.param)
+    return fit_kind(X, np.column_stack([y, np.cos(X["b"])]), request.param)
 
 
-@pytest.fixture(scope="session", params=["logistic", "softmax"])
+@pytest.fixture(scope="session", params=["logistic+", "softmax"])
 def two_classes(request, X, y):
-    return fit(X, np.where(y > 5, "yes", "no"), estimator=QTKMClassifier, loss=request.param)
+    loss, main = request.param.rstrip("+"), request.param.endswith("+")
+    labels = np.where(y > 5, "yes", "no")
+    return fit(X, labels, estimator=QTKMClassifier, loss=loss, main_effects=main)
 
 
-@pytest.fixture(scope="session")
-def three_classes(X, y):
-    return fit(X, np.digitize(y, [4, 6]), estimator=QTKMClassifier)
+@pytest.fixture(scope="session", params=[False, True], ids=["plain", "main"])
+def three_classes(request, X, y):
+    labels = np.digitize(y, [4, 6])
+    return fit(X, labels, estimator=QTKMClassifier, main_effects=request.param)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,9 @@ from qtkm.inspection import (
     ResidualsDisplay,
     SpectrumDisplay,
     importances,
+    main_effects,
 )
+from qtkm.inspection.displays import share_axis
 from qtkm.inspection.plotting import FAINT
 from tests.inspection.conftest import fit
 
@@ -83,14 +85,35 @@ def test_categories_are_ticks(cpd, X):
     assert ticks == ["long", "mid", "short"]
 
 
-def test_categories_too_many_to_name_stand_in_order_of_their_effect():
+def test_of_too_many_categories_those_of_the_largest_effects_are_shown():
     names = np.array([f"kind {i}" for i in range(200)], dtype=object)
     effect = np.random.default_rng(0).normal(size=200)
     display = MainEffectDisplay(MainEffect("kind", names, effect, 0.0, None, "response")).plot()
-    np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), np.sort(effect))
+    shown = display.ax_.lines[1].get_ydata()
+    assert 10 < len(shown) < 50
+    largest = effect[np.argsort(-np.abs(effect))[: len(shown)]]
+    np.testing.assert_array_equal(shown, np.sort(largest))
     ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
     assert ticks[0] == names[effect.argmin()]
-    assert len(ticks) < 50
+    assert f"{200 - len(shown)} of 200 with smaller effects left out" in display.ax_.get_xlabel()
+
+
+def test_main_effects_can_share_an_axis(cpd, X):
+    displays = [MainEffectDisplay.from_estimator(cpd, X, name) for name in ("a", "kind")]
+    share_axis(displays)
+    assert displays[0].ax_.get_ylim() == displays[1].ax_.get_ylim()
+    low, high = displays[0].ax_.get_ylim()
+    assert all(low <= d.main_effect.effect[d.main_effect.is_supported].min() for d in displays)
+    assert all(high >= d.main_effect.effect[d.main_effect.is_supported].max() for d in displays)
+
+
+def test_targets_are_named_on_axes(X, y):
+    model = fit(X, (X["a"] + y).rename("height"))
+    display = MainEffectDisplay.from_estimator(model, X, "a")
+    assert display.ax_.get_ylabel().startswith("height above its mean")
+    several = X[["a", "b"]].rename(columns={"a": "first", "b": "second"})
+    (effect,) = main_effects(fit(X, several), X, "a", output="second")
+    assert effect.response == "second"
 
 
 def test_labels_do_not_overlap_on_small_axes(cpd, X):

@@ -12,12 +12,12 @@ from tests.inspection.oracles import decide, dependence
 NEAR = {"rtol": 1e-8, "atol": 1e-8}
 
 
-def test_main_effects_are_means_of_predictions(model, X):
-    for effect in main_effects(model, X, n_grid=7):
-        expected = [dependence(model, X, {effect.name: v}) for v in effect.values]
+def test_main_effects_are_means_of_predictions(each, X):
+    for effect in main_effects(each, X, n_grid=7):
+        expected = [dependence(each, X, {effect.name: v}) for v in effect.values]
         np.testing.assert_allclose(effect.partial_dependence, expected, **NEAR)
-        assert effect.mean == pytest.approx(model.predict(X).mean(), rel=1e-10)
-        np.testing.assert_allclose(effect.effect, expected - model.predict(X).mean(), **NEAR)
+        assert effect.mean == pytest.approx(each.predict(X).mean(), rel=1e-10)
+        np.testing.assert_allclose(effect.effect, expected - each.predict(X).mean(), **NEAR)
 
 
 def test_scikit_learn_finds_the_same_by_brute_force(cpd, X):
@@ -27,25 +27,25 @@ def test_scikit_learn_finds_the_same_by_brute_force(cpd, X):
     np.testing.assert_allclose(effect.partial_dependence, brute["average"][0], **NEAR)
 
 
-def test_weights_count_rows(model, X, weight):
-    (effect,) = main_effects(model, X, "a", n_grid=4, sample_weight=weight)
-    expected = [dependence(model, X, {"a": v}, weight) for v in effect.values]
+def test_weights_count_rows(each, X, weight):
+    (effect,) = main_effects(each, X, "a", n_grid=4, sample_weight=weight)
+    expected = [dependence(each, X, {"a": v}, weight) for v in effect.values]
     np.testing.assert_allclose(effect.partial_dependence, expected, **NEAR)
 
 
 @pytest.mark.parametrize("pair", [("a", "b"), ("b", "kind"), ("kind", "a")])
-def test_interactions_are_what_main_effects_leave(model, X, weight, pair):
-    found = interaction(model, X, pair, n_grid=4, sample_weight=weight)
+def test_interactions_are_what_main_effects_leave(each, X, weight, pair):
+    found = interaction(each, X, pair, n_grid=4, sample_weight=weight)
     both = np.array([
-        [dependence(model, X, {pair[0]: u, pair[1]: v}, weight) for v in found.values[1]]
+        [dependence(each, X, {pair[0]: u, pair[1]: v}, weight) for v in found.values[1]]
         for u in found.values[0]
     ])  # fmt: skip
     np.testing.assert_allclose(found.partial_dependence, both, **NEAR)
     alone = [
-        np.array([dependence(model, X, {name: v}, weight) for v in values])
+        np.array([dependence(each, X, {name: v}, weight) for v in values])
         for name, values in zip(pair, found.values, strict=True)
     ]
-    mean = np.average(model.predict(X), weights=weight)
+    mean = np.average(each.predict(X), weights=weight)
     expected = both - alone[0][:, None] - alone[1][None, :] + mean
     np.testing.assert_allclose(found.effect, expected, **NEAR)
 
@@ -54,7 +54,8 @@ def test_two_columns_have_nothing_around_them(model, X, y):
     from tests.inspection.conftest import fit
 
     pair = X[["a", "b"]]
-    two = fit(pair, y, type(model.network_)(rank=2), rank="auto")
+    network = getattr(model.network_, "network", model.network_)
+    two = fit(pair, y, type(network)(rank=2), rank="auto")
     found = interaction(two, pair, (1, 0), n_grid=3)
     expected = [[dependence(two, pair, {"b": u, "a": v}) for v in found.values[1]]
                 for u in found.values[0]]  # fmt: skip
@@ -88,14 +89,18 @@ def test_the_first_of_two_classes_turns_the_sign(two_classes, X):
     np.testing.assert_array_equal(named.effect, effect.effect)
 
 
-def test_effects_of_a_class_are_of_its_decision_function(three_classes, X):
+def test_effects_of_a_class_are_log_odds_against_the_rest(three_classes, X):
     (effect,) = main_effects(three_classes, X, ["a"], n_grid=4, output=2)
     column = three_classes.classes_.tolist().index(2)
-    expected = [
-        dependence(three_classes, X, {"a": v}, respond=lambda m, Z: decide(m, Z)[:, column])
-        for v in effect.values
-    ]
+
+    def log_odds(model, Z):
+        decisions = decide(model, Z)
+        others = np.delete(decisions, column, axis=1)
+        return decisions[:, column] - others.mean(axis=1)
+
+    expected = [dependence(three_classes, X, {"a": v}, respond=log_odds) for v in effect.values]
     np.testing.assert_allclose(effect.partial_dependence, expected, **NEAR)
+    assert effect.response == "log-odds of 2 against the rest"
 
 
 def test_blocks_of_rows_make_no_difference(cpd, X, monkeypatch):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from qtkm.inspection import MainEffect, MainEffectDisplay
-from qtkm.inspection.plotting import cut_axis, number_ticks, write_title
+from qtkm.inspection.plotting import cut_axis, number_ticks, write_ticks, write_title
 
 plt = pytest.importorskip("matplotlib.pyplot")
-write_ticks = pytest.importorskip("qtkm.inspection.ticks").write_ticks
 pytestmark = pytest.mark.usefixtures("close_figures")
 
 
@@ -88,3 +87,14 @@ def test_only_heavy_tails_are_cut():
     cut_axis(ax.xaxis, "a", values, (0.0, 1.0))
     assert ax.get_xlabel() == "a (all rows: 0 to 10)"
     assert ax.get_xlim()[1] < 2
+
+
+def test_letters_of_any_script_are_drawn_or_written_as_codes():
+    names = np.array(["北京", "Αθήνα", "القاهرة", "Kraków"], dtype=object)
+    effect = MainEffect("город", names, np.arange(4.0), 0.0, None, "温度")
+    display = MainEffectDisplay(effect).plot()
+    display.figure_.canvas.draw()  # a letter without a glyph would warn, which is an error here
+    assert "город" in display.ax_.get_title()
+    ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert ticks[0] in ("北京", r"\u5317\u4eac")
+    assert ticks[1] == "Αθήνα"

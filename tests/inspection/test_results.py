@@ -63,3 +63,12 @@ def test_an_effect_tells_its_ends_where_there_are_rows():
     assert "kind: -1 at x to +7 at missing)" in repr(kinds)
     flat = MainEffect("a", values, np.array([7.0, 7.0 + 1e-15, 7.0]), 7.0, None, "response")
     assert "a: no effect)" in repr(flat)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_is_a_frame(name, cpd, X):
+    frame = RESULTS[name](cpd, X).to_frame()
+    assert len(frame) > 1
+    assert frame.notna().all(axis=None)
+    if name == "MainEffect":
+        assert {"column", "value", "effect", "support"} <= set(frame.columns)

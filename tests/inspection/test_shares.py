@@ -40,10 +40,10 @@ def closed(response, p, kept):
     return np.sum(joint * (mean - centre) ** 2)
 
 
-def test_sobol_indices_are_those_of_all_combinations(model, few):
+def test_sobol_indices_are_those_of_all_combinations(each, few):
     X, weight = few
-    response, p = cube(model, X, weight)
-    found = importances(model, X, sample_weight=weight)
+    response, p = cube(each, X, weight)
+    found = importances(each, X, sample_weight=weight)
     variance = closed(response, p, (0, 1, 2))
     assert found.variance == pytest.approx(variance, rel=1e-8)
     for d in range(3):
@@ -57,11 +57,11 @@ def test_sobol_indices_are_those_of_all_combinations(model, few):
             assert found.second_order[d, e] == pytest.approx(second / variance, abs=1e-8)
 
 
-def test_main_variance_is_that_of_the_main_effect_over_the_rows(model, X, weight):
-    found = importances(model, X, sample_weight=weight)
+def test_main_variance_is_that_of_the_main_effect_over_the_rows(each, X, weight):
+    found = importances(each, X, sample_weight=weight)
     for d, name in enumerate(NAMES):
         values = X[name].to_numpy()
-        (effect,) = main_effects(model, X, name, grid={name: values}, sample_weight=weight)
+        (effect,) = main_effects(each, X, name, grid={name: values}, sample_weight=weight)
         mean = np.average(effect.effect, weights=weight)
         expected = np.average((effect.effect - mean) ** 2, weights=weight)
         assert found.main_variance[d] == pytest.approx(expected, rel=1e-8)
@@ -83,13 +83,13 @@ def test_a_constant_response_has_no_shares(X):
     assert not strengths.h.any()
 
 
-def test_friedmans_h_is_that_of_brute_partial_dependence(model, few):
+def test_friedmans_h_is_that_of_brute_partial_dependence(each, few):
     X, weight = few
-    found = interaction_strengths(model, X, sample_weight=weight)
+    found = interaction_strengths(each, X, sample_weight=weight)
 
     def centred(*names):
         values = [
-            dependence(model, X, {name: X[name].iloc[n] for name in names}, weight)
+            dependence(each, X, {name: X[name].iloc[n] for name in names}, weight)
             for n in range(len(X))
         ]
         return values - np.average(values, weights=weight)

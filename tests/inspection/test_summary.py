@@ -13,8 +13,11 @@ from tests.inspection.conftest import fit
 def test_a_summary_tells_columns_network_and_fit(model):
     text = model.summary()
     assert text.startswith("QTKMRegressor: 3 columns, 1 output\n")
-    assert f"{type(model.network_).__name__}: " in text
-    assert f"P = {model.n_parameters_:,} parameters" in text
+    network = getattr(model.network_, "network", model.network_)
+    assert f"{type(network).__name__}: " in text
+    assert ("main effects of 3 columns" in text) == model.network_.has_main_effects
+    n_main = sum(core.size for core in model.cores_[-1]) if model.network_.has_main_effects else 0
+    assert f"P = {model.n_parameters_ - n_main:,} parameters" in text
     assert f"alpha {model.alpha_:.3g}" in text
     assert "6 Fourier functions, period 2" in text
     assert "kind  3 categories" in text

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from qtkm.data import Shard
 from qtkm.engines import Threads
-from qtkm.networks import graph as graph_module
-from qtkm.networks import graph_problem
-from qtkm.networks.graph import Graph
-from qtkm.networks.graph_builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
+from qtkm.networks.graph import MERA, BlockTerm, Graph, Grid2D, HierarchicalTucker, Tucker, vertices
+from qtkm.networks.graph import graph as graph_module
 from tests import dense
 from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective
@@ -324,7 +322,7 @@ def test_snapshots_and_given_cores_are_not_touched_by_updates():
 
 def test_a_core_too_large_for_least_squares_is_refused(monkeypatch):
     objective, _, iterate = make(GRAPHS["train"], COLUMNS["power"])
-    monkeypatch.setattr(graph_problem, "LARGEST_MATRIX", 20)
+    monkeypatch.setattr(vertices, "LARGEST_MATRIX", 20)
     with pytest.raises(ValueError, match=r"vertex 'b' has 12 weights.*solver='lbfgs'"):
         objective.update(iterate, 1)
 
@@ -351,7 +349,7 @@ def test_sums_do_not_depend_on_blocks_of_rows_but_for_rounding(network, monkeypa
         network, COLUMNS["mixed"], n_outputs=2, weighted=True, residual="real"
     )
     expected = all_sums(objective, iterate)
-    monkeypatch.setattr(graph_problem, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(vertices, "BLOCK_ENTRIES", 500)
     monkeypatch.setattr(Shard, "blocks", lambda shard: [(0, 13), (13, 40), (40, len(shard))])
     for found, array in zip(all_sums(objective, iterate), expected, strict=True):
         np.testing.assert_allclose(found, array, atol=1e-10)
@@ -361,7 +359,7 @@ def test_sums_do_not_depend_on_blocks_of_rows_but_for_rounding(network, monkeypa
 @pytest.mark.parametrize("sum_entries", [1, 1 << 25])
 def test_threads_do_not_change_a_bit(network, sum_entries, monkeypatch):
     objective, _, iterate = make(network, COLUMNS["mixed"], n_outputs=2, residual="real")
-    monkeypatch.setattr(graph_problem, "SUM_ENTRIES", sum_entries)
+    monkeypatch.setattr(vertices, "SUM_ENTRIES", sum_entries)
     monkeypatch.setattr(Shard, "blocks", lambda shard: [(0, 13), (13, 40), (40, len(shard))])
     expected = all_sums(objective, iterate)
     objective.engine = Threads(3)

@@ -9,16 +9,17 @@ from sklearn.base import clone
 
 from qtkm import QTKMRegressor
 from qtkm.networks import CPD
-from qtkm.networks import graph as graph_module
-from qtkm.networks.graph import Graph, GraphNetwork
-from qtkm.networks.graph_builders import (
+from qtkm.networks.graph import (
     MERA,
     BlockTerm,
     Drawing,
+    Graph,
+    GraphNetwork,
     Grid2D,
     HierarchicalTucker,
     Tucker,
 )
+from qtkm.networks.graph import graph as graph_module
 from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm.networks import TensorRing, TensorTrain, flatten, unflatten
-from qtkm.networks import product_cores as algebra
+from qtkm.networks.train import gauge as algebra
 from tests import dense
 from tests.problems import make_cores, make_maps, make_objective
 

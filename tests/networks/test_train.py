@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from qtkm.networks import TensorTrain, flatten, unflatten
-from qtkm.networks import product_cores as algebra
+from qtkm.networks.train import gauge as algebra
 from tests import dense
 from tests.covering import covered
 from tests.problems import make_cores, make_maps, make_objective, use_loops

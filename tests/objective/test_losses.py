@@ -180,7 +180,7 @@ def test_categories_may_be_solved_some_at_a_time(name, kind, monkeypatch):
     objective, cores = make(name, kind, 2, weighted=True, size=None)
     whole, parts = objective.at(cores), objective.at(cores)
     values = objective.update(whole, 1)
-    monkeypatch.setattr("qtkm.networks.column.CHUNK", 2)
+    monkeypatch.setattr("qtkm.networks.problem.CHUNK", 2)
     assert objective.update(parts, 1) == pytest.approx(values, rel=1e-12)
     a, b = (dense.tensor(objective, iterate.cores) for iterate in (whole, parts))
     assert relative_error(a, b) < 1e-12

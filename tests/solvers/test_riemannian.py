@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from qtkm.networks import TensorTrain, flatten, unflatten
-from qtkm.networks.product_cores import squared_norm
-from qtkm.networks.train_frame import tangent_train
+from qtkm.networks.train.frame import tangent_train
+from qtkm.networks.train.gauge import squared_norm
 from qtkm.penalties import Matern, Ridge
 from qtkm.solvers import Riemannian, Stopping, solve
 from tests.problems import make_cores, make_map, make_objective

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import inspection
+from ..estimators.html import name_network
 from ..inspection.response import Response
 
 #: largest weights that are looked for
@@ -34,6 +35,8 @@ class Findings:
         How many rows there are.
     rows : frame or None
         Those that these three are computed from.
+    has_weights : bool
+        Whether weights, spectra and rank-one terms are asked for.
     """
 
     model: Any
@@ -45,6 +48,7 @@ class Findings:
     effects: list[Any] = field(default_factory=list)
     n_rows: int = 0
     rows: Any = None
+    has_weights: bool = False
 
     @property
     def n_used(self) -> int:
@@ -78,7 +82,7 @@ class Findings:
         return sorted(pairs, key=lambda pair: -self.strengths.size[pair])
 
 
-def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
+def find(model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = False) -> Findings:
     """Look into a model.
 
     Parameters
@@ -90,6 +94,8 @@ def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
         Rows, as a rule those of the fit.
     most_rows : int
         Of more rows than these, so many drawn ones are used.
+    has_weights : bool
+        Look for the largest weights as well.
 
     Returns
     -------
@@ -102,7 +108,9 @@ def find(model: Any, output: Any, X: Any, most_rows: int) -> Findings:
         found.remark = str(error)
         return found
     options = {"output": found.output}
-    found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
+    found.has_weights = has_weights
+    if has_weights and model.rank_ != 0:  # main effects alone have no products of basis functions
+        found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
     if X is None:
         return found
     found.n_rows = len(X)
@@ -119,8 +127,10 @@ def outputs_of(model: Any) -> list[Any]:
     classes = getattr(model, "classes_", None)
     if classes is not None:
         return classes.tolist()
-    n_outputs = model._reading.n_outputs
-    return list(range(n_outputs)) if n_outputs > 1 else []
+    n_outputs, names = model._reading.n_outputs, getattr(model, "_target_names", None)
+    if n_outputs == 1:
+        return []
+    return names if names and len(names) == n_outputs else list(range(n_outputs))
 
 
 def choose_output(model: Any, text: str | None) -> Any:
@@ -138,8 +148,8 @@ def choose_output(model: Any, text: str | None) -> Any:
         return None
     if text is None:
         return known[1] if len(getattr(model, "classes_", ())) == 2 else known[0]
-    for value in known:
-        if str(value) == text:
+    for number, value in enumerate(known):
+        if text in (str(value), *[f"{number}"][: not hasattr(model, "classes_")]):
             return value
     shown = ", ".join(map(str, known[:20])) + ", …" * (len(known) > 20)
     raise ValueError(f"--output {text} is no output of the model; it has {shown}")
@@ -152,7 +162,7 @@ def to_json(found: Findings) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "columns": [_column(column) for column in model.columns_],
         "classes": [plain(c) for c in model.classes_] if hasattr(model, "classes_") else None,
-        "network": type(model.network_).__name__,
+        "network": name_network(model.network_),
         "rank": plain(model.rank_),
         "n_parameters": model.n_parameters_,
         "loss": type(model.loss_).__name__,

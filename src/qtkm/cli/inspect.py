@@ -24,40 +24,46 @@ def inspect(
     model: Model,
     data: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DATA", help="Table of rows, as a rule that of the fit: a file, a "
+        typer.Option(metavar="DATA", help="Table of rows, usually the one of the fit: a file, a "
                      "folder or a pattern; may be repeated. Adds how much each column matters, "
                      "which columns act together, and how."),
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of the true values in the table: adds scores, "
-                     "and plots of the errors. On rows of the fit they look better than they are."),
+        typer.Option(metavar="COLUMN", help="Column of the true values in the table. Adds scores "
+                     "and plots of the errors, which look better than they are on rows of the "
+                     "fit."),
     ] = None,
     plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for plots, as PNG files.")
+        Path | None, typer.Option(metavar="DIR", help="Folder to write plots to, as PNG files.")
     ] = None,
+    weights: Annotated[
+        bool,
+        typer.Option("--weights", help="Add what specialists look at: the largest weights, "
+                     "spectra and rank-one terms."),
+    ] = False,
     output: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which class to tell about, or which of several "
-                     "targets, by its number from 0; default: the first, or the second of two."),
+        typer.Option(metavar="NAME", help="Class or target to describe, by its name, or by its "
+                     "number from 0. Default: the first, or the second of two classes."),
     ] = None,
     max_rows: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Most rows to read into memory; of a larger table, "
-                     "so many are drawn at random. Default: 1,000,000, or what has room."),
+        typer.Option(min=1, metavar="N", help="Largest number of rows to read into memory; larger "
+                     "tables are sampled at random. Default: 1,000,000, or what fits."),
     ] = None,
     rows: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Most rows, drawn from those, for shares, "
+        typer.Option(min=1, metavar="N", help="Largest number of these rows to use for shares, "
                      "interactions and effects, which take longer than scores."),
     ] = 20_000,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of text.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
 ) -> None:  # fmt: skip
-    """Tell what a model has learned.
+    """Show what a model has learned.
 
-    The file alone tells columns, network, largest weights and learning curve.
+    The file alone has the columns, the network and the learning curve.
 
-    --data adds shares, interactions and effects of the columns; --target scores and errors.
+    --data adds shares, interactions and effects of the columns; --target adds scores and errors.
 
     Example: qtkm inspect model.qtkm
 
@@ -80,7 +86,7 @@ def inspect(
         X, y, n_rows = blocks.read_sample(fitted, data, target, max_rows, is_watched(False))
         if len(X) < n_rows:
             note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
-    found = findings.find(fitted, output, X, rows)
+    found = findings.find(fitted, output, X, rows, weights)
     sums = None
     if y is not None:
         sums = start_sums(fitted)
@@ -101,11 +107,12 @@ def inspect(
 
 
 def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_rows: bool) -> None:
+    from ..estimators.summary import summarize
     from ..estimators.wording import readable
     from .findings import SEEN
     from .output import columns, show, write
 
-    write(found.model.summary())
+    write(summarize(found.model, is_whole=True))
     history = found.history
     for name, label in (("objective", "objective"), ("validation_score", "validation")):
         if len(history[name]) > 1:
@@ -115,7 +122,7 @@ def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_ro
         write(found.remark)
     if found.output is not None:
         known = _others(found)
-        write(f"What follows is about {found.output}; --output tells of {known}.\n")
+        write(f"The rest is about {found.output}; use --output for {known}.\n")
     if found.coefficients is not None:
         weights = found.coefficients
         columns(_certain(weights), ["basis functions", "magnitude"], [
@@ -135,6 +142,7 @@ def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_ro
 
 def _print_shares(found: "Findings") -> None:
     from ..estimators.wording import readable
+    from ..inspection.plotting import the
     from .output import columns
 
     shares, used = found.importances, f"{found.n_used:,} rows"
@@ -144,7 +152,7 @@ def _print_shares(found: "Findings") -> None:
         (shares.names[d], f"{shares.first_order[d]:.3f}", f"{shares.total[d]:.3f}")
         for d in found.by_importance[:MOST_LINES]
     ]
-    columns(f"Shares in the variance of the {shares.response}, from {used}",
+    columns(f"Shares in the variance of {the(shares.response)}, from {used}",
             ["column", "alone", "with others"], lines)  # fmt: skip
     if found.strengths is not None:
         strengths = found.strengths

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..estimators import QTKMClassifier, QTKMRegressor
+from ..estimators.html import name_network
 from ..estimators.wording import readable
 from ..losses import REGISTRY
 from .findings import plain
@@ -99,7 +100,7 @@ def _facts(model: Any, rows: Any, sums: Any, seconds: float) -> dict[str, Any]:
         "task": rows.survey.task,
         "n_rows": rows.survey.n_rows - sums.n_rows,
         "n_columns": model.n_features_in_,
-        "network": type(model.network_).__name__,
+        "network": name_network(model.network_),
         "rank": plain(model.rank_),
         "n_parameters": model.n_parameters_,
         "alpha": plain(model.alpha_),
@@ -110,7 +111,7 @@ def _facts(model: Any, rows: Any, sums: Any, seconds: float) -> dict[str, Any]:
 
 
 def _describe(model: Any, rows: Any, sums: Any, seconds: float) -> list[tuple[str, str]]:
-    n_rows, network = rows.survey.n_rows - sums.n_rows, type(model.network_).__name__
+    n_rows, network = rows.survey.n_rows - sums.n_rows, name_network(model.network_)
     end = ENDS.get(model.status_, model.status_)
     categorical = [column["name"] for column in model.columns_ if column["categories"] is not None]
     return [

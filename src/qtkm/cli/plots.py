@@ -8,6 +8,7 @@ from sklearn.base import is_regressor
 
 from .. import inspection
 from ..estimators.html import name_score
+from ..inspection.displays import share_axis
 from ..inspection.plotting import written
 from .findings import SEEN, Findings
 from .formats import check_writable
@@ -66,20 +67,24 @@ def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
     if found.history["objective"]:
         score = name_score(found.model)
         yield "learning-curve", _alone(inspection.HistoryDisplay(**found.history, score_name=score))
-    if found.coefficients is not None:
-        yield "largest-weights", _alone(inspection.CoefficientsDisplay(found.coefficients))
-        yield from _weights(found)
     if found.importances is not None:
         yield "importances", _alone(inspection.ImportancesDisplay(found.importances))
     if found.importances is not None and found.varying:
         effects = [found.effects[d] for d in found.varying[:MOST_PANELS]]
-        yield "main-effects", _panels([inspection.MainEffectDisplay(e) for e in effects])
+        displays = [inspection.MainEffectDisplay(e) for e in effects]
+        figure = _panels(displays)
+        share_axis(displays)
+        yield "main-effects", figure
     if found.strengths is not None:
         strengths = inspection.InteractionStrengthsDisplay(found.strengths)
         yield "interaction-strengths", _alone(strengths)
         yield "interactions", _panels(_interactions(found))
     if y is not None:
         yield from _errors(found, X, y)
+    if found.coefficients is not None:
+        yield "largest-weights", _alone(inspection.CoefficientsDisplay(found.coefficients))
+    if found.has_weights:
+        yield from _weights(found)
 
 
 def _weights(found: Findings) -> Iterator[tuple[str, Any]]:
@@ -93,7 +98,8 @@ def _weights(found: Findings) -> Iterator[tuple[str, Any]]:
         terms = inspection.rank_one_terms(found.model, output=found.output)
     except ValueError:  # not a CPD
         return
-    yield "rank-one-terms", _alone(inspection.RankOneTermsDisplay(terms))
+    if len(terms.sizes):
+        yield "rank-one-terms", _alone(inspection.RankOneTermsDisplay(terms))
 
 
 def _interactions(found: Findings) -> list[Any]:

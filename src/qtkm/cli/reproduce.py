@@ -44,7 +44,7 @@ def _run(
     """Run one experiment, and say where its page is."""
     from importlib import import_module
 
-    from ..experiments.options import Options
+    from ..experiments.runs import Options
 
     if n_jobs == 0:
         raise typer.BadParameter("0 given; expected a number of cores, or -1 for all", None)

@@ -1,13 +1,17 @@
-"""A set described, and the loader that follows from the description.
+"""Describe a set, read it from its first source, and return it as a Bunch.
 
 The sources are tried in the order data home, installed package, download. A
-file of the data home is taken as it is, if its columns have the right names;
-what a package or a download gives must agree with what is recorded of the set.
+file of the data home only needs the right column names; what a package or a
+download gives must agree with the rows and ranges in ``recorded.json``, which
+were taken from files that were read and compared by hand.
 """
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +19,35 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from . import _download as downloads
-from ._home import find_data_home
-from ._optional import pandas, read_parquet
-from ._recorded import check
-from ._sources import DownloadSource, PackageSource
+from ._files import (
+    PackageSource,
+    PublicSource,
+    find_data_home,
+    open_members,
+    pandas,
+    read_parquet,
+)
+from ._readers import READERS
 
 Home = str | os.PathLike[str] | None
+# Some sources have fewer digits than others; a wrong file is off by far more.
+_TOLERANCE = 0.01
 
-_DOCUMENTATION = """Load {name}: {title}.
+_DOCUMENTATION = """{summary}
 
 Parameters
 ----------
-return_X_y : bool, default=False
+{first}return_X_y : bool, default=False
     Return ``(data, target)`` instead of a Bunch.
 as_frame : bool, default=True
-    Give data and target as a pandas DataFrame and Series; if False, as arrays.
+    Return data and target as a pandas DataFrame and Series; if False, as float arrays.
 data_home : path-like, optional
-    Folder with ``{home_file}``. If None, the environment variable ``QTKM_DATA_HOME`` names
-    it, and if that is not set, it is the folder ``qtkm`` of the user's cache.
+    Folder with {files}. If None, the environment variable
+    ``QTKM_DATA_HOME`` names it; if that is not set, it is the folder ``qtkm`` of the user's
+    cache.
 download : bool, default=False
     {download}
-
+{last}
 Returns
 -------
 sklearn.utils.Bunch or tuple
@@ -58,7 +70,7 @@ Notes
 
 @dataclass(frozen=True)
 class Dataset:
-    """What is to be known of a set.
+    """Description of a set.
 
     Attributes
     ----------
@@ -74,7 +86,7 @@ class Dataset:
         Source and licence.
     home_file : str
         Path below the data home.
-    package, public : PackageSource and DownloadSource, optional
+    package, public : PackageSource and PublicSource, optional
         Other sources.
     labels : bool
         Whether the target is a class, and stays an integer.
@@ -93,15 +105,15 @@ class Dataset:
     origin: str
     home_file: str
     package: PackageSource | None = None
-    public: DownloadSource | None = None
+    public: PublicSource | None = None
     labels: bool = False
     hint: str = ""
     exact: bool = False
 
     @property
-    def feature_names(self) -> list[str]:
-        """Names of the features."""
-        return list(self.columns)
+    def names(self) -> list[str]:
+        """Names of the features, and of the target last."""
+        return [*self.columns, self.target]
 
     @property
     def description(self) -> str:
@@ -117,29 +129,48 @@ class Dataset:
         return "\n".join([self.text, "", *lines, "", target, "", self.origin])
 
 
-def make_loader(dataset: Dataset) -> Callable[..., Any]:
-    """Make the function ``load_name`` of a set."""
+def document(
+    dataset: Dataset,
+    *,
+    files: str = "",
+    download: str = "",
+    first: str = "",
+    last: str = "",
+    notes: str = "",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Extend the one-line docstring of a loader by what all loaders have in common.
 
-    def load(
-        *,
-        return_X_y: bool = False,
-        as_frame: bool = True,
-        data_home: Home = None,
-        download: bool = False,
-    ) -> Any:
-        frame, source = read(dataset, data_home, download)
-        return bunch(dataset, frame, source, return_X_y=return_X_y, as_frame=as_frame)
+    Parameters
+    ----------
+    dataset : Dataset
+    files, download : str
+        What is in the data home, and what `download` does; by default as `dataset` says.
+    first, last : str
+        Further parameters, before and after the common ones.
+    notes : str
+        Below the description of the set.
+    """
+    if not download and dataset.public is None:
+        download = "Ignored: there is no public file to download."
+    elif not download and dataset.public is not None:
+        download = (
+            "If neither the data home nor an installed package has it, download it\n"
+            f"    from {dataset.public.url}\n"
+            "    into the data home. See :mod:`qtkm.datasets` on checksums."
+        )
 
-    load.__name__ = load.__qualname__ = f"load_{dataset.name}"
-    load.__module__ = f"{__package__}.{dataset.name}"
-    load.__doc__ = _DOCUMENTATION.format(
-        name=dataset.name,
-        title=dataset.title,
-        home_file=dataset.home_file,
-        download=_say_download(dataset),
-        notes=dataset.body,
-    )
-    return load
+    def decorate(load: Callable[..., Any]) -> Callable[..., Any]:
+        load.__doc__ = _DOCUMENTATION.format(
+            summary=load.__doc__,
+            files=files or f"``{dataset.home_file}``",
+            download=download,
+            first=first,
+            last=last,
+            notes=f"{dataset.body}\n{notes}",
+        )
+        return load
+
+    return decorate
 
 
 def read(dataset: Dataset, data_home: Home, download: bool) -> tuple[Any, str]:
@@ -160,7 +191,7 @@ def read(dataset: Dataset, data_home: Home, download: bool) -> tuple[Any, str]:
         downloads.verify(file)
         return _read_public(dataset, public, file)
     if package is not None and (found := package.find()) is not None:
-        return _known(dataset, package.read_file(found), package.origin), package.origin
+        return _read_known(dataset, package, found, package.origin), package.origin
     if public is not None and download:
         return _fetch(dataset, public, home / public.home_file)
     raise FileNotFoundError(_say_missing(dataset, home))
@@ -170,7 +201,8 @@ def bunch(
     dataset: Dataset, frame: Any, source: str, *, return_X_y: bool, as_frame: bool
 ) -> Bunch | tuple[Any, Any]:
     """Give a table the form the loaders return."""
-    data, target = frame[dataset.feature_names], frame[dataset.target]
+    names = list(dataset.columns)
+    data, target = frame[names], frame[dataset.target]
     if not as_frame:
         frame = None
         data = data.to_numpy(np.float64)
@@ -181,30 +213,65 @@ def bunch(
         data=data,
         target=target,
         frame=frame,
-        feature_names=dataset.feature_names,
+        feature_names=names,
         target_names=[dataset.target],
         DESCR=dataset.description,
         source=source,
     )
 
 
+@cache
+def recorded() -> dict[str, Any]:
+    """Return ``rows``, ``low`` and ``high`` of every set, by its name."""
+    text = resources.files(__package__).joinpath("recorded.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def check(name: str, frame: Any, origin: str) -> None:
+    """Compare a table, the target last, with what is recorded of it.
+
+    Raises
+    ------
+    ValueError
+        If the number of rows or columns, or the range of a column, differs, or a value is
+        missing.
+    """
+    facts = recorded()[name]
+    found, expected = "", ""
+    if frame.shape != (facts["rows"], len(facts["low"])):
+        found = f"has {frame.shape[0]} rows and {frame.shape[1]} columns"
+        expected = f"{facts['rows']} and {len(facts['low'])}"
+    else:
+        for column, low, high in zip(frame.columns, facts["low"], facts["high"], strict=True):
+            values, slack = frame[column], _TOLERANCE * (high - low)
+            if values.isna().any():
+                found, expected = f"lacks values of {column!r}", "all of them"
+            elif abs(values.min() - low) > slack or abs(values.max() - high) > slack:
+                found = f"has {column!r} from {values.min()} to {values.max()}"
+                expected = f"{low} to {high}"
+    if found:
+        raise ValueError(
+            f"{origin} is not the set {name!r} as known: it {found}, expected {expected}; "
+            "use another source, or put a file of your own in the data home"
+        )
+
+
 def _read_home(dataset: Dataset, file: Path) -> Any:
     frame = read_parquet(file) if file.suffix == ".parquet" else pandas().read_csv(file)
-    expected = [*dataset.feature_names, dataset.target]
-    if list(frame.columns) != expected:
+    if list(frame.columns) != dataset.names:
         raise ValueError(
-            f"{str(file)!r} has the columns {list(frame.columns)}, expected {expected}; "
+            f"{str(file)!r} has the columns {list(frame.columns)}, expected {dataset.names}; "
             "rename or order them, or take the file away to read from another source"
         )
     return frame
 
 
-def _read_public(dataset: Dataset, public: DownloadSource, file: Path) -> tuple[Any, str]:
-    source = f"{file} (from {public.url})"
-    return _known(dataset, public.read_file(file), source), source
+def _read_public(dataset: Dataset, public: PublicSource, file: Path) -> tuple[Any, str]:
+    origin = f"{file} (from {public.url})"
+    return _read_known(dataset, public, file, origin), origin
 
 
-def _fetch(dataset: Dataset, public: DownloadSource, file: Path) -> tuple[Any, str]:
+def _fetch(dataset: Dataset, public: PublicSource, file: Path) -> tuple[Any, str]:
     downloads.fetch(public.url, file, public.sha256)
     try:
         return _read_public(dataset, public, file)
@@ -216,13 +283,15 @@ def _fetch(dataset: Dataset, public: DownloadSource, file: Path) -> tuple[Any, s
         raise
 
 
-def _known(dataset: Dataset, frame: Any, source: str) -> Any:
-    """Name the columns of a public file, and compare it with what is recorded."""
-    names = [*dataset.feature_names, dataset.target]
-    if frame.shape[1] == len(names):  # otherwise `check` says so
-        frame = frame.set_axis(names, axis=1)
+def _read_known(
+    dataset: Dataset, source: PackageSource | PublicSource, file: Path, origin: str
+) -> Any:
+    """Read a file, name its columns, and compare it with what is recorded."""
+    frame = READERS[source.reader](dataset.names, *open_members(file, source.members))
+    if frame.shape[1] == len(dataset.names):  # otherwise `check` says so
+        frame = frame.set_axis(dataset.names, axis=1)
     frame = frame.astype(np.float64)
-    check(dataset.name, frame, source)
+    check(dataset.name, frame, origin)
     return _unify(dataset, frame)
 
 
@@ -232,16 +301,6 @@ def _unify(dataset: Dataset, frame: Any) -> Any:
         return frame
     return frame.astype(np.float64).astype(
         {dataset.target: np.int64 if dataset.labels else np.float64}
-    )
-
-
-def _say_download(dataset: Dataset) -> str:
-    if dataset.public is None:
-        return "Has no effect: there is no public file to download."
-    return (
-        "If neither the data home nor an installed package has it, download it\n"
-        f"    from {dataset.public.url}\n"
-        "    into the data home. See :mod:`qtkm.datasets` on checksums."
     )
 
 

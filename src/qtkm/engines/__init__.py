@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 
-from .blas import one_blas_thread
 from .dask_cluster import Dask
 from .engine import Engine, add, add_in_order, first_half, is_elsewhere
-from .threads import Threads
+from .threads import Threads, one_blas_thread
 
 #: shorthand -> engine; a new engine is one file and one line here
 REGISTRY: dict[str, Callable[..., Engine]] = {"threads": Threads, "dask": Dask}

@@ -26,11 +26,23 @@ from typing import Any
 from ..interruption import check
 from ..limits import LIMITS
 from ..protocols import Shards
-from .branches import branch, join, leaves_of
-from .dask_tasks import Tasks, running_client
 from .engine import add
-from .placement import settle, spread
-from .remote import Held, add_apart, aligned, hold, map_targets, pack, sum_part
+from .remote import (
+    Held,
+    Tasks,
+    add_apart,
+    aligned,
+    branch,
+    hold,
+    join,
+    leaves_of,
+    map_targets,
+    pack,
+    running_client,
+    settle,
+    spread,
+    sum_part,
+)
 from .threads import Threads
 
 logger = logging.getLogger(__name__)

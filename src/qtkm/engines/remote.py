@@ -4,14 +4,14 @@ Nothing that a worker is given is changed, so that it can be used again if a tas
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
 
-from .blas import one_blas_thread
-from .engine import add_in_order
+from .engine import add_in_order, first_half
+from .threads import one_blas_thread
 
 
 class Held:
@@ -114,3 +114,151 @@ def aligned(result: Any) -> Any:
 def hold(value: Any) -> Any:
     """Give back what is given: a task whose result others need."""
     return value
+
+
+#: first and last shard and worker of a task, or two trees whose sums are added
+Tree = tuple[Any, ...]
+
+
+def branch(owners: list[tuple[str, int]], first: int, last: int) -> Tree:
+    """Tree of the sum over a range of shards, down to what one task sums.
+
+    Parameters
+    ----------
+    owners : list of (worker, count)
+        Of each shard, and how many shards one task of this worker may sum.
+    first, last : int
+        The range.
+    """
+    count, found = last - first, set(owners[first:last])
+    worker, most = owners[first]
+    if count == 1 or (len(found) == 1 and count <= most):
+        return first, last, worker
+    middle = first + first_half(count)
+    return branch(owners, first, middle), branch(owners, middle, last)
+
+
+def leaves_of(tree: Tree) -> Iterator[Tree]:
+    """Tasks of a tree, from left to right."""
+    if len(tree) == 3:
+        yield tree
+    else:
+        for part in tree:
+            yield from leaves_of(part)
+
+
+def join(tree: Tree, results: Iterator[Any], add: Callable[[Any, Any], Any]) -> Any:
+    """Add up the results of the tasks of a tree, which come from left to right."""
+    if len(tree) == 3:
+        return next(results)
+    left = join(tree[0], results, add)
+    return add(left, join(tree[1], results, add))
+
+
+def spread(sizes: Sequence[int], threads: dict[str, int]) -> list[str]:
+    """Worker for each of some parts of the rows: neighbours together, by their sizes.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+    threads : dict of str to int
+        Number of threads of each worker; at least one worker.
+    """
+    slots = [worker for worker, count in sorted(threads.items()) for _ in range(count)]
+    ends, total = accumulate(sizes), max(1, sum(sizes))
+    middles = [end - size / 2 for end, size in zip(ends, sizes, strict=True)]
+    return [slots[min(int(m / total * len(slots)), len(slots) - 1)] for m in middles]
+
+
+def settle(
+    homes: Sequence[str | None],
+    holders: Sequence[Sequence[str]],
+    sizes: Sequence[int],
+    threads: dict[str, int],
+) -> list[str]:
+    """Worker for each part, after workers have come or gone; as few as possible move.
+
+    Parameters
+    ----------
+    homes : sequence of str or None
+        Where the parts were before, None where that is not known.
+    holders : sequence of sequences of str
+        Workers that have each part now; some part may be about to be made again.
+    sizes, threads
+        As of `spread`.
+    """
+    load = dict.fromkeys(threads, 0)
+    own: dict[str, list[int]] = {worker: [] for worker in threads}
+
+    def cost(worker: str, more: int = 0) -> tuple[float, str]:
+        return (load[worker] + more) / threads[worker], worker
+
+    def put(k: int, worker: str) -> None:
+        load[worker] += sizes[k]
+        own[worker].append(k)
+
+    for k, (home, those) in enumerate(zip(homes, holders, strict=True)):
+        there = [worker for worker in those if worker in threads] or list(threads)
+        put(k, home if home in there else min(cost(worker, sizes[k]) for worker in there)[1])
+    for _ in sizes:
+        worst, busiest = max(map(cost, threads))
+        k = own[busiest][-1] if own[busiest] else -1
+        best, worker = min(cost(worker, sizes[k]) for worker in threads)
+        if best >= worst:
+            break
+        load[busiest] -= sizes[own[busiest].pop()]
+        put(k, worker)
+    return [worker for _, worker in sorted((k, w) for w, parts in own.items() for k in parts)]
+
+
+class Tasks:
+    """Tasks that belong together.
+
+    Parameters
+    ----------
+    client : distributed.Client
+
+    Attributes
+    ----------
+    futures : list of distributed.Future
+    """
+
+    def __init__(self, client: Any):
+        self.client = client
+        self.futures: list[Any] = []
+
+    def submit(
+        self, function: Callable[..., Any], *arguments: Any, worker: str | None = None
+    ) -> Any:
+        """Future of function(*arguments), on a certain worker if that is there."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        self.futures.append(self.client.submit(function, *arguments, pure=False, **where))
+        return self.futures[-1]
+
+    def compute(self, delayed: Sequence[Any]) -> list[Any]:
+        """Futures of delayed values."""
+        futures = self.client.compute(list(delayed))
+        self.futures.extend(futures)
+        return futures
+
+    def release(self) -> None:
+        """Let go of all results now, and not when Python finds the time."""
+        for future in self.futures:
+            future.release()
+
+
+def running_client() -> Any:
+    """Return the active Dask client."""
+    try:
+        from distributed import default_client
+    except ImportError as error:
+        raise ImportError(
+            f"engine='dask' needs Dask ({error}); install it with: pip install 'qtkm[dask]'"
+        ) from error
+    try:
+        return default_client()
+    except ValueError:
+        raise ValueError(
+            "engine='dask' and data of Dask need a running client; start one with "
+            "dask.distributed.Client()."
+        ) from None

@@ -3,14 +3,16 @@
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from multiprocessing import current_process
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
 
 from ..interruption import check
 from .engine import add_in_order
@@ -94,3 +96,37 @@ def _checked(function: Callable[..., Any], *arguments: Any, **options: Any) -> A
     """Call a function, unless Ctrl-C was pressed."""
     check()
     return function(*arguments, **options)
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    # finding the libraries takes milliseconds, so it is done once
+    return ThreadpoolController()
+
+
+class _Inside:
+    """How many are inside of `one_blas_thread`, and what the last of them puts back."""
+
+    lock = threading.Lock()
+    count = 0
+    limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS with one thread for the length of a with block, which several threads may be in.
+
+    The number is one of the whole process: the first to come in sets it, the last to leave puts
+    it back.
+    """
+    with _Inside.lock:
+        if _Inside.count == 0:
+            _Inside.limit = _controller().limit(limits=1)
+        _Inside.count += 1
+    try:
+        yield
+    finally:
+        with _Inside.lock:
+            _Inside.count -= 1
+            if _Inside.count == 0:
+                _Inside.limit.restore_original_limits()

@@ -203,6 +203,7 @@ class Search:
         objective = prepared.objective
         self.limits = _limits(objective) if objective.loss.is_quadratic else None
         self.n_rows, self.n_columns = objective.n_rows, len(objective.columns)
+        self.aside: list[NDArray | None] = []
         self.parts = self._split(objective)
         self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
@@ -214,6 +215,7 @@ class Search:
 
     def _split(self, objective: Objective) -> list[tuple[Objective, Any]]:
         if self.prepared.validation is not None:
+            self.aside = [None]
             return [(objective, self.prepared.validation)]
         if objective.n_rows < FEWEST_ROWS:
             return []
@@ -226,6 +228,7 @@ class Search:
         else:
             parts = [order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]]
         found = []
+        self.aside = [np.sort(aside) for aside in parts]
         for aside in parts:
             rest = np.ones(n, dtype=bool)
             rest[aside] = False
@@ -338,6 +341,8 @@ class Search:
     def finish(self, best: Trial) -> solvers.Result:
         """Fit the best trial to all rows."""
         prepared, model = self.prepared, self.model
+        judged = zip(self.aside, self.folds, best.states, strict=True)
+        prepared.held_out = [(rows, f.held_out, f.at(state)[1]) for rows, f, state in judged]
         functions = prepared.objective.network.functions
         network = Additive(CPD(best.rank) if best.rank else None, functions)
         alpha = best.size / prepared.objective.total_weight
@@ -366,6 +371,7 @@ class Search:
                 stopping = solvers.Stopping(min(model.max_iter, LAST), TOL)
                 result = solvers.solve(solver, objective, state.cores, stopping)
             results.append(result)
+        prepared.member = results[0].cores, results[0].precisions
         return self._noted(self._mean(results, best.rank) if len(results) > 1 else results[0])
 
     def _mean(self, results: list[solvers.Result], rank: int) -> solvers.Result:

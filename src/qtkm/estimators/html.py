@@ -96,12 +96,20 @@ def name_score(model: Any) -> str:
     return f"minus the mean loss ({loss})"
 
 
+def name_network(network: Any) -> str:
+    """Name a network in words, with the main effects beside it."""
+    if not network.has_main_effects:
+        return type(network).__name__
+    inner = network.network
+    return "main effects" + (" alone" if inner is None else f" and {type(inner).__name__}")
+
+
 def _facts(model: Any) -> list[tuple[str, str]]:
-    rank = "" if model.rank_ is None else f", rank {_text(model.rank_)}"
+    rank = "" if model.rank_ in (None, 0) else f", rank {_text(model.rank_)}"
     seconds = model.history_.get("seconds")
     time = f" in {readable(seconds[-1], 3)} s" if seconds else ""
     facts = [
-        ("network", f"{type(model.network_).__name__}{rank}"),
+        ("network", f"{name_network(model.network_)}{rank}"),
         ("parameters", f"{model.n_parameters_:,}"),
         ("loss", f"{model.loss_.describe()}, alpha {readable(model.alpha_, 3)}"),
         ("epochs", f"{model.n_iter_}{time}"),

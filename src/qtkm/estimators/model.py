@@ -24,7 +24,7 @@ from .predicting import PredictsDatasets, steps
 from .prepare import Prepared, prepare
 from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
-from .targets import Target
+from .targets import Target, target_names
 from .working import (
     cluster_of,
     ended_by_interrupts,
@@ -78,6 +78,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
         with self._prepare(X, y, sample_weight, offset) as prepared:
+            self._target_names = target_names(y)
             self._solve(prepared)
 
     @ended_by_interrupts()
@@ -135,6 +136,7 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
                 self, open_source(source), target, features, weight, offset, known, cache
             )
             with prepare(self, table, engine, known) as prepared:
+                self._target_names = [target] if isinstance(target, str) else list(target)
                 self._solve(prepared)
         return self
 

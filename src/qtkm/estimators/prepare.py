@@ -11,7 +11,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -59,6 +59,11 @@ class Prepared:
         Cores of the fit that this one goes on from.
     learned : dict
         What else the model learns of y, by the attributes that hold it.
+    held_out : list of (rows, shards, iterate)
+        Rows that a search has judged its choice by, and the cores that had not seen them; `rows`
+        are their numbers in the first training shard, or None where they are no training rows.
+    member : (cores, precisions) or None
+        One of the models whose mean is the result.
     """
 
     reading: Reading
@@ -69,6 +74,8 @@ class Prepared:
     rng: np.random.RandomState
     earlier: list[Any] | None
     learned: dict[str, Any]
+    held_out: list[Any] = field(default_factory=list)
+    member: Any = None
 
     @property
     def inputs(self) -> Inputs:

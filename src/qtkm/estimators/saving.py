@@ -19,6 +19,7 @@ a star marks what may be missing:
         mean, scale       arrays (n_outputs,)
         is_constant       array (n_outputs,) of bools
         range *           array (2, n_outputs), the least and the greatest targets
+        names *           names of the targets, or null
         ndim              dimensions of y that predictions have: 1 or 2 (regression)
         classes           array of labels (classification)
     network, loss     parts with all their parameters
@@ -132,6 +133,7 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 def _target(model: Any) -> dict[str, Any]:
     target: dict[str, Any] = dict(vars(model._reading.scale))
     target["range"] = model._reading.target_range
+    target["names"] = _listed(getattr(model, "_target_names", None))
     if hasattr(model, "classes_"):
         return target | {"classes": _encode("classes_", model.classes_)}
     return target | {"ndim": model._y_ndim}

@@ -33,15 +33,17 @@ class Summarized(Shown):
         return learned(self) if hasattr(self, "history_") else ""
 
 
-def summarize(model: Any) -> str:
+def summarize(model: Any, is_whole: bool = False) -> str:
     """Text about a fitted model: columns, network, penalty, and how the fit ended.
 
     Parameters
     ----------
     model : QTKMRegressor or QTKMClassifier
+    is_whole : bool
+        All columns and the whole network, however many lines that takes.
     """
     lines = [f"{type(model).__name__}: {_outputs(model)}", ""]
-    lines += [*_columns(model), "", *_network(model), "", *_fit(model)]
+    lines += [*_columns(model, is_whole), "", *_network(model, is_whole), "", *_fit(model)]
     return "\n".join(lines)
 
 
@@ -56,8 +58,8 @@ def _outputs(model: Any) -> str:
     return f"{text}, {n_outputs} output{'s' * (n_outputs > 1)}"
 
 
-def _columns(model: Any) -> list[str]:
-    shown = model.columns_[:MOST_COLUMNS]
+def _columns(model: Any, is_whole: bool) -> list[str]:
+    shown = model.columns_ if is_whole else model.columns_[:MOST_COLUMNS]
     said = [_column(c) for c in shown]
     if model.penalties_ is not None:
         pairs = zip(said, shown, model.penalties_, strict=False)
@@ -95,10 +97,12 @@ def _prior(penalty: Any) -> str:
     return f"; length scale {penalty.length_scale:g}, share {penalty.share:g}"
 
 
-def _network(model: Any) -> list[str]:
+def _network(model: Any, is_whole: bool) -> list[str]:
     radices = [column["basis"].radices for column in model.columns_]
     n_outputs = model._reading.n_outputs
     text = model.network_.describe(radices, n_outputs).splitlines()
+    if is_whole:
+        return text
     lines = [textwrap.shorten(line, WIDTH, placeholder=" …") if len(line) > WIDTH else line
              for line in text[: MOST_LINES + 1 + (len(text) == MOST_LINES + 2)]]  # fmt: skip
     left_out = len(text) - len(lines)

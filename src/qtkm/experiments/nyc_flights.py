@@ -21,9 +21,21 @@ from sklearn.model_selection import train_test_split
 
 from ..datasets import load_nyc_flights
 from ..estimators import QTKMRegressor
+from .report import new_figure, open_frame, try_to_draw
 
 CATEGORIES = ["carrier", "origin", "dest"]
 PLOT_FILE = "nyc_flights.png"
+COLOURS = {
+    "linear regression": "#8c8c8c",
+    "QTKM": "#4c9bd6",
+    "QTKM + categories": "#1b4f8a",
+    "boosting": "#f2a65a",
+    "boosting + categories": "#c8641b",
+    "500 trees": "#e8c39a",
+    "500 trees + categories": "#8f4a16",
+}
+FEWEST_FLIGHTS = 30  # an hour with fewer test flights has no trustworthy mean
+DAY_START = 4  # flights after midnight are late ones of the day before
 
 
 @dataclass(frozen=True)
@@ -80,19 +92,7 @@ class Outcome:
 
 
 def split_flights(rows: int | None = None, seed: int = 0) -> Flights:
-    """Load the flights and split them at random, two thirds to one third.
-
-    Parameters
-    ----------
-    rows : int, optional
-        Use only so many flights, drawn at random; all of them by default.
-    seed : int, default=0
-        Seed of the draw and of the split.
-
-    Returns
-    -------
-    Flights
-    """
+    """Load the flights and split them at random, two thirds to one third."""
     X, y = load_nyc_flights(categories=True, return_X_y=True)
     if rows is not None and rows < len(y):
         X = X.sample(rows, random_state=seed)
@@ -104,17 +104,7 @@ def split_flights(rows: int | None = None, seed: int = 0) -> Flights:
 
 
 def make_candidates(seed: int = 0) -> list[Candidate]:
-    """List the models of the demo.
-
-    Parameters
-    ----------
-    seed : int, default=0
-        Seed of every model that draws random numbers.
-
-    Returns
-    -------
-    list of Candidate
-    """
+    """List the models of the demo."""
 
     def machine(**changes: Any) -> QTKMRegressor:
         return QTKMRegressor(random_state=seed, **changes)
@@ -148,19 +138,7 @@ def _count_leaves(model: Any) -> int:
 
 
 def evaluate(candidate: Candidate, flights: Flights) -> Outcome:
-    """Fit one model on the training rows and test it.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        The model.
-    flights : Flights
-        The rows.
-
-    Returns
-    -------
-    Outcome
-    """
+    """Fit one model on the training rows and test it."""
     X_train = candidate.choose_columns(flights.X_train)
     target = flights.standardize(flights.y_train)
     start = perf_counter()
@@ -180,17 +158,7 @@ def evaluate(candidate: Candidate, flights: Flights) -> Outcome:
 
 
 def format_table(outcomes: Iterable[Outcome]) -> str:
-    """Lay the outcomes out as text, one line a model, columns aligned.
-
-    Parameters
-    ----------
-    outcomes : iterable of Outcome
-        The models.
-
-    Returns
-    -------
-    str
-    """
+    """Lay the outcomes out as text, one line a model, columns aligned."""
     lines = [f"{'model':<22} {'parameters':>10} {'seconds':>8} {'test MSE':>9} {'R2':>7}"]
     lines.append("-" * len(lines[0]))
     lines += [
@@ -201,20 +169,7 @@ def format_table(outcomes: Iterable[Outcome]) -> str:
 
 
 def compile_loops(candidates: Iterable[Candidate], flights: Flights) -> float:
-    """Fit briefly on a part of the rows, so that no later time contains compilation.
-
-    Parameters
-    ----------
-    candidates : iterable of Candidate
-        The models, of which copies of the kernel machines are fitted.
-    flights : Flights
-        The rows.
-
-    Returns
-    -------
-    float
-        Seconds taken: short once the compiled loops are in numba's cache on disk.
-    """
+    """Fit briefly on a part of the rows, so that no later time contains compilation."""
     part = slice(0, 20_000)
     target = flights.standardize(flights.y_train[part])
     start = perf_counter()
@@ -256,16 +211,63 @@ def run(output: Path, rows: int | None = None, seed: int = 0) -> list[Outcome]:
         "parameters: complex weights (QTKM), coefficients (linear), at most so many leaves "
         "(boosting)\n"
     )
-    _draw(outcomes, flights, output)
+    output.mkdir(parents=True, exist_ok=True)
+    file = output / PLOT_FILE
+    for name in try_to_draw(lambda: draw(outcomes, flights, file)).values():
+        print(f"plot: {output / name}")
     return outcomes
 
 
-def _draw(outcomes: list[Outcome], flights: Flights, output: Path) -> None:
-    try:
-        from . import nyc_flights_plot
-    except ModuleNotFoundError as missing:
-        print(f'no plot: {missing.name} is not installed; try: pip install "qtkm[plot]"')
-        return
-    output.mkdir(parents=True, exist_ok=True)
-    nyc_flights_plot.draw(outcomes, flights, output / PLOT_FILE)
-    print(f"plot: {output / PLOT_FILE}")
+def draw(outcomes: list[Outcome], flights: Flights, file: Path) -> dict[str, str]:
+    """Draw the three panels and save them."""
+    figure = new_figure(14, 4.2)
+    errors, learning, delays = figure.subplots(1, 3)
+    draw_errors(errors, outcomes)
+    draw_learning(learning, outcomes)
+    draw_delays(delays, outcomes, flights)
+    figure.savefig(file, dpi=150)
+    return {"plot": file.name}
+
+
+def draw_errors(axes: Any, outcomes: list[Outcome]) -> None:
+    """Bars of the test error, the first model on top."""
+    names = [outcome.name for outcome in outcomes]
+    bars = axes.barh(names, [o.mse for o in outcomes], color=[COLOURS[name] for name in names])
+    axes.bar_label(bars, fmt="%.3f", padding=3)
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.set(title="Test error", xlabel="MSE of the standardized delay")
+    open_frame(axes)
+
+
+def draw_learning(axes: Any, outcomes: list[Outcome]) -> None:
+    """Objective after every epoch, of the models that keep a history."""
+    for outcome in outcomes:
+        if hasattr(outcome.model, "history_"):
+            objective = outcome.model.history_["objective"]
+            epochs = np.arange(1, len(objective) + 1)
+            axes.plot(epochs, objective, ".-", color=COLOURS[outcome.name], label=outcome.name)
+    axes.set(title="Learning", xlabel="epoch", ylabel="training objective")
+    axes.legend(frameon=False)
+    open_frame(axes)
+
+
+def draw_delays(axes: Any, outcomes: list[Outcome], flights: Flights) -> None:
+    """Mean delay of the test flights by hour of departure, observed and predicted."""
+    hour = (flights.X_test["DepTime"].to_numpy() // 60 - DAY_START) % 24
+    count = np.bincount(hour, minlength=24)
+    shown = np.flatnonzero(count >= FEWEST_FLIGHTS)
+    middle = shown + DAY_START + 0.5
+
+    def mean_by_hour(delay: np.ndarray) -> np.ndarray:
+        return np.bincount(hour, weights=delay, minlength=24)[shown] / count[shown]
+
+    for outcome in outcomes:
+        mean = mean_by_hour(outcome.delay)
+        axes.plot(middle, mean, color=COLOURS[outcome.name], label=outcome.name)
+    axes.plot(middle, mean_by_hour(flights.y_test), "k.", markersize=9, label="observed")
+    axes.set(title="Delay by departure", xlabel="hour of departure", ylabel="mean delay, minutes")
+    ticks = np.arange(DAY_START, DAY_START + 25, 4)
+    axes.set_xticks(ticks, [str(tick % 24) for tick in ticks])
+    axes.legend(frameon=False)
+    open_frame(axes)

@@ -3,7 +3,7 @@
 import os
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,15 @@ from .. import __version__
 COLOURS = {"RFF": "#0072BD", "TKM": "#D62728", "QTKM": "#EDB120", "KRR": "0.45"}
 
 
+#: what a model and a paper are called on all pages
+KINDS = "TKM is the model that is not quantized, QTKM the quantized one"
+PAPER = "Wesel and Batselier, AISTATS 2024"
+
+
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Lay out a Markdown table; the first column is text, the others are numbers.
 
-    Parameters
-    ----------
-    headers : sequence of str
-    rows : iterable of sequences
-        Entries are written as they are: format numbers before.
-
-    Returns
-    -------
-    str
+    Entries are written as they are: format numbers before.
     """
     lines = ["| " + " | ".join(headers) + " |"]
     lines.append("|" + "|".join(["---"] + ["---:"] * (len(headers) - 1)) + "|")
@@ -37,19 +34,9 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def origin(command: str, seconds: float, page: Path | None = None) -> str:
-    """One sentence: which command made the fits of a page, when, on what machine, in what time.
+    """Say which command made the fits of a page, when, on what machine, and what they took.
 
-    Parameters
-    ----------
-    command : str
-    seconds : float
-        What all fits took together.
-    page : pathlib.Path, optional
-        The page as it stands, if no fit was made since: command, date and machine are then kept.
-
-    Returns
-    -------
-    str
+    `page` is the page as it stands, if no fit was made since: command, date and machine are kept.
     """
     gib = _memory()
     machine = f"{cpu_count()} cores" + (f", {gib:.0f} GiB" if gib else "")
@@ -64,7 +51,7 @@ def origin(command: str, seconds: float, page: Path | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words."""
+    """Format seconds with their unit."""
     if seconds < 100:
         return f"{seconds:.3g} s"
     minutes = seconds / 60
@@ -72,14 +59,55 @@ def duration(seconds: float) -> str:
 
 
 def spread(values: Iterable[float], digits: int = 4) -> str:
-    """Mean ± standard deviation."""
+    """Format mean ± standard deviation."""
     array = np.asarray(list(values), dtype=float)
     deviation = array.std(ddof=1) if array.size > 1 else 0.0
     return f"{array.mean():.{digits}f} ± {deviation:.{digits}f}"
 
 
+def quick_note(what: str) -> str:
+    """Say on the page of a quick run what its numbers are not for."""
+    return (
+        f"**A quick run**: {what}. It shows that everything works; its numbers are not to be "
+        "compared with the paper's."
+    )
+
+
+def try_to_draw(draw: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """Return the file names that `draw` gives, or say that matplotlib is missing."""
+    try:
+        return draw()
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        print(f'no figures: {package} is not installed; try: pip install "qtkm[plot]"')
+        return {}
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return a matplotlib Figure, which needs no display and leaves pyplot's state alone."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def label_decades(axis: Any, form: str) -> Any:
+    """Label a logarithmic axis with plain numbers at 1, 2 and 5 of every decade."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    locator = LogLocator(subs=(1, 2, 5))
+    axis.set_major_locator(locator)
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(StrMethodFormatter(form))
+    return locator
+
+
+def open_frame(axes: Any) -> None:
+    """Hide the upper and the right side of a panel."""
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def save_figure(figure: Any, path: Path) -> list[Path]:
-    """Write a figure as PNG and PDF; returns the files."""
+    """Write a figure as PNG and PDF, and return the files."""
     path.parent.mkdir(parents=True, exist_ok=True)
     files = [path.with_suffix(".png"), path.with_suffix(".pdf")]
     # without the date of the run, so that the same numbers give the same files

@@ -6,20 +6,31 @@ function here gives numbers, and the display of the same kind draws them with ma
 Networks: CPD, tensor train and tensor ring.
 """
 
-from .coefficients import Coefficients, largest_coefficients
-from .effect_displays import InteractionDisplay, MainEffectDisplay
+from .displays import (
+    ImportancesDisplay,
+    InteractionDisplay,
+    InteractionStrengthsDisplay,
+    MainEffectDisplay,
+)
 from .effects import Interaction, MainEffect, interaction, main_effects
+from .explanation import Explanation, ExplanationDisplay, explain
 from .fit_displays import HistoryDisplay, ResidualsDisplay
-from .importance_displays import ImportancesDisplay, InteractionStrengthsDisplay
-from .rank_one import RankOneTerms, rank_one_terms
-from .shares import Importances, importances
-from .spectra import Spectrum, spectrum
-from .strengths import InteractionStrengths, interaction_strengths
+from .importance import Importances, InteractionStrengths, importances, interaction_strengths
 from .weight_displays import CoefficientsDisplay, RankOneTermsDisplay, SpectrumDisplay
+from .weights import (
+    Coefficients,
+    RankOneTerms,
+    Spectrum,
+    largest_coefficients,
+    rank_one_terms,
+    spectrum,
+)
 
 __all__ = [
     "Coefficients",
     "CoefficientsDisplay",
+    "Explanation",
+    "ExplanationDisplay",
     "HistoryDisplay",
     "Importances",
     "ImportancesDisplay",
@@ -34,6 +45,7 @@ __all__ = [
     "ResidualsDisplay",
     "Spectrum",
     "SpectrumDisplay",
+    "explain",
     "importances",
     "interaction",
     "interaction_strengths",

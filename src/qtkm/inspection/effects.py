@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.wording import readable
-from .means import mean_environments, one_way, two_way
+from .averages import mean_environments, one_way, two_way
 from .response import Response, Rows
 from .results import Result, place
 from .support import Axis, Range, count_near
@@ -81,6 +81,11 @@ class MainEffect(Result):
                 for i in (effect.argmin(), effect.argmax())]  # fmt: skip
         return f"{self.name}: {' to '.join(told)}"
 
+    def _table(self) -> dict[str, Any]:
+        support = np.full(len(self.values), np.nan) if self.support is None else self.support
+        return {"column": self.name, "value": self.values, "effect": self.effect,
+                "partial_dependence": self.partial_dependence, "support": support}  # fmt: skip
+
 
 @dataclass(repr=False)
 class Interaction(Result):
@@ -137,6 +142,14 @@ class Interaction(Result):
         where = " and ".join(place(v[k]) for v, k in zip(self.values, (i, j), strict=True))
         return f"{names}: {readable(effect[i, j], sign='+')} at {where}"
 
+    def _table(self) -> dict[str, Any]:
+        first, second = self.values
+        support = np.full(self.effect.shape, np.nan) if self.support is None else self.support
+        return {self.names[0]: np.repeat(first, len(second)),
+                self.names[1]: np.tile(second, len(first)), "effect": self.effect.ravel(),
+                "partial_dependence": self.partial_dependence.ravel(),
+                "support": support.ravel()}  # fmt: skip
+
 
 def main_effects(
     model: Any,
@@ -192,7 +205,7 @@ def main_effects(
     effects = []
     for d in chosen:
         values = grids.get(d, response.grid(d, n_grid, rows))
-        dependence = one_way(response, d, response.values(d, values), means[d])
+        dependence = one_way(response, rows, d, response.values(d, values), means[d])
         deciles = None
         if not response.is_categorical(d):
             deciles = np.quantile(rows.arrays[d], np.arange(0.1, 0.95, 0.1))
@@ -232,7 +245,7 @@ def interaction(
     means, mean = mean_environments(response, rows)
     values = [grids.get(d, response.grid(d, n_grid, rows)) for d in pair]
     units = [response.values(d, v) for d, v in zip(pair, values, strict=True)]
-    alone = [one_way(response, d, u, means[d]) for d, u in zip(pair, units, strict=True)]
+    alone = [one_way(response, rows, d, u, means[d]) for d, u in zip(pair, units, strict=True)]
     axes = [_axis(response, rows, d, v) for d, v in zip(pair, values, strict=True)]
     return Interaction(
         (response.names[first], response.names[second]),

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..escaping import visible
-from ..estimators.wording import readable
+from ..estimators.wording import PARTED, readable
 from .support import Range, shown_range
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Display:
         self.ax_ = self._new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         self._draw(self.ax_)
+        _use_fonts(self.ax_)
         if self.notes:
             line = "; ".join(self.notes)
             has_room = LETTER * len(line) <= _length(self.ax_.xaxis)
@@ -85,7 +87,13 @@ class Display:
 
 def units(response: str) -> str:
     """Return the unit of a number, on a line of its own."""
-    return f"\n(units of the {written(response, LONGEST_WORDS)})"
+    return f"\n(units of {the(response)})"
+
+
+def the(response: str) -> str:
+    """Name a response in a sentence: with an article, unless it is the name of a target."""
+    article = "the " if response.startswith(("response", "decision", "log-odds")) else ""
+    return article + written(response, LONGEST_WORDS)
 
 
 def plain(ax: "Axes") -> None:
@@ -109,8 +117,48 @@ def shorten(label: Any, longest: int = LONGEST) -> str:
 
 
 def written(label: Any, longest: int = LONGEST) -> str:
-    """Shorten a label and escape it for a figure, so that data never read as a formula."""
-    return shorten(label, longest).replace("$", r"\$")
+    """Cut a label for a figure, in which nothing that data hold is a formula or an empty box."""
+    text = shorten(label, longest)
+    if not text.isascii():
+        text = "".join(c if _font_with(c) is not None else f"\\u{ord(c):04x}" for c in text)
+    return text.replace("$", r"\$")
+
+
+@cache
+def _font_with(letter: str) -> str | None:
+    """Return a font family that has a letter, the usual one if it does; None if there is none."""
+    try:
+        from matplotlib import font_manager
+    except ImportError:  # nothing will be drawn
+        return ""
+    usual = font_manager.findfont(font_manager.FontProperties())
+    fonts = [(usual, ""), *((font.fname, font.name) for font in font_manager.fontManager.ttflist)]
+    return next((name for path, name in fonts if ord(letter) in _letters(path)), None)
+
+
+@cache
+def _letters(path: str) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    try:
+        return frozenset(get_font(path).get_charmap())
+    except (OSError, RuntimeError):  # a font that cannot be read
+        return frozenset()
+
+
+def _use_fonts(ax: "Axes") -> None:
+    """Let texts fall back to fonts that have the letters which the usual one lacks."""
+    from matplotlib import rcParams
+    from matplotlib.text import Text
+
+    texts = [*ax.findobj(Text), *ax.get_xticklabels(), *ax.get_yticklabels()]
+    letters = {c for text in texts for c in text.get_text() if not c.isascii() and c.isprintable()}
+    more = sorted({_font_with(c) or "" for c in letters} - {""})
+    if more:
+        families = [*rcParams["font.family"], *more]
+        for text in texts:
+            text.set_fontfamily(families)
+        ax.tick_params(labelfontfamily=families)
 
 
 def is_numeric(values: NDArray) -> bool:
@@ -156,11 +204,9 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
     """
     from matplotlib.ticker import MaxNLocator
 
-    from .ticks import Numbers
-
     if values is not None and np.all(values == np.round(values)):
         whole_ticks(axis)
-    axis.set_major_formatter(Numbers())
+    axis.set_major_formatter(number_formatter())
     locator = axis.get_major_locator()
     if axis is not axis.axes.xaxis or not isinstance(locator, MaxNLocator):
         return
@@ -168,6 +214,48 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
     room = _length(axis) / (LETTER * max(map(len, texts), default=0) + 1.5)
     if len(texts) > room:
         locator.set_params(nbins=max(2, int(room)))
+
+
+def number_formatter() -> Any:
+    """Return a formatter of ticks: 20,000 and 0.002, with as many digits as tell ticks apart."""
+    return _numbers()()
+
+
+@cache
+def _numbers() -> Any:
+    from matplotlib.ticker import Formatter
+
+    class Numbers(Formatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return readable(x)
+
+        def format_ticks(self, values: Any) -> list[str]:
+            return write_ticks(np.asarray(values, dtype=np.float64))
+
+        def __reduce__(self) -> Any:  # a class of a function has no name to be pickled by
+            return number_formatter, ()
+
+    return Numbers
+
+
+def write_ticks(ticks: NDArray[np.float64]) -> list[str]:
+    """Ascending numbers with as many digits as tell them apart."""
+    step = np.min(np.diff(ticks), initial=np.inf)
+    if not 0 < step < np.inf:
+        return [readable(tick) for tick in ticks]
+    top = np.abs(ticks).max()
+    digits = 3 + max(0, math.ceil(math.log10(top / step)))
+    # thousands alike at all ticks, and what is left of a tick at zero is rounding
+    parted = 1000 if top >= PARTED else PARTED
+    ticks = np.where(np.abs(ticks) < 1e-9 * step, 0.0, ticks)
+    texts = [readable(tick, digits, parted=parted) for tick in ticks]
+    if any("e" in text for text in texts):
+        return texts
+    # as many decimals everywhere: 0.60 above 0.58
+    parts = [text.partition(".") for text in texts]
+    decimals = max(len(fraction) for _, _, fraction in parts)
+    return [f"{whole}.{fraction:0<{decimals}}" if decimals else whole
+            for whole, _, fraction in parts]  # fmt: skip
 
 
 def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
@@ -188,14 +276,12 @@ def positions(values: NDArray) -> NDArray:
 
 def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> None:
     """Draw a symmetric matrix over the columns below its diagonal, with numbers if they fit."""
-    from .ticks import Numbers
-
     # the first row and the last column have nothing below the diagonal
     lower = matrix[1:, :-1]
     top = float(lower.max()) or 1.0
     hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
     image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, format=Numbers())
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, format=number_formatter())
     name_ticks(ax.xaxis, names[:-1])
     name_ticks(ax.yaxis, names[1:])
     plain(ax)

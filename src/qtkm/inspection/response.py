@@ -1,5 +1,6 @@
 """One output of a fitted model, taken apart into the tables of its columns."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -15,7 +16,8 @@ from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.targets import check_weight
 from ..networks import CPD, TensorRing, TensorTrain
-from .algebra import Algebra, Diagonal, Matrices
+from ..networks.algebra import closed_product
+from .averages import Algebra, Diagonal, Matrices
 from .support import Range, inner_range, steps
 
 #: numbers in the tables of a block of rows, so that a block takes some 50 MB
@@ -39,6 +41,8 @@ class Rows:
         Sum of the weights as they were given, or the number of rows.
     inner : dict
         Ranges of columns without the outermost rows, as far as they were asked for.
+    main_means : (n_columns,) array or None
+        Means of the main effects, once they were asked for.
     """
 
     arrays: list[NDArray]
@@ -46,18 +50,21 @@ class Rows:
     weight: NDArray[np.float64]
     total: float
     inner: dict[int, Range] = field(default_factory=dict)
+    main_means: NDArray[np.float64] | None = None
 
 
 class Response:
     """A real function of the columns: an output of a regressor, a decision of a classifier.
 
+    It is offset + Σ_d main(d, x_d) + Re of a closed product of the columns' tables.
+
     Parameters
     ----------
     model : QTKMRegressor or QTKMClassifier
         A fitted one, or a search for one.
-    output : int, a class or None
-        Which output of a regressor, or which class of a classifier; None is the second of two
-        classes.
+    output : int, str, a class or None
+        Which output of a regressor by its number or name, or which class of a classifier; None
+        is the second of two classes.
 
     Attributes
     ----------
@@ -69,8 +76,10 @@ class Response:
         Elements of the entries of every column's cores.
     closing : array
         What closes the product of all columns, in units of y.
+    main_weights : list of (n_functions,) arrays
+        Weights of the main effects beside the network, in units of y; empty if it has none.
     offset : float
-        What is added to it.
+        What is added to both.
     label : str
         What the response is called on an axis.
     """
@@ -81,13 +90,17 @@ class Response:
         self._model, self._reading = model, model._reading
         self._inputs = self._reading.inputs
         self.names, self.maps = self._inputs.names, self._inputs.maps
-        cores, n_columns = model.cores_, len(self.maps)
+        cores, n_columns = list(model.cores_), len(self.maps)
+        main = cores.pop() if model.network_.has_main_effects else []
+        if not cores:  # main effects alone: a CPD without terms
+            cores = [[np.zeros((radix, 0)) for radix in m.radices] for m in self.maps]
         self.levels = [[self.algebra.elements(core) for core in c] for c in cores[:n_columns]]
         weight, self.label = _choose_output(model, output, self._reading.n_outputs)
         center, scale = self._reading.scale.mean, self._reading.scale.scale
         if model.loss_.has_log_link:
             center, scale, self.label = np.log(scale), np.ones(len(scale)), f"log {self.label}"
-        self.offset = float(weight @ center)
+        self.main_weights = [weights @ (weight * scale) for weights in main[:-1]]
+        self.offset = float(weight @ center) + sum(float(c @ (weight * scale)) for c in main[-1:])
         output_core = cores[n_columns] if len(cores) > n_columns else None
         self.closing = self.algebra.closing(output_core, weight * scale, cores[0][0])
 
@@ -157,6 +170,12 @@ class Response:
             return column.values(column.categories.code(raw))
         return column.values(np.asarray(raw, dtype=np.float64))
 
+    def raw(self, d: int, plain: NDArray) -> NDArray:
+        """Turn what `Rows.arrays` has of a column into numbers or categories."""
+        if not self.is_categorical(d):
+            return plain
+        return np.array([*self.grid(d, 0), "unknown", None], dtype=object)[:-1][plain]
+
     def width(self, d: int) -> float:
         """Length of a column's box in its own units; 1 where it has none."""
         box = self._inputs.columns[d].box
@@ -180,17 +199,42 @@ class Response:
             table = self.algebra.multiply(table, np.tensordot(factors[:, part], level, 1))
         return table
 
+    def main(self, d: int, values: NDArray) -> NDArray[np.float64]:
+        """Return the main effect of a column beside the network at some values: (n,)."""
+        if not self.main_weights:
+            return np.zeros(len(values))
+        weights, share = self.main_weights[d], self._inputs.columns[d].frequencies
+        if share is not None:
+            return np.append(weights, share @ weights)[values % (len(share) + 1)]
+        return self.maps[d].main_functions(values) @ weights
+
+    def main_means(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the means over rows of the main effects beside the network."""
+        if rows.main_means is None:
+            means = [rows.weight @ self.main(d, values) for d, values in enumerate(rows.values)]
+            rows.main_means = np.array(means)
+        return rows.main_means
+
+    def respond(self, rows: Rows) -> NDArray[np.float64]:
+        """Return the responses of rows."""
+        result = np.full(len(rows.weight), self.offset)
+        for d, values in enumerate(rows.values):
+            result += self.main(d, values)
+        for part, tables in self.blocks(rows):
+            result[part] += closed_product(self.algebra, tables, self.closing).real
+        return result
+
     def weights(self, d: int) -> NDArray:
         """Return what a column contributes for each of its basis functions, (M, …)."""
         weights = self.levels[d][0]
         for level in self.levels[d][1:]:  # the lowest digit runs fastest
             product = self.algebra.multiply(weights[None], level[:, None])
-            weights = product.reshape(-1, *product.shape[2:])
+            weights = product.reshape(math.prod(product.shape[:2]), *product.shape[2:])
         return weights
 
     def blocks(self, rows: Rows) -> Iterator[tuple[slice, list[NDArray]]]:
         """Yield blocks of rows with the tables of all columns at them."""
-        numbers = sum(self.size(d) for d in range(self.n_columns))
+        numbers = 1 + sum(self.size(d) for d in range(self.n_columns))
         step = max(16, min(MOST_ROWS, BLOCK_NUMBERS // numbers))
         for start in range(0, len(rows.weight), step):
             part = slice(start, start + step)
@@ -244,6 +288,11 @@ def find_column(names: Sequence[str], column: Any) -> int:
     )
 
 
+def take_row(X: Any, row: int) -> Any:
+    """Return one row of an array or frame as a table."""
+    return X.iloc[[row]] if hasattr(X, "iloc") else X[[row]]
+
+
 def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
     """Numbers of a column of X, or its categories as text, and its name."""
     model = fitted(model)
@@ -258,7 +307,9 @@ def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
 
 def _algebra(model: Any) -> Algebra:
     network = model.network_
-    if isinstance(network, CPD):
+    if network.has_main_effects:
+        network = network.network
+    if network is None or isinstance(network, CPD):
         return Diagonal()
     if isinstance(network, TensorTrain | TensorRing):
         return Matrices()
@@ -271,23 +322,35 @@ def _algebra(model: Any) -> Algebra:
 def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, str]:
     """Weights of the model's outputs, and what their sum is called."""
     classes = getattr(model, "classes_", None)
-    if classes is not None and len(classes) == 2:
+    if classes is None:
+        names = getattr(model, "_target_names", None)
+        names = names if names and len(names) == n_outputs else None
+        if n_outputs == 1 and output in (None, 0, *(names or ())):
+            return np.ones(1), names[0] if names else "response"
+        if names and output in names:
+            output = names.index(output)
+        chosen = _choose(output, range(n_outputs), "output")
+        return chosen, names[output] if names else f"response of output {output}"
+    loss = type(model.loss_).__name__
+    kind = "log-odds of" if loss in ("Softmax", "Logistic") else "decision for"
+    if len(classes) == 2:
         # one decision function: for the second class, and turned round for the first
-        chosen = classes[1] if output is None else output
-        sides, label = _choose(chosen, classes.tolist(), "class", "decision for {}")
+        output = classes[1] if output is None else output
+        sides = _choose(output, classes.tolist(), "class")
         sign = sides[1] - sides[0]
-        return sign * np.array([1.0] if n_outputs == 1 else [-1.0, 1.0]), label
-    if classes is not None:
-        return _choose(output, classes.tolist(), "class", "decision for {}")
-    if n_outputs == 1 and output in (None, 0):
-        return np.ones(1), "response"
-    return _choose(output, list(range(n_outputs)), "output", "response of output {}")
+        weight = sign * np.array([1.0] if n_outputs == 1 else [-1.0, 1.0])
+        return weight, f"{kind} {visible(str(output))}"
+    weight, label = _choose(output, classes.tolist(), "class"), f"{kind} {visible(str(output))}"
+    if loss == "Softmax":  # its outputs have an arbitrary term in common, differences do not
+        weight = weight - (1 - weight) / (len(classes) - 1)
+    return weight, f"{label} against the rest" if kind.startswith("log") else label
 
 
-def _choose(output: Any, known: Sequence[Any], what: str, label: str) -> tuple[NDArray, str]:
+def _choose(output: Any, known: Sequence[Any], what: str) -> NDArray:
+    """Weight 1 for the chosen one, 0 for the others."""
     if output not in known:
         raise ValueError(
             f"output={output!r} is no {what} of the model; use one of "
             f"{', '.join(map(repr, known))}."
         )
-    return np.eye(len(known))[known.index(output)], label.format(visible(str(output)))
+    return np.eye(len(known))[known.index(output)]

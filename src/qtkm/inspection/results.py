@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.sources.errors import need
 from ..escaping import visible
 from ..estimators.wording import readable
 from .plotting import shorten
@@ -22,6 +23,14 @@ class Result:
     def _gist(self) -> str:
         """Return the main result in one line."""
         raise NotImplementedError
+
+    def _table(self) -> dict[str, Any]:
+        """Return the columns of `to_frame`."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Return the numbers as a pandas DataFrame, one row for each value, column or pair."""
+        return need("pandas", "results become frames").DataFrame(self._table())
 
     def __repr__(self) -> str:
         told = [(field.name, _brief(getattr(self, field.name))) for field in fields(self)]  # type: ignore[arg-type]

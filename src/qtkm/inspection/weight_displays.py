@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimators.wording import readable
-from .coefficients import Coefficients, largest_coefficients
 from .plotting import (
     FAINT,
     FIRST,
     LONGEST_WORDS,
+    SECOND,
     Display,
     name_ticks,
     number_ticks,
@@ -17,9 +17,15 @@ from .plotting import (
     units,
     written,
 )
-from .rank_one import RankOneTerms, rank_one_terms
 from .response import Response
-from .spectra import Spectrum, spectrum
+from .weights import (
+    Coefficients,
+    RankOneTerms,
+    Spectrum,
+    largest_coefficients,
+    rank_one_terms,
+    spectrum,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,13 +73,20 @@ class SpectrumDisplay(Display):
 
     def _draw(self, ax: "Axes") -> None:
         found = self.spectrum
-        floor = FAINTEST * (found.magnitudes.max() or 1.0)
-        magnitudes = np.where(found.magnitudes > floor, found.magnitudes, np.nan)
-        style = ".-" if len(magnitudes) <= MOST_DOTS else "-"
-        ax.plot(found.frequencies, magnitudes, style, color=FIRST, linewidth=1)
-        if np.isfinite(magnitudes).any():
+        lines = [(found.magnitudes, FIRST, "network")]
+        if found.main is not None:
+            lines.append((found.main, SECOND, "main effect"))
+        floor = FAINTEST * (max(sizes.max() for sizes, _, _ in lines) or 1.0)
+        style, shown = ".-" if len(found.numbers) <= MOST_DOTS else "-", np.empty(0)
+        for sizes, colour, label in lines:
+            above = np.where(sizes > floor, sizes, np.nan)
+            shown = np.append(shown, sizes[sizes > floor])
+            ax.plot(found.frequencies, above, style, color=colour, linewidth=1, label=label)
+        if len(lines) > 1:
+            ax.legend(frameon=False)
+        if len(shown):
             ax.set_yscale("log")
-            _plain_logarithms(ax.yaxis, np.nanmin(magnitudes), np.nanmax(magnitudes))
+            _plain_logarithms(ax.yaxis, shown.min(), shown.max())
         number_ticks(ax.xaxis)
         name = written(found.name, LONGEST_WORDS)
         ax.set(

@@ -1,15 +1,13 @@
 """Networks: cores in, tables, environments, norms and local systems out."""
 
+from ..structure import Edge, Structure
 from .additive import Additive
 from .cpd import CPD
 from .evaluate import Evaluator
-from .graph import Graph
-from .graph_builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
+from .graph import MERA, BlockTerm, Graph, Grid2D, HierarchicalTucker, Tucker
 from .local import LocalSystem
 from .network import Cores, Iterate, Network, flatten, unflatten
-from .ring import TensorRing
-from .structure import Edge, Structure
-from .train import TensorTrain
+from .train import TensorRing, TensorTrain
 
 #: shorthand in the estimators -> class; a new network is one file and one line here
 REGISTRY: dict[str, type[Network]] = {

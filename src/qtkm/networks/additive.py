@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..drawing import plot
+from ..structure import Edge, Structure
 from .main_effects import MainProblem
 from .network import Cores, Network, Run
-from .structure import Structure
 
 
 class Additive(Network):
@@ -79,11 +80,14 @@ class Additive(Network):
 
     def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
         """Return the main effects and the network as text."""
-        count = sum(self.functions) * n_outputs + n_outputs
+        count = self._count(n_outputs)
         text = f"main effects of {len(self.functions)} columns: {count:,} weights"
         if self.network is None:
             return text
         return f"{text}\n{self.network.describe(radices, n_outputs)}"
+
+    def _count(self, n_outputs: int) -> int:
+        return (sum(self.functions) + 1) * n_outputs
 
     def plot(
         self,
@@ -92,10 +96,17 @@ class Additive(Network):
         ax: Any = None,
         column_names: Sequence[str] | None = None,
     ) -> Any:
-        """Plot the network beside the main effects; see `Network.plot`."""
-        if self.network is None:
-            raise ValueError("There is no network beside the main effects that could be drawn.")
-        return self.network.plot(radices, n_outputs, ax, column_names)
+        """Plot the network beside the main effects, or these alone; see `Network.plot`."""
+        if self.network is not None:
+            ax = self.network.plot(radices, n_outputs, ax, column_names)
+            ax.set_title(f"with {self._count(n_outputs):,} weights of main effects", fontsize=9)
+            return ax
+        # cores without bonds: a vector for each column
+        edges = [Edge(f"{d}", n, (d,), (d, 0)) for d, n in enumerate(self.functions)]
+        vertices = tuple(edge.name for edge in edges)
+        ax = plot(Structure(vertices, tuple(edges)), ax, column_names)
+        ax.set_title(f"{self._count(n_outputs):,} weights of main effects", fontsize=9)
+        return ax
 
     def start(
         self,

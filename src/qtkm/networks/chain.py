@@ -11,14 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..structure import Edge
 from . import moments
 from .algebra import Algebra, closed_product, environments
-from .column import CategoricalProblem, ColumnProblem, OutputProblem, Problem
-from .evaluate import Evaluator
-from .moments import Digits, Moments
-from .network import Cores, Network, Run, flatten, unflatten
-from .structure import Edge
-from .tables import (
+from .column_tables import (
     Change,
     GradientPass,
     OutputPass,
@@ -28,7 +24,17 @@ from .tables import (
     Tables,
     TangentPass,
 )
-from .wide import MOST_MOMENTS, WideProblem
+from .evaluate import Evaluator
+from .moments import Digits, Moments
+from .network import Cores, Network, Run, flatten, unflatten
+from .problem import (
+    MOST_MOMENTS,
+    CategoricalProblem,
+    ColumnProblem,
+    OutputProblem,
+    Problem,
+    WideProblem,
+)
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1

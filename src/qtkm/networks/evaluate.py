@@ -16,7 +16,7 @@ from ..limits import LIMITS
 from . import moments
 from .algebra import Diagonal
 
-#: degree of the polynomials, as in `qtkm.kernels.evaluate`
+#: degree of the polynomials, as in `qtkm.kernels.polynomials`
 DEGREE = 7
 #: largest error of a polynomial, in units of the largest weight of its component
 ACCURACY = 1e-12
@@ -103,7 +103,7 @@ class Evaluator:
         return sum(map(n_lines, maps)) <= MOST_LINES
 
     def _interpolate(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
-        from ..kernels import evaluate as kernels
+        from ..kernels import polynomials as kernels
 
         if self._lines is None:
             self._lines = self._make_lines(maps)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from . import drawing
-from .structure import Structure
+from .. import drawing
+from ..structure import Structure
 
 #: a list with one list of arrays per column (or one array per vertex), then maybe an output core
 Cores = list[Any]

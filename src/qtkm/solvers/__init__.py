@@ -8,9 +8,8 @@ from .gauss_newton import GaussNewton
 from .gradient_check import GradientCheck, check_gradient
 from .lbfgs import LBFGS
 from .loop import Progress, Stopping, solve
-from .result import History, Result
 from .riemannian import Riemannian
-from .solver import Solver, State, Stop
+from .solver import History, Result, Solver, State, Stop
 
 #: shorthand in the estimators -> class; a new solver is one file and one line here
 REGISTRY: dict[str, type[Solver]] = {

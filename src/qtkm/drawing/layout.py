@@ -1,0 +1,325 @@
+"""Where a plot of a network puts its cores, legs and labels."""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..structure import Edge, Structure
+
+#: sites that a plot puts in a row; more of them go around a circle
+LONGEST_ROW = 16
+
+
+@dataclass
+class Layout:
+    """Where things are, in units of the distance between neighbours.
+
+    Attributes
+    ----------
+    kind : {"row", "circle", "grid", "free"}
+    points : (n_vertices, 2) array
+    down : (n_vertices,) array
+        Angles in degrees that the legs of the vertices point at; nan for where there is room.
+    shared : dict
+        From the position of an index that many cores share to its point.
+    """
+
+    kind: str
+    points: NDArray
+    down: NDArray
+    shared: dict[int, NDArray]
+
+
+def lay_out(structure: Structure) -> Layout:
+    """Where to put the cores of a network."""
+    layout = _chain(structure) or _grid(structure) or _layered(structure) or _free(structure)
+    own = [sites_at(structure, v) for v in range(len(structure.vertices))]
+    levels = Counter(column for column, _ in itertools.chain(*own))
+    if layout.kind == "row" and min(levels.values(), default=2) == 1:
+        # the name of a column is a little wider than the distance of two cores
+        for point in (*layout.points, *layout.shared.values()):
+            point[0] *= 1.25
+    return layout
+
+
+def _chain(structure: Structure) -> Layout | None:
+    """Lay out a chain or ring as a row, side by side, or a circle; None for other networks."""
+    chain = find_chain(structure)
+    if chain is None:
+        return None
+    order, path = chain
+    is_open = path[0] is None
+    flat = np.zeros((len(order), 2))
+    flat[order, 0] = np.arange(len(order)) + is_open
+    if is_open and len(flat) <= LONGEST_ROW:
+        return Layout("row", flat, np.full(len(flat), -90.0), {})
+    snake = _snake(structure, order) if is_open else None
+    return snake or _around(flat, len(flat) + 2 * is_open, [])
+
+
+def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
+    """Lay out a long chain column by column, down and up in turn; None if that is no smaller."""
+    points, height = np.empty((len(order), 2)), np.zeros(1)
+    columns = itertools.groupby(order, lambda v: [d for d, _ in sites_at(structure, v)])
+    for x, (_, group) in enumerate(columns):
+        own = list(group)
+        is_low = height[-1] < (height.min() + height.max()) / 2
+        steps = height[-1] + np.arange(len(own)) * (1 if is_low else -1)
+        points[own] = np.stack([np.full(len(own), 1.2 * x), steps], axis=1)
+        height = np.append(height, steps)
+    is_smaller = np.ptp(points, axis=0).max() < len(order) / np.pi
+    return Layout("grid", points, np.full(len(order), -135.0), {}) if is_smaller else None
+
+
+def _grid(structure: Structure) -> Layout | None:
+    """Columns side by side, if all bonds join neighbours."""
+    sites = [sites_at(structure, v) for v in range(len(structure.vertices))]
+    if joins(structure, shared=True) or any(len(own) != 1 for own in sites):
+        return None
+    points = np.array([own[0] for own in sites])
+    for e in joins(structure, shared=False):
+        a, b = structure.edges[e].vertices
+        if np.abs(points[a] - points[b]).sum() != 1:
+            return None
+    return Layout("grid", points * [1.2, -1.0], np.full(len(points), -135.0), {})
+
+
+def _layered(structure: Structure) -> Layout | None:
+    """Cores above those that come before them, and the sites in a row at the bottom."""
+    count, tree = len(structure.vertices), find_tree(structure)
+    bonds, shared = set(joins(structure, shared=False)), joins(structure, shared=True)
+    sites = [sites_at(structure, v) for v in range(count)]
+    number = {site: i for i, site in enumerate(sorted(itertools.chain(*sites)))}
+    width = len(number)
+    points: dict[int, tuple[float, int]] = {}
+    for v in range(count) if tree is None else [v for v, _ in reversed(tree)]:
+        near = (other_end(structure.edges[e], v) for e in structure.edges_of[v] if e in bonds)
+        below = [points[u] for u in near if u in points]
+        at = [number[site] for site in sites[v]] + [x for x, _ in below]
+        if not at:  # an output core that is a leaf
+            at, width = [width], width + 1
+        points[v] = float(np.mean(at)), 1 + max((y for _, y in below), default=-1)
+    flat = np.array([points[v] for v in range(count)], dtype=float)
+    top = flat[:, 1].max()
+    if bonds and tree is None and (all(sites) or top > 2 * math.log2(count) + 2):
+        return None
+    if top == 0 and len(shared) == 1 and width <= LONGEST_ROW:
+        # high enough above the row that no line to its ends runs through another core
+        hub = np.array([(width - 1) / 2, max(1.2, 0.25 * width)])
+        return Layout("row", flat, np.full(count, -90.0), {shared[0]: hub})
+    if top <= 1 or width > LONGEST_ROW:
+        return _around(flat, width, shared)
+    if shared or not _is_clear(structure, flat):
+        return None
+    return Layout("row", flat, np.where(flat[:, 1] == 0, -90.0, np.nan), {})
+
+
+def _around(flat: NDArray, count: float, shared: Sequence[int]) -> Layout:
+    """Points of a row around a circle, clockwise from the top; what is high is near the centre."""
+    at, height = flat.T
+    has_center = np.sum(height == height.max()) == 1 < len(at)
+    top = height.max() + (not has_center)
+    smallest = max(0.8 * top, 1.8 if has_center else 1.1 if len(at) > 2 else 0.6)
+    radius = max(count / (2 * np.pi), smallest)
+    angle = 90 - 360 * (at + 0.5) / count
+    pairs = zip(radius * (1 - height / top), angle, strict=True)
+    points = np.array([polar(*pair) for pair in pairs])
+    inner = 0.7 * radius * (has_center or len(shared) > 1)
+    start = 90 - 90 / len(at) * (len(at) % 2 == 0)  # no line runs through the centre
+    hubs = {e: polar(inner, start - 360 * i / len(shared)) for i, e in enumerate(shared)}
+    return Layout("circle", points, np.where(height == 0, angle, np.nan), hubs)
+
+
+def polar(length: float, angle: float) -> NDArray:
+    """Vector of a length in a direction in degrees."""
+    return length * np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
+
+
+def _is_clear(structure: Structure, points: NDArray) -> bool:
+    """Whether vertices are apart from one another and from the bonds of others."""
+    for e in joins(structure, shared=False):
+        a, b = structure.edges[e].vertices
+        along = points[b] - points[a]
+        others = np.delete(points, [a, b], axis=0) - points[a]
+        share = np.clip(others @ along / max(along @ along, 1e-9), 0, 1)
+        if np.linalg.norm(others - share[:, None] * along, axis=1).min(initial=1) < 0.4:
+            return False
+    return True
+
+
+def _free(structure: Structure) -> Layout:
+    """Points whose distances are near those in the graph, by majorizing the stress [1]_.
+
+    References
+    ----------
+    .. [1] Gansner, Koren, North, "Graph Drawing by Stress Majorization", Graph Drawing 2004.
+    """
+    n, shared = len(structure.vertices), joins(structure, shared=True)
+    size = n + len(shared)
+    eye = np.eye(size)
+    distance = size * (1 - eye)
+    for e in joins(structure, shared=False):
+        a, b = structure.edges[e].vertices
+        distance[a, b] = distance[b, a] = 1.3
+    for i, e in enumerate(shared):
+        members = list(structure.edges[e].vertices)
+        distance[n + i, members] = distance[members, n + i] = 1.0
+    for k in range(size):
+        distance = np.minimum(distance, distance[:, k, None] + distance[k])
+    center = eye - 1 / size
+    values, vectors = np.linalg.eigh(-center @ distance**2 @ center / 2)
+    points = vectors[:, -2:] * np.sqrt(np.abs(values[-2:]))
+    weight = (1 - eye) / (distance + eye) ** 2
+    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+    for _ in range(200):
+        now = np.linalg.norm(points[:, None] - points, axis=2)
+        pull = weight * distance / np.maximum(now, 1e-9)
+        points = inverse @ ((np.diag(pull.sum(axis=1)) - pull) @ points)
+    hubs = dict(zip(shared, points[n:], strict=True))
+    return Layout("free", points[:n], np.full(n, np.nan), hubs)
+
+
+@dataclass
+class Label:
+    """A text at a point, turned by an angle in degrees."""
+
+    text: str
+    point: NDArray
+    angle: float = 0.0
+    side: str = "center"
+
+    @property
+    def end(self) -> NDArray:
+        """About where the text ends, for small letters."""
+        return self.point + polar(0.13 * len(self.text), self.angle)
+
+
+def place_legs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, NDArray]]:
+    """Legs, with their vertices and the points where they end."""
+    options = -90 + 15.0 * np.arange(24)
+    legs = []
+    for v, point in enumerate(layout.points):
+        own = legs_at(structure, v)
+        taken = _directions(structure, layout, v)
+        for i, edge in enumerate(own):
+            angle = layout.down[v] + 50 * (i - (len(own) - 1) / 2)
+            if layout.kind == "grid":
+                angle = -45.0 if is_outputs(edge) else -135.0
+            if np.isnan(angle):
+                gaps = np.abs((options[:, None] - taken + 180) % 360 - 180)
+                angle = options[np.argmax(np.round(gaps.min(axis=1, initial=180)))]
+            taken = np.append(taken, angle)
+            legs.append((edge, v, point + polar(0.6, angle)))
+    return legs
+
+
+def _directions(structure: Structure, layout: Layout, vertex: int) -> NDArray:
+    """Angles in degrees at which bonds and shared indices leave a vertex."""
+    angles = []
+    for e in structure.edges_of[vertex]:
+        if structure.edges[e].site is None:
+            end = layout.shared.get(e)
+            end = layout.points[other_end(structure.edges[e], vertex)] if end is None else end
+            x, y = end - layout.points[vertex]
+            angles.append(math.degrees(math.atan2(y, x)))
+    return np.array(angles)
+
+
+def name_columns(
+    layout: Layout, legs: Sequence[tuple[Edge, int, NDArray]], names: Sequence[str] | None
+) -> list[Label]:
+    """Names of the columns, each at its legs."""
+    ends: dict[int, list[NDArray]] = {}
+    for edge, _, end in legs:
+        if edge.site is not None and not is_outputs(edge):
+            ends.setdefault(edge.site[0], []).append(end)
+    if layout.kind == "free" or not ends:
+        return []
+    texts = [f"column {d}" if names is None else str(names[d]) for d in ends]
+    middles = np.array([np.mean(own, axis=0) for own in ends.values()])
+    if layout.kind == "circle":
+        radius = max(math.hypot(*end) for _, _, end in legs) + 0.25
+        angles = [math.degrees(math.atan2(y, x)) for x, y in middles]
+        pairs = zip(texts, angles, strict=True)
+        return [Label(text, polar(radius, angle), angle, "left") for text, angle in pairs]
+    is_grid = layout.kind == "grid"
+    y = layout.points[:, 1].max() + 0.4 if is_grid else min(end[1] for _, _, end in legs) - 0.3
+    x = middles[:, 0] - (polar(0.6, -135)[0] if is_grid else 0)
+    if max(map(len, texts)) * 0.14 < min(np.diff(np.sort(x)), default=np.inf):
+        return [Label(text, np.array([a, y])) for text, a in zip(texts, x, strict=True)]
+    angle = 90.0 if is_grid else -90.0
+    return [Label(t, np.array([a, y]), angle, "left") for t, a in zip(texts, x, strict=True)]
+
+
+def joins(structure: Structure, shared: bool) -> list[int]:
+    """Positions of the bonds, or of the indices that any other number of cores share."""
+    edges = enumerate(structure.edges)
+    return [e for e, edge in edges if edge.site is None and (len(edge.vertices) != 2) == shared]
+
+
+def other_end(edge: Edge, vertex: int) -> int:
+    """Return the vertex at the other end of a bond."""
+    return edge.vertices[edge.vertices[0] == vertex]
+
+
+def is_outputs(edge: Edge) -> bool:
+    """Whether an edge is the leg of the outputs."""
+    return edge.site is not None and edge.name.endswith("outputs")
+
+
+def legs_at(structure: Structure, vertex: int) -> list[Edge]:
+    """Legs of a vertex."""
+    own = [structure.edges[e] for e in structure.edges_of[vertex]]
+    return [edge for edge in own if edge.site is not None]
+
+
+def sites_at(structure: Structure, vertex: int) -> list[tuple[int, int]]:
+    """Sites that a vertex has legs to."""
+    legs = legs_at(structure, vertex)
+    return [edge.site for edge in legs if edge.site is not None and not is_outputs(edge)]
+
+
+def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | None:
+    """Vertices of a chain or ring, and the bonds before, between and after them (if any)."""
+    edges = structure.edges
+    bonds = [[e for e in own if edges[e].site is None] for own in structure.edges_of]
+    if joins(structure, shared=True) or max(map(len, bonds)) > 2:
+        return None
+    start = next((v for v, own in enumerate(bonds) if len(own) < 2), 0)
+    closing = max(bonds[start], key=lambda e: other_end(edges[e], start), default=None)
+    order, path = [start], [closing if len(bonds[start]) == 2 else None]
+    while True:
+        onwards = [e for e in bonds[order[-1]] if e != path[-1]]
+        path.append(onwards[0] if onwards else None)
+        vertex = other_end(edges[onwards[0]], order[-1]) if onwards else start
+        if vertex == start:
+            path[0] = path[-1]
+            return (order, path) if len(order) == len(bonds) else None
+        order.append(vertex)
+
+
+def find_tree(structure: Structure) -> list[tuple[int, int | None]] | None:
+    """Vertices of a tree of bonds, every one after its parent, with the bonds to the parents."""
+    edges, bonds = structure.edges, set(joins(structure, shared=False))
+    count = len(structure.vertices)
+    if len(bonds) != count - 1:
+        return None
+    root = next((v for v in range(count)[::-1] if not sites_at(structure, v)), 0)
+    found: dict[int, int | None] = {root: None}
+    queue = [root]
+    for vertex in queue:
+        for e in structure.edges_of[vertex]:
+            if e in bonds and (child := other_end(edges[e], vertex)) not in found:
+                found[child] = e
+                queue.append(child)
+    return list(found.items()) if len(found) == count else None
+
+
+def shorten(text: str, length: int) -> str:
+    """Shorten a text to `length` characters."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -1,0 +1,293 @@
+"""What else one may run on the flights: this library's defaults, and other people's methods.
+
+The others are what a user would take instead: features of the Gaussian kernel with ridge
+regression, random features of the same band as the machines', boosted trees, and a sparse Gaussian
+process where its extra, GPJax, is installed; it is imported when a model is fitted, never before.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import StandardScaler
+
+from ..baselines import RandomFourierRidge
+from ..baselines.baseline import blocks
+from ..baselines.least_squares import Block, ridge_weights
+from ..estimators import QTKMRegressor
+from .airline import N_BASIS, PERIOD, Candidate, Setting, count_weights
+
+COMPONENTS, QUICK_COMPONENTS = 1000, 200
+#: splits that alternatives are run on: enough to see how far apart they are
+SPLITS, PROCESS_SPLITS = 3, 1
+GAUSSIAN_PROCESS = "sparse Gaussian process"
+PACKAGE, INSTALL = "gpjax", 'pip install "qtkm[gp]"'
+PREDICT_ROWS = 4096
+#: widths that are tried, as factors of the median heuristic's
+WIDTHS = (0.25, 1.0, 4.0)
+#: penalties that are tried: the noise over the variance of the function, about 1 for delays
+RIDGES = (0.1, 1.0, 10.0)
+MEDIAN_ROWS = 1000
+
+
+def defaults() -> list[Candidate]:
+    """List both kinds of machine as a user of this library runs them."""
+
+    def plain(setting: Setting) -> QTKMRegressor:
+        return QTKMRegressor(
+            rank=8, quantization=None, random_state=setting.seed, n_jobs=setting.cores
+        )
+
+    def quantized(setting: Setting) -> QTKMRegressor:
+        return QTKMRegressor(rank=40, random_state=setting.seed, n_jobs=setting.cores)
+
+    return [
+        Candidate("TKM R=8, defaults", plain, count_weights, 1.0, "TKM, defaults", SPLITS),
+        Candidate("QTKM R=40, defaults", quantized, count_weights, 3.0, "QTKM, defaults", SPLITS),
+    ]
+
+
+def others() -> list[Candidate]:
+    """List other methods."""
+
+    def kernel_features(sampler: str) -> Any:
+        return lambda setting: KernelFeatureRidge(
+            sampler, n_components=_components(setting), random_state=setting.seed
+        )
+
+    def same_band(setting: Setting) -> RandomFourierRidge:
+        # its default penalty is that of noise as large as the function: see RIDGES
+        return RandomFourierRidge(
+            _components(setting), kind="real", n_basis=N_BASIS, period=PERIOD,
+            random_state=setting.seed,
+        )  # fmt: skip
+
+    def boosting(**settings: Any) -> Any:
+        return lambda setting: HistGradientBoostingRegressor(random_state=setting.seed, **settings)
+
+    def process(setting: Setting) -> SparseGaussianProcess:
+        return SparseGaussianProcess(random_state=setting.seed)
+
+    def components(model: Any) -> int:
+        return int(model.n_components)
+
+    def leaves(model: Any) -> int:
+        return int(model.n_iter_ * model.max_leaf_nodes)
+
+    def inducing(model: Any) -> int:
+        return int(model.n_inducing)
+
+    every = [
+        Candidate("Nyström + ridge", kernel_features("nystroem"), components, 2.0, "Nyström"),
+        Candidate("random Fourier + ridge", kernel_features("fourier"), components, 1.5, "RFF"),
+        Candidate("random Fourier, same band", same_band, components, 1.5, "RFF, same band"),
+        Candidate("boosting, defaults", boosting(), leaves, 0.2, "boosting"),
+        # five times the default: boosting is far from converged at 100 trees here
+        Candidate("boosting, 500 trees", boosting(max_iter=500), leaves, 0.8, "more boosting"),
+        # one set tells how it compares; the three million flights would add minutes, not facts
+        Candidate(
+            GAUSSIAN_PROCESS, process, inducing, 8.0, "GP", PROCESS_SPLITS, ("flights_2001",)
+        ),
+    ]
+    return [replace(candidate, most_splits=candidate.most_splits or SPLITS) for candidate in every]
+
+
+def _components(setting: Setting) -> int:
+    return QUICK_COMPONENTS if setting.quick else COMPONENTS
+
+
+def why_no_process(quick: bool) -> str | None:
+    """Return why the Gaussian process is not run, or None if it is."""
+    if quick:
+        return "not part of a quick run"
+    return None if is_installed() else f"GPJax is not installed; try: `{INSTALL}`"
+
+
+def is_installed() -> bool:
+    """Return True if GPJax is installed."""
+    return importlib.util.find_spec(PACKAGE) is not None
+
+
+class KernelFeatureRidge(RegressorMixin, BaseEstimator):
+    """Ridge regression on Nyström or random Fourier features of the Gaussian kernel.
+
+    What many would try first on millions of rows. Columns are standardized; width of the kernel
+    and penalty are chosen together on a part of the rows, of which a quarter validates. Features
+    are made in blocks of rows; only their normal equations are kept.
+
+    Parameters
+    ----------
+    sampler : {"nystroem", "fourier"}, default="nystroem"
+        Landmarks among the rows, or random frequencies.
+    n_components : int, default=1000
+        Number of features.
+    search_rows : int, default=20_000
+        Rows of the search for width and penalty.
+    random_state : int, default=0
+        Seed of landmarks or frequencies, and of the rows of the search.
+
+    Attributes
+    ----------
+    gamma_ : float
+        Width chosen, of the kernel exp(-gamma·‖x - x'‖²) of standardized columns.
+    ridge_ : float
+        Penalty chosen: ‖Z w - y‖² + ridge·‖w‖² was minimised.
+    coef_ : array of shape (n_components, 1)
+        Weights of the features.
+    """
+
+    def __init__(self, sampler="nystroem", *, n_components=1000, search_rows=20_000,
+                 random_state=0):  # fmt: skip
+        self.sampler = sampler
+        self.n_components = n_components
+        self.search_rows = search_rows
+        self.random_state = random_state
+
+    def fit(self, X: NDArray, y: NDArray) -> "KernelFeatureRidge":
+        """Choose width and penalty, then fit all rows."""
+        self._scaler = StandardScaler().fit(X)
+        rng = np.random.default_rng(self.random_state)
+        rows = rng.permutation(len(y))[: self.search_rows]
+        part = self._scaler.transform(X[rows])
+        self.gamma_, self.ridge_ = self._search(part, y[rows])
+        self._map = self._make_map(part, self.gamma_)
+        shape = len(y), self.n_components
+        self.coef_ = ridge_weights(self._blocks(X, y), shape, self.ridge_ / len(y))
+        return self
+
+    def predict(self, X: NDArray) -> NDArray[np.float64]:
+        """Predict, block by block."""
+        response = np.empty(len(X))
+        for part in blocks(len(X), self.n_components):
+            response[part] = (self._features(X[part]) @ self.coef_)[:, 0]
+        return response
+
+    def _search(self, part: NDArray, target: NDArray) -> tuple[float, float]:
+        """Return width and penalty of the least error on the last quarter of some rows."""
+        cut = 3 * len(target) // 4
+        tried: list[tuple[float, float, float]] = []
+        for gamma in median_gamma(part[:MEDIAN_ROWS]) * np.array(WIDTHS):
+            features = self._make_map(part[:cut], gamma).transform(part)
+            block = features[:cut], target[:cut, None]
+            for ridge in RIDGES:
+                weights = ridge_weights([block], block[0].shape, ridge / cut)
+                error = np.mean((features[cut:] @ weights - target[cut:, None]) ** 2)
+                tried.append((float(error), float(gamma), ridge))
+        return min(tried)[1:]
+
+    def _make_map(self, part: NDArray, gamma: float) -> Any:
+        makers = {"nystroem": Nystroem, "fourier": RBFSampler}
+        if self.sampler not in makers:
+            raise ValueError(
+                f"sampler={self.sampler!r} is not known; use one of {', '.join(makers)}"
+            )
+        return makers[self.sampler](
+            gamma=gamma, n_components=self.n_components, random_state=self.random_state
+        ).fit(part)
+
+    def _blocks(self, X: NDArray, y: NDArray) -> Iterator[Block]:
+        for part in blocks(len(y), self.n_components, least=self.n_components):
+            yield self._features(X[part]), y[part, None]
+
+    def _features(self, X: NDArray) -> NDArray:
+        return self._map.transform(self._scaler.transform(X))
+
+
+def median_gamma(rows: NDArray) -> float:
+    """Return the width of the median heuristic: 1/(2·m²) with the median distance m of rows."""
+    squares = euclidean_distances(rows, squared=True)
+    return float(1 / (2 * np.median(squares[np.triu_indices_from(squares, k=1)])))
+
+
+class SparseGaussianProcess(RegressorMixin, BaseEstimator):
+    """Sparse variational regression with a Gaussian kernel of one width for each column.
+
+    Kernel, noise, inducing points and the whitened posterior of their values are learned
+    together by Adam, each step on some rows drawn at random.
+
+    Parameters
+    ----------
+    n_inducing : int, default=500
+        Number of inducing points; they begin at training rows.
+    max_iter : int, default=2000
+        Number of steps.
+    batch_size : int, default=1000
+        Rows of a step.
+    learning_rate : float, default=0.01
+        Size of a step of Adam. On the New York flights, 1000 steps of 0.01 gave a test MSE of
+        0.700, of 0.03 one of 0.703.
+    random_state : int, default=0
+        Seed of inducing points and batches.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Number of steps.
+    objective_ : array of shape (max_iter,)
+        Estimated negative lower bound on the evidence, a row, at every step.
+    """
+
+    def __init__(self, n_inducing=500, *, max_iter=2000, batch_size=1000, learning_rate=0.01,
+                 random_state=0):  # fmt: skip
+        self.n_inducing = n_inducing
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.random_state = random_state
+
+    def fit(self, X: NDArray, y: NDArray) -> "SparseGaussianProcess":
+        """Fit to standardized columns."""
+        if not is_installed():
+            raise ModuleNotFoundError(
+                f"the sparse Gaussian process is GPJax's, which is not installed; try: {INSTALL}",
+                name=PACKAGE,
+            )
+        jax, gpjax, optax = map(importlib.import_module, ("jax", PACKAGE, "optax"))
+        jax.config.update("jax_enable_x64", True)  # kernel matrices are near singular
+        self._scaler = StandardScaler().fit(X)
+        values = jax.numpy.asarray(self._scaler.transform(X))
+        self._posterior, history = gpjax.fit(
+            model=self._start(gpjax, jax.numpy, values),
+            # a row's share, so that the step does not depend on the number of rows
+            objective=lambda model, batch: -gpjax.objectives.elbo(model, batch) / len(y),
+            train_data=gpjax.Dataset(X=values, y=jax.numpy.asarray(y)[:, None]),
+            optim=optax.adam(self.learning_rate),
+            key=jax.random.key(self.random_state),
+            num_iters=self.max_iter,
+            batch_size=min(self.batch_size, len(y)),
+            verbose=False,
+        )
+        self.objective_, self.n_iter_ = np.asarray(history), self.max_iter
+        return self
+
+    def _start(self, gpjax: Any, numpy: Any, values: Any) -> Any:
+        """Build the prior and the initial posterior."""
+        rng = np.random.default_rng(self.random_state)
+        n_rows, n_columns = values.shape
+        rows = rng.choice(n_rows, min(self.n_inducing, n_rows), replace=False)
+        kernel = gpjax.kernels.RBF(lengthscale=numpy.full(n_columns, np.sqrt(n_columns)))
+        prior = gpjax.gps.Prior(mean_function=gpjax.mean_functions.Constant(), kernel=kernel)
+        return gpjax.variational_families.WhitenedVariationalGaussian(
+            model=prior * gpjax.likelihoods.Gaussian(), inducing_inputs=values[rows]
+        )
+
+    def predict(self, X: NDArray) -> NDArray[np.float64]:
+        """Predict the posterior mean, block by block."""
+        process = self._posterior.condition(None)
+        # compiled, so that the variances, which nobody asks for, are not computed
+        mean = importlib.import_module("jax").jit(
+            lambda values: process(values, covariance="diagonal").mean
+        )
+        response = np.empty(len(X))
+        for start in range(0, len(X), PREDICT_ROWS):
+            rows = slice(start, start + PREDICT_ROWS)
+            response[rows] = np.asarray(mean(self._scaler.transform(X[rows])))
+        return response

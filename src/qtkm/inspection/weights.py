@@ -1,0 +1,414 @@
+"""The weights themselves: the largest ones, a column's spectrum, the rank-one terms of a CPD."""
+
+from dataclasses import dataclass, field
+from functools import reduce
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..escaping import visible
+from .averages import Diagonal, environments
+from .plotting import shorten
+from .response import Response
+from .results import Result, largest
+
+#: numbers that are looked at together
+BLOCK_NUMBERS = 1 << 20
+
+
+@dataclass(repr=False)
+class Coefficients(Result):
+    """The largest weights of products of basis functions, without main effects beside them.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns.
+    indices : (n_coefficients, n_columns) int array
+        Basis function of each column: its frequency (Fourier), exponent (power), or the number
+        of its category.
+    values : (n_coefficients,) array
+        The weights in units of the response, largest magnitude first.
+    bound : float
+        No weight that was not looked at is larger than this.
+    n_certain : int
+        So many of the first are the largest there are, up to rounding; the others are large, but
+        larger ones may exist.
+    labels : list of str
+        The basis functions in words.
+    response : str
+        What the response is called.
+    """
+
+    names: list[str]
+    indices: NDArray[np.int64]
+    values: NDArray
+    bound: float
+    n_certain: int
+    labels: list[str]
+    response: str
+
+    def _gist(self) -> str:
+        return f"magnitudes: {largest(self.labels, np.abs(self.values))}"
+
+    def _table(self) -> dict[str, Any]:
+        certain = np.arange(len(self.values)) < self.n_certain
+        return {"functions": self.labels, "weight": self.values, "certain": certain}
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether these are the largest weights, for certain."""
+        return self.n_certain == len(self.values)
+
+
+def largest_coefficients(
+    model: Any, n_coefficients: int = 10, *, max_slices: int = 4096, output: Any = None
+) -> Coefficients:
+    """Find the largest entries of the weight tensor.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+        A fitted one whose network is a CPD, a train or a ring.
+    n_coefficients : int, default=10
+    max_slices : int, default=4096
+        How many slices are followed at a time. More take longer and make more certain; the
+        search is exhaustive for tensors with no more entries than this.
+    output : int or class, optional
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
+
+    Returns
+    -------
+    Coefficients
+    """
+    if not isinstance(n_coefficients, Integral):
+        raise TypeError(
+            f"n_coefficients is a {type(n_coefficients).__name__}, where a whole number is "
+            "expected; weights are those of the model alone, so no X is needed."
+        )
+    if n_coefficients < 1 or max_slices < n_coefficients:
+        raise ValueError(
+            f"n_coefficients={n_coefficients} and max_slices={max_slices}, where "
+            "1 <= n_coefficients <= max_slices is expected; use a larger max_slices."
+        )
+    response = Response(model, output)
+    if not response.closing.size:
+        raise ValueError(
+            "The model is made of main effects alone (rank 0), and has no products of basis "
+            "functions whose weights could be listed; look at main_effects."
+        )
+    states, indices, bound = _search(response, max_slices)
+    values = response.algebra.close(states)
+    order = np.argsort(-np.abs(values), kind="stable")[:n_coefficients]
+    values, indices = values[order], indices[order]
+    for d, feature_map in enumerate(response.maps):
+        if feature_map.is_complex:
+            indices[:, d] -= feature_map.n_features // 2
+    certain = int(np.sum(np.abs(values) >= bound))
+    labels = [_label(response, index) for index in indices]
+    return Coefficients(
+        list(response.names), indices, values, bound, certain, labels, response.label
+    )
+
+
+def _search(response: Response, max_slices: int) -> tuple[NDArray, NDArray[np.int64], float]:
+    """Products of cores and indices of the entries found; largest norm that was left aside."""
+    algebra, bound = response.algebra, 0.0
+    sites = [(d, level) for d, levels in enumerate(response.levels) for level in levels]
+    grams = _grams_before(response, [level for _, level in sites])
+    states = response.closing[None]
+    indices = np.zeros((1, response.n_columns), dtype=np.int64)
+    for (d, entries), gram in zip(reversed(sites), reversed(grams), strict=True):
+        norms = _norms(response, entries, states, gram)  # (n_slices, Q)
+        kept = np.arange(norms.size)
+        if len(kept) > max_slices:
+            order = np.argsort(-norms.ravel(), kind="stable")
+            kept, bound = order[:max_slices], max(bound, float(norms.ravel()[order[max_slices]]))
+        slices, digits = np.divmod(kept, len(entries))
+        states = algebra.multiply(entries[digits], states[slices])
+        indices = indices[slices]
+        # the highest digit comes first
+        indices[:, d] = indices[:, d] * len(entries) + digits
+    return states, indices, bound
+
+
+def _grams_before(response: Response, levels: list[NDArray]) -> list[NDArray]:
+    """Kronecker squares of all sites before each one, summed over their digits."""
+    algebra = response.algebra
+    first = algebra.first(levels[0][:1])
+    gram = np.ones(len(first) ** 2) if first.ndim == 1 else np.eye(len(first) ** 2)
+    grams = [gram]
+    for level in levels[:-1]:
+        gram = algebra.multiply(gram, algebra.square(level, np.ones(len(level)), True))
+        grams.append(gram)
+    return grams
+
+
+def _norms(response: Response, entries: NDArray, states: NDArray, gram: NDArray) -> NDArray:
+    """Norms of the slices that every state and digit leave, with a margin for rounding."""
+    step = max(1, BLOCK_NUMBERS // (entries.size * max(1, states[0].size // entries.shape[-1])))
+    norms = np.empty((len(states), len(entries)))
+    for start in range(0, len(states), step):
+        part = slice(start, start + step)
+        product = response.algebra.multiply(entries[None], states[part][:, None])
+        form = response.algebra.suffix_form(gram, product.shape[2:])
+        flat = product.reshape(-1, len(form))
+        squares = np.sum((flat.conj() @ form) * flat, axis=1).real
+        # terms that cancel may make the sum smaller than it is, by no more than this
+        terms = np.abs(flat) @ np.sqrt(np.abs(np.diag(form)))
+        margin = 4 * np.finfo(np.float64).eps * terms**2
+        norms[part] = np.sqrt(np.maximum(squares, 0) + margin).reshape(-1, len(entries))
+    return norms
+
+
+def _label(response: Response, index: NDArray[np.int64]) -> str:
+    """Basis functions in words, without those that are constant."""
+    words = []
+    for d, feature_map in enumerate(response.maps):
+        name, number = shorten(response.names[d], 16), int(index[d])
+        if feature_map.n_features == 1:
+            continue  # the column has no choice
+        if feature_map.is_categorical:
+            words.append(f"{name}={visible(str(response.grid(d, 0)[number]))}")
+        elif number and feature_map.is_complex:
+            words.append(f"{name}:{number:+d}")
+        elif number:
+            words.append(f"{name}^{number}" if number > 1 else name)
+    return " · ".join(words) or "constant"
+
+
+@dataclass(repr=False)
+class Spectrum(Result):
+    """Weights of a model by the frequency of one column.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    numbers : (M,) int array
+        Frequencies of the basis: -⌊M/2⌋ … ⌈M/2⌉-1.
+    frequencies : (M,) array
+        The same in periods a unit of the column.
+    magnitudes : (M,) array
+        Norm of all weights of each frequency in the network, in units of the response.
+    coefficients : (M,) array or None
+        The weights themselves where there is no other column.
+    main : (M,) array or None
+        Magnitudes of the weights of the column's main effect beside the network, without its
+        slope; None for a model without main effects.
+    response : str
+        What the response is called.
+    """
+
+    name: str
+    numbers: NDArray[np.int64]
+    frequencies: NDArray[np.float64]
+    magnitudes: NDArray[np.float64]
+    coefficients: NDArray | None
+    response: str
+    main: NDArray[np.float64] | None = None
+
+    def _gist(self) -> str:
+        names = [f"{number}" for number in self.numbers]
+        return f"{self.name}: norms of the weights by frequency {largest(names, self.magnitudes)}"
+
+    def _table(self) -> dict[str, Any]:
+        main = {} if self.main is None else {"main": self.main}
+        return {"number": self.numbers, "frequency": self.frequencies,
+                "magnitude": self.magnitudes, **main}  # fmt: skip
+
+
+def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
+    """Exact spectrum of one column with a Fourier basis.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+        A fitted one whose network is a CPD, a train or a ring.
+    column : name or number, default=0
+    output : int or class, optional
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
+
+    Returns
+    -------
+    Spectrum
+
+    Notes
+    -----
+    The magnitude of frequency m is (Σ |w[m, …]|²)^½ over the basis functions of all other
+    columns, from the Gram matrices of their cores; their squares add up to ‖w‖², in units of
+    the response.
+
+    What it does not tell.  A prediction is Re f, to which frequencies m and -m contribute
+    together: their weights need not mirror each other, and a spectrum may well rise at one edge
+    only.  With a period above 1 the waves are not orthogonal on the column's range, so that
+    large weights may cancel each other there.  Whether M is large enough is for validation to
+    say, and not for the edges of a spectrum.
+    """
+    response = Response(model, output)
+    d = response.column(column)
+    feature_map = response.maps[d]
+    if not feature_map.is_complex:
+        raise ValueError(
+            f"The column {response.names[d]!r} has the basis {type(feature_map).__name__}, and a "
+            "spectrum needs Fourier; choose another column or look at its main effect."
+        )
+    algebra, weights = response.algebra, response.weights(d)
+    squares = [column_square(response, e) for e in range(response.n_columns)]
+    closing = algebra.square(response.closing[None], np.ones(1), True)
+    outer = environments(algebra, squares, closing)[d]
+    flat = weights.reshape(len(weights), -1)
+    form = algebra.form(outer, weights.shape[1:])
+    magnitudes = np.sqrt(np.maximum(np.sum((flat.conj() @ form) * flat, axis=1).real, 0.0))
+    coefficients = None
+    if response.n_columns == 1:
+        coefficients = algebra.close(algebra.multiply(weights, response.closing))
+        magnitudes = np.abs(coefficients)
+    numbers = np.arange(len(weights)) - len(weights) // 2
+    frequencies = numbers / (float(feature_map.period) * response.width(d))
+    main = None
+    if response.main_weights:  # √2·(a·cos + b·sin) is a wave of either sign, of (a ∓ ib)/√2
+        waves = response.main_weights[d][1:].reshape(-1, 2)
+        sizes = np.hypot(*waves.T) / np.sqrt(2)
+        main, zero = np.zeros(len(weights)), len(weights) // 2
+        main[zero + 1 : zero + 1 + len(sizes)] = sizes
+        main[zero - len(sizes) : zero] = sizes[::-1]
+    return Spectrum(
+        response.names[d], numbers, frequencies, magnitudes, coefficients, response.label, main
+    )
+
+
+def column_square(response: Response, d: int) -> NDArray:
+    """Sum over the basis functions of a column of its weights' Kronecker squares."""
+    squares = [response.algebra.square(level, np.ones(len(level)), True)
+               for level in response.levels[d]]  # fmt: skip
+    return reduce(response.algebra.multiply, squares)
+
+
+@dataclass(repr=False)
+class RankOneTerms(Result):
+    """A CPD as a sum of products of functions of one column each.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns.
+    sizes : (n_terms,) array
+        Norm of each term's weights in units of the response, largest first.
+    coefficients : (n_terms,) array
+        What the product of the functions is multiplied by; of magnitude `sizes`.
+    values : list of (n_grid,) arrays
+        Values of every column: equal steps over its range, or its categories.
+    functions : list of (n_terms, n_grid) arrays
+        Functions of every column at these values, with weights of norm 1. The complex ones are
+        turned to be as real as they can be, and positive where they are largest.
+    offset : float
+        What is added to the terms.
+    is_categorical : list of bool
+        Which columns hold categories.
+    response : str
+        What the response is called.
+    main : list of (n_grid,) arrays
+        Main effects beside the network at these values; zero for a model without them.
+
+    Notes
+    -----
+    f(x) = offset + Σ_d main_d(x_d) + Re Σ_t coefficients_t · Π_d functions_d,t(x_d), if all terms
+    are there.
+    """
+
+    names: list[str]
+    sizes: NDArray[np.float64]
+    coefficients: NDArray
+    values: list[NDArray]
+    functions: list[NDArray]
+    offset: float
+    is_categorical: list[bool]
+    response: str
+    main: list[NDArray] = field(default_factory=list)
+
+    def _gist(self) -> str:
+        names = [f"term {t + 1}" for t in range(len(self.sizes))]
+        return f"norms of the weights: {largest(names, self.sizes) or 'no terms'}"
+
+    def _table(self) -> dict[str, Any]:
+        return {"term": np.arange(1, len(self.sizes) + 1), "size": self.sizes,
+                "coefficient": self.coefficients}  # fmt: skip
+
+
+def rank_one_terms(
+    model: Any, n_terms: int | None = None, *, n_grid: int = 200, output: Any = None
+) -> RankOneTerms:
+    """Sort the rank-one terms of a CPD by the norm of their weights.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+        A fitted one whose network is a CPD.
+    n_terms : int, optional
+        How many to give; None is all of them.
+    n_grid : int, default=200
+        Number of values to look at in a numeric column.
+    output : int or class, optional
+        Which output of a regressor with several, or the decision for which class; of two
+        classes it is the second one, and the first turns the sign.
+
+    Returns
+    -------
+    RankOneTerms
+
+    Notes
+    -----
+    The terms of a CPD are unique up to scale and order under mild conditions [1]_, but need
+    not be orthogonal: large ones may cancel each other, and their sizes do not add up.
+
+    References
+    ----------
+    .. [1] T. G. Kolda, B. W. Bader, "Tensor decompositions and applications", SIAM Review 51,
+       2009, section 3.2.
+    """
+    response = Response(model, output)
+    if not isinstance(response.algebra, Diagonal):
+        raise ValueError(
+            "The network of the model is a train or ring, and only a CPD is a sum of rank-one "
+            "terms; use network='cpd'."
+        )
+    norms = np.array([_term_norms(levels) for levels in response.levels])  # (n_columns, rank)
+    sizes = np.abs(response.closing) * norms.prod(axis=0)
+    order = np.argsort(-sizes, kind="stable")[:n_terms]
+    safe = np.where(norms > 0, norms, 1.0)
+    coefficients = (response.closing * norms.prod(axis=0))[order]
+    values = [response.grid(d, n_grid) for d in range(response.n_columns)]
+    functions, main = [], []
+    for d, raw in enumerate(values):
+        units = response.values(d, raw)
+        main.append(response.main(d, units))
+        table = response.table(d, units) / safe[d]
+        turned, turn = _turn(table[:, order].T)
+        functions.append(turned)
+        coefficients = coefficients / turn
+    categorical = [response.is_categorical(d) for d in range(response.n_columns)]
+    return RankOneTerms(
+        list(response.names), sizes[order], coefficients, values, functions, response.offset,
+        categorical, response.label, main,
+    )  # fmt: skip
+
+
+def _term_norms(levels: list[NDArray]) -> NDArray[np.float64]:
+    """Norm of a column's weights in every term."""
+    return np.prod([np.linalg.norm(level, axis=0) for level in levels], axis=0)
+
+
+def _turn(functions: NDArray) -> tuple[NDArray, NDArray]:
+    """Functions (n_terms, n_grid) as real as they can be, and what each was multiplied by."""
+    turn = np.ones(len(functions), dtype=functions.dtype)
+    if np.iscomplexobj(functions):
+        turn = np.exp(-0.5j * np.angle(np.sum(functions**2, axis=1)))
+    real = (functions * turn[:, None]).real
+    largest = np.take_along_axis(real, np.abs(real).argmax(axis=1)[:, None], axis=1)[:, 0]
+    turn = np.where(largest < 0, -turn, turn)
+    return functions * turn[:, None], turn

@@ -1,0 +1,15 @@
+"""Arbitrary networks: contracted row by row in a planned order, and builders of known ones."""
+
+from .builders import MERA, BlockTerm, Drawing, Grid2D, HierarchicalTucker, Tucker
+from .graph import Graph, GraphNetwork
+
+__all__ = [
+    "MERA",
+    "BlockTerm",
+    "Drawing",
+    "Graph",
+    "GraphNetwork",
+    "Grid2D",
+    "HierarchicalTucker",
+    "Tucker",
+]

@@ -1,0 +1,293 @@
+"""Graphs that are drawn from the sites of a fit: give a rank and nothing else.
+
+Edges have the size of the rank, or less where the cores at their ends leave no use for more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...structure import Edge, Structure
+from .graph import GraphNetwork, check_whole, largest_size, leg, outputs
+
+Radices = Sequence[Sequence[int]]
+
+
+class Drawing:
+    """Wires, and vertices that are put on them one by one.
+
+    Parameters
+    ----------
+    radices : sequence of sequence of int
+        Radices of every column: each site is a wire to begin with.
+
+    Attributes
+    ----------
+    sites : list of list of int
+        Numbers of the wires of the sites, by column and level.
+    """
+
+    def __init__(self, radices: Radices):
+        self.radices = radices
+        self.vertices: list[str] = []
+        self.wires: list[Edge] = []
+        self.sites = [
+            [self._begin(leg(d, k, radix)) for k, radix in enumerate(column)]
+            for d, column in enumerate(radices)
+        ]
+
+    def _begin(self, edge: Edge) -> int:
+        self.wires.append(edge)
+        return len(self.wires) - 1
+
+    def wire(self, name: str, size: int) -> int:
+        """Begin a wire for an index of this size; returns its number, for `vertex`."""
+        return self._begin(Edge(name, int(size), ()))
+
+    def vertex(self, name: str, wires: Sequence[int]) -> int:
+        """Put a vertex on some wires, its core having an axis for each; returns its number."""
+        number = len(self.vertices)
+        self.vertices.append(name)
+        for w in wires:
+            edge = self.wires[w]
+            self.wires[w] = replace(edge, vertices=(*edge.vertices, number))
+        return number
+
+    def finish(self, n_outputs: int, vertex: int) -> Structure:
+        """Structure with the leg of the outputs, if there are several, at a vertex.
+
+        The vertex is given by its number.  Bonds are cut to what the cores at their ends can use.
+        """
+        edges = list(self.wires)
+        for column in self.sites:
+            for w in column:
+                if len(edges[w].vertices) != 1:
+                    raise ValueError(
+                        f"The site {edges[w].name!r} has {len(edges[w].vertices)} vertices; put "
+                        "exactly one on every site."
+                    )
+        if n_outputs > 1:
+            edges.append(outputs(self.radices, n_outputs, vertex))
+        return cap(Structure(tuple(self.vertices), tuple(edges)))
+
+
+def cap(structure: Structure) -> Structure:
+    """Limit the bonds to what the cores at their ends can use."""
+    while True:
+        edges = tuple(
+            replace(edge, size=min(edge.size, largest_size(structure, e)))
+            if len(edge.vertices) == 2
+            else edge
+            for e, edge in enumerate(structure.edges)
+        )
+        if edges == structure.edges:
+            return structure
+        structure = Structure(structure.vertices, edges)
+
+
+class _Ranked(GraphNetwork):
+    """What graphs of one rank share."""
+
+    rank: Any
+
+    def check(self) -> None:
+        check_whole(self.rank, "rank")
+
+
+class Tucker(_Ranked):
+    """Tucker decomposition: a matrix for each site, and one core that joins all of them.
+
+        s₁ ─[W₁]─┐     ┌─[W₃]─ s₃
+                 [ core ]
+        s₂ ─[W₂]─┘     └─[W₄]─ s₄
+
+    The core has R^sites entries, so this is for few sites: columns of one level each
+    (``quantization=None``), or few levels.
+
+    Parameters
+    ----------
+    rank : int or "auto"
+        Size R of all bonds; no more than the radix of a site is used.
+    """
+
+    def __init__(self, rank="auto"):
+        self.rank = rank
+
+    def build(self, radices: Radices, n_outputs: int) -> Structure:
+        drawing = Drawing(radices)
+        bonds = _factors(drawing, self.rank, [])
+        return drawing.finish(n_outputs, drawing.vertex("core", bonds))
+
+
+class BlockTerm(_Ranked):
+    """Block-term decomposition: a sum of Tucker decompositions.
+
+        s₁ ─[W₁]─┐     ┌─[W₃]─ s₃
+             :   [ core ]  :             : an index t of the terms that all vertices share
+        s₂ ─[W₂]─┘     └─[W₄]─ s₄
+
+    A Tucker decomposition for one term, a CPD for rank one.
+
+    Parameters
+    ----------
+    rank : int or "auto"
+        Size of the bonds inside a term.
+    n_terms : int
+        Number of terms.
+    """
+
+    def __init__(self, rank="auto", n_terms=2):
+        self.rank = rank
+        self.n_terms = n_terms
+
+    def check(self) -> None:
+        super().check()
+        check_whole(self.n_terms, "n_terms")
+
+    def build(self, radices: Radices, n_outputs: int) -> Structure:
+        drawing = Drawing(radices)
+        terms = drawing.wire("terms", int(self.n_terms))
+        bonds = _factors(drawing, self.rank, [terms])
+        return drawing.finish(n_outputs, drawing.vertex("core", [terms, *bonds]))
+
+
+class HierarchicalTucker(_Ranked):
+    """Hierarchical Tucker decomposition: a binary tree with the sites at its leaves.
+
+                [ root ]
+               ┌───┴────┐
+             [  ]      [  ]         a tree of levels for every column,
+            ┌──┴─┐    ┌──┴─┐        and a tree that joins the columns
+           [W₁] [W₂] [W₃] [W₄]
+            s₁   s₂   s₃   s₄
+
+    Parameters
+    ----------
+    rank : int or "auto"
+        Size of all bonds.
+    """
+
+    def __init__(self, rank="auto"):
+        self.rank = rank
+
+    def build(self, radices: Radices, n_outputs: int) -> Structure:
+        drawing = Drawing(radices)
+        bonds = iter(_factors(drawing, self.rank, []))
+        columns = [[next(bonds) for _ in column] for column in radices]
+        wires = columns[0]
+        if len(columns) > 1:
+            wires = [self._merge(drawing, column, 1)[0] for column in columns]
+        wires = self._merge(drawing, wires, 2)
+        return drawing.finish(n_outputs, drawing.vertex("root", wires))
+
+    def _merge(self, drawing: Drawing, wires: list[int], count: int) -> list[int]:
+        """Join neighbours by vertices until no more than so many wires are left."""
+        while len(wires) > count:
+            wires = [
+                _join(drawing, pair, self.rank) if len(pair) > 1 else pair[0]
+                for pair in _pairs(wires)
+            ]
+        return wires
+
+
+class MERA(_Ranked):
+    """Multi-scale entanglement renormalization: a binary tree with mixers between its branches.
+
+              [  top  ]
+             ┌────┴────┐
+            [^]       [^]          [^] joins two wires into one
+           ┌─┴─┐     ┌─┴─┐
+           │   └[ x ]┘   │         [x] mixes two neighbours that the tree
+           │   ┌┘   └┐   │         would join only higher up
+           s₁  s₂    s₃  s₄
+
+    Sites are in the order of columns and, in a column, levels.  The cores are free: nothing
+    keeps them unitary.
+
+    Parameters
+    ----------
+    rank : int or "auto"
+        Size R of the wires above the sites; a mixer above the lowest layer has R⁴ entries.
+    """
+
+    def __init__(self, rank="auto"):
+        self.rank = rank
+
+    def build(self, radices: Radices, n_outputs: int) -> Structure:
+        drawing = Drawing(radices)
+        wires = [wire for column in drawing.sites for wire in column]
+        while len(wires) > 2:
+            for i in range(1, len(wires) - 1, 2):
+                wires[i : i + 2] = _mix(drawing, wires[i : i + 2])
+            wires = [
+                _join(drawing, pair, self.rank) if len(pair) > 1 else pair[0]
+                for pair in _pairs(wires)
+            ]
+        return drawing.finish(n_outputs, drawing.vertex("top", wires))
+
+
+class Grid2D(_Ranked):
+    """Grid of columns and levels (projected entangled pair states).
+
+           column 0   1    2
+                 [ ]─[ ]─[ ]   level 0       every vertex has the leg of its site;
+                  │   │   │                  neighbours share a bond, if both are there
+                 [ ]─[ ]─[ ]   level 1
+                  │       │
+                 [ ]     [ ]   level 2
+
+    A row costs about R^w and the norm about R^2w operations for a grid w wide, the smaller
+    of the numbers of columns and levels, so this is for few columns or few levels.
+
+    Parameters
+    ----------
+    rank : int or "auto"
+        Size of all bonds.
+    """
+
+    def __init__(self, rank="auto"):
+        self.rank = rank
+
+    def build(self, radices: Radices, n_outputs: int) -> Structure:
+        drawing = Drawing(radices)
+        wires = {(d, k): [site] for d, column in enumerate(drawing.sites)
+                 for k, site in enumerate(column)}  # fmt: skip
+        for d, k in list(wires):
+            for other in ((d, k + 1), (d + 1, k)):
+                if other in wires:
+                    bond = drawing.wire(f"{d}.{k}-{other[0]}.{other[1]}", self.rank)
+                    wires[d, k].append(bond)
+                    wires[other].append(bond)
+        for (d, k), own in wires.items():
+            last = drawing.vertex(f"{d}.{k}", own)
+        return drawing.finish(n_outputs, last)
+
+
+def _factors(drawing: Drawing, rank: int, shared: list[int]) -> list[int]:
+    """Put a matrix on every site; the wires on their other sides."""
+    bonds = []
+    for d, column in enumerate(drawing.sites):
+        for k, site in enumerate(column):
+            bonds.append(drawing.wire(f"bond {d}.{k}", rank))
+            drawing.vertex(f"{d}.{k}", [site, *shared, bonds[-1]])
+    return bonds
+
+
+def _join(drawing: Drawing, wires: Sequence[int], rank: int) -> int:
+    """Put a vertex on some wires, and begin the wire on its other side."""
+    name = f"join {len(drawing.vertices)}"
+    above = drawing.wire(f"above {name}", rank)
+    drawing.vertex(name, [*wires, above])
+    return above
+
+
+def _mix(drawing: Drawing, wires: Sequence[int]) -> list[int]:
+    """Put a vertex on some wires, and begin as many of the same sizes on its other side."""
+    name = f"mix {len(drawing.vertices)}"
+    above = [drawing.wire(f"{name}.{i}", drawing.wires[w].size) for i, w in enumerate(wires)]
+    drawing.vertex(name, [*wires, *above])
+    return above
+
+
+def _pairs(wires: Sequence[int]) -> list[Sequence[int]]:
+    return [wires[i : i + 2] for i in range(0, len(wires), 2)]

@@ -1,0 +1,365 @@
+r"""The general tensor network: any vertices, joined by any edges.
+
+     s₀₀ ─[a]───[b]─ s₀₁          vertices a, b, c, d; c has two legs and d has none
+             \ /                  edges a-b, a-d, b-d, d-c and the four legs
+             [d]──[c]═ s₁₀, s₁₁    f = Σ over all indices of Π cores · Π features
+
+A vertex is a core and an edge an index that its vertices share: an edge of two vertices is a
+bond, one of more (a CPD's rank) a hyperedge, one of a single vertex a leg to a site's feature.
+Cores are a flat list, one array a vertex; their axes are the legs in the order of the sites,
+then the bonds in the order of the edges, then the outputs.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...structure import Edge, Structure
+from ..design import Tree
+from ..network import Cores, Network, Run
+from .contraction import OUTPUTS, Iterate, Rows, outputs_of, with_phase
+from .vertices import pieces
+
+#: size of the noise of a smooth start, as a CPD's: docs/decisions/0004-defaults.md
+SMOOTH_NOISE = 0.1
+#: entries of the largest core
+LARGEST_CORE = 10_000_000
+#: axes of a core; NumPy 1 has 32, and rows and outputs need one each
+MOST_EDGES = 30
+
+
+class GraphNetwork(Network):
+    """What all graphs share; a kind of graph says in `build` what it is made of."""
+
+    def build(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        """Vertices and edges, not checked: legs by site, then bonds, then the outputs' leg."""
+        raise NotImplementedError
+
+    def default_rank(self, n_rows: int, n_columns: int) -> int:
+        """Rank that "auto" stands for: the cube root of a CPD's.
+
+        A core of three bonds, as trees and most graphs have them, is then about as large as a
+        core of a CPD.
+        """
+        return max(2, round(super().default_rank(n_rows, n_columns) ** (1 / 3)))
+
+    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        self.check()
+        structure = self.build(radices, n_outputs)
+        check_structure(structure)
+        return structure
+
+    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
+        """Shapes of the cores, one a vertex."""
+        return self.structure(radices, n_outputs).shapes
+
+    def start(
+        self,
+        constants: Sequence[Sequence[NDArray]],
+        n_outputs: int,
+        is_complex: bool,
+        kind: str,
+        rng: np.random.RandomState,
+    ) -> Cores:
+        """Cores to start from, see `Network.start`.
+
+        "random": Gaussian cores, scaled so that the expected ‖w‖² is that of the constant
+        function 1 and responses are of order one.  "smooth": the constant function, carried by
+        the first entry of every bond and by all entries of a hyperedge, plus 0.1 times a random
+        start.  Several outputs begin as random multiples of one another.
+        """
+        structure = self.structure([[len(c) for c in levels] for levels in constants], n_outputs)
+        mixing = rng.standard_normal(n_outputs)
+        mixing *= np.sqrt(n_outputs) / np.linalg.norm(mixing)
+        weights = {(d, k): c for d, levels in enumerate(constants) for k, c in enumerate(levels)}
+        weights[len(constants), 0] = mixing
+        cores = []
+        for edges in structure.edges_of:
+            own = [structure.edges[e] for e in edges]
+            core = _noise(own, weights, is_complex and kind == "smooth", rng)
+            if kind == "smooth":
+                core = _constant(own, weights) + SMOOTH_NOISE * core
+            cores.append(core.astype(np.complex128 if is_complex else np.float64))
+        return cores
+
+    def iterate(
+        self,
+        columns: Sequence[Any],
+        cores: Cores,
+        dtype: Any,
+        run: Run,
+        precisions: Sequence[NDArray | None],
+    ) -> Iterate:
+        structure = self.structure_of([column.radices for column in columns], cores)
+        return Iterate(structure, columns, cores, dtype, run, precisions)
+
+    def structure_of(self, radices: Sequence[Sequence[int]], cores: Cores) -> Structure:
+        """Structure that some cores belong to: they tell the number of outputs."""
+        trial = self.build(radices, 2)
+        (vertex,) = trial.edges[-1].vertices
+        has_outputs = cores[vertex].ndim == len(trial.edges_of[vertex])
+        return self.structure(radices, cores[vertex].shape[-1] if has_outputs else 1)
+
+    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> "Evaluator":
+        return Evaluator(self, cores, frequencies)
+
+    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+        """Return the whole weight tensor, (ΠM, n_outputs), for tests and tiny models.
+
+        The lowest digit of a column runs fastest, the first column slowest.
+        """
+        structure = self.structure_of(radices, cores)
+        order = [structure.legs[d, k] for d, c in enumerate(radices) for k in range(len(c))[::-1]]
+        order.extend(outputs_of(structure))
+        sizes = {e: edge.size for e, edge in enumerate(structure.edges)}
+        tree = Tree(structure.edges_of, set(order), sizes)
+        tensor = tree.up(cores)[-1].transpose([tree.terms[-1].index(e) for e in order])
+        return tensor.reshape(math.prod(math.prod(column) for column in radices), -1)
+
+
+class Graph(GraphNetwork):
+    """A network of given vertices and edges.
+
+    Parameters
+    ----------
+    vertices : mapping from names to lists of legs
+        A leg is a site (column, level), both counted from 0 and the lowest digit being level 0;
+        or "outputs" at the vertex that tells several outputs apart.  Every site needs one leg,
+        of the size of its radix; a vertex may have none.  If no vertex has the outputs, the last
+        one gets them where there are several.
+    edges : sequence of (name, vertices, size)
+        A bond between two vertices, or a hyperedge that more of them share.
+
+    Examples
+    --------
+    A tensor ring of three sites, the first two of which are the levels of one column:
+
+    >>> ring = Graph(
+    ...     vertices={"a": [(0, 0)], "b": [(0, 1)], "c": [(1, 0)]},
+    ...     edges=[("one", ("a", "b"), 2), ("two", ("b", "c"), 3), ("three", ("c", "a"), 2)],
+    ... )
+    >>> ring.shapes(radices=[[2, 2], [5]], n_outputs=1)
+    [(2, 2, 2), (2, 2, 3), (5, 3, 2)]
+    """
+
+    def __init__(self, vertices=None, edges=()):
+        self.vertices = vertices
+        self.edges = edges
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> "Graph":
+        """Graph of a networkx graph: attribute `legs` of a node (if any), `size` of an edge."""
+        vertices = {node: list(data.get("legs", ())) for node, data in graph.nodes(data=True)}
+        edges, count = [], Counter[str]()
+        for a, b, data in graph.edges(data=True):
+            name = f"{a}-{b}"
+            if "size" not in data:
+                raise ValueError(f"Edge {name} has no attribute 'size', the dimension of the bond.")
+            count[name] += 1
+            name = name if count[name] == 1 else f"{name} ({count[name]})"
+            edges.append((name, (a, b), data["size"]))
+        return cls(vertices, edges)
+
+    def check(self) -> None:
+        if not isinstance(self.vertices, Mapping) or not self.vertices:
+            raise ValueError(
+                f"vertices={self.vertices!r} must be a mapping from the name of every vertex to "
+                "its legs, such as {'a': [(0, 0)], 'b': []}."
+            )
+        for name, legs in self.vertices.items():
+            for leg in legs:
+                if leg != OUTPUTS and not _is_site(leg):
+                    raise ValueError(
+                        f"Leg {leg!r} of vertex {name!r} must be a site (column, level) of two "
+                        "whole numbers >= 0, or 'outputs'."
+                    )
+        names = Counter(_read(edge)[0] for edge in self.edges)
+        for name, count in names.items():
+            if count > 1:
+                raise ValueError(f"{count} edges are called {name!r}; give each its own name.")
+        for edge in self.edges:
+            self._check_edge(*_read(edge))
+
+    def _check_edge(self, name: Any, members: Sequence[Any], size: Any) -> None:
+        check_whole(size, f"The size of edge {name!r}")
+        for vertex in members:
+            if vertex not in self.vertices:
+                raise ValueError(
+                    f"Edge {name!r} joins {vertex!r}, which is none of the vertices "
+                    f"{', '.join(map(repr, self.vertices))}."
+                )
+        if len(members) < 2 or len(set(members)) < len(members):
+            raise ValueError(
+                f"Edge {name!r} must join two or more different vertices, but joins "
+                f"{', '.join(map(repr, members)) or 'none'}; legs are given with their vertex."
+            )
+
+    def build(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        owners = self._owners(radices)
+        names = list(self.vertices)
+        edges = [leg(d, k, radix, owners[d, k]) for d, column in enumerate(radices)
+                 for k, radix in enumerate(column)]  # fmt: skip
+        for edge in self.edges:
+            name, members, size = _read(edge)
+            edges.append(Edge(str(name), int(size), tuple(sorted(map(names.index, members)))))
+        if n_outputs > 1:
+            edges.append(outputs(radices, n_outputs, owners.get(OUTPUTS, len(names) - 1)))
+        return Structure(tuple(map(str, names)), tuple(edges))
+
+    def _owners(self, radices: Sequence[Sequence[int]]) -> dict[Any, int]:
+        """From a site to the position of the vertex that has its leg."""
+        sites = {(d, k) for d, column in enumerate(radices) for k in range(len(column))}
+        owners: dict[Any, int] = {}
+        for v, (name, legs) in enumerate(self.vertices.items()):
+            for given in legs:
+                site = given if given == OUTPUTS else tuple(map(int, given))
+                if site in owners:
+                    other = list(self.vertices)[owners[site]]
+                    raise ValueError(
+                        f"{_say(site)} is a leg of both {other!r} and {name!r}; keep one of them."
+                    )
+                if site != OUTPUTS and site not in sites:
+                    raise ValueError(
+                        f"Vertex {name!r} has a leg to {_say(site).lower()}, but the columns have "
+                        f"{', '.join(str(len(column)) for column in radices)} levels; remove it, "
+                        "or change the quantization."
+                    )
+                owners[site] = v
+        for site in sorted(sites - set(owners)):
+            raise ValueError(
+                f"{_say(site)} has no leg; add {site} to the legs of one of the vertices."
+            )
+        return owners
+
+
+class Evaluator:
+    """Responses of a graph at values that lie on no grid, see `Network.evaluator`."""
+
+    def __init__(self, network: GraphNetwork, cores: Cores, frequencies: Sequence[NDArray | None]):
+        self.network, self.cores, self.frequencies = network, cores, frequencies
+
+    def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+        """Responses (n, n_outputs) of rows given as one array of values a column."""
+        structure = self.network.structure_of([m.radices for m in maps], self.cores)
+        rows = Rows(structure, self.cores, maps, np.float64)
+        tables = [self._table(d, *pair) for d, pair in enumerate(zip(maps, values, strict=True))]
+        out = np.empty((len(values[0]), rows.n_outputs), dtype=self.cores[0].dtype)
+        for part in pieces(rows, 0, len(out)):
+            codes = np.arange(len(out))[part, None].repeat(len(maps), axis=1)
+            out[part] = rows.responses(rows.factors(tables, codes))
+        return out
+
+    def _table(self, d: int, feature_map: Any, values: NDArray) -> NDArray:
+        factors, phase = feature_map.factors(values), feature_map.phase(values)
+        if feature_map.is_categorical:
+            factors[np.asarray(values) < 0] = self.frequencies[d]
+        return with_phase(factors, phase, feature_map.slices)
+
+
+def leg(column: int, level: int, radix: int, *vertices: int) -> Edge:
+    """Leg to a site, of one vertex or of none yet."""
+    return Edge(f"column {column}, level {level}", int(radix), vertices, (column, level))
+
+
+def outputs(radices: Sequence[Sequence[int]], n_outputs: int, vertex: int) -> Edge:
+    """Leg of a vertex to the outputs."""
+    return Edge(OUTPUTS, n_outputs, (vertex,), (len(radices), 0))
+
+
+def check_whole(value: Any, what: str) -> None:
+    """Raise a ValueError unless a value is a whole number >= 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{what}={value!r} must be a whole number >= 1.")
+
+
+def largest_size(structure: Structure, bond: int) -> int:
+    """Size of a bond beyond which the cores at its ends have entries to spare.
+
+    Seen as a matrix, a core has no more columns that matter than rows; indices that both ends
+    share do not count, as each of their values has a matrix of its own.
+    """
+    a, b = (set(structure.edges_of[v]) for v in structure.edges[bond].vertices)
+    return min(math.prod(structure.edges[e].size for e in own) for own in (a - b, b - a))
+
+
+def check_structure(structure: Structure) -> None:
+    """Raise a ValueError for a structure that falls apart, is too large or has spare entries."""
+    reached, new = set(), {0}
+    while new:
+        reached |= new
+        edges = {e for v in new for e in structure.edges_of[v]}
+        new = {v for e in edges for v in structure.edges[e].vertices} - reached
+    if len(reached) < len(structure.vertices):
+        name = next(n for v, n in enumerate(structure.vertices) if v not in reached)
+        raise ValueError(
+            f"Nothing joins vertex {name!r} to vertex {structure.vertices[0]!r}; add a bond, of "
+            "size 1 if they are to be independent factors."
+        )
+    for name, shape in zip(structure.vertices, structure.shapes, strict=True):
+        if math.prod(shape) > LARGEST_CORE or len(shape) > MOST_EDGES:
+            raise ValueError(
+                f"The core of vertex {name!r} has {len(shape)} axes and about "
+                f"10^{math.log10(math.prod(shape)):.1f} entries, more than {MOST_EDGES} axes or "
+                f"{LARGEST_CORE:,} entries. Lower the rank, split columns into fewer levels, or "
+                "use a network of small cores such as HierarchicalTucker or a tensor train."
+            )
+    for e, edge in enumerate(structure.edges):
+        if len(edge.vertices) == 2 and edge.size > largest_size(structure, e):
+            raise ValueError(
+                f"Bond {edge.name!r} has the size {edge.size}, but the other edges of a vertex "
+                f"that it joins leave use for no more than {largest_size(structure, e)}; give it "
+                "that size or a smaller one."
+            )
+
+
+def _noise(
+    edges: Sequence[Edge], weights: Mapping[Any, NDArray], is_complex: bool, rng: Any
+) -> NDArray:
+    """Gaussian core, so large that all of them make a tensor as large as the constant's."""
+    core = rng.standard_normal([edge.size for edge in edges])
+    if is_complex:
+        core = core + 1j * rng.standard_normal(core.shape)
+    square = math.prod(
+        edge.size ** (1 - 1 / len(edge.vertices)) if edge.site is None
+        else float(np.sum(weights[edge.site] ** 2))
+        for edge in edges
+    )  # fmt: skip
+    return core * (np.sqrt(square) / np.linalg.norm(core))
+
+
+def _constant(edges: Sequence[Edge], weights: Mapping[Any, NDArray]) -> NDArray:
+    """Core of the constant function."""
+    core = np.ones(())
+    for edge in edges:
+        own = np.eye(edge.size)[0]
+        if edge.site is not None:
+            own = weights[edge.site]
+        elif len(edge.vertices) > 2:
+            own = np.full(edge.size, edge.size ** (-1 / len(edge.vertices)))
+        core = np.multiply.outer(core, own)
+    return core
+
+
+def _read(edge: Any) -> tuple[Any, tuple[Any, ...], Any]:
+    try:
+        name, members, size = edge
+        return name, tuple(members), size
+    except (TypeError, ValueError):
+        raise ValueError(f"Edge {edge!r} must be a tuple (name, vertices, size).") from None
+
+
+def _is_site(site: Any) -> bool:
+    try:
+        column, level = site
+    except (TypeError, ValueError):
+        return False
+    return all(isinstance(i, Integral) and int(i) >= 0 for i in (column, level))
+
+
+def _say(site: Any) -> str:
+    return "The index of the outputs" if site == OUTPUTS else f"Level {site[1]} of column {site[0]}"

@@ -1,0 +1,156 @@
+"""The tangent space of trains of fixed ranks: frames, retraction and transport.
+
+    U ─ U ─ δ ─ V ─ V          a tangent vector is a sum of these over the place of δ,
+    │   │   │   │   │          with U left-orthogonal, V right-orthogonal and Uᴴδ = 0
+                               for all δ but the last
+
+In these coordinates, a δ in the place of every core, inner products of tangent vectors are
+plain ones: a `TrainFrame` offers the derivatives of an iterate (see `networks.network`) with
+respect to them, so that an objective's gradient is the Riemannian gradient and its
+curvature products stay in the tangent space [1]_.
+
+References
+----------
+.. [1] Steinlechner, "Riemannian optimization for high-dimensional tensor completion", SIAM
+   Journal on Scientific Computing 38, 2016.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..chain import ChainIterate, column_change
+from ..column_tables import GradientPass, ResponsePass, TangentPass
+from ..network import Cores, flatten, unflatten
+from . import gauge
+
+Sites = list[NDArray]
+
+
+class TrainFrame:
+    """A train's tangent space, as coordinates for derivatives.
+
+    Parameters
+    ----------
+    iterate : ChainIterate
+        Of a train; its cores are brought to the gauge U, …, U, W.
+    """
+
+    def __init__(self, iterate: Any):
+        sites = gauge.center_at(iterate.sites, len(iterate.sites) - 1)
+        iterate.put_sites(sites)
+        self.iterate, self.left, self.cores = iterate, sites, iterate.cores
+        self.right = gauge.center_at(sites, 0)
+        self.turned = ChainIterate(
+            iterate.network, iterate.columns, unflatten(iterate.cores, self.right), iterate.dtype,
+            iterate.run, iterate.precisions,
+        )  # fmt: skip
+        self.is_complex = iterate.is_complex
+
+    @property
+    def token(self) -> object:
+        """Changes with the cores."""
+        return self.iterate.token
+
+    def responses(self, shard: Any) -> NDArray:
+        """Responses of a shard's rows."""
+        return self.iterate.responses(shard)
+
+    def response_pass(self) -> ResponsePass:
+        """Pass that gives the responses of a shard's rows."""
+        return self.iterate.response_pass()
+
+    def penalty(self) -> float:
+        """‖w‖²: that of the last core."""
+        return float(np.linalg.norm(self.left[-1]) ** 2)
+
+    def project(self, deltas: Sites) -> Sites:
+        """Take out of all δ but the last what the U before them can say."""
+        result = []
+        for core, delta in zip(self.left[:-1], deltas, strict=False):
+            size = core.shape[0] * core.shape[1]
+            u, d = core.reshape(size, -1), delta.reshape(size, -1)
+            result.append((d - u @ (u.conj().T @ d)).reshape(delta.shape))
+        return [*result, deltas[-1]]
+
+    def gradient_pass(self) -> GradientPass:
+        """Pass that sums slopes times environments, made of U before and V after a column."""
+        return GradientPass(self._mixed, self.turned.tables.elements)
+
+    @property
+    def _mixed(self) -> Any:
+        """Tables of U, closed as those of V are."""
+        return self.iterate.tables.closed_by(self.turned.tables.closing)
+
+    def gradient(self, sums: Any) -> Cores:
+        """Gradient with respect to the coordinates from the sums of the pass."""
+        whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
+        return unflatten(self.cores, self.project(flatten(whole)))
+
+    def tangent(self, direction: Cores) -> TangentPass:
+        """Pass that gives the change of the responses in a direction."""
+        iterate, turned = self.iterate, self.turned
+        changes = [
+            column_change(iterate.algebra, column, self.cores[d], direction[d], turned.cores[d])
+            for d, column in enumerate(iterate.columns)
+        ]
+        change = iterate.change(changes, direction, turned.tables)
+        return TangentPass(self._mixed, change)
+
+    def penalty_gradient(self) -> Cores:
+        """Gradient of ‖w‖²: the train itself is U, …, U, W."""
+        return unflatten(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])
+
+    def penalty_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of ‖w‖²."""
+        return unflatten(direction, [2 * delta for delta in flatten(direction)])
+
+    def retract(self, direction: Cores, step: float) -> Sites:
+        """Cores of the nearest train of these ranks to a step along a tangent vector."""
+        sites = tangent_train(self.left, self.right, [step * d for d in flatten(direction)])
+        # the train itself is U, …, U, W: it goes with the last δ
+        last = self.left[-1]
+        sites[-1][-last.shape[0] :] += last
+        ranks = [core.shape[2] for core in self.left[:-1]]
+        return truncate(sites, ranks)
+
+    def transport(self, frame: "TrainFrame", direction: Cores) -> Cores:
+        """Project a tangent vector of another frame to this one."""
+        sites = tangent_train(frame.left, frame.right, flatten(direction))
+        return unflatten(self.cores, self.project(self._components(sites)))
+
+    def _components(self, sites: Sites) -> Sites:
+        """U_<ᴴ·Z·V_>ᴴ at every site, for a train Z."""
+        after = [np.ones((1, 1), dtype=sites[0].dtype)]
+        for z, v in zip(sites[:0:-1], self.right[:0:-1], strict=True):
+            moved = np.tensordot(z, after[0], (2, 0))  # (z, q, v)
+            after.insert(0, np.tensordot(moved, v.conj(), ((1, 2), (1, 2))))
+        before, result = np.ones((1, 1), dtype=sites[0].dtype), []
+        for z, u, closing in zip(sites, self.left, after, strict=True):
+            moved = np.tensordot(before, z, (1, 0))  # (u, q, z)
+            result.append(np.tensordot(moved, closing, (2, 0)))
+            before = np.tensordot(u.conj(), moved, ((0, 1), (0, 1)))
+        return result
+
+
+def tangent_train(left: Sites, right: Sites, deltas: Sites) -> Sites:
+    """Write a tangent vector as a train of twice the ranks: [δ U], [[V 0], [δ U]], …, [V; δ]."""
+    if len(deltas) == 1:
+        return [deltas[0].copy()]
+    sites = [np.concatenate([deltas[0], left[0]], axis=2)]
+    for u, v, delta in zip(left[1:-1], right[1:-1], deltas[1:-1], strict=True):
+        top = np.concatenate([v, np.zeros_like(u)], axis=2)
+        sites.append(np.concatenate([top, np.concatenate([delta, u], axis=2)], axis=0))
+    return [*sites, np.concatenate([right[-1], deltas[-1]], axis=0)]
+
+
+def truncate(sites: Sites, ranks: list[int]) -> Sites:
+    """Truncate a train to given ranks by a sequence of singular value decompositions."""
+    sites = gauge.center_at(sites, 0)
+    for k, rank in enumerate(ranks):
+        a, q, b = sites[k].shape
+        u, s, vh = np.linalg.svd(sites[k].reshape(a * q, b), full_matrices=False)
+        sites[k] = u[:, :rank].reshape(a, q, -1)
+        sites[k + 1] = gauge.push_right(s[:rank, None] * vh[:rank], sites[k + 1])
+    return sites

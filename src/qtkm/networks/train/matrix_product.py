@@ -1,0 +1,226 @@
+"""What trains and rings share: cores (left, Q, right) in a row, tables that are matrices.
+
+    R₀ ─[W₁]─[W₂]─ … ─[W_n]─ R₀          f = tr Π_sites Σ_q s_q·W[:, q, :]
+         │    │        │
+         s₁   s₂       s_n
+
+A column's table is the product of its levels' matrices, so that a row costs O(D·R²) (O(D·R³)
+for a ring) whatever the number of basis functions is.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...structure import Edge, Structure
+from ..algebra import Matrices
+from ..chain import SMOOTH_NOISE, ChainIterate, ChainNetwork, site_legs
+from ..network import Cores, flatten, unflatten
+from . import gauge
+from .frame import TrainFrame
+from .matrix_tables import ProductTables
+from .pairs import PairProblem, Truncation
+
+
+class MatrixProduct(ChainNetwork):
+    """A train or a ring; see the subclasses.
+
+    Parameters
+    ----------
+    rank : int, sequence of int or "auto"
+    """
+
+    is_ring = False
+    algebra = Matrices()
+    tables = ProductTables
+
+    def __init__(self, rank="auto"):
+        self.rank = rank
+
+    def check(self) -> None:
+        """Raise a ValueError for parameters that make no sense."""
+        gauge.check_rank(self.rank)
+
+    def default_rank(self, n_rows: int, n_columns: int) -> int:
+        """Rank that "auto" stands for: about as many parameters as a CPD would have."""
+        return max(2, round(super().default_rank(n_rows, n_columns) ** 0.5))
+
+    def rank_of(self, cores: Any) -> list[int] | None:
+        """Bonds of cores that a user gives, or None where they cannot be seen."""
+        try:
+            left = [int(np.shape(core)[0]) for core in flatten(list(cores))]
+        except (IndexError, TypeError, ValueError):
+            return None
+        return (left if self.is_ring else left[1:]) or None
+
+    def fitted_to(self, cores: Cores) -> "MatrixProduct":
+        """Return the network with the ranks of given cores."""
+        shapes = [core.shape for core in flatten(cores)]
+        bonds = [shape[0] for shape in shapes] + [shapes[-1][2]]
+        if bonds == self.bonds([shape[1] for shape in shapes]):
+            return self
+        return type(self)(self.rank_of(cores))
+
+    def bonds(self, sizes: Sequence[int]) -> list[int]:
+        """Bonds before, between and after sites of given sizes."""
+        raise NotImplementedError
+
+    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+        """Vertices and edges for the sites of a fit."""
+        legs, names = site_legs(radices, n_outputs)
+        bonds = self.bonds([leg.size for leg in legs])
+        count = len(names)
+        edges: list[Edge] = []
+        for k, leg in enumerate(legs):
+            if k > 0:
+                edges.append(Edge(f"bond {k}", bonds[k], (k - 1, k)))
+            edges.append(leg)
+        if self.is_ring and count > 1:
+            edges.insert(0, Edge("bond 0", bonds[0], (0, count - 1)))
+        return Structure(names, tuple(edges))
+
+    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
+        """Shapes (left, Q, right) of the cores, in the layout of the cores."""
+        legs, _ = site_legs(radices, n_outputs)
+        bonds = self.bonds([leg.size for leg in legs])
+        flat = [(bonds[k], leg.size, bonds[k + 1]) for k, leg in enumerate(legs)]
+        shapes: list[Any] = [[flat.pop(0) for _ in column] for column in radices]
+        return shapes + flat
+
+    def start(
+        self,
+        constants: Sequence[Sequence[NDArray]],
+        n_outputs: int,
+        is_complex: bool,
+        kind: str,
+        rng: np.random.RandomState,
+    ) -> Cores:
+        """Cores to start from, in the network's gauge; see `Network.start`."""
+        shapes = self.shapes([[len(c) for c in column] for column in constants], n_outputs)
+        flat = [c for column in constants for c in column]
+        if n_outputs > 1:
+            flat.append(np.zeros(n_outputs))
+        sites = [
+            self._core(constant, shape, is_complex, kind, rng)
+            for constant, shape in zip(flat, flatten(shapes), strict=True)
+        ]
+        # the norm of the constant function 1, so that responses are of order one
+        scale = gauge.squared_norm(sites) ** (-0.5 / len(sites))
+        return unflatten(shapes, self.settle([scale * core for core in sites]))
+
+    def _core(self, constant, shape, is_complex, kind, rng):
+        noise = rng.standard_normal(shape)
+        if is_complex:
+            noise = noise + 1j * rng.standard_normal(shape)
+        if kind == "random" or not constant.any():
+            return noise / np.linalg.norm(noise)
+        # noise that does not grow over many sites: a product of R×R matrices grows like √R each
+        eye, size = np.eye(shape[0], shape[2]), SMOOTH_NOISE / max(shape[0], shape[2]) ** 0.5
+        return constant[None, :, None] * eye[:, None, :] + size * noise
+
+    def push_right(self, factor: NDArray, core: NDArray) -> NDArray:
+        """Multiply the core after a factor by it."""
+        return gauge.push_right(factor, core)
+
+    def push_left(self, core: NDArray, factor: NDArray) -> NDArray:
+        """Multiply the core before a factor by it."""
+        return gauge.push_left(core, factor)
+
+    def numbers_held(
+        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+    ) -> tuple[int, int]:
+        """Numbers that a fit from sums over shards holds; see `Network.numbers_held`."""
+        size = max(shape[0] * shape[2] for shape in flatten(self.shapes(radices, n_outputs)))
+        square = planes**2 * size * (size + 1) // 2
+        return 2 * planes * size * sum(sizes), max(sizes) * (square + planes * size)
+
+
+class TensorTrain(MatrixProduct):
+    """Tensor train of the weights (a matrix product state).
+
+         ┌──┐ R ┌──┐ R ┌──┐
+         │W₁├───┤W₂├───┤W₃├─ …        sites in the order of columns and, in a column, levels
+         └┬─┘   └┬─┘   └┬─┘
+          Q      Q      Q
+
+    Cores have the shape (left, Q, right); the first and the last bond have size 1.
+
+    Parameters
+    ----------
+    rank : int, sequence of int or "auto"
+        Bonds between neighbouring sites: one number, cut at each bond to what the unfolding
+        there allows, or a sequence with one entry a bond.
+
+    Notes
+    -----
+    An epoch of alternating least squares begins with all cores but the first right-orthogonal,
+    and leaves each core left-orthogonal behind it, so the penalty α‖w‖² is α times the squared
+    entries of the core at hand.  A pass costs O(R⁴) a row by column statistics, for ranks to
+    about 8, and O(D·R²) a row and iteration by conjugate gradients above.
+    """
+
+    def bonds(self, sizes: Sequence[int]) -> list[int]:
+        """Bonds before, between and after sites of given sizes."""
+        return gauge.bonds_of_train(self.rank, sizes)
+
+    def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
+        """Return a left-orthogonal core, and the factor of the next."""
+        return gauge.left_orthogonal(core)
+
+    def settle(self, sites: list[NDArray]) -> list[NDArray]:
+        """Make all cores but the first right-orthogonal."""
+        return gauge.center_at(sites, 0)
+
+    def truncation(self, max_rank: int, tol: float) -> Truncation:
+        """Rule by which two-site problems choose bonds."""
+        return Truncation(max_rank, tol)
+
+    def pair_problem(
+        self, iterate: ChainIterate, block: int, setting: Any, truncation: Truncation
+    ) -> PairProblem:
+        """Two-site problems of a column, and of its last core with the next column's."""
+        return PairProblem(iterate, block, setting, truncation)
+
+    def frame(self, iterate: ChainIterate) -> TrainFrame:
+        """Tangent space of the trains of an iterate's ranks."""
+        return TrainFrame(iterate)
+
+
+class TensorRing(MatrixProduct):
+    """Tensor ring of the weights (a matrix product state with closed ends).
+
+       ┌─────────────────────────┐
+       │ ┌──┐ R ┌──┐ R     ┌──┐  │
+       └─┤W₁├───┤W₂├─ … ───┤Wₙ├──┘
+         └┬─┘   └┬─┘       └┬─┘
+          Q      Q          Q
+
+    Cores have the shape (left, Q, right); the bond before the first is that after the last.
+
+    Parameters
+    ----------
+    rank : int, sequence of int or "auto"
+        Bonds before every site: one number, or a sequence with one for each site.
+
+    Notes
+    -----
+    A ring has no canonical gauge; its cores are kept at one norm.  A row costs O(D·R³), a
+    pass by column statistics O(R⁴) more.
+    """
+
+    def bonds(self, sizes: Sequence[int]) -> list[int]:
+        """Bonds before, between and after sites of given sizes."""
+        return gauge.bonds_of_ring(self.rank, sizes)
+
+    is_ring = True
+
+    def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
+        """Return a core of norm 1, and its norm as the factor of the next."""
+        norm = np.linalg.norm(core) or 1.0
+        return core / norm, norm * np.eye(core.shape[2], dtype=core.dtype)
+
+    def settle(self, sites: list[NDArray]) -> list[NDArray]:
+        """Scale the cores to equal norms."""
+        return gauge.balance(sites)
