@@ -1,8 +1,11 @@
 """Settings of all tests."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
+from qtkm.kernels import _jit
 from tests.problems import use_loops
 
 # The first call of a compiled loop takes seconds, so no test has a deadline; and the same
@@ -16,6 +19,36 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("qtkm")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_once(tmp_path_factory):
+    """Let one process compile a loop while the others that need it wait, and load it then."""
+    fcntl = pytest.importorskip("fcntl") if os.name == "posix" else None
+    if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    folder = tmp_path_factory.getbasetemp().parent
+    load, save, locks = _jit.Cache.load_overload, _jit.Cache.save_overload, {}
+
+    def load_or_wait(self, *arguments):
+        found = load(self, *arguments)
+        if found is None:  # a loop calls others, never itself: nobody waits in a circle
+            locks[self] = (folder / f"{self._py_func.__qualname__}.lock").open("w")
+            fcntl.flock(locks[self], fcntl.LOCK_EX)
+            found = load(self, *arguments)
+            if found is not None:
+                locks.pop(self).close()
+        return found
+
+    def save_and_open(self, *arguments):
+        save(self, *arguments)
+        locks.pop(self).close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_jit.Cache, "load_overload", load_or_wait)
+        patch.setattr(_jit.Cache, "save_overload", save_and_open)
+        yield
 
 
 @pytest.fixture(params=["numpy", "compiled"])

@@ -1,6 +1,7 @@
 """Covering arrays: every choice beside every other choice, in few cases instead of all."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import combinations, product
 from typing import Any
 
@@ -21,12 +22,18 @@ def covered(test: Callable[..., None]) -> Callable[..., None]:
             *(value for k, choice in enumerate(row) for value in lists[k][choice][1]),
             id="-".join(lists[k][choice][0] for k, choice in enumerate(row)),
         )
-        for row in cover(product(*(range(len(choices)) for choices in lists)))
+        for row in _cover_sizes(tuple(map(len, lists)))
     ]
     names = [name for mark in marks for name in _names(mark.args[0])]
     others = [mark for mark in test.pytestmark if mark.name != "parametrize"]  # type: ignore
     test.pytestmark = others  # type: ignore
     return pytest.mark.parametrize(names, cases)(test)
+
+
+@cache
+def _cover_sizes(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Cover lists of such sizes; many tests have the same ones."""
+    return cover(product(*map(range, sizes)))
 
 
 def cover(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

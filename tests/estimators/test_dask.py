@@ -466,7 +466,7 @@ def test_predictions_for_collections_are_collections(client, frame, X, y):
 @pytest.mark.parametrize(("kind", "look"), [("collection", 0.01), ("array", 10)])
 def test_a_worker_that_dies_changes_nothing(cluster, client, X, y, kind, look, monkeypatch):
     monkeypatch.setattr(LIMITS, "look_seconds", look)
-    resize(cluster, client, 3)  # one that died before comes back
+    resize(cluster, client, 2)  # one that died before comes back
 
     def kill():
         # some worker that holds rows

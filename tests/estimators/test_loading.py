@@ -111,10 +111,11 @@ def load_altered(tree, path, rows):
 
 
 def changes_of(tree):
-    """Yield every place with a few changes, other ones at each place."""
+    """Yield every place with a change, another one at each place."""
+    kinds = [drop, put, double, put]
     for number, path in enumerate(paths(tree)):
-        yield path, drop if number % 2 else double
-        yield path, put(OTHERS[number * 5 % len(OTHERS)])
+        kind = kinds[number % len(kinds)]
+        yield path, put(OTHERS[number * 5 % len(OTHERS)]) if kind is put else kind
 
 
 @pytest.fixture

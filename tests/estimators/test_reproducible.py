@@ -74,7 +74,7 @@ def test_the_number_of_threads_does_not_change_a_bit(make, large, what):
     settings = {"max_iter": 2, "early_stopping": False, **LARGE[what]}
     models = [
         make(n_jobs=n, categorical_features=["place"], **settings).fit(frame, y, weight)
-        for n in (1, 2, 4)
+        for n in (1, 3)
     ]
     for model in models[1:]:
         assert_same_cores(models[0], model)

@@ -83,7 +83,9 @@ def read(folder):
         return list(csv.DictReader(file))
 
 
-def test_a_quick_run_writes_results_figure_and_page(tmp_path):
+def test_a_quick_run_writes_results_figure_and_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(airline, "QUICK_EPOCHS", 1)
+    monkeypatch.setattr(airline_models, "QUICK_COMPONENTS", 20)
     page = airline.run(options(tmp_path, quick=True))
 
     rows, text = read(tmp_path), page.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SOAK = float(os.environ.get("QTKM_SOAK", "1"))
+SOAK = float(os.environ.get("QTKM_SOAK", "0.5"))
 
 
 def pytest_collection_modifyitems(items):

@@ -14,9 +14,12 @@ for dtype in (np.int64, np.int32):  # two types are compiled one by one
 """
 
 
-def run(cache, **variables):
+COMPILES = "qtkm compiles loops that have not been used"
+
+
+def run(cache, code=CODE, **variables):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)} | variables
-    command = [sys.executable, "-c", CODE]
+    command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "2\n" * 2
     return done.stderr
@@ -24,21 +27,20 @@ def run(cache, **variables):
 
 def test_only_a_first_run_tells_that_it_compiles(tmp_path):
     first = run(tmp_path)
-    assert first.count("qtkm compiles loops that have not been used") == 1
+    assert first.count(COMPILES) == 1
     assert len(first.splitlines()) == 1
     assert run(tmp_path) == ""
 
+    # loops belong to the files that they were compiled from
+    others = "from qtkm.kernels import _jit\n_jit.SOURCES = 'others'\n"
+    assert COMPILES in run(tmp_path, others + CODE)
 
-def test_loops_belong_to_the_files_that_they_were_compiled_from(tmp_path):
-    run(tmp_path)
-    changed = CODE.replace(
-        "from qtkm.kernels import grids",
-        "from qtkm.kernels import _jit\n_jit.SOURCES = 'others'\nfrom qtkm.kernels import grids",
-    )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", changed]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "qtkm compiles loops that have not been used" in done.stderr
+    # a cache that is damaged is none
+    files = sorted(tmp_path.rglob("*.nb?"))
+    assert {file.suffix for file in files} == {".nbi", ".nbc"}
+    for number, file in enumerate(files):
+        file.write_bytes(file.read_bytes()[: 100 * (number % 2)])
+    assert COMPILES in run(tmp_path)
 
 
 def test_without_a_place_for_a_cache_loops_are_compiled_with_one_remark(tmp_path):
@@ -50,13 +52,3 @@ def test_without_a_place_for_a_cache_loops_are_compiled_with_one_remark(tmp_path
     assert told.count("qtkm compiles its loops in every process anew") == 1
     assert "set NUMBA_CACHE_DIR" in told
     assert len(told.splitlines()) == 1
-
-
-def test_a_cache_that_is_damaged_or_full_is_none(tmp_path):
-    run(tmp_path)
-    files = sorted(tmp_path.rglob("*.nb?"))
-    assert {file.suffix for file in files} == {".nbi", ".nbc"}
-    for cut in (0, 100):
-        for file in files:
-            file.write_bytes(file.read_bytes()[:cut])
-        assert "qtkm compiles loops that have not been used" in run(tmp_path)

@@ -140,8 +140,9 @@ def test_values_of_an_update_are_the_objective(
     assert objective.value(iterate) == pytest.approx(dense.value(objective, cores), rel=1e-10)
     for block in objective.blocks:
         value = update(objective, iterate, block)[-1]
-        assert value == pytest.approx(objective.value(iterate), rel=1e-9)
-        assert value == pytest.approx(dense.value(objective, iterate.cores), rel=1e-9)
+        # powers under a prior are ill-conditioned: weights of 1e3 cancel in the response
+        assert value == pytest.approx(objective.value(iterate), rel=3e-9)
+        assert value == pytest.approx(dense.value(objective, iterate.cores), rel=3e-9)
 
 
 @covered
@@ -183,7 +184,7 @@ def everything(objective, cores):
 @each_residual
 @each_output
 @each_weight
-@pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-12), ("float32", 1e-4)])
+@pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-11), ("float32", 1e-4)])
 def test_compiled_loops_agree_with_numpy(
     columns, network, residual, n_outputs, weighted, dtype, tol, monkeypatch
 ):

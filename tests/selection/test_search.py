@@ -21,9 +21,11 @@ def splits(search):
     return np.array([results[f"split{k}_test_score"] for k in range(search.n_splits_)]).T
 
 
-@pytest.mark.parametrize("alpha", [1e-1, 1e-4])
-@pytest.mark.parametrize("changes", [{}, {"early_stopping": True}, {"solver": "lbfgs"},
-                                     {"network": "train"}, {"max_bins": 20}])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "alpha"),
+    [({}, 1e-1), ({"early_stopping": True}, 1e-4), ({"solver": "lbfgs"}, 1e-1),
+     ({"network": "train"}, 1e-4), ({"max_bins": 20}, 1e-4)],
+)  # fmt: skip
 def test_one_candidate_has_the_scores_of_cross_validation(regressor, changes, alpha, X, y):
     model = regressor.set_params(rank=2, n_basis=8, period=2.0, alpha=alpha, **changes)
     search = QTKMRegressorCV(model, cv=FOLDS).fit(X, y)

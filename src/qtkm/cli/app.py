@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..escaping import visible
-from . import fit, inspect, reproduce, tune
+from . import fit, inspect, reproduce, share, tune
 from .failures import CLOSED, FAILED, INTERRUPTED, TableError
 
 
@@ -43,7 +43,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit.fit, tune.tune, fit.predict, fit.evaluate, inspect.inspect, reproduce.demo):
+for command in (
+    fit.fit,
+    tune.tune,
+    fit.predict,
+    fit.evaluate,
+    inspect.inspect,
+    share.report,
+    reproduce.demo,
+):
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 

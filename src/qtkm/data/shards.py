@@ -8,6 +8,7 @@ lets neighbours read neighbouring rows of the largest tables; the small ones sta
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,15 @@ class Groups:
         Grid value of each slot from `n_codes` on.
     starts : (n_codes + 1,) int array
         Where the rows of each grid value begin in `order`, and their end.
+    kept : dict
+        What a network has computed of these groups once and for all.
     """
 
     order: NDArray[np.int32]
     tasks: list[NDArray[np.int64]]
     owners: NDArray[np.int64]
     starts: NDArray[np.int64]
+    kept: dict[int, Any] = field(default_factory=dict, repr=False)
 
     @property
     def n_codes(self) -> int:

@@ -58,7 +58,7 @@ def _check_init(name: str, value: Any) -> None:
         check_option(name, value, INITS, "or cores in the layout of cores_")
 
 
-def _check_flag_or_auto(name: str, value: Any) -> None:
+def _check_choice_of_flag(name: str, value: Any) -> None:
     if not is_flag(value):
         check_option(name, value, ("auto", True, False))
 
@@ -105,12 +105,13 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "residual": lambda name, value: check_option(name, value, RESIDUALS),
     "class_weight": _check_class_weight,
     "extrapolation": lambda name, value: check_option(name, value, EXTRAPOLATIONS),
-    "main_effects": _check_flag_or_auto,
+    "main_effects": _check_choice_of_flag,
     "prediction_margin": _check_margin,
     "scaling": lambda name, value: check_option(name, value, SCALINGS),
     "normalize_y": check_flag,
     "warm_start": check_flag,
-    "early_stopping": _check_flag_or_auto,
+    "early_stopping": _check_choice_of_flag,
+    "posterior": _check_choice_of_flag,
     "validation_fraction": check_fraction,
     "n_jobs": check_n_jobs,
     "engine": _check_engine,

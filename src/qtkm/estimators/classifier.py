@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
@@ -21,6 +22,7 @@ from .model import Model, Score
 from .regressor import QTKMRegressor
 from .tables import Targets
 from .targets import check_weight
+from .uncertainty import check_coverage, flattened
 from .working import ended_by_interrupts
 
 
@@ -172,6 +174,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         extrapolation="clip",
         early_stopping="auto",
         validation_fraction=0.1,
+        posterior="auto",
         warm_start=False,
         dtype="float64",
         random_state=None,
@@ -205,6 +208,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.extrapolation = extrapolation
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.posterior = posterior
         self.warm_start = warm_start
         self.dtype = dtype
         self.random_state = random_state
@@ -298,7 +302,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         return self.classes_[codes]
 
     @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> NDArray:
+    def predict_proba(self, X: Any, *, average: bool = False) -> NDArray:
         """Predict the probabilities of the classes.
 
         Only with losses that give some: "logistic" and "softmax".
@@ -306,6 +310,9 @@ class QTKMClassifier(ClassifierMixin, Model):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
+        average : bool
+            Average over the posterior of the weights: probabilities come closer to each other
+            where few rows speak for them.
 
         Returns
         -------
@@ -316,7 +323,38 @@ class QTKMClassifier(ClassifierMixin, Model):
             check_is_fitted(self)
             return predict_lazily(self, "predict_proba", X, np.float64, len(self.classes_))
         response = self._responses(X)
+        if average:
+            response = flattened(response, self._variances(X))
         return self.loss_.link(response)
+
+    @available_if(_gives_probabilities)
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray:
+        """Predict intervals of the probabilities, by the posterior of the weights.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        coverage : float
+            Probability that the posterior gives to the interval, between 0 and 1.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes, 2)
+            Lower and upper ends. Those of a class of several move its own response alone.
+        """
+        level = check_coverage(coverage)
+        response, half = self._responses(X), np.sqrt(self._variances(X)) * ndtri(0.5 + level / 2)
+        if response.shape[1] == 1:
+            low, high = (self.loss_.link(response + sign * half) for sign in (-1, 1))
+            ends = np.stack([low, high], axis=-1)
+            return np.sort(ends, axis=-1)
+        found = np.empty((len(response), len(self.classes_), 2))
+        for k in range(len(self.classes_)):
+            for end, sign in enumerate((-1, 1)):
+                moved = response.copy()
+                moved[:, k] += sign * half[:, k]
+                found[:, k, end] = self.loss_.link(moved)[:, k]
+        return found
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray:

@@ -16,15 +16,17 @@ from ..data.sources import open_source
 from ..engines import Engine
 from ..interruption import held
 from ..objective import Column, Objective
-from . import automatic
+from . import automatic, uncertainty
 from .checks import check_parameters
 from .dask import Partitions, is_collection
 from .inputs import Reading, read_columns, refuse_path
 from .predicting import PredictsDatasets, steps
 from .prepare import Prepared, prepare
+from .sharing import Shared
 from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
 from .targets import Target, target_names
+from .uncertainty import Uncertain
 from .working import (
     cluster_of,
     ended_by_interrupts,
@@ -40,7 +42,7 @@ MOST_CONSTANTS = 5
 Score = Callable[[Any], float]
 
 
-class Model(PredictsDatasets, Summarized, BaseEstimator):
+class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
 
     @property
@@ -205,6 +207,10 @@ class Model(PredictsDatasets, Summarized, BaseEstimator):
         self._reading = prepared.reading
         for name, value in prepared.learned.items():
             setattr(self, name, value)
+        try:
+            self._uncertainty = uncertainty.learn(self, prepared, result, precisions)
+        except np.linalg.LinAlgError as error:
+            self._uncertainty = f"its matrix has no inverse ({error}); use a larger alpha"
         _warn_of_constants(objective.columns, prepared.inputs.labels)
 
     def _place(self, cores: list[Any], network: Any, loss: Any) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..estimators.wording import readable
 from .averages import column_means, environments, partial_products
 from .plotting import FAINT, FIRST, SECOND, Display, number_ticks, plain, the, written
-from .response import Response, take_row
+from .response import Response, take_rows
 from .results import Result, largest, place
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class ExplanationDisplay(Display):
             As of the class.
         ax : matplotlib Axes, optional
         """
-        found = explain(model, take_row(X, row), background, **options)
+        found = explain(model, take_rows(X, [row]), background, **options)
         return cls(found, 0, max_columns).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:

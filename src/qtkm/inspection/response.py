@@ -288,9 +288,10 @@ def find_column(names: Sequence[str], column: Any) -> int:
     )
 
 
-def take_row(X: Any, row: int) -> Any:
-    """Return one row of an array or frame as a table."""
-    return X.iloc[[row]] if hasattr(X, "iloc") else X[[row]]
+def take_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of an array, a frame or a list of lists."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows] if hasattr(X, "dtype") else (
+        np.asarray(X)[rows])  # fmt: skip
 
 
 def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:

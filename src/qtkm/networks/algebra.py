@@ -10,9 +10,9 @@ a, b is conj(a) ⊗ b: (R, R) entry by entry, or a matrix of size (left², right
 factors of a product contribute to one of them is its *environment*.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,18 @@ class Algebra(Protocol):
     def close(self, closed: NDArray) -> NDArray:
         """Return the response of a product that its closing has been multiplied to."""
 
+    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
+        """Multiply factors that stand behind or before a range into what stands around it.
+
+        What stands around nothing yet is what `Environments` was given as ends.
+        """
+
+    def ends(self, first: NDArray, last: NDArray) -> Any:
+        """Return what stands around a whole product of elements or squares, closed by nothing."""
+
+    def between(self, inside: Any) -> NDArray:
+        """Return the environment of what stands inside."""
+
     def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
         """Return the environments of what stands behind factors, row by row."""
 
@@ -53,6 +65,9 @@ class Algebra(Protocol):
 
     def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray:
         """Return conj(a) ⊗ b (or a ⊗ b) of elements with equal or broadcast leading axes."""
+
+    def sum_squares(self, first: NDArray, windows: NDArray, conjugate: bool) -> NDArray:
+        """Sum the squares of elements (Q, …) and of each window (n, Q, …) of others: (n, …)."""
 
     def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
         """Turn matrices (…, P, P) over flat elements of a shape into environments of squares."""
@@ -90,6 +105,23 @@ class Diagonal:
     def unit(self, elements: NDArray) -> NDArray:
         return np.ones(elements.shape[-1])
 
+    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
+        is_own = False
+        for factor in factors:
+            if inside is None:
+                inside = factor
+            elif is_own:
+                inside *= factor
+            else:
+                inside, is_own = inside * factor, True
+        return inside
+
+    def ends(self, first: NDArray, last: NDArray) -> Any:
+        return None
+
+    def between(self, inside: Any) -> NDArray:
+        return inside
+
     def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
         return factors * environments
 
@@ -102,20 +134,25 @@ class Diagonal:
     def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray:
         return (a.conj() if conjugate else a)[..., :, None] * b[..., None, :]
 
+    def sum_squares(self, first: NDArray, windows: NDArray, conjugate: bool) -> NDArray:
+        return (first.conj() if conjugate else first).T @ windows
+
     def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
         return matrices
 
     def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray:
+        if environments.shape[-1] == shape[-1]:
+            return environments
         return np.broadcast_to(environments, (*environments.shape[:-2], *2 * tuple(shape)))
 
     def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray:
         if windows[0, 0].size == 1:  # one column: every term sees the same environment
             flat = windows.reshape(windows.shape[:2]) @ factors.reshape(len(factors), -1)
             return flat.reshape(-1, *factors.shape[1:])
-        return (windows * factors).sum(axis=1)
+        return np.einsum("el...,l...->e...", windows, factors)
 
     def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
-        return (factors[:, None] * windows).sum(axis=0)
+        return np.einsum("e...,el...->l...", factors, windows)
 
 
 class Matrices:
@@ -142,6 +179,19 @@ class Matrices:
     def unit(self, elements: NDArray) -> NDArray:
         return np.eye(elements.shape[-2])
 
+    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
+        before, behind = inside
+        if not is_behind:
+            return reduce(np.matmul, factors, before), behind
+        return before, reduce(lambda product, factor: factor @ product, list(factors)[::-1], behind)
+
+    def ends(self, first: NDArray, last: NDArray) -> Any:
+        return self.first(first), self.last(last)
+
+    def between(self, inside: Any) -> NDArray:
+        before, behind = inside
+        return self.join(behind, before)
+
     def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
         return factors.swapaxes(-1, -2) @ environments
 
@@ -156,6 +206,9 @@ class Matrices:
         product = a[..., :, None, :, None] * b[..., None, :, None, :]
         size = (a.shape[-2] * b.shape[-2], a.shape[-1] * b.shape[-1])
         return product.reshape(*product.shape[:-4], *size)
+
+    def sum_squares(self, first: NDArray, windows: NDArray, conjugate: bool) -> NDArray:
+        return self.squares(first[None], windows, conjugate).sum(axis=1)
 
     def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
         left, right = shape
@@ -173,6 +226,58 @@ class Matrices:
 
     def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
         return np.tensordot(factors, windows, ((0, 1), (0, 2))).swapaxes(0, 1)
+
+
+class Environments:
+    """Environments of neighbouring factors of a product, in a walk over all of them.
+
+    On the way from the whole product down to the factors that are asked for, the half that they
+    are not in is multiplied in, and what stands around a half is kept until a factor outside of
+    it changes.  So a walk over n factors takes n·log₂(n) products, keeps log₂(n) of them and
+    divides by none.
+
+    Parameters
+    ----------
+    algebra : Algebra
+    factor : callable
+        From a position to the factor there.
+    stamps : list
+        For every position what is another one after each change of the factor.
+    ends : object
+        What stands around the whole product: None for a CPD, which has nothing there, or the
+        matrices before and behind it.
+    """
+
+    def __init__(
+        self, algebra: Algebra, factor: Callable[[int], NDArray], stamps: list[int], ends: Any
+    ):
+        self.algebra, self.factor, self.stamps, self.ends = algebra, factor, stamps, ends
+        self.kept: dict[int, tuple[Any, Any]] = {}
+
+    def around(self, first: int, last: int) -> Any:
+        """Return what stands around the factors first … last-1; see `Algebra.between`."""
+        low, high, inside, depth = 0, len(self.stamps), self.ends, 0
+        while high - low > last - first:
+            middle = (low + high) // 2
+            if last <= middle:
+                rest, high, is_behind = range(middle, high), middle, True
+            elif first >= middle:
+                rest, low, is_behind = range(low, middle), middle, False
+            else:
+                break
+            stamp = (low, high, *self.stamps[:low], *self.stamps[high:])
+            known = self.kept.get(depth)
+            if known is None or known[0] != stamp:
+                known = stamp, self._extend(inside, rest, is_behind)
+                self.kept[depth] = known
+            inside, depth = known[1], depth + 1
+        inside = self._extend(inside, range(low, first), False)
+        return self._extend(inside, range(last, high), True)
+
+    def _extend(self, inside: Any, places: range, is_behind: bool) -> Any:
+        if not places:
+            return inside
+        return self.algebra.extend(inside, map(self.factor, places), is_behind)
 
 
 def partial_products(

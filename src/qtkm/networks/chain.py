@@ -5,18 +5,22 @@ passes, penalties and local problems.  Their differences are an algebra (how ele
 a gauge (how a core is left behind) and tables (compiled loops over many rows).
 """
 
+import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..limits import LIMITS
 from ..structure import Edge
 from . import moments
-from .algebra import Algebra, closed_product, environments
+from .algebra import Algebra, Environments, closed_product
 from .column_tables import (
     Change,
     GradientPass,
+    MomentsPass,
     OutputPass,
     ResponsePass,
     Statistics,
@@ -128,7 +132,8 @@ class ChainIterate:
         self.token = object()
         self._tables = network.tables(self.algebra, len(columns), self.is_complex, dtype)
         self._stale = set(range(len(self.cores) + 1))
-        self._squares: list[NDArray | None] = [None] * len(columns)
+        self._squares: list[NDArray | None] = [None] * (len(columns) + 1)
+        self._stamps = [0] * (len(columns) + 1)
 
     @property
     def n_blocks(self) -> int:
@@ -162,8 +167,8 @@ class ChainIterate:
         if isinstance(entry, list):
             if len(entry) == len(old) and all(a is b for a, b in zip(entry, old, strict=True)):
                 return
-            self._squares[block] = None
             entry = list(entry)
+        self._forget_square(block)
         self.token = object()
         self.cores[block] = entry
         self._stale.add(block)
@@ -258,11 +263,18 @@ class ChainIterate:
         return setting.kept["moments"]
 
     def _moments(self, block: int, setting: Any) -> Moments | Statistics:
-        shape = self.tables.elements[block].shape[1:]
+        tables, column = self.tables, self.columns[block]
+        shape = tables.elements[block].shape[1:]
+        size = math.prod(shape)
+        is_wide = column.feature_map.n_features * size**2 > MOST_MOMENTS
+        if len(self.columns) > 1 and setting.n_rows <= LIMITS.few_rows and not is_wide:
+            both = bool(setting.real_part and self.is_complex)
+            *sums, right = setting.sum(MomentsPass(tables, block, column, both))
+            return moments.finish(self.algebra, column, sums, right, size, tables.mixing, shape)
         sums = self.statistics(block, setting)
-        if self.columns[block].feature_map.n_features * sums.size**2 > MOST_MOMENTS:
+        if column.feature_map.n_features * sums.size**2 > MOST_MOMENTS:
             return sums
-        return moments.column_moments(self.algebra, self.columns[block], sums, shape, self.run)
+        return moments.column_moments(self.algebra, column, sums, shape, self.run)
 
     def truncation(self, max_rank: int, tol: float) -> Any:
         """Rule by which two-site problems choose bonds."""
@@ -285,7 +297,8 @@ class ChainIterate:
 
     def put_precision(self, d: int, precision: NDArray) -> None:
         """Put in another precision of a column."""
-        self.precisions[d], self._squares[d] = precision, None
+        self.precisions[d] = precision
+        self._forget_square(d)
 
     def penalty_places(self, d: int, outside: NDArray) -> tuple[str, NDArray]:
         """Kind of a column's penalty, and its environment at every place."""
@@ -294,29 +307,36 @@ class ChainIterate:
             return "uniform", outside[None]
         return "each", precision[:, None, None] * outside
 
-    def _square(self, d: int) -> NDArray:
-        """Σ_m precision[m]·conj(w_m) ⊗ w_m of a column."""
-        square = self._squares[d]
+    def _forget_square(self, block: int) -> None:
+        self._squares[block] = None
+        self._stamps[block] += 1
+
+    def _square(self, block: int) -> NDArray:
+        """Σ_m precision[m]·conj(w_m) ⊗ w_m of a column, or that of the closing."""
+        square = self._squares[block]
         if square is None:
-            kind, places = self.penalty_places(d, np.ones((1, 1)))
-            square = moments.column_square(self.algebra, self.cores[d], kind, places)
-            self._squares[d] = square
+            if block == len(self.columns):
+                closing = self.network.closing(self.cores, block)
+                square = self.algebra.squares(closing, closing).sum(axis=0)
+            else:
+                kind, places = self.penalty_places(block, np.ones((1, 1)))
+                square = moments.column_square(self.algebra, self.cores[block], kind, places)
+            self._squares[block] = square
         return square
 
     def penalty_factors(self) -> list[NDArray]:
         """Squares of all columns and of the closing: the penalty is their closed product."""
-        closing = self.network.closing(self.cores, len(self.columns))
-        last = self.algebra.squares(closing, closing).sum(axis=0)
-        return [*(self._square(d) for d in range(len(self.columns))), last]
+        return [self._square(block) for block in range(len(self.columns) + 1)]
 
-    def penalty_environments(self) -> list[NDArray]:
-        """Return what all other blocks contribute to the penalty, for every block."""
-        factors = self.penalty_factors()
-        return environments(self.algebra, factors, self.algebra.last(factors[-1]))
+    @cached_property
+    def _around(self) -> Environments:
+        """Environments of the squares of the penalty."""
+        ends = self.algebra.ends(self._square(0), self._square(len(self.columns)))
+        return Environments(self.algebra, self._square, self._stamps, ends)
 
     def penalty_environment(self, block: int) -> NDArray:
         """Return what all other blocks contribute to the penalty of one."""
-        return self.penalty_environments()[block]
+        return self.algebra.between(self._around.around(block, block + 1))
 
     def penalty(self) -> float:
         """Σ_m precision[m]·|w_m|² over the whole weight tensor: ‖w‖² where it is uniform."""
@@ -331,21 +351,20 @@ class ChainIterate:
     def penalty_product(self, direction: Cores) -> Cores:
         """Product of a direction with the Hessian of the penalty, one core at a time."""
         result: Cores = []
-        for block, outside in enumerate(self.penalty_environments()[: self.n_blocks]):
+        for block in range(self.n_blocks):
+            outside = self.penalty_environment(block)
             if block == len(self.columns):
                 form = self._form(outside[None], self.cores[block])
                 result.append(self._apply(form, direction[block]))
                 continue
             kind, places = self.penalty_places(block, outside)
             cores, levels = self.cores[block], []
-            factors = [moments.digit_squares(self.algebra, c, kind, True) for c in cores]
-            steps = moments.steps_of(kind, self.columns[block].radices)
-            digits = Digits(self.algebra, places, factors, steps)
-            for level, (core, factor) in enumerate(zip(cores, factors, strict=True)):
+            digits = Digits(self.algebra, places, cores, kind)
+            for level, core in enumerate(cores):
                 form = self._form(digits.at(level), core)
                 levels.append(self._apply(form, direction[block][level]))
                 if level + 1 < len(cores):
-                    digits.advance(level, factor)
+                    digits.advance(level, core)
             result.append(levels)
         return result
 
@@ -478,12 +497,11 @@ def column_gradient(
             inside = algebra.pull_right(inside, table)
         flat = functions.T @ inside.reshape(len(inside), -1)
         places = flat.reshape(-1, *inside.shape[1:]).conj()
-        factors = [algebra.elements(core).conj() for core in after[levels]]
-        digits = Digits(algebra, places, factors, [len(factor) for factor in factors])
+        digits = Digits(algebra, places, after[levels], "linear")
         for level, core in enumerate(before[levels]):
             gradient.append(algebra.core(digits.at(level)))
-            if level + 1 < len(factors):
-                digits.advance(level, algebra.elements(core).conj())
+            if level + 1 < len(after[levels]):
+                digits.advance(level, core)
     return gradient
 
 

@@ -9,19 +9,25 @@ has to be compiled.  Networks bring compiled loops for more (`is_large`).
 """
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..limits import LIMITS
-from .algebra import Algebra, partial_products
-from .moments import triangle, unpack
+from .algebra import Algebra, Environments, partial_products
+from .moments import mix, unpack
 
 Run = Callable[..., list[Any]]
+
+#: numbers of the squares of a block of rows, which stay in the cache
+BLOCK_NUMBERS = 1 << 16
+#: rows per grid value from which on their squares are added up before they meet functions
+MANY_IN_GROUP = 4
 
 
 def is_large(shard: Any) -> bool:
@@ -53,19 +59,13 @@ class Statistics:
         """Entries of a flat environment g; 1 where all of them see the same."""
         return (math.isqrt(8 * self.grams[0].shape[1] + 1) - 1) // 2
 
-    def mix(self, matrices: NDArray, conjugate: bool) -> NDArray:
-        """Multiply matrices by the square of the output core, where there is one."""
-        if self.mixing is None:
-            return matrices
-        return matrices * ((self.mixing.conj() if conjugate else self.mixing).T @ self.mixing)
-
     def matrices(self, part: slice) -> list[NDArray]:
         """Return the matrices Σ ω·ḡgᵀ (and Σ ω·ggᵀ) of some grid values."""
         found = []
         for packed, conjugate in zip(self.grams, (True, False), strict=False):
             upper = packed[part]
             whole = unpack(upper, upper.conj() if conjugate else upper, self.size)
-            found.append(self.mix(whole, conjugate))
+            found.append(mix(whole, self.mixing, conjugate))
         return found
 
 
@@ -79,6 +79,94 @@ def finished_grams(grams: Sequence[NDArray], n_codes: int, is_complex: bool) -> 
     """Triangles of all grid values as complex numbers, where the model is complex."""
     found = [gram[:n_codes] for gram in grams if len(gram)]
     return [gram.view(np.complex128) for gram in found] if is_complex else found
+
+
+def triangles(lines: NDArray, conjugate: bool) -> NDArray:
+    """Return the upper triangles (P·(P+1)/2, n) of ḡgᵀ or ggᵀ of lines (P, n)."""
+    first = lines.conj() if conjugate else lines
+    size, n = lines.shape
+    out = np.empty((size * (size + 1) // 2, n), dtype=lines.dtype)
+    place = 0
+    for r in range(size):
+        np.multiply(first[r], lines[r:], out=out[place : place + size - r])
+        place += size - r
+    return out
+
+
+@dataclass
+class Points:
+    """Grid values of the sorted rows of a shard, and a column's functions there.
+
+    Rows of one value are added up first where that saves much.
+
+    Attributes
+    ----------
+    column : Column
+    codes : (n,) int array
+        Grid value of every row, or of every group of rows.
+    starts : (n + 1,) int array or None
+        Where groups of rows begin; None where every row is its own.
+    n_each : int
+        Lines of squares per row.
+    """
+
+    column: Any
+    codes: NDArray
+    starts: NDArray | None
+    n_each: int
+    kept: dict[bool | None, NDArray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, groups: Any, column: Any, n_each: int) -> "Points":
+        """Return the points of groups of rows, which keep them."""
+        known = groups.kept.get(n_each)
+        if known is None or known.column is not column:
+            sizes = np.diff(groups.starts)
+            codes = np.flatnonzero(sizes)
+            starts: Any = np.append(groups.starts[codes], groups.starts[-1])
+            if len(groups.order) < MANY_IN_GROUP * len(codes):
+                codes, starts = np.repeat(np.arange(len(sizes)), sizes), None
+            known = groups.kept[n_each] = cls(column, codes, starts, n_each)
+        return known
+
+    def blocks(self, most: int) -> list[slice]:
+        """Ranges of rows whose squares are made at a time: whole groups."""
+        n_rows = len(self.codes) if self.starts is None else int(self.starts[-1])
+        ends = np.arange(0, n_rows, max(1, most // self.n_each))
+        if self.starts is not None:
+            ends = np.unique(self.starts[np.searchsorted(self.starts, ends)])
+            ends = ends[ends < n_rows]
+        stops = [*ends[1:].tolist(), n_rows]
+        return [slice(a, b) for a, b in zip(ends.tolist(), stops, strict=True)]
+
+    def _places(self, part: slice) -> slice:
+        """Points of a range of rows."""
+        if self.starts is None:
+            return part
+        first, last = np.searchsorted(self.starts, (part.start, part.stop))
+        return slice(int(first), int(last))
+
+    def sum(self, values: NDArray, part: slice, n_each: int = 0) -> NDArray:
+        """Add up what lines (…, n) of a range of rows have of each point."""
+        n_each = n_each or self.n_each
+        if self.starts is not None:
+            starts = self.starts[self._places(part)] - part.start
+            return np.add.reduceat(values, n_each * starts, axis=1)
+        return values if n_each == 1 else values.reshape(len(values), -1, n_each).sum(axis=2)
+
+    def functions(self, part: slice, conjugate: bool | None) -> NDArray:
+        """Return the products of functions at the points of some rows, (n_products, n).
+
+        None stands for the functions themselves, (n, M).
+        """
+        places = self._places(part)
+        column = self.column
+        if not column.is_kept:
+            return column.functions(self.codes[places], conjugate)
+        if conjugate not in self.kept:
+            self.kept[conjugate] = column.functions(self.codes, conjugate)
+        whole = self.kept[conjugate]
+        return whole[places] if conjugate is None else whole[:, places]
 
 
 class Tables:
@@ -98,6 +186,11 @@ class Tables:
         self.elements: list[NDArray] = [np.empty(0)] * n_columns
         self.closing: NDArray = np.empty(0)
         self.stale = set(range(n_columns))
+        self._stamps = [0] * n_columns
+        self._walks: dict[int, tuple[Any, Environments]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_walks": {}}  # products of rows stay where these are
 
     @cached_property
     def kind(self) -> Any:
@@ -108,10 +201,12 @@ class Tables:
         """Put in the elements of a column."""
         self.elements[d] = elements.astype(self.kind, copy=False)
         self.stale.add(d)
+        self._stamps[d] += 1
 
     def close(self, closing: NDArray) -> None:
         """Put in the elements that close the product, (n_outputs, …)."""
         self.closing = closing.astype(self.kind, copy=False)
+        self._walks.clear()
 
     def closed_by(self, closing: NDArray) -> "Tables":
         """Return the same tables with another closing."""
@@ -151,31 +246,86 @@ class Tables:
         """Return the environments (n_rows, …) of the closing element."""
         raise NotImplementedError
 
-    def environments(self, shard: Any, first: int, last: int, order: Any) -> NDArray:
-        """Return the environments outside of columns first … last-1 of rows in some order.
+    def environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
+        """Return the environments outside of columns first … last-1.
 
         Shape (n_rows, n_outputs or 1, …), scaled by the root weights.
         """
+        inside = self.algebra.between(self._walk(shard.codes).around(first, last))
+        root = shard.scaled[0]
+        if len(root):
+            inside = inside * root.astype(self.dtype).reshape(-1, *[1] * (inside.ndim - 1))
+        return inside
+
+    def _walk(self, codes: NDArray) -> Environments:
+        """Environments of coded rows, whose products are kept while the codes are there."""
+        known = self._walks.get(id(codes))
+        if known is not None and known[0]() is codes:
+            return known[1]
+        places = np.ascontiguousarray(codes.T, dtype=np.intp)
+
+        def factor(d: int) -> NDArray:
+            return self.row_factors(d, places[d])
+
+        walk = Environments(self.algebra, factor, self._stamps, self.row_ends())
+        forget = partial(self._walks.pop, id(codes))
+        self._walks[id(codes)] = weakref.ref(codes, lambda _: forget(None)), walk
+        return walk
+
+    def row_factors(self, d: int, places: NDArray) -> NDArray:
+        """Return the elements of a column that rows read, as factors of their environments."""
+        raise NotImplementedError
+
+    def row_ends(self) -> Any:
+        """Return what stands around the product of all columns; see `Environments`."""
         raise NotImplementedError
 
     def goals(self, target: NDArray) -> NDArray:
         """Return what multiplies environments in right-hand sides, like `environments`."""
         raise NotImplementedError
 
+    def _lines(self, shard: Any, column: int, run: Run) -> tuple[Any, NDArray, NDArray]:
+        """Rows by the code of a column: groups, environments (P, n·n_each), products (n, P)."""
+        groups = shard.groups(column)
+        inside = self.environments(shard, column, column + 1, run)
+        right = inside * self.goals(shard.scaled[1])
+        right = right[:, 0] if right.shape[1] == 1 else right.sum(axis=1)
+        right = np.take(right.reshape(len(right), -1), groups.order, axis=0)
+        lines = np.take(inside, groups.order, axis=0).astype(self._double, copy=False)
+        lines = lines.reshape(inside.shape[0] * inside.shape[1], -1)
+        return groups, np.ascontiguousarray(lines.T), right.astype(self._double, copy=False)
+
     def statistics(self, shard: Any, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
-        groups = shard.groups(column)
-        inside = self.environments(shard, column, column + 1, groups.order)
-        rhs = (inside * self.goals(shard.scaled[1][groups.order])).sum(axis=1)
-        n_rows, n_each = inside.shape[:2]
-        flat = inside.reshape(n_rows * n_each, -1).astype(self._double, copy=False)
-        rows, columns = triangle(flat.shape[1])
-        first, second = np.take(flat, rows, axis=1), np.take(flat, columns, axis=1)
-        grams = [groups.sum(first.conj() * second, n_each)]
-        if both:
-            grams.append(groups.sum(first * second, n_each))
-        rhs = rhs.reshape(n_rows, -1).astype(self._double, copy=False)
-        return *grams, groups.sum(rhs, 1)
+        groups, lines, right = self._lines(shard, column, run)
+        n_each = lines.shape[1] // max(len(right), 1)
+        grams = [
+            groups.sum(np.ascontiguousarray(triangles(lines, conjugate).T), n_each)
+            for conjugate in (True, False)[: 1 + both]
+        ]
+        return *grams, groups.sum(right, 1)
+
+    def moments(self, shard: Any, d: int, column: Any, both: bool, run: Run) -> tuple[NDArray, ...]:
+        """Return sums of packed squares times products of functions, then the right-hand side.
+
+        See `moments.finish`.  Squares of a block of rows stay in the cache until they are summed.
+        """
+        groups, lines, right = self._lines(shard, d, run)
+        n_each = lines.shape[1] // max(len(right), 1)
+        size = len(lines) * (len(lines) + 1) // 2
+        points = Points.of(groups, column, n_each)
+        totals: list[Any] = [0.0] * (1 + both)
+        products: Any = 0.0
+        for part in points.blocks(max(64, BLOCK_NUMBERS // size)):
+            some = slice(part.start * n_each, part.stop * n_each)
+            for i, conjugate in enumerate((True, False)[: 1 + both]):
+                squares = points.sum(triangles(lines[:, some], conjugate), part)
+                if self.is_complex:
+                    squares = np.concatenate([squares.real, squares.imag])
+                totals[i] = totals[i] + points.functions(part, conjugate) @ squares.T
+            own = points.functions(part, None)
+            products = products + points.sum(right[part].T, part, 1) @ own
+        return *totals, products.T
 
     @cached_property
     def _double(self) -> Any:
@@ -249,6 +399,19 @@ class ResponsePass:
 
     def __call__(self, shard: Any, run: Run) -> NDArray:
         return self.tables.responses(shard, run)
+
+
+@dataclass
+class MomentsPass:
+    """Sums over the rows of squares and right-hand sides times a column's functions."""
+
+    tables: Tables
+    block: int
+    column: Any
+    both: bool
+
+    def __call__(self, shard: Any, run: Run) -> tuple[NDArray, ...]:
+        return self.tables.moments(shard, self.block, self.column, self.both, run)
 
 
 @dataclass

@@ -51,16 +51,20 @@ class CPDTables(Tables):
         """Close products (n, R) of all columns by these or other elements: (n, n_outputs)."""
         return product @ (self.closing if closing is None else closing).T
 
-    def environments(self, shard: Any, first: int, last: int, order: Any) -> NDArray:
+    def row_factors(self, d: int, places: NDArray) -> NDArray:
+        """Return the elements (n, 1, R) of a column that rows read."""
+        return np.take(self.elements[d], places, axis=0)[:, None]
+
+    def row_ends(self) -> Any:
+        """Nothing stands around the product of all columns."""
+
+    def environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
         """Return the environments (n_rows, 1, R) outside of columns first … last-1."""
-        inside: Any = np.ones((len(order), 1), dtype=self.kind)
-        for d in shard.column_order:
-            if not first <= d < last:
-                inside = inside * np.take(self.elements[d], shard.codes[order, d], axis=0)
+        if len(self.elements) > last - first:
+            return super().environments(shard, first, last, run)
         root = shard.scaled[0]
-        if len(root):
-            inside = inside * root[order, None].astype(self.dtype)
-        return inside[:, None]
+        alone = root if len(root) else np.ones(len(shard))
+        return alone.astype(self.kind)[:, None, None]
 
     def goals(self, target: NDArray) -> NDArray:
         """Return what multiplies environments in right-hand sides, (n_rows, 1, 1 or R)."""

@@ -16,6 +16,13 @@ CUT_OFF = 1e-13
 REGULAR = 1e-8
 
 
+#: Cholesky factorization, solution and condition number of real and complex systems
+_LAPACK = {
+    "d": (lapack.dpotrf, lapack.dpotrs, lapack.dpocon),
+    "D": (lapack.zpotrf, lapack.zpotrs, lapack.zpocon),
+}
+
+
 @dataclass
 class LocalSystem:
     """Minimise constant - 2·Re(rhsᴴw) + wᴴ·matrix·w over the block w.
@@ -55,56 +62,61 @@ class LocalSystem:
             vector = vector[:, :half] + 1j * vector[:, half:]
         return np.ascontiguousarray(vector.reshape(self.shape))
 
-    def value(self, vector: NDArray) -> float:
-        """Return the objective at a vector of unknowns."""
-        image = (self.matrix @ vector[:, :, None])[:, :, 0] - 2 * self.rhs
-        return self.constant + float(np.vdot(vector, image).real)
+    def values(self, *vectors: NDArray) -> list[float]:
+        """Return the objective at vectors of unknowns."""
+        several = np.stack(vectors, axis=-1)  # (n_parts, n, n_vectors)
+        images = self.matrix @ several - 2 * self.rhs[:, :, None]
+        found = np.einsum("pnv,pnv->v", several.conj(), images).real
+        return [self.constant + float(value) for value in found]
 
     def value_of(self, block: NDArray) -> float:
         """Return the objective at a block."""
-        return self.value(self.pack(block))
+        return self.values(self.pack(block))[0]
 
     def minimize(self, block: NDArray) -> tuple[NDArray, float]:
         """Return the best block and its value, or the given one if rounding finds none better."""
         start = self.pack(block)
-        best, least = start, self.value(start)
         for solve in (self._factorized, self._truncated):
             vector = solve()
             if vector is None or not np.isfinite(vector).all():
                 continue
-            value = self.value(vector)
-            if value <= least:
-                best, least = vector, value
-                break
-        return self.unpack(best), least
+            before, value = self.values(start, vector)
+            if value <= before:
+                return self.unpack(vector), value
+        return block.reshape(self.shape), self.values(start)[0]
 
     def _factorized(self) -> NDArray | None:
-        """Solve by a Cholesky factorization of the matrix scaled to unit diagonal."""
-        scale = _inverse_root_diagonal(self.matrix)
-        matrix = scale[:, :, None] * self.matrix * scale[:, None, :]
-        if len(matrix) == 1:
-            return self._one_factorized(matrix[0], scale)
+        """Solve by a Cholesky factorization, whose rounding does not depend on the units."""
+        if len(self.matrix) == 1:
+            return self._one_factorized() if self.is_regularized else self._one_if_regular()
         if not self.is_regularized:
             return None
+        scale = _inverse_root_diagonal(self.matrix)
         try:
-            lower = np.linalg.cholesky(matrix)
+            lower = np.linalg.cholesky(scale[:, :, None] * self.matrix * scale[:, None, :])
         except np.linalg.LinAlgError:
             return None
         half = np.linalg.solve(lower, (scale * self.rhs)[:, :, None])
         return scale * np.linalg.solve(lower.conj().swapaxes(1, 2), half)[:, :, 0]
 
-    def _one_factorized(self, matrix: NDArray, scale: NDArray) -> NDArray | None:
-        is_complex = np.iscomplexobj(matrix)
-        factorize = lapack.zpotrf if is_complex else lapack.dpotrf
+    def _one_factorized(self) -> NDArray | None:
+        """Solve one system.  Its transpose is its conjugate, and in the order LAPACK reads."""
+        matrix, rhs = self.matrix[0].T, self.rhs[0]
+        factorize, solve, _ = _LAPACK[matrix.dtype.char]
         factor, failed = factorize(matrix, lower=True, clean=False)
         if failed:
             return None
-        if not self.is_regularized:
-            condition = lapack.zpocon if is_complex else lapack.dpocon
-            norm = float(np.abs(matrix).sum(axis=0).max())
-            if condition(factor, norm, uplo="L")[0] < REGULAR:
-                return None
-        solve = lapack.zpotrs if is_complex else lapack.dpotrs
+        return solve(factor, rhs.conj(), lower=True)[0].conj()[None]
+
+    def _one_if_regular(self) -> NDArray | None:
+        """Solve one system that nothing regularizes, if its condition allows it."""
+        scale = _inverse_root_diagonal(self.matrix)
+        matrix = (scale[:, :, None] * self.matrix * scale[:, None, :])[0]
+        factorize, solve, condition = _LAPACK[matrix.dtype.char]
+        factor, failed = factorize(matrix, lower=True, clean=False)
+        norm = float(np.abs(matrix).sum(axis=0).max())
+        if failed or condition(factor, norm, uplo="L")[0] < REGULAR:
+            return None
         return scale * solve(factor, (scale * self.rhs)[0], lower=True)[0][None]
 
     def _truncated(self) -> NDArray | None:
@@ -135,25 +147,44 @@ def least_squares(
     Parameters
     ----------
     hermitian, symmetric : (n_parts, n, n) arrays
-        Σ zzᵀ is there where the loss sees only the real part of a complex response.
+        Σ zzᵀ is there where the loss sees only the real part of a complex response.  The axes of
+        length n may be given as several.
     products : (n_parts, n) array
-    penalty : (n_parts or 1, n, n) array
-        The penalty of w is wᴴ·penalty·w, without its factor α.
+    penalty : (n_parts or 1, n_blocks or 1, size, size) array
+        Blocks Γ on the diagonal of the penalty's matrix, without its factor α.
     scale : (total weight, α, value at zero weights)
     shape : tuple of int
         Shape of the block.
     """
     total, alpha, constant = scale
-    if symmetric is not None:
-        matrix = real_system(hermitian, symmetric)
-        rhs = np.concatenate([products.real, products.imag], axis=-1)
-        penalty = split_norm(penalty)
+    n_parts, n = products.shape
+    if symmetric is None:
+        matrix = np.empty((n_parts, n, n), dtype=hermitian.dtype)
+        np.multiply(hermitian, 1 / total, out=matrix.reshape(n_parts, *hermitian.shape[1:]))
+        rhs = products / total
     else:
-        matrix, rhs = hermitian, products
-    matrix = matrix / total
+        whole = (n_parts, n, n)
+        matrix = real_system(hermitian.reshape(whole), symmetric.reshape(whole)) / total
+        rhs = np.concatenate([products.real, products.imag], axis=-1) / total
     if alpha > 0:
-        matrix += alpha * (penalty if np.iscomplexobj(matrix) else penalty.real)
-    return LocalSystem(matrix, rhs / total, constant, shape, symmetric is not None, alpha > 0)
+        penalty = alpha * penalty
+        is_real = not np.iscomplexobj(matrix)
+        _add_blocks(matrix, penalty.real if is_real else penalty, n, 0, 0)
+        if symmetric is not None:  # over [Re w | Im w]
+            _add_blocks(matrix, penalty.real, n, n, n)
+            _add_blocks(matrix, penalty.imag, n, n, 0)
+            _add_blocks(matrix, -penalty.imag, n, 0, n)
+    return LocalSystem(matrix, rhs, constant, shape, symmetric is not None, alpha > 0)
+
+
+def _add_blocks(matrix: NDArray, blocks: NDArray, n: int, row: int, column: int) -> None:
+    """Add blocks to n entries of a diagonal of matrices, which begins at a row and a column."""
+    n_parts, width, _ = matrix.shape
+    size, item = blocks.shape[-1], matrix.itemsize
+    shape = (n_parts, n // size, size, size)
+    strides = (width * width * item, size * (width + 1) * item, width * item, item)
+    view = np.ndarray(shape, matrix.dtype, matrix, (row * width + column) * item, strides)
+    view += blocks
 
 
 def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
@@ -166,11 +197,4 @@ def real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
     plus, minus = (hermitian + symmetric) / 2, (hermitian - symmetric) / 2
     top = np.concatenate([plus.real, -plus.imag], axis=-1)
     bottom = np.concatenate([-np.swapaxes(plus.imag, -1, -2), minus.real], axis=-1)
-    return np.concatenate([top, bottom], axis=-2)
-
-
-def split_norm(gram: NDArray) -> NDArray:
-    """Return the matrix over [Re w | Im w] of the Hermitian form wᴴ·gram·w."""
-    top = np.concatenate([gram.real, -gram.imag], axis=-1)
-    bottom = np.concatenate([gram.imag, gram.real], axis=-1)
     return np.concatenate([top, bottom], axis=-2)

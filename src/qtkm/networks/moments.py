@@ -39,59 +39,39 @@ MOST_PLACES = 2_000_000
 SHARED_OPERATIONS = 20_000_000
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Which products of two digits' functions coincide.
+def _count(kind: str, radix: int) -> tuple[int, int]:
+    """Places of a digit's products, and the distance of places whose higher digits are neighbours.
 
-    Attributes
-    ----------
-    count : callable
-        From a radix to the number of places of a digit's products.
-    step : callable
-        From a radix to the distance of two places whose higher digits are neighbours.
-    place : callable
-        From radix and digits (q, q') to the place of their product; None where it is zero.
+    For lags the place of digits q, q' is Q - 1 + q' - q, for sums q + q', for pairs q + Q·q'.
     """
-
-    count: Callable[[int], int]
-    step: Callable[[int], int]
-    place: Callable[[int, int, int], int | None]
-
-
-KINDS = {
-    "lags": Kind(lambda Q: 2 * Q - 1, lambda Q: Q, lambda Q, q, p: Q - 1 + p - q),
-    "sums": Kind(lambda Q: 2 * Q - 1, lambda Q: Q, lambda Q, q, p: q + p),
-    "each": Kind(lambda Q: Q, lambda Q: Q, lambda Q, q, p: q if p == q else None),
-    "uniform": Kind(lambda Q: 1, lambda Q: 1, lambda Q, q, p: 0 if p == q else None),
-    "pairs": Kind(lambda Q: Q * Q, lambda Q: Q * Q, lambda Q, q, p: q + Q * p),
-}
+    if kind in ("lags", "sums"):
+        return 2 * radix - 1, radix
+    return {"uniform": (1, 1), "pairs": (radix**2, radix**2)}.get(kind, (radix, radix))
 
 
-@lru_cache(maxsize=256)
-def _places(kind: str, radix: int) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-    """Place of every pair of digits (-1: none), and the sums over pairs that share a place."""
-    rule = KINDS[kind]
-    places = [rule.place(radix, q, p) for q in range(radix) for p in range(radix)]
-    index = np.array([-1 if place is None else place for place in places]).reshape(radix, radix)
-    if kind in ("pairs", "each"):
-        return index, None
-    return index, (np.arange(rule.count(radix))[:, None] == index.ravel()).astype(float)
+def digit_factors(algebra: Algebra, core: NDArray, kind: str, conjugate: bool = True) -> NDArray:
+    """Return what a digit contributes at each of its places: (count, …).
 
-
-def digit_squares(algebra: Algebra, core: NDArray, kind: str, conjugate: bool) -> NDArray:
-    """Sum over the digit pairs of each place of their elements' squares: (count, …)."""
+    These are its conjugate elements for a linear form, else sums over the pairs of digits that
+    share a place of their elements' squares.
+    """
     elements = algebra.elements(core)
+    if kind == "linear":
+        return elements.conj()
     if kind == "each":
         return algebra.squares(elements, elements, conjugate)
+    if kind == "uniform":
+        return algebra.sum_squares(elements, elements[None], conjugate)
     radix = len(elements)
-    pairs = algebra.squares(elements[:, None], elements[None], conjugate)
     if kind == "pairs":
-        pairs = pairs.swapaxes(0, 1)
-    flat = pairs.reshape(radix * radix, *pairs.shape[2:])
-    sums = _places(kind, radix)[1]
-    if sums is None:
-        return flat
-    return (sums @ flat.reshape(len(flat), -1)).reshape(len(sums), *flat.shape[1:])
+        pairs = algebra.squares(elements[None], elements[:, None], conjugate)
+        return pairs.reshape(radix * radix, *pairs.shape[2:])
+    padded = np.zeros((3 * radix - 2, *elements.shape[1:]), dtype=elements.dtype)
+    padded[radix - 1 : 2 * radix - 1] = elements
+    step = padded.strides[0]
+    shape, strides = (2 * radix - 1, radix, *elements.shape[1:]), (step, *padded.strides)
+    windows = np.ndarray(shape, padded.dtype, padded, 0, strides)
+    return algebra.sum_squares(elements[::-1] if kind == "sums" else elements, windows, conjugate)
 
 
 class Digits:
@@ -102,21 +82,30 @@ class Digits:
     algebra : Algebra
     places : (n, …) array
         Environments of the column at every place.
-    factors : list of (count, …) arrays
-        For every level what its digit contributes at each place.
-    steps : sequence of int
-        Distance of neighbouring higher digits at every level.
+    cores : sequence of arrays
+        Cores of all levels; that of the lowest one only says how many digits it has.
+    kind : str
+        Kind of the products; "linear" for a linear form.
+    conjugate : bool
+        Whether the first function of a product is conjugated.
     """
 
     def __init__(
-        self, algebra: Algebra, places: NDArray, factors: Sequence[NDArray], steps: Sequence[int]
+        self,
+        algebra: Algebra,
+        places: NDArray,
+        cores: Sequence[NDArray],
+        kind: str,
+        conjugate: bool = True,
     ):
-        self.algebra, self.steps = algebra, steps
+        self.algebra, self.kind, self.conjugate = algebra, kind, conjugate
         self.places = np.ascontiguousarray(places)
-        self.counts = [len(factor) for factor in factors]
-        self.above = [algebra.last(factors[-1])[None]]
-        for level in range(len(factors) - 1, 0, -1):
-            self.above.insert(0, self._extend(factors[level], self.above[0], steps[level]))
+        self.sizes = [_count(kind, len(algebra.elements(core))) for core in cores]
+        self.above: list[NDArray | None] = [None]
+        for core, (_, step) in zip(cores[:0:-1], self.sizes[:0:-1], strict=True):
+            factor = digit_factors(algebra, core, kind, conjugate)
+            above = self.above[0]
+            self.above.insert(0, factor if above is None else self._extend(factor, above, step))
 
     def _extend(self, factor: NDArray, above: NDArray, step: int) -> NDArray:
         """Products of a digit with those above it: at e + step·l those of e and l."""
@@ -131,7 +120,7 @@ class Digits:
 
     def _windows(self, level: int) -> NDArray:
         """Environments (e, l, …): e the place of a level's digit, l that of those above."""
-        places, count, step = self.places, self.counts[level], self.steps[level]
+        places, (count, step) = self.places, self.sizes[level]
         length = (len(places) - count) // step + 1
         if count == step:
             return places.reshape(length, count, *places.shape[1:]).swapaxes(0, 1)
@@ -141,10 +130,14 @@ class Digits:
 
     def at(self, level: int) -> NDArray:
         """Environments (count, …) of a level, those below it having been summed out."""
-        return self.algebra.sum_right(self._windows(level), self.above[level])
+        above = self.above[level]
+        if above is None:
+            return self.places
+        return self.algebra.sum_right(self._windows(level), above)
 
-    def advance(self, level: int, factor: NDArray) -> None:
+    def advance(self, level: int, core: NDArray) -> None:
         """Sum out a level, the lowest that is left."""
+        factor = digit_factors(self.algebra, core, self.kind, self.conjugate)
         places = self.algebra.sum_left(factor, self._windows(level))
         self.places = np.ascontiguousarray(places)
 
@@ -178,9 +171,7 @@ class LagDigits(Digits):
         is_small = n_lags // below * rank**2 <= MOST_PLACES
         is_small[len(cores) - 1 :] = True  # nothing is left to be transformed at the last level
         self.turn = int(np.argmax(is_small))
-        later = [digit_squares(algebra, core, "lags", True) for core in cores[self.turn :]]
-        steps = self.radices[self.turn :]
-        super().__init__(algebra, np.empty((0, rank, rank)), later, steps)
+        super().__init__(algebra, np.empty((0, rank, rank)), cores[self.turn :], "lags")
 
     def at(self, level: int) -> NDArray:
         """Environments (count, R, R) of a level, those below it having been summed out."""
@@ -218,16 +209,14 @@ class LagDigits(Digits):
             self.kept[step] = 2 * n * fft.fft(lines, axis=1)
         return self.kept[step]
 
-    def advance(self, level: int, factor: NDArray) -> None:
+    def advance(self, level: int, core: NDArray) -> None:
         """Sum out a level, the lowest that is left."""
         if level >= self.turn:
-            super().advance(level - self.turn, factor)
-
-    def take(self, level: int, core: NDArray) -> None:
-        """Put in the new core of a level before it is summed out."""
-        self.cores[level] = core
-        if level + 1 == self.turn:
-            self._turn()
+            super().advance(level - self.turn, core)
+        else:
+            self.cores[level] = core
+            if level + 1 == self.turn:
+                self._turn()
 
     def _turn(self) -> None:
         """Make the environments from which `Digits` goes on."""
@@ -250,20 +239,18 @@ def _correlations(weights: NDArray) -> NDArray:
     return np.concatenate([upper[:0:-1].conj().swapaxes(1, 2), upper])
 
 
-def steps_of(kind: str, radices: Sequence[int]) -> list[int]:
-    """Distance of neighbouring higher digits at every level."""
-    return [KINDS[kind].step(radix) for radix in radices]
-
-
-def blocks_of(kind: str, environments: NDArray, radix: int) -> NDArray:
-    """Blocks (Q, Q, P, P) of a level's matrix from its environments (count, P, P)."""
-    index = _places(kind, radix)[0]
-    if kind not in ("each", "uniform"):
-        return environments[index]
-    blocks = np.zeros((radix, radix, *environments.shape[1:]), dtype=environments.dtype)
-    digits = np.arange(radix)
-    blocks[digits, digits] = environments[index[digits, digits]]
-    return blocks
+def matrix_of(kind: str, forms: NDArray, radix: int) -> NDArray:
+    """View (1, Q, P, Q, P) of forms (count, P, P) at the places of two digits."""
+    forms = np.ascontiguousarray(forms)
+    place, row, item = forms.strides
+    first, second, offset = {
+        "lags": (-place, place, (radix - 1) * place),
+        "sums": (place, place, 0),
+        "pairs": (place, radix * place, 0),
+    }[kind]
+    size = forms.shape[-1]
+    shape, strides = (1, radix, size, radix, size), (0, first, row, second, item)
+    return np.ndarray(shape, forms.dtype, forms, offset, strides)
 
 
 def weights_of(algebra: Algebra, cores: Sequence[NDArray]) -> NDArray:
@@ -279,12 +266,12 @@ def column_square(
     algebra: Algebra, cores: Sequence[NDArray], kind: str, places: NDArray
 ) -> NDArray:
     """Sum over the places of a penalty of its precision times the weights' square."""
-    factors = [digit_squares(algebra, core, kind, True) for core in cores]
-    square = places * algebra.last(factors[-1])
+    factors = [digit_factors(algebra, core, kind) for core in cores]
+    places = places * algebra.last(factors[-1])
     for factor in reversed(factors):
-        parts = square.reshape(len(factor), -1, *square.shape[1:])
-        square = algebra.multiply(factor[:, None], parts).sum(axis=0)
-    return square[0]
+        parts = places.reshape(len(factor), -1, *places.shape[1:])
+        places = algebra.multiply(factor[:, None], parts).sum(axis=0)
+    return places[0]
 
 
 # -- from statistics to moments ---------------------------------------------------------------
@@ -316,22 +303,70 @@ def column_moments(
     is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
     if is_number and column.kind(True) == "lags":
         return _lag_sums(column, sums, shape)
-    conjugates = (True, False)[: len(sums.grams)]
-    matrices: list[Any] = [0.0] * len(conjugates)
+    totals: list[Any] = [0.0] * len(sums.grams)
     right: Any = 0.0
     for part in column.chunks():
-        features = column.features(part)
-        is_complex = np.iscomplexobj(features)
-        right = right + features.T @ sums.rhs[part]
-        for i, (packed, conjugate) in enumerate(zip(sums.grams, conjugates, strict=True)):
-            factors = column.products(part, conjugate)
-            more = weigh(factors, is_complex, packed[part], sums.size, conjugate, run)
-            matrices[i] = matrices[i] + more
-    for i, conjugate in enumerate(conjugates):
+        right = right + column.features(part).T @ sums.rhs[part]
+        for i, (packed, conjugate) in enumerate(zip(sums.grams, (True, False), strict=False)):
+            numbers = packed[part].view(np.float64)
+            more = _matrix_product(column.products(part, conjugate), numbers, run)
+            totals[i] = totals[i] + more
+    if np.iscomplexobj(sums.grams[0]):  # real parts, then imaginary ones
+        totals = [np.concatenate([total[:, ::2], total[:, 1::2]], axis=1) for total in totals]
+    return finish(algebra, column, totals, right, sums.size, sums.mixing, shape)
+
+
+def finish(
+    algebra: Algebra,
+    column: Any,
+    totals: Sequence[NDArray],
+    right: NDArray,
+    size: int,
+    mixing: NDArray | None,
+    shape: tuple[int, ...],
+) -> Moments:
+    """Moments of a column from sums of its functions' products times packed squares.
+
+    Parameters
+    ----------
+    algebra : Algebra
+    column : Column
+    totals : sequence of (n, n_packed) arrays
+        For Σ ω·ḡgᵀ, then maybe for Σ ω·ggᵀ: real parts of complex products above imaginary ones,
+        those of complex squares before them.
+    right : (M, P) array
+        Sum of functions times Σ ω·g·y, not conjugated.
+    size : int
+        Entries of a flat environment g.
+    mixing : (n_outputs, R) array or None
+        Output core of a CPD, by whose squares all matrices are to be multiplied.
+    shape : tuple of int
+        Shape of the column's elements.
+    """
+    matrices = []
+    is_complex = totals[0].shape[1] > size * (size + 1) // 2
+    has_imaginary = column.feature_map.is_complex
+    for total, conjugate in zip(totals, (True, False), strict=False):
         kind = column.kind(conjugate)
-        whole = complete(sums.mix(matrices[i], conjugate), kind, conjugate, column.radices)
-        matrices[i] = algebra.environment(whole, shape) if sums.size > 1 else whole
+        upper, lower = _triangles(total, has_imaginary, is_complex, conjugate)
+        whole = mix(unpack(upper, lower, size), mixing, conjugate)
+        whole = complete(whole, kind, conjugate, column.radices)
+        matrices.append(algebra.environment(whole, shape) if size > 1 else whole)
     return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
+
+
+def _triangles(
+    total: NDArray, has_imaginary: bool, is_complex: bool, conjugate: bool
+) -> tuple[NDArray, NDArray]:
+    """Upper and transposed lower triangles of the sums of products times matrices."""
+    if is_complex:
+        real, imaginary = np.split(total, 2, axis=1)
+        total = real + 1j * imaginary
+    if not has_imaginary:
+        return total, total.conj() if conjugate else total
+    real, imaginary = total[: len(total) // 2], 1j * total[len(total) // 2 :]
+    upper = real + imaginary
+    return upper, real.conj() - imaginary.conj() if conjugate else upper
 
 
 def _lag_sums(column: Any, sums: Any, shape: tuple[int, ...]) -> Moments:
@@ -371,30 +406,11 @@ def products(features: NDArray, kind: str, conjugate: bool) -> NDArray:
     return (first * features[:, p]).T
 
 
-def weigh(
-    products: NDArray,
-    is_complex: bool,
-    packed: NDArray,
-    size: int,
-    conjugate: bool,
-    run: Callable[..., list[Any]],
-) -> NDArray:
-    """Sum of products (n, n_grid) times matrices whose upper triangles are packed: (n, P, P).
-
-    Complex products are given as real parts above imaginary ones.  The matrices are Hermitian,
-    or else symmetric.  One product of real matrices gives all of it.
-    """
-    numbers = packed if packed.dtype == np.float64 else packed.view(np.float64)
-    sums = _matrix_product(products, numbers, run)
-    if packed.dtype != np.float64:
-        sums = sums.view(np.complex128)
-    if not is_complex:
-        return unpack(sums, sums.conj() if conjugate else sums, size)
-    real, imaginary = sums[: len(sums) // 2], 1j * sums[len(sums) // 2 :]
-    if not conjugate:
-        upper = real + imaginary
-        return unpack(upper, upper, size)
-    return unpack(real + imaginary, real.conj() - imaginary.conj(), size)
+def mix(matrices: NDArray, mixing: NDArray | None, conjugate: bool) -> NDArray:
+    """Multiply matrices by the square of an output core, where there is one."""
+    if mixing is None:
+        return matrices
+    return matrices * ((mixing.conj() if conjugate else mixing).T @ mixing)
 
 
 def unpack(upper: NDArray, lower: NDArray, size: int) -> NDArray:

@@ -108,51 +108,25 @@ class ColumnProblem(Problem):
         self.begin()
 
     def begin(self) -> None:
-        """Stand before the first level, those above it summed out."""
-        column, is_split = self.column, self.is_split
-        kinds = [(column.kind(True), True)] + ([(column.kind(False), False)] if is_split else [])
-        self.parts: list[tuple[str, bool, Any]] = [
-            (kind, conjugate, self._squares(places, kind, conjugate))
-            for (kind, conjugate), places in zip(kinds, self.moments.matrices, strict=True)
-        ]
-        elements = [self.algebra.elements(core).conj() for core in self.cores]
-        self.products: Any = Digits(self.algebra, self.moments.products, elements, self.radices)
-        self.begin_penalty()
+        """Begin at the first level, those above it summed out."""
+        pairs = zip(self.moments.matrices, (True, False), strict=False)
+        self.parts: list[Any] = [self._squares(*pair) for pair in pairs]
+        self.products: Any = Digits(self.algebra, self.moments.products, self.cores, "linear")
+        kind, places = self.iterate.penalty_places(self.block, self.outside)
+        self.penalty = Digits(self.algebra, places, self.cores, kind)
 
-    def begin_penalty(self) -> None:
-        """Stand before the first level of the penalty."""
-        kind, penalty = self.iterate.penalty_places(self.block, self.outside)
-        factors = [moments.digit_squares(self.algebra, c, kind, True) for c in self.cores]
-        steps = moments.steps_of(kind, self.radices)
-        self.penalty = (kind, True, Digits(self.algebra, penalty, factors, steps))
-
-    @property
-    def radices(self) -> list[int]:
-        """Radices of the levels."""
-        return [self.shape(level)[0] for level in range(self.n_levels)]
-
-    def _squares(self, places: NDArray, kind: str, conjugate: bool) -> Digits:
+    def _squares(self, places: NDArray, conjugate: bool) -> Digits:
+        kind = self.column.kind(conjugate)
         is_number = places[0].size == 1 and isinstance(self.algebra, Diagonal)
         numbers = len(places) * self.cores[0].shape[-1] ** 2
         if kind == "lags" and is_number and self.n_levels > 1 and numbers > moments.MOST_PLACES:
             return LagDigits(self.algebra, places, self.cores, self.moments.kept)
-        factors = [moments.digit_squares(self.algebra, c, kind, conjugate) for c in self.cores]
-        return Digits(self.algebra, places, factors, moments.steps_of(kind, self.radices))
+        return Digits(self.algebra, places, self.cores, kind, conjugate)
 
     def advance(self, level: int) -> None:
         """Sum out a level that has its new core."""
-        core = self.cores[level]
-        for kind, conjugate, digits in self.parts:
-            if isinstance(digits, LagDigits):
-                digits.take(level, core)
-            digits.advance(level, moments.digit_squares(self.algebra, core, kind, conjugate))
-        self.products.advance(level, self.algebra.elements(core).conj())
-        self.advance_penalty(level)
-
-    def advance_penalty(self, level: int) -> None:
-        """Sum out a level of the penalty."""
-        kind, _, digits = self.penalty
-        digits.advance(level, moments.digit_squares(self.algebra, self.cores[level], kind, True))
+        for digits in (*self.parts, self.products, self.penalty):
+            digits.advance(level, self.cores[level])
 
     def advance_to(self, level: int) -> None:
         """Advance to a level, keeping the cores of those below it."""
@@ -164,23 +138,20 @@ class ColumnProblem(Problem):
         super().restart()
         self.begin()
 
-    def _matrix(self, part: tuple[str, bool, Any], level: int) -> NDArray:
-        """Matrix of a quadratic form over a level's core, its parts first."""
-        kind, _, digits = part
-        radix, *shape = self.shape(level)
-        forms = self.algebra.form(digits.at(level), shape)
-        blocks = moments.blocks_of(kind, forms, radix)
-        size = radix * forms.shape[-1]
-        return blocks.swapaxes(1, 2).reshape(1, size, size)
-
     def system(self, level: int) -> LocalSystem:
         """Return the local system of a level."""
-        matrices = [self._matrix(part, level) for part in self.parts]
-        shape = self.shape(level)
-        products = np.broadcast_to(self.products.at(level), shape).reshape(1, -1)
-        penalty = self._matrix(self.penalty, level)
+        radix, *shape = self.shape(level)
+        forms = [self.algebra.form(digits.at(level), shape) for digits in self.parts]
+        matrices = [
+            moments.matrix_of(self.column.kind(conjugate), form, radix)
+            for form, conjugate in zip(forms, (True, False), strict=False)
+        ]
+        products = np.broadcast_to(self.products.at(level), (radix, *shape)).reshape(1, -1)
+        penalty = self.algebra.form(self.penalty.at(level), shape)[None]
         symmetric = matrices[1] if self.is_split else None
-        return least_squares(matrices[0], symmetric, products, penalty, self.setting.scale, shape)
+        return least_squares(
+            matrices[0], symmetric, products, penalty, self.setting.scale, (radix, *shape)
+        )
 
 
 class CategoricalProblem(Problem):
@@ -198,7 +169,7 @@ class CategoricalProblem(Problem):
         size = int(np.prod(shape))  # 1 in a single column, whose terms all see the same
         matrices = [np.broadcast_to(m, (len(m), size, size)) for m in matrices]
         kind, places = self.iterate.penalty_places(self.block, self.outside)
-        penalty = self.algebra.form(places if kind == "uniform" else places[part], shape)
+        penalty = self.algebra.form(places if kind == "uniform" else places[part], shape)[:, None]
         products = self.sums.rhs[part].conj()
         products = np.broadcast_to(products, (len(products), size))
         symmetric = matrices[1] if self.is_split else None
@@ -229,10 +200,11 @@ class OutputProblem(Problem):
         hermitian, products, *symmetric = self.sums
         n_outputs = len(products)
         _, *shape = self.shape(0)
-        penalty = self.algebra.form(self.outside[None], shape)
+        penalty = self.algebra.form(self.outside[None], shape)[None]
+        every = (n_outputs, *hermitian.shape)
         return least_squares(
-            np.repeat(hermitian[None], n_outputs, axis=0),
-            np.repeat(symmetric[0][None], n_outputs, axis=0) if self.is_split else None,
+            np.broadcast_to(hermitian, every),
+            np.broadcast_to(symmetric[0], every) if self.is_split else None,
             products.conj(), penalty, self.setting.scale, (n_outputs, *shape),
         )  # fmt: skip
 
@@ -249,17 +221,20 @@ class GridDigits:
     algebra : Algebra
     values : (n_grid, …) array
         Environments of the column's elements or squares.
-    responses : list of (n_grid, …) arrays
-        Elements or squares of every level.
+    cores : sequence of arrays
+    respond : callable
+        respond(level, core) gives the elements or squares (n_grid, …) of a level.
     total : callable
         total(level, environments) sums environments of a level over the grid.
     """
 
-    def __init__(self, algebra: Algebra, values: NDArray, responses: Sequence[NDArray], total: Any):
-        self.algebra, self.values, self.total = algebra, values, total
+    def __init__(
+        self, algebra: Algebra, values: NDArray, cores: Sequence[NDArray], respond: Any, total: Any
+    ):
+        self.algebra, self.values, self.respond, self.total = algebra, values, respond, total
         self.above: list[Any] = [None]
-        for response in responses[:0:-1]:
-            after = self.above[0]
+        for level in range(len(cores) - 1, 0, -1):
+            response, after = respond(level, cores[level]), self.above[0]
             product = response if after is None else algebra.multiply(response, after)
             self.above.insert(0, product)
 
@@ -269,92 +244,56 @@ class GridDigits:
         inside = self.values if above is None else self.algebra.pull_right(self.values, above)
         return self.total(level, inside)
 
-    def advance(self, level: int, response: NDArray) -> None:
+    def advance(self, level: int, core: NDArray) -> None:
         """Multiply in a level, the lowest that is left."""
-        self.values = self.algebra.pull_left(response, self.values)
+        self.values = self.algebra.pull_left(self.respond(level, core), self.values)
 
 
-class GridColumn:
-    """A wide column as its local problem sees it.
+class WideProblem(ColumnProblem):
+    """Cores of a wide column from its statistics, which are in the place of the moments."""
 
-    Parameters
-    ----------
-    algebra : Algebra
-    column : Column
-    sums : Statistics
-    shape : tuple of int
-        Shape of the column's elements.
-    """
-
-    def __init__(self, algebra: Algebra, column: Any, sums: Any, shape: tuple[int, ...]):
-        self.algebra, self.column = algebra, column
+    def begin(self) -> None:
+        """Begin at the first level, those above it multiplied out."""
+        algebra, column, sums = self.algebra, self.column, self.moments
+        shape = self.iterate.tables.elements[self.block].shape[1:]
         size = int(np.prod(shape))
         phase = column.phase if len(column.phase) else np.ones(len(column))
-        self.environments = []
+        self.parts = []
         for matrices, conjugate in zip(sums.matrices(slice(None)), (True, False), strict=False):
             if not conjugate:
                 matrices = matrices * (phase**2)[:, None, None]
             matrices = np.broadcast_to(matrices, (len(matrices), size, size))
-            self.environments.append(algebra.environment(matrices, shape))
+            self.parts.append(self._squares(algebra.environment(matrices, shape), conjugate))
         right = (sums.rhs * phase[:, None]).conj()
-        self.right = np.broadcast_to(right, (len(right), size)).reshape(-1, *shape)
+        right = np.broadcast_to(right, (len(right), size)).reshape(-1, *shape)
+        self.products = GridDigits(
+            algebra, right, self.cores,
+            lambda level, core: self._response(level, core).conj(),
+            lambda level, inside: np.tensordot(self._factors(level).conj().T, inside, 1),
+        )  # fmt: skip
+        kind, places = self.iterate.penalty_places(self.block, self.outside)
+        self.penalty = Digits(algebra, places, self.cores, kind)
 
-    def response(self, level: int, core: NDArray) -> NDArray:
+    def _factors(self, level: int) -> NDArray:
+        return self.column.factors[:, self.column.slices[level]]
+
+    def _response(self, level: int, core: NDArray) -> NDArray:
         """Return the elements (n_grid, …) of a level."""
-        factors = self.column.factors[:, self.column.slices[level]]
-        return np.tensordot(factors, self.algebra.elements(core), 1)
+        return np.tensordot(self._factors(level), self.algebra.elements(core), 1)
 
-    def squares(self, conjugate: bool, cores: Sequence[NDArray]) -> GridDigits:
+    def _squares(self, places: NDArray, conjugate: bool) -> Any:
         """Digits of the quadratic form of Σ ω·ḡgᵀ, or of Σ ω·ggᵀ."""
-        kind, column = self.column.kind(conjugate), self.column
+        algebra, kind = self.algebra, self.column.kind(conjugate)
+
+        def respond(level: int, core: NDArray) -> NDArray:
+            response = self._response(level, core)
+            return algebra.squares(response, response, conjugate)
 
         def total(level: int, inside: NDArray) -> NDArray:
-            core = self.algebra.elements(cores[level])
-            factors = column.factors[:, column.slices[level]]
-            functions = moments.products(factors, kind, conjugate)
-            forms = self.algebra.form(inside, core.shape[1:])
+            radix, *shape = self.shape(level)
+            functions = moments.products(self._factors(level), kind, conjugate)
+            forms = algebra.form(inside, shape)
             sums = (functions @ forms.reshape(len(forms), -1)).reshape(-1, *forms.shape[1:])
-            whole = moments.complete(sums, kind, conjugate, [len(core)])
-            return self.algebra.environment(whole, core.shape[1:])
+            return algebra.environment(moments.complete(sums, kind, conjugate, [radix]), shape)
 
-        responses = [self.square(k, core, conjugate) for k, core in enumerate(cores)]
-        environments = self.environments[0 if conjugate else 1]
-        return GridDigits(self.algebra, environments, responses, total)
-
-    def square(self, level: int, core: NDArray, conjugate: bool) -> NDArray:
-        """Return the squares (n_grid, …) of a level."""
-        response = self.response(level, core)
-        return self.algebra.squares(response, response, conjugate)
-
-    def products(self, cores: Sequence[NDArray]) -> GridDigits:
-        """Digits of the right-hand side."""
-
-        def total(level: int, inside: NDArray) -> NDArray:
-            factors = self.column.factors[:, self.column.slices[level]]
-            return np.tensordot(factors.conj().T, inside, 1)
-
-        responses = [self.response(k, core).conj() for k, core in enumerate(cores)]
-        return GridDigits(self.algebra, self.right, responses, total)
-
-
-class WideProblem(ColumnProblem):
-    """Cores of a wide column from its statistics."""
-
-    def begin(self) -> None:
-        """Stand before the first level, those above it multiplied out."""
-        shape = self.iterate.tables.elements[self.block].shape[1:]
-        self.grid = GridColumn(self.algebra, self.column, self.moments, shape)
-        self.begin_penalty()
-        self.parts = [
-            (self.column.kind(conjugate), conjugate, self.grid.squares(conjugate, self.cores))
-            for conjugate in (True, False)[: 1 + self.is_split]
-        ]
-        self.products = self.grid.products(self.cores)
-
-    def advance(self, level: int) -> None:
-        """Multiply in a level that has its new core."""
-        core = self.cores[level]
-        for _, conjugate, digits in self.parts:
-            digits.advance(level, self.grid.square(level, core, conjugate))
-        self.products.advance(level, self.grid.response(level, core).conj())
-        self.advance_penalty(level)
+        return GridDigits(algebra, places, self.cores, respond, total)

@@ -10,6 +10,7 @@ a fit (`qtkm.objective.posterior`) needs nothing else of a network.
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,8 @@ class ChainTangents:
         sizes = [block.n_parameters for block in blocks]
         ends = np.cumsum([0, *sizes])
         gram = np.zeros((ends[-1], ends[-1]), dtype=np.result_type(blocks[0].weights))
-        slices = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
-        moves = [
+        slices = [slice(*pair) for pair in pairwise(ends)]
+        moves: list[Any] = [
             block.moves(algebra) if size else None
             for block, size in zip(blocks, sizes, strict=True)
         ]

@@ -84,14 +84,29 @@ class Column:
 
         Complex products are real parts above imaginary ones.
         """
+        return self._keep(part, conjugate, lambda: self._products(self.features(part), conjugate))
 
-        def make() -> NDArray:
-            found = products(self.features(part), self.kind(conjugate), conjugate)
-            if np.iscomplexobj(found):
-                found = np.concatenate([found.real, found.imag])
-            return np.ascontiguousarray(found)
+    def _products(self, features: NDArray, conjugate: bool) -> NDArray:
+        found = products(features, self.kind(conjugate), conjugate)
+        if np.iscomplexobj(found):
+            found = np.concatenate([found.real, found.imag])
+        return np.ascontiguousarray(found)
 
-        return self._keep(part, conjugate, make)
+    @property
+    def is_kept(self) -> bool:
+        """Whether functions at all grid values may be kept."""
+        return len(self.chunks()) == 1
+
+    def functions(self, codes: NDArray, conjugate: bool | None) -> NDArray:
+        """Return `products`, or for None `features`, at some grid values."""
+        if not self.is_kept:
+            features = self.feature_map.features(self.values[codes])
+            return features if conjugate is None else self._products(features, conjugate)
+        whole = slice(0, len(self))
+        found = self.features(whole) if conjugate is None else self.products(whole, conjugate)
+        if len(codes) == len(self) and (np.diff(codes) == 1).all():
+            return found
+        return np.take(found, codes, axis=0 if conjugate is None else 1)
 
     def _keep(self, part: slice, name: Any, make: Any) -> NDArray:
         """Keep what belongs to all grid values; make what belongs to some of them anew."""

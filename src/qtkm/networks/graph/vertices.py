@@ -206,7 +206,7 @@ class VertexProblem:
         self._refuse_large(shape)
         self.shape = tuple(core.shape[axis] for axis in self.axes)
         self.core = np.ascontiguousarray(core.transpose(self.axes)).reshape(shape)
-        self.penalty = self._penalty(category, shape[2]) if setting.alpha > 0 else np.eye(1)
+        self.penalty = self._penalty(category) if setting.alpha > 0 else np.eye(1)[None]
         self.sums = setting.sum(NormalEquations(rows, block, category, shape, self.split))
 
     def systems(self) -> Iterator[LocalSystem]:
@@ -221,7 +221,7 @@ class VertexProblem:
                 self.core.shape[1:],
             )  # fmt: skip
 
-    def _penalty(self, category: tuple[int, int] | None, width: int) -> NDArray:
+    def _penalty(self, category: tuple[int, int] | None) -> NDArray:
         """Penalty over the unknowns of a system: a block for all values of the legs."""
         form = self.iterate.penalty_form(self.block)
         structure = self.iterate.structure
@@ -231,11 +231,7 @@ class VertexProblem:
             legs = [leg for leg in legs if leg != category[0]]
         sizes = [structure.edges[leg].size for leg in legs]
         size = form.shape[-1]
-        blocks = np.broadcast_to(form, (*sizes, size, size)).reshape(-1, size, size)
-        whole = np.zeros((len(blocks), size, len(blocks), size), dtype=form.dtype)
-        each = np.arange(len(blocks))
-        whole[each, :, each] = blocks
-        return whole.reshape(width, width)
+        return np.broadcast_to(form, (*sizes, size, size)).reshape(-1, size, size)
 
     def sweep(self) -> list[float]:
         """Update the core; returns the objective after it."""

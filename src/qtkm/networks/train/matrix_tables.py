@@ -36,26 +36,20 @@ class ProductTables(Tables):
         flat = closing.swapaxes(1, 2).reshape(len(closing), -1)
         return product.reshape(len(product), -1) @ flat.T
 
-    def environments(
-        self, shard: Any, first: int, last: int, order: Any = None, run: Any = None
-    ) -> NDArray:
+    def row_factors(self, d: int, places: NDArray) -> NDArray:
+        """Return the elements (n, 1, left, right) of a column that rows read."""
+        return np.take(self.elements[d], places, axis=0)[:, None]
+
+    def row_ends(self) -> Any:
+        """Return the unit before all columns, and what closes their product."""
+        return np.eye(self.bonds[0], dtype=self.kind)[None, None], self.closing[None]
+
+    def environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
         """Return the environments (n_rows, n_outputs, left, right) of columns first … last-1."""
         if is_large(shard):
             return self._many_environments(shard, first, last, run)
-        codes = shard.codes if order is None else shard.codes[order]
-        left: Any = np.eye(self.bonds[0], dtype=self.kind)[None]
-        for d in range(first):
-            left = left @ np.take(self.elements[d], codes[:, d], axis=0)
-        right: Any = self.closing[None]
-        for d in reversed(range(last, len(self.elements))):
-            right = np.take(self.elements[d], codes[:, d], axis=0)[:, None] @ right
-        inside = (right @ left[:, None]).swapaxes(2, 3)
-        inside = np.broadcast_to(inside, (len(codes), *inside.shape[1:]))
-        root = shard.scaled[0]
-        if len(root):
-            root = root if order is None else root[order]
-            inside = inside * root[:, None, None, None].astype(self.dtype)
-        return inside
+        inside = super().environments(shard, first, last, run)
+        return np.broadcast_to(inside, (len(shard), *inside.shape[1:]))
 
     def goals(self, target: NDArray) -> NDArray:
         """Return what multiplies environments in right-hand sides, (n_rows, n_outputs, 1, 1)."""

@@ -234,7 +234,7 @@ def _across_system(
     hermitian, symmetric, products = setting.sum(_AcrossPass(iterate, block, both))
     return least_squares(
         hermitian[None], symmetric[None] if both else None, products[None].conj(),
-        _across_penalty(iterate, block, shape)[None], setting.scale, shape,
+        _across_penalty(iterate, block, shape)[None, None], setting.scale, shape,
     )  # fmt: skip
 
 
@@ -290,7 +290,7 @@ class _AcrossPass:
                 factors *= side.phase[:, None, None]
 
     def __call__(self, shard: Any, run: Any) -> tuple[NDArray, NDArray, NDArray]:
-        whole = self.tables.environments(shard, self.block, self.block + 2, None, run)
+        whole = self.tables.environments(shard, self.block, self.block + 2, run)
         target = shard.scaled[1]
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray | None, NDArray]:

@@ -1,0 +1,521 @@
+"""How sure a prediction is: standard deviations, intervals and samples.
+
+A fit ends with its posterior (`qtkm.objective.posterior`): a variance v(x) of the response in
+units of the noise.  Rows that a search or early stopping has held out tell how large the errors
+of unseen rows are, and set noise and scale:
+
+    error² ~ noise + spread·v(x)
+
+Without such rows both are RSS / (rows - effective parameters).  Errors of held-out rows over
+their standard deviations are kept, and their quantiles are those of conformal intervals.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+from sklearn.utils.validation import check_is_fitted
+
+from .. import networks
+from ..data import Shard
+from ..losses import Squared
+from ..objective import posterior as posteriors
+from ..objective.posterior import Laplace, Posterior, Rows
+from ..parameters import as_random_state
+from . import defaults
+from .inputs import read_columns
+from .predicting import steps
+from .working import threads
+
+Array = NDArray[Any]
+
+METHODS = ("auto", "posterior", "conformal")
+#: rows held out below which nothing is calibrated, and most of them that are used
+FEWEST, MOST_HELD_OUT = 20, 800
+#: parts of the variance that may be noise, and degrees of freedom of Student's distribution
+PARTS = np.concatenate([[0.02], np.linspace(0.05, 1, 20)])
+TAILS = (np.inf, 30.0, 12.0, 7.0, 5.0, 4.0, 3.0)
+#: logarithm of the likelihood that heavy tails must gain over normal ones
+LEAST_GAIN = 1.0
+#: held-out rows beyond the ends of an interval that "auto" takes conformal ones from
+BEYOND = 5
+#: slots into which distant rows of a sample go
+N_SLOTS = 1 << 16
+
+
+@dataclass
+class Uncertainty:
+    """What a fitted model knows of its errors; all in units of the scaled target.
+
+    Attributes
+    ----------
+    posterior : Posterior
+        Factor of the covariance of responses.
+    noise : (n_outputs,) array
+        Variance of a row of weight 1 around its response; zero for classes.
+    spread : (n_outputs,) array
+        What the posterior's variances are multiplied by.
+    tails : (n_outputs,) array
+        Degrees of freedom of Student's distribution of errors; infinite for the normal one.
+    scores : (n, n_outputs) array
+        Errors of held-out rows over their standard deviations, sorted by size; none without.
+    """
+
+    posterior: Posterior
+    noise: Array
+    spread: Array
+    tails: Array
+    scores: Array
+
+
+# -- at the end of a fit ----------------------------------------------------------------------
+
+
+def why_not(model: Any, objective: Any) -> str | None:
+    """Say why there is no posterior; None where there is one."""
+    if model.posterior is False:
+        return "posterior=False was given; fit again with posterior='auto'"
+    loss = objective.loss
+    if not posteriors.is_possible(objective.network):
+        return (
+            f"network={model.network!r} has none; use 'cpd', 'train' or 'ring', or a conformal "
+            "method such as MAPIE"
+        )
+    known = loss.has_probabilities if loss.is_margin else isinstance(loss, Squared)
+    if not known or (loss.is_margin and not hasattr(loss, "curvature_product")):
+        return (
+            f"loss={model.loss!r} has none; use 'squared' for numbers, 'logistic' or 'softmax' "
+            "for classes"
+        )
+    return None
+
+
+def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> Any:
+    """Compute what a fitted model knows of its errors; an explanation where it cannot.
+
+    Parameters
+    ----------
+    model : estimator
+        With its parameters.
+    prepared : Prepared
+        What was solved; its objective is that of the result.
+    result : Result
+    precisions : list
+        Penalty of the result.
+
+    Returns
+    -------
+    Uncertainty or str
+    """
+    objective = prepared.objective
+    reason = why_not(model, objective)
+    if reason is not None:
+        return reason
+    rng = np.random.RandomState(0)  # the fit's own draws stay as they are
+    judged = [_Judged(*each) for each in prepared.held_out]
+    if not judged and prepared.validation is not None:
+        judged = [_Judged(None, prepared.validation, objective.at(result.cores, precisions))]
+    count = max(1.0, objective.n_rows / objective.total_weight)
+    cores, precisions = (result.cores, precisions) if prepared.member is None else prepared.member
+    network = objective.network.fitted_to(result.cores)
+    if prepared.member is not None:
+        network = networks.Additive(networks.CPD(len(cores[0][0][0])), network.functions)
+        precisions = objective.precisions if precisions is None else precisions
+    inputs = prepared.inputs
+    laplace = Laplace(
+        network, cores, precisions, inputs.maps, inputs.frequencies,
+        objective.alpha, count * objective.total_weight, objective.loss,
+    )  # fmt: skip
+    n_rows = objective.n_rows
+    most = n_rows if model.posterior is True else laplace.affordable(n_rows)
+    shard, group, weight = _gather(objective, judged, most, rng)
+    values = [column.values[shard.codes[:, d]] for d, column in enumerate(objective.columns)]
+    rows = Rows(values, shard.target, count * weight, group)
+    responses = objective.at(result.cores).responses(shard).real
+    found, variances = laplace.solve(rows, responses, rng)
+    is_out = group >= 0
+    unseen = responses.copy()
+    for number, each in enumerate(judged):
+        unseen[group == number] = each.responses(model, prepared.reading)
+    if objective.loss.is_margin:
+        return _of_classes(objective.loss, found, unseen[is_out], shard.target[is_out],
+                           variances[is_out])  # fmt: skip
+    errors = (shard.target - unseen)[is_out]
+    if len(errors) >= FEWEST:
+        own = np.ones(len(shard)) if shard.weight is None else count * shard.weight
+        return _calibrated(found, errors, variances[is_out], own[is_out])
+    n_outputs, total = objective.n_outputs, rows.weight.sum()
+    squares = rows.weight @ (shard.target - responses) ** 2
+    squares = squares + count * objective.scatter / n_outputs * total / laplace.weight
+    left = total - found.freedom / n_outputs * total / laplace.weight
+    noise = squares / max(left, 0.1 * total)
+    empty = np.empty((0, n_outputs))
+    return Uncertainty(found, noise, noise, np.full(n_outputs, np.inf), empty)
+
+
+@dataclass
+class _Judged:
+    """Rows that were held out, and the cores that had not seen them."""
+
+    rows: Array | None
+    shards: Any
+    iterate: Any
+    chosen: Any = None
+
+    def choose(self, most: int, engine: Any, rng: np.random.RandomState) -> Shard:
+        """Take some of them."""
+        self.chosen = sampled(self.shards, most, engine, rng)
+        return self.chosen
+
+    def responses(self, model: Any, reading: Any) -> Array:
+        """Responses of the chosen rows, within the range that the model keeps to."""
+        found = self.iterate.responses(self.chosen).real
+        margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
+        if margin is not None and reading.target_range is not None:
+            low, high = reading.scale.apply(np.array(reading.bounds(margin)))
+            found = np.clip(found, low, high)
+        return found
+
+
+def _gather(
+    objective: Any, judged: Sequence[_Judged], most: float, rng: np.random.RandomState
+) -> tuple[Shard, Array, Array]:
+    """Rows to make the posterior from, their groups, and how many rows each stands for.
+
+    Rows held out in turn are training rows as well, and a group each.  Of others some are added
+    with a weight of zero, to be judged only.
+    """
+    shards, engine = objective.shards, objective.engine
+    if len(judged) > 1:
+        (shard,) = shards
+        group = np.full(len(shard), -1)
+        for number, each in enumerate(judged):
+            group[each.rows] = number
+        if most < len(shard):
+            kept = np.sort(rng.permutation(len(shard))[: int(most)])
+            shard, group = shard.take(kept), group[kept]
+        for number, each in enumerate(judged):
+            each.chosen = shard.take(np.flatnonzero(group == number))
+        weight = np.ones(len(shard)) if shard.weight is None else shard.weight
+        return shard, group, weight * (objective.total_weight / weight.sum())
+    aside = judged[0].choose(MOST_HELD_OUT, engine, rng) if judged else None
+    most = most if aside is None else max(most - len(aside), most // 2)
+    train = sampled(shards, most, engine, rng, judged[0].rows if judged else None)
+    weight = np.ones(len(train)) if train.weight is None else train.weight
+    weight = weight * (objective.total_weight / weight.sum())
+    group = np.full(len(train), -1)
+    if aside is None:
+        return train, group, weight
+    group = np.concatenate([group, np.zeros(len(aside), dtype=group.dtype)])
+    return _joined([train, aside]), group, np.concatenate([weight, np.zeros(len(aside))])
+
+
+def sampled(
+    shards: Any, most: float, engine: Any, rng: np.random.RandomState, but: Array | None = None
+) -> Shard:
+    """Take up to `most` rows of shards, wherever they are, but for some rows of the first.
+
+    Rows on disk or on a cluster are chosen by a hash of what they hold: each goes into one of
+    many slots, and slots with one row come back.
+    """
+    if getattr(shards, "are_here", True):
+        whole = []
+        for number, shard in enumerate(shards):
+            kept = np.ones(len(shard), dtype=bool)
+            if number == 0 and but is not None and len(but) < len(shard):
+                kept[but] = False
+            whole.append(shard if kept.all() else shard.take(np.flatnonzero(kept)))
+        joined = whole[0] if len(whole) == 1 else _joined(whole)
+        if len(joined) <= most:
+            return joined
+        return joined.take(np.sort(rng.permutation(len(joined))[: int(most)]))
+    n_rows = float(engine.sum(_count, shards)[0])
+    most = min(most, posteriors.SAMPLE)
+    taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)
+    counts, codes, target, weight, n_codes, is_weighted = taken
+    kept = counts == 1
+    n_shards = len(shards)
+    return Shard(
+        codes[kept].astype(np.uint32), target[kept], weight[kept] if is_weighted[0] else None,
+        tuple(int(n) for n in n_codes // n_shards),
+    )  # fmt: skip
+
+
+def _count(shard: Shard, run: Any) -> Array:
+    return np.array([float(len(shard))])
+
+
+@dataclass
+class _SamplePass:
+    """Part of the rows, each in a slot of its own as far as chance allows."""
+
+    part: float
+
+    def __call__(self, shard: Shard, run: Any) -> tuple[Array, ...]:
+        mixed = np.zeros(len(shard), dtype=np.uint64)
+        for column in (*shard.codes.T.astype(np.uint64), *shard.target.T.view(np.uint64)):
+            mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        chosen = np.flatnonzero((mixed >> np.uint64(32)) < np.uint64(self.part * (2**32 - 1)))
+        slots = (mixed[chosen] % np.uint64(N_SLOTS)).astype(np.int64)
+        counts = np.bincount(slots, minlength=N_SLOTS).astype(np.float64)
+        codes = np.zeros((N_SLOTS, shard.codes.shape[1]), dtype=np.int64)
+        target = np.zeros((N_SLOTS, shard.target.shape[1]))
+        weight = np.ones(N_SLOTS) if shard.weight is None else np.zeros(N_SLOTS)
+        codes[slots], target[slots] = shard.codes[chosen], shard.target[chosen]
+        if shard.weight is not None:
+            weight[slots] = shard.weight[chosen]
+        facts = np.array(shard.n_codes, dtype=np.float64)
+        is_weighted = np.array([float(shard.weight is not None)])
+        return counts, codes, target, weight, facts, is_weighted
+
+
+def _joined(shards: Sequence[Shard]) -> Shard:
+    weight = None
+    if any(shard.weight is not None for shard in shards):
+        weight = np.concatenate([
+            np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards
+        ])  # fmt: skip
+    codes = np.concatenate([shard.codes for shard in shards])
+    target = np.concatenate([shard.target for shard in shards])
+    return Shard(codes, target, weight, shards[0].n_codes)
+
+
+def _calibrated(
+    posterior: Posterior, errors: Array, variances: Array, weight: Array
+) -> Uncertainty:
+    """Noise, scale and tails under which errors of held-out rows are the likeliest."""
+    found, scores = [], []
+    for error, variance in zip(errors.T, variances.T, strict=True):
+        noise, spread, tail = calibrate(error, variance, weight)
+        found.append((noise, spread, tail))
+        scores.append(error / np.sqrt(noise / weight + spread * variance))
+    noise, spread, tails = np.array(found).T
+    order = np.sort(np.abs(np.array(scores)), axis=1).T
+    return Uncertainty(posterior, noise, spread, tails, order)
+
+
+def calibrate(error: Array, variance: Array, weight: Array) -> tuple[float, float, float]:
+    """Fit noise, spread and degrees of freedom to errors: error² ~ noise/weight + spread·variance.
+
+    Parameters
+    ----------
+    error, variance, weight : (n,) arrays
+
+    Returns
+    -------
+    noise, spread : float
+        Factors of the variance of the distribution.
+    tail : float
+        Degrees of freedom of Student's distribution, infinite for the normal one.
+    """
+    unit = max(float(variance.mean()), 1e-300)
+    parts = PARTS[:, None]
+    shape = parts / weight + (1 - parts) * variance / unit  # (n_parts, n)
+    best = None
+    for tail in TAILS:
+        size = np.maximum((error**2 / shape).mean(axis=1), 1e-300)
+        for _ in range(0 if np.isinf(tail) else 30):  # each step raises the likelihood
+            ratio = error**2 / (shape * size[:, None])
+            size = np.maximum(((tail + 1) / (tail + ratio) * error**2 / shape).mean(axis=1), 1e-300)
+        merit = log_density(error, size[:, None] * shape, tail).sum(axis=1)
+        at = int(np.argmax(merit))
+        if best is None or merit[at] > best[0] + LEAST_GAIN:
+            factor = 1.0 if np.isinf(tail) else tail / (tail - 2)
+            scale = factor * size[at]
+            noise, spread = scale * PARTS[at], scale * (1 - PARTS[at]) / unit
+            best = merit[at], noise, spread, tail
+    assert best is not None
+    return float(best[1]), float(best[2]), float(best[3])
+
+
+def log_density(error: Array, square: Array, tail: float) -> Array:
+    """Logarithm of the density of errors; `square` is the squared scale, not the variance."""
+    if np.isinf(tail):
+        return -0.5 * (np.log(2 * np.pi * square) + error**2 / square)
+    return (
+        special.gammaln((tail + 1) / 2)
+        - special.gammaln(tail / 2)
+        - 0.5 * np.log(np.pi * tail * square)
+        - (tail + 1) / 2 * np.log1p(error**2 / (tail * square))
+    )
+
+
+def _of_classes(
+    loss: Any, posterior: Posterior, responses: Array, target: Array, variances: Array
+) -> Uncertainty:
+    """Take the spread under which the averaged probabilities of held-out rows are the likeliest."""
+    n_outputs = posterior.tangents.n_outputs
+    choices = np.concatenate([[0.0], 2.0 ** np.arange(-4, 5)])
+    spread = 1.0
+    if len(responses) >= FEWEST:
+        losses = [
+            float(loss.value(flattened(responses, c * variances), target).mean()) for c in choices
+        ]
+        spread = float(choices[int(np.argmin(losses))])
+    nothing = np.zeros(n_outputs)
+    return Uncertainty(
+        posterior, nothing, nothing + spread, nothing + np.inf, np.empty((0, n_outputs))
+    )
+
+
+def flattened(responses: Array, variances: Array) -> Array:
+    """Responses whose probabilities are about the mean ones over a normal distribution.
+
+    The logistic function is close to a normal distribution function, whose mean is known
+    (MacKay, "The evidence framework applied to classification networks", 1992).
+    """
+    return responses / np.sqrt(1 + np.pi / 8 * variances)
+
+
+# -- predictions ------------------------------------------------------------------------------
+
+
+class Uncertain:
+    """An estimator that knows how sure its predictions are."""
+
+    _uncertainty: Any = None
+
+    def _known_uncertainty(self) -> Uncertainty:
+        """Give what is known of the errors, or raise an error that says why nothing is."""
+        check_is_fitted(self)
+        found = self._uncertainty
+        if isinstance(found, Uncertainty):
+            return found
+        reason = found or "the model was saved by a version of qtkm that had none; fit it again"
+        raise ValueError(f"The model has no posterior: {reason}.")
+
+    @property
+    def _has_posterior(self) -> bool:
+        return isinstance(self._uncertainty, Uncertainty)
+
+    @property
+    def effective_parameters_(self) -> float:
+        """Effective number of parameters: how many the rows have determined."""
+        if not self._has_posterior:
+            raise AttributeError("The model has no posterior, and so no effective_parameters_.")
+        return float(self._uncertainty.posterior.freedom)
+
+    def _variances(self, X: Any) -> Array:
+        """Variances (n, n_outputs) of the responses, in units of scaled targets."""
+        known = self._known_uncertainty()
+        inputs: Any = self._reading.inputs  # type: ignore[attr-defined]
+        plain = inputs.plain(*read_columns(self, X, reset=False))
+        out = np.empty((len(plain[0]), len(known.noise)))
+
+        def fill(bounds: tuple[int, int]) -> None:
+            part = slice(*bounds)
+            values = inputs.values(plain, part)
+            out[part] = known.posterior.variances(inputs.maps, values)
+
+        with threads(self.n_jobs) as engine:  # type: ignore[attr-defined]
+            engine.run(fill, steps(len(out)))
+        return known.spread * out
+
+    def _directions(self, X: Any) -> Array:
+        """Factor (n, n_outputs, k) of the covariance of predictions, in units of y."""
+        known = self._known_uncertainty()
+        inputs: Any = self._reading.inputs  # type: ignore[attr-defined]
+        plain = inputs.plain(*read_columns(self, X, reset=False))
+        found = known.posterior.directions(inputs.maps, inputs.values(plain, slice(None)))
+        return found.astype(np.float64) * (np.sqrt(known.spread) * self._unit)[:, None]
+
+    @property
+    def _unit(self) -> Array:
+        """Size of the scaled target in units of y."""
+        scale: Any = self._reading.scale  # type: ignore[attr-defined]
+        return np.where(scale.is_constant, 0.0, scale.scale)
+
+    @property
+    def _noise(self) -> Array:
+        """Standard deviation of a row around its response, in units of y."""
+        return np.sqrt(self._known_uncertainty().noise) * self._unit
+
+
+def check_coverage(coverage: Any) -> float:
+    """Give the level of an interval as a number, or raise a ValueError."""
+    is_number = isinstance(coverage, Real) and not isinstance(coverage, bool)
+    if not is_number or not 0 < float(coverage) < 1:
+        raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1, such as 0.9.")
+    return float(coverage)
+
+
+def check_samples(n_samples: Any) -> int:
+    """Give the number of samples, or raise a ValueError."""
+    if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
+        raise ValueError(f"n_samples={n_samples!r} must be an integer >= 1.")
+    return int(n_samples)
+
+
+def half_widths(known: Uncertainty, coverage: float, method: str) -> Array:
+    """Half widths (n_outputs,) of intervals in units of the standard deviation."""
+    if method not in METHODS:
+        listed = ", ".join(map(repr, METHODS))
+        raise ValueError(f"method={method!r} is not known; use one of {listed}.")
+    n_scores = len(known.scores)
+    is_enough = n_scores * (1 - coverage) >= 1
+    if method == "conformal" and not is_enough:
+        raise ValueError(
+            f"method='conformal' at coverage={coverage:g} needs at least "
+            f"{int(np.ceil(1 / (1 - coverage)))} rows that were held out, and the fit has kept "
+            f"{n_scores}; use rank='auto', early_stopping=True or method='posterior'."
+        )
+    if method == "conformal" or (method == "auto" and n_scores * (1 - coverage) >= BEYOND):
+        place = min(int(np.ceil((n_scores + 1) * coverage)), n_scores) - 1
+        return known.scores[place]
+    return np.array([_quantile(0.5 + coverage / 2, tail) for tail in known.tails])
+
+
+def _quantile(level: float, tail: float) -> float:
+    """Quantile of the distribution of errors of variance 1."""
+    if np.isinf(tail):
+        return float(stats.norm.ppf(level))
+    return float(stats.t.ppf(level, tail) * np.sqrt((tail - 2) / tail))
+
+
+def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) -> Array:
+    """Draw from the distribution of new observations: (n, n_outputs, n_samples)."""
+    known, count = model._known_uncertainty(), check_samples(n_samples)
+    rng = as_random_state(random_state)
+    directions = model._directions(X)
+    drawn = directions @ rng.standard_normal((directions.shape[2], count))
+    shape = drawn.shape
+    noise = rng.standard_normal(shape)
+    for output, tail in enumerate(known.tails):
+        if np.isfinite(tail):
+            heavy = np.sqrt((tail - 2) / rng.chisquare(tail, size=(shape[0], 1, count)))
+            noise[:, output] *= heavy[:, 0]
+    return mean[:, :, None] + drawn + model._noise[:, None] * noise
+
+
+# -- scores -----------------------------------------------------------------------------------
+
+
+def crps(error: Array, deviation: Array, tail: float) -> Array:
+    """Continuous ranked probability score of errors: the mean distance of two distributions.
+
+    Parameters
+    ----------
+    error, deviation : (n,) arrays
+    tail : float
+        Degrees of freedom of Student's distribution, infinite for the normal one.
+
+    References
+    ----------
+    .. [1] Jordan, Krüger, Lerch, "Evaluating probabilistic forecasts with scoringRules",
+       Journal of Statistical Software 90, 2019, Appendix A.
+    """
+    if np.isinf(tail):
+        z = error / deviation
+        inner = z * (2 * special.ndtr(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi)
+        return deviation * inner
+    scale = deviation * np.sqrt((tail - 2) / tail)
+    z = error / scale
+    density, below = stats.t.pdf(z, tail), stats.t.cdf(z, tail)
+    beta = special.beta(0.5, tail - 0.5) / special.beta(0.5, tail / 2) ** 2
+    rest = 2 * np.sqrt(tail) / (tail - 1) * beta
+    return scale * (z * (2 * below - 1) + 2 * density * (tail + z**2) / (tail - 1) - rest)

@@ -1,0 +1,518 @@
+"""The posterior of a fit: how far responses may move before rows or penalty object.
+
+Around the fitted cores the model is linear in them, and the objective's Gauss-Newton matrix is
+
+    H = Σ ω·c·zzᵀ / Σω + 2α·G + (penalty of main effects)
+
+with z the derivatives of a response, c the curvature of the loss and G the Gram matrix of the
+penalty between all cores (`qtkm.networks.tangents`).  The responses of rows then have the
+covariance z H⁺ zᴴ times the noise, that of a Gaussian process whose kernel is the prior's, seen
+along the tangents.  Gauges are null in z and G alike, and a small ridge keeps them there.
+
+    rows, tangents ──► features whitened by G ──► information of all rows
+                   ──► a thin factor: variance = ‖factorᵀz‖²
+
+Only Re f is observed.  A complex weight has as much freedom in its imaginary part, so that the
+prior covariance of two rows is the real part of their kernel.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from ..losses import Softmax
+from ..networks import CPD, Additive
+from ..networks.tangents import ChainTangents, largest_terms
+
+Array = NDArray[Any]
+
+#: entries of cores that move; a CPD keeps its largest terms, other networks hold columns
+MOST_PARAMETERS = 1600
+#: directions of the posterior that are kept, random combinations of all others, and rows by which
+#: they are chosen; the combinations leave standard deviations with an error of 1/√256 of the part
+#: that the kept directions do not carry
+DIRECTIONS, SKETCHES, PROBES = 192, 128, 400
+#: rows that the information is summed over unless all are asked for, the least of them, and the
+#: operations that their features and sums may take
+SAMPLE, LEAST_SAMPLE, MOST_WORK = 6000, 500, 1.2e10
+#: ridge on G relative to its diagonal, and on the intercept relative to a row
+RIDGE, FREE = 1e-11, 1e-8
+#: numbers of the largest array of features that is made at a time
+MOST_NUMBERS = 4_000_000
+
+
+class Tangents:
+    """Derivatives of the responses of a model with or without main effects.
+
+    Parameters
+    ----------
+    chain : ChainTangents or None
+        None for main effects alone.
+    is_main : (n_main + 1,) bool array or None
+        Which main functions move, the intercept last; None without main effects.
+    shares : sequence of (n_categories,) arrays or None
+        Shares of categories, which stand in for the feature of an unknown one.
+    n_outputs : int
+    """
+
+    def __init__(self, chain: Any, is_main: Array | None, shares: Sequence[Any], n_outputs: int):
+        self.chain, self.is_main, self.shares = chain, is_main, shares
+        self.n_outputs = n_outputs
+
+    @property
+    def n_chain(self) -> int:
+        """Number of entries of the network's cores that move."""
+        return 0 if self.chain is None else self.chain.n_parameters
+
+    @property
+    def n_main(self) -> int:
+        """Number of main functions that move, of each output."""
+        return 0 if self.is_main is None else int(self.is_main.sum())
+
+    def of_chain(self, maps: Sequence[Any], values: Sequence[Array], single: bool) -> Array:
+        """Return the derivatives (n, n_outputs, n_chain) by the network's cores."""
+        factors = []
+        for feature_map, column, share in zip(maps, values, self.shares, strict=True):
+            if feature_map.is_categorical:
+                table = (
+                    np.eye(feature_map.n_features)
+                    if share is None
+                    else np.vstack([np.eye(feature_map.n_features), share])
+                )
+                factors.append([table[np.asarray(column, dtype=np.int64)]])
+                continue
+            entries, phase = feature_map.factors(column), feature_map.phase(column)
+            levels = [entries[:, part] for part in feature_map.slices]
+            if phase is not None:
+                levels[0] = levels[0] * phase[:, None]
+            factors.append(levels)
+        if single:
+            factors = [[_single(level) for level in levels] for levels in factors]
+        return self.chain.features(factors)
+
+    def of_main(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
+        """Return the main functions (n, n_main) that move."""
+        assert self.is_main is not None
+        parts, first = [], 0
+        for feature_map, column, share in zip(maps, values, self.shares, strict=True):
+            used = self.is_main[first : first + feature_map.n_main]
+            first += feature_map.n_main
+            if not used.any():
+                continue
+            if feature_map.is_categorical:
+                table = np.eye(feature_map.n_features)
+                table = table if share is None else np.vstack([table, share])
+                parts.append(table[np.asarray(column, dtype=np.int64)][:, used])
+            else:
+                parts.append(feature_map.main_functions(column)[:, used])
+        if self.is_main[-1]:
+            parts.append(np.ones((len(values[0]), 1)))
+        return np.concatenate(parts, axis=1)
+
+
+def _single(values: Array) -> Array:
+    return values.astype(np.complex64 if np.iscomplexobj(values) else np.float32)
+
+
+@dataclass
+class Posterior:
+    """A thin factor of the covariance of responses.
+
+    Attributes
+    ----------
+    tangents : Tangents
+    chain : (planes·n_chain, k) array
+        Factor of the network's derivatives, real and imaginary parts by turns.
+    main : (n_outputs·n_main, k) array
+        Factor of the main functions.
+    freedom : float
+        Effective number of parameters.
+    n_held : int
+        Entries of cores that were held fixed, because there are so many.
+    """
+
+    tangents: Tangents
+    chain: Array
+    main: Array
+    freedom: float
+    n_held: int
+
+    def directions(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
+        """Return the factor g (n, n_outputs, k) of rows; their covariance is ggᵀ.
+
+        Parameters
+        ----------
+        maps : sequence of FeatureMap
+        values : sequence of (n,) arrays
+            Numbers in the unit box, or category codes with -1 for an unknown one.
+        """
+        tangents, n_rows = self.tangents, len(values[0])
+        n_outputs, k = tangents.n_outputs, self.main.shape[1]
+        total = np.zeros((n_rows, n_outputs, k), dtype=np.result_type(self.chain, self.main))
+        each = max(1, 2 * tangents.n_chain * n_outputs)
+        step = max(16, MOST_NUMBERS // 4 // each)
+        for first in range(0, n_rows, step):
+            part = slice(first, first + step)
+            some = [column[part] for column in values]
+            if tangents.n_chain:
+                z = tangents.of_chain(maps, some, self.chain.dtype == np.float32)
+                flat = np.ascontiguousarray(z).reshape(-1, tangents.n_chain)
+                flat = flat.view(flat.real.dtype)
+                total[part] = (flat @ self.chain).reshape(-1, n_outputs, k)
+            if tangents.n_main:
+                own = tangents.of_main(maps, some).astype(total.dtype, copy=False)
+                factors = self.main.reshape(n_outputs, -1, k)
+                for output in range(n_outputs):
+                    total[part, output] += own @ factors[output]
+        return total
+
+    def variances(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
+        """Return the variances (n, n_outputs) of the responses of rows."""
+        found = self.directions(maps, values)
+        return np.einsum("nok,nok->no", found, found, dtype=np.float64)
+
+
+@dataclass
+class Rows:
+    """Rows that a posterior is made from.
+
+    Attributes
+    ----------
+    values : list of (n,) arrays
+        In the unit box, or category codes.
+    target : (n, n_outputs) array
+    weight : (n,) array
+        How many rows of weight 1 each of them stands for.
+    group : (n,) int array
+        Which rows are held out together; -1 for those that never are.
+    """
+
+    values: list[Array]
+    target: Array
+    weight: Array
+    group: Array
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+
+class Laplace:
+    """Computes a posterior around fitted cores.
+
+    Parameters
+    ----------
+    network : Network
+    cores : list
+    precisions : list
+        Of the network's columns, then of the main effects.
+    maps : sequence of FeatureMap
+    shares : sequence
+        As of `Tangents`.
+    alpha : float
+    weight : float
+        Total weight of the rows of the fit, in units of rows.
+    loss : Loss
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        cores: Any,
+        precisions: Sequence[Any],
+        maps: Sequence[Any],
+        shares: Sequence[Any],
+        alpha: float,
+        weight: float,
+        loss: Any,
+    ):
+        # a squared loss is twice the logarithm of a likelihood, in units of the noise
+        factor = 1.0 if loss.is_quadratic else 2.0
+        self.maps, self.alpha, self.weight, self.loss = maps, factor * alpha, weight, loss
+        n_columns = len(maps)
+        inner, own, is_main, price = network, cores, None, np.empty(0)
+        n_outputs = 0
+        if isinstance(network, Additive):
+            inner, own, n_outputs = network.network, cores[:-1], len(cores[-1][-1])
+            known = [
+                np.full(len(weights), np.inf) if p is None else p
+                for p, weights in zip(precisions[n_columns:], cores[-1][:-1], strict=True)
+            ]
+            price = np.concatenate([*known, [FREE]])
+            is_main = np.isfinite(price)
+            price = price[is_main]
+        chain, self.n_held = None, 0
+        if inner is not None:
+            chain, self.n_held = _free(inner, own, precisions[:n_columns], n_columns)
+            n_outputs = len(chain.closing)
+        self.tangents = Tangents(chain, is_main, shares, n_outputs)
+        self.price = factor * np.tile(price, n_outputs)
+
+    # -- features -----------------------------------------------------------------------------
+
+    def _whiten(self, rows: Rows) -> None:
+        """Factor the penalty: features have covariance 1 in units of the noise."""
+        chain = self.tangents.chain
+        if chain is None or not chain.n_parameters:
+            return
+        gram = chain.gram()
+        scale = 1 / np.sqrt(np.maximum(np.diagonal(gram).real, 1e-300))
+        gram *= scale[:, None] * scale
+        gram[np.diag_indices(len(gram))] += RIDGE * len(gram)
+        self.scale, self.lower = scale, cholesky(gram, lower=True, overwrite_a=True)
+        alpha = self.alpha
+        if alpha <= 0:  # no prior: one that the rows overrule
+            some = [column[:200] for column in rows.values]
+            whitened = self._chain_features(self.tangents.of_chain(self.maps, some, False))
+            alpha = 1e-9 * float(np.mean(whitened**2)) * whitened.shape[1]
+        self.root = 1 / np.sqrt(self.weight * alpha)
+
+    def _chain_features(self, z: Array) -> Array:
+        """Whitened real features (n·n_outputs, planes·n_chain)."""
+        flat = z.reshape(-1, z.shape[2])
+        found = solve_triangular(self.lower, (flat * self.scale).conj().T, lower=True)
+        both = [found.real, found.imag] if np.iscomplexobj(found) else [found]
+        return np.concatenate(both).T
+
+    def features(self, values: Sequence[Array]) -> Array:
+        """Whitened features (n·n_outputs, P) of rows."""
+        tangents, parts = self.tangents, []
+        if tangents.n_chain:
+            z = tangents.of_chain(self.maps, values, False)
+            parts.append(self.root * self._chain_features(z))
+        if tangents.n_main:
+            own = tangents.of_main(self.maps, values)
+            n_rows, n_outputs = len(own), tangents.n_outputs
+            each = np.zeros((n_rows, n_outputs, n_outputs, own.shape[1]))
+            each[:, range(n_outputs), range(n_outputs)] = own[:, None]
+            flat = each.reshape(n_rows * n_outputs, -1)
+            parts.append(flat / np.sqrt(self.weight * self.price))
+        return np.concatenate(parts, axis=1)
+
+    def _chunks(self, rows: Rows) -> list[slice]:
+        size = (2 * self.tangents.n_chain + self.tangents.n_main) * self.tangents.n_outputs
+        step = max(32, MOST_NUMBERS // max(1, size))
+        return [slice(i, i + step) for i in range(0, len(rows), step)]
+
+    # -- the posterior ------------------------------------------------------------------------
+
+    def solve(
+        self, rows: Rows, responses: Array, rng: np.random.RandomState
+    ) -> tuple[Posterior, Array]:
+        """Return the posterior, and the variances of rows given those of other groups.
+
+        Parameters
+        ----------
+        rows : Rows
+        responses : (n, n_outputs) array
+            Of the rows, at which the loss is curved.
+        rng : RandomState
+            Chooses rows to stand for the others.
+
+        Returns
+        -------
+        posterior : Posterior
+            In units of the noise of a row of weight 1 (squared loss), or as it is.
+        variances : (n, n_outputs) array
+            Of rows of group 0 and more, by a posterior that their group has no part in; else NaN.
+        """
+        self._whiten(rows)
+        n_outputs = self.tangents.n_outputs
+        size, n_seen = self.n_features, n_outputs * len(rows)
+        found: Any = None
+        whole: Any = None
+        if n_seen < size:  # all that rows can see lies in the span of their features
+            found = np.concatenate([self._features(rows, part) for part in self._chunks(rows)])
+            kernel = found @ found.T
+            kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
+            whole = cholesky(kernel, lower=True, overwrite_a=True)  # features in that span
+        information, kept = self._information(rows, responses, whole)
+        lower = cholesky(np.eye(min(size, n_seen)) + sum(information.values()), lower=True)
+        inverse = solve_triangular(lower, np.eye(len(lower)), lower=True).T
+        freedom = len(inverse) - float((inverse**2).sum())
+        some = np.sort(rng.permutation(len(rows))[: max(1, PROBES // n_outputs)])
+        if whole is None:
+            probes = self.features([column[some] for column in rows.values])
+        else:
+            probes = whole.reshape(len(rows), n_outputs, -1)[some].reshape(-1, n_seen)
+        factor = _thin(probes @ inverse, inverse, rng)
+        if whole is not None:
+            factor = _unfolded(factor, found, whole, rng)
+        variances = self._without_own(rows, information, kept)
+        return self._posterior(factor, freedom), variances
+
+    @property
+    def n_features(self) -> int:
+        """Number of real features."""
+        tangents = self.tangents
+        planes = 2 if tangents.n_chain and tangents.chain.is_complex else 1
+        return planes * tangents.n_chain + tangents.n_main * tangents.n_outputs
+
+    def affordable(self, n_rows: int) -> int:
+        """Return the number of rows, of so many, that the information should be summed over."""
+        n_outputs, size = self.tangents.n_outputs, self.n_features
+        count = min(n_rows, SAMPLE)
+        while count > LEAST_SAMPLE:
+            seen = count * n_outputs
+            if seen * (4.0 * self.tangents.n_chain**2 + size * min(seen, size)) <= MOST_WORK:
+                break
+            count = int(0.9 * count)
+        return min(n_rows, max(count, LEAST_SAMPLE))
+
+    def _features(self, rows: Rows, part: slice) -> Array:
+        return self.features([column[part] for column in rows.values])
+
+    def _information(
+        self, rows: Rows, responses: Array, whole: Array | None
+    ) -> tuple[dict[int, Array], list[tuple[Array, Array]]]:
+        """Σ ω·c·features·featuresᵀ of every group, and the features of rows of groups."""
+        sums: dict[int, Any] = {}
+        kept, n_outputs = [], self.tangents.n_outputs
+        for part in self._chunks(rows):
+            if whole is None:
+                found = self._features(rows, part)
+            else:
+                found = whole[part.start * n_outputs : part.stop * n_outputs]
+            seen = self._curved(found, responses[part], rows.target[part])
+            groups = rows.group[part]
+            root = np.repeat(np.sqrt(rows.weight[part]), n_outputs)
+            for group in np.unique(groups):
+                own = np.repeat(groups == group, n_outputs)
+                some = root[own, None] * seen[own]
+                sums[int(group)] = sums.get(int(group), 0.0) + some.T @ some
+            inside = np.flatnonzero(groups >= 0)
+            if len(inside):
+                own = np.repeat(groups >= 0, n_outputs)
+                kept.append((inside + part.start, found[own]))
+        return sums, kept
+
+    def _curved(self, features: Array, response: Array, target: Array) -> Array:
+        """Features times the root of the loss's curvature (of half of it for squared losses)."""
+        if self.loss.is_quadratic:
+            return features
+        n_rows, n_outputs = response.shape
+        each = features.reshape(n_rows, n_outputs, -1)
+        if isinstance(self.loss, Softmax):
+            p = self.loss.link(response)
+            mean = np.einsum("nk,nkp->np", p, each)
+            return (np.sqrt(p)[:, :, None] * (each - mean[:, None])).reshape(features.shape)
+        ones = np.ones_like(response)
+        curvature = self.loss.curvature_product(response, target, ones)
+        return (np.sqrt(np.maximum(curvature.real, 0))[:, :, None] * each).reshape(features.shape)
+
+    def _without_own(
+        self, rows: Rows, information: dict[int, Array], parts: list[tuple[Array, Array]]
+    ) -> Array:
+        """Variances of rows by a posterior that their own group has no part in."""
+        n_outputs = self.tangents.n_outputs
+        variances = np.full((len(rows), n_outputs), np.nan)
+        for group in (group for group in information if group >= 0):
+            others = [own for name, own in information.items() if name != group]
+            first = next(iter(information.values()))
+            matrix = np.eye(len(first)) + sum(others)
+            lower = cholesky(matrix, lower=True, overwrite_a=True)
+            for places, found in parts:
+                is_own = rows.group[places] == group
+                half = solve_triangular(lower, found[np.repeat(is_own, n_outputs)].T, lower=True)
+                variances[places[is_own]] = (half**2).sum(axis=0).reshape(-1, n_outputs)
+        return variances
+
+    def _posterior(self, factor: Array, freedom: float) -> Posterior:
+        """Turn a factor of whitened features into one of derivatives."""
+        tangents, k = self.tangents, factor.shape[1]
+        planes = 2 if tangents.n_chain and tangents.chain.is_complex else 1
+        n_chain = tangents.n_chain
+        chain, main = factor[: planes * n_chain], factor[planes * n_chain :]
+        if n_chain:
+            whole = chain[:n_chain] - 1j * chain[n_chain:] if planes == 2 else chain
+            whole = solve_triangular(self.lower, whole, lower=True, trans="T")
+            whole = self.root * self.scale[:, None] * whole
+            # Re(conj(z)ᵀ·whole) as a product of real numbers
+            chain = np.stack([whole.real, whole.imag], axis=1) if planes == 2 else whole
+            chain = chain.reshape(planes * n_chain, k)
+        if tangents.n_main:
+            main = main / np.sqrt(self.weight * self.price)[:, None]
+        if planes * n_chain > 512:  # predictions of many rows would take too long
+            chain, main = chain.astype(np.float32), main.astype(np.float32)
+        return Posterior(tangents, chain, main, freedom, self.n_held)
+
+
+def is_possible(network: Any) -> bool:
+    """Return True if a network has tangents: a CPD, train or ring, and main effects."""
+    inner = network.network if isinstance(network, Additive) else network
+    return inner is None or hasattr(inner, "algebra")
+
+
+def _free(
+    network: Any, cores: Any, precisions: Sequence[Any], n_columns: int
+) -> tuple[ChainTangents, int]:
+    """Tangents of as many entries as can be afforded, and how many are held."""
+    sizes = [sum(core.size for core in levels) for levels in cores[:n_columns]]
+    total = sum(sizes) + sum(core.size for core in cores[n_columns:])
+    is_held = [False] * n_columns
+    if isinstance(network, CPD) and total > MOST_PARAMETERS:
+        rank = network.rank
+        each = total // rank
+        cores = largest_terms(cores, n_columns, max(1, MOST_PARAMETERS // each))
+        network = CPD(len(cores[0][0][0]))
+    left = MOST_PARAMETERS - sum(core.size for core in cores[n_columns:])
+    sizes = [sum(core.size for core in levels) for levels in cores[:n_columns]]
+    for d in sorted(range(n_columns), key=lambda d: sizes[d]):  # small columns first
+        left -= sizes[d]
+        is_held[d] = left < 0
+    chain = ChainTangents(network, cores, precisions, is_held)
+    return chain, total - chain.n_parameters
+
+
+def _unfolded(factor: Array, found: Array, whole: Array, rng: np.random.RandomState) -> Array:
+    """Turn a factor in the span of rows into one of all features.
+
+    What no row has seen is as it was before any was: random combinations stand for it.
+
+    Parameters
+    ----------
+    factor : (n, k) array
+    found : (n, P) array
+        Features of the rows.
+    whole : (n, n) array
+        The same in their span.
+    rng : RandomState
+    """
+    unseen = rng.standard_normal((found.shape[1], SKETCHES)) / np.sqrt(SKETCHES)
+    seen = solve_triangular(whole, found @ unseen, lower=True)
+    both = np.concatenate([factor, -seen], axis=1)
+    both = found.T @ solve_triangular(whole, both, lower=True, trans="T")
+    whole_factor, rest = both[:, :-SKETCHES], both[:, -SKETCHES:] + unseen
+    if len(factor) <= DIRECTIONS + SKETCHES:
+        return np.concatenate([whole_factor, rest], axis=1)
+    whole_factor[:, -SKETCHES:] += rest
+    return whole_factor
+
+
+def _thin(half: Array, inverse: Array, rng: np.random.RandomState) -> Array:
+    """Return a factor (m, k) of few directions that stands for the whole one (m, m).
+
+    Directions that carry most of the variance of some rows are kept as they are; of what is
+    left there are random combinations, which keep the variance of any row in the mean.
+
+    Parameters
+    ----------
+    half : (n, m) array
+        Rows times the whole factor.
+    inverse : (m, m) array
+        The whole factor.
+    rng : RandomState
+    """
+    size = len(inverse)
+    if size <= DIRECTIONS + SKETCHES:
+        return inverse
+    unit = half / np.maximum(np.sqrt((half**2).sum(axis=1)), 1e-300)[:, None]
+    kept = np.linalg.qr(unit.T @ rng.standard_normal((len(unit), DIRECTIONS)))[0]
+    for _ in range(2):
+        kept = np.linalg.qr(unit.T @ (unit @ kept))[0]
+    rest = rng.standard_normal((size, SKETCHES)) / np.sqrt(SKETCHES)
+    rest -= kept @ (kept.T @ rest)
+    return inverse @ np.concatenate([kept, rest], axis=1)

@@ -1,0 +1,401 @@
+"""What a report shows, as numbers and text that JSON can hold."""
+
+from collections.abc import Sequence
+from datetime import date
+from importlib.metadata import version
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from .. import inspection
+from ..escaping import visible
+from ..estimators.html import name_network, name_score
+from ..estimators.wording import readable
+from ..inspection.response import Response, take_rows
+from .scores import Score, reliability, score_classes, score_numbers
+
+#: steps of curves and of maps, bins of histograms, dots of a scatter plot
+GRID, MAP, BINS, DOTS = 80, 24, 30, 1500
+#: pairs shown as maps, rows explained, categories of a column, spectra, points of a history
+PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
+#: share in the variance below which a pair is not shown
+LEAST_SHARE = 1e-5
+#: rows of the background that a band of a main effect is averaged over, and columns with one
+BAND_ROWS, BANDS = 40, 16
+#: parts of new observations that intervals should contain
+COVERAGES = (0.5, 0.8, 0.9, 0.95)
+
+
+def collect(
+    model: Any, X: Any, y: Any, output: Any, max_rows: int, file: str | None, seed: int = 0
+) -> dict[str, Any]:
+    """Collect all that a report shows.
+
+    Parameters
+    ----------
+    model : QTKMRegressor or QTKMClassifier
+        A fitted one.
+    X, y : rows and their targets
+    output : int, str, class or None
+        Which output or class effects are about; None is the first of several.
+    max_rows : int
+        Effects and shares are computed from so many rows, sampled where there are more.
+    file : str or None
+        Name of the model's file, for the lines that load it.
+    seed : int
+    """
+    n_rows = len(X)
+    truth = np.asarray(y)
+    if len(truth) != n_rows:
+        raise ValueError(f"X has {n_rows:,} rows and y {len(truth):,}; give one target per row.")
+    rng = np.random.default_rng(seed)
+    chosen = np.arange(n_rows)
+    if n_rows > max_rows:
+        chosen = np.sort(rng.choice(n_rows, max_rows, replace=False))
+    sample = X if n_rows <= max_rows else take_rows(X, chosen)
+    output = _default_output(model, output)
+    response = Response(model, output)
+    options = {"output": output}
+    shares = inspection.importances(model, sample, **options)
+    order = np.argsort(-shares.total, kind="stable")
+    facts: dict[str, Any] = {
+        "task": "classification" if is_classifier(model) else "regression",
+        "target": _text(_target_name(model, y)), "response": _text(response.label),
+        "created": date.today().isoformat(), "version": version("qtkm"),
+        "n_rows": n_rows, "n_used": len(chosen),
+        "columns": _columns(model, X, sample, shares, order),
+        "effects": _effects(model, response, sample, order, options),
+        "pairs": _pairs(model, sample, shares, options),
+        "history": _history(model), "spectra": _spectra(model, order, options),
+        "decisions": _decisions(model), "path": _path(model),
+        "code": _code(model, file),
+    }  # fmt: skip
+    facts |= _errors(model, X, truth, sample, rng, output)
+    facts["cards"] = _cards(model, facts)
+    return _plain(facts)
+
+
+def _default_output(model: Any, output: Any) -> Any:
+    classes = getattr(model, "classes_", None)
+    if output is not None or (classes is None and model._reading.n_outputs == 1):
+        return output
+    return (classes[1] if len(classes) == 2 else classes[0]) if classes is not None else 0
+
+
+def _target_name(model: Any, y: Any) -> str:
+    names = getattr(model, "_target_names", None) or []
+    return ", ".join(names) or str(getattr(y, "name", None) or "target")
+
+
+# -- the data and what was made of it ---------------------------------------------------------
+
+
+def _columns(model: Any, X: Any, sample: Any, shares: Any, order: NDArray) -> list[dict[str, Any]]:
+    gaps = _gaps(X)
+    penalties = getattr(model, "penalties_", None) or [None] * len(model.columns_)
+    lines = []
+    for rank, d in enumerate(order):
+        column, basis = model.columns_[d], model.columns_[d]["basis"]
+        categories, bounds = column["categories"], column["bounds"]
+        scale = getattr(penalties[d], "length_scale", None)
+        lines.append({
+            "name": _text(shares.names[d]), "rank": rank + 1,
+            "kind": "numbers" if categories is None else "categories",
+            "range": f"{readable(bounds[0])} to {readable(bounds[1])}" if bounds
+            else f"{len(categories)} categories",
+            "distinct": column["n_grid"], "gaps": None if gaps is None else gaps[d],
+            "functions": basis.n_features, "scale": scale,
+            "first": shares.first_order[d], "total": shares.total[d],
+        })  # fmt: skip
+    return lines
+
+
+def _gaps(X: Any) -> list[float] | None:
+    """Return the share of missing values of every column."""
+    if hasattr(X, "isna"):
+        return [float(v) for v in X.isna().mean()]
+    values = np.asarray(X)
+    return list(np.isnan(values).mean(axis=0)) if values.dtype.kind == "f" else None
+
+
+def _decisions(model: Any) -> list[list[str]]:
+    """Return what was decided, how, and why."""
+    path = model.history_.get("path") or []
+    parameters = model.get_params(deep=False)
+    why = {
+        True: "chosen on held-out rows, see the table below",
+        False: "as asked for, or the default",
+    }
+    lines = [
+        ["model", name_network(model.network_), "interactions beside one function per column"
+         if model.network_.has_main_effects else "products of one function per column"],
+        ["rank", str(model.rank_), why[bool(path) and parameters.get("rank") == "auto"]],
+        ["penalty α", readable(model.alpha_, 3), why[bool(path) and parameters["alpha"] == "auto"]],
+        ["loss", model.loss_.describe(), why[False]],
+        ["parameters", f"{model.n_parameters_:,}", "weights of all cores"],
+        ["fit", f"{model.n_iter_} epochs, {model.status_}", model.message_],
+    ]  # fmt: skip
+    noise = getattr(model, "noise_", None)
+    if noise is not None:
+        shown = ", ".join(readable(each, 3) for each in np.atleast_1d(noise))
+        lines.append(["noise", shown, "standard deviation of targets around the true response"])
+    penalties = getattr(model, "penalties_", None)
+    if penalties and hasattr(penalties[0], "length_scale"):
+        scales = [p.length_scale for p in penalties if hasattr(p, "length_scale")]
+        shown = f"{readable(min(scales), 3)} to {readable(max(scales), 3)}"
+        lines.append(["length scales", shown, "learned for each column, in parts of its range"])
+    return [[_text(word, 200) for word in line] for line in lines]
+
+
+def _path(model: Any) -> list[list[Any]]:
+    keys = ("rank", "alpha", "error", "seconds")
+    return [[step.get(key) for key in keys] for step in model.history_.get("path") or []]
+
+
+def _history(model: Any) -> dict[str, Any]:
+    history = {}
+    for key in ("objective", "validation_score"):
+        values = list(model.history_.get(key) or [])
+        where = np.linspace(0, len(values) - 1, min(len(values), EPOCHS)).astype(int)
+        history[key] = [[int(i) + 1, values[i]] for i in where] if values else []
+    return history | {"score": name_score(model)}
+
+
+# -- effects ----------------------------------------------------------------------------------
+
+
+def _effects(
+    model: Any, response: Response, sample: Any, order: NDArray, options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    effects = inspection.main_effects(model, sample, n_grid=GRID, **options)
+    rows = response.read(sample)
+    found = []
+    for rank, d in enumerate(order):
+        effect, fact = effects[d], {"name": _text(effects[d].name), "mean": effects[d].mean}
+        if response.is_categorical(d):
+            supported = np.argsort(-np.abs(effect.effect), kind="stable")
+            shown = supported[:CATEGORIES]
+            shown = shown[np.argsort(-effect.effect[shown], kind="stable")]
+            counts = effect.support if effect.support is not None else np.zeros(len(effect.values))
+            fact |= {"x": [_text(effect.values[i]) for i in shown], "counts": counts[shown],
+                     "left": len(effect.values) - len(shown)}  # fmt: skip
+        else:
+            shown = np.argsort(effect.values, kind="stable")
+            low, high = effect.inner or (effect.values.min(), effect.values.max())
+            counts, edges = np.histogram(
+                rows.arrays[d], BINS, (low, high if high > low else low + 1)
+            )
+            fact |= {"x": effect.values[shown], "counts": counts, "edges": edges}
+        band = _band(model, sample, d, effect.values[shown], options) if rank < BANDS else None
+        found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
+                             "band": band})  # fmt: skip
+    return found
+
+
+def _band(
+    model: Any, sample: Any, d: int, values: Sequence[Any], options: dict[str, Any]
+) -> NDArray | None:
+    """Return the standard deviation of a main effect at values, where a posterior is known."""
+    directions = getattr(model, "_directions", None)
+    if directions is None or not getattr(model, "_has_posterior", False):
+        return None
+    if not hasattr(sample, "iloc") or is_classifier(model) or options["output"] not in (None, 0):
+        return None
+    step = max(1, len(sample) // BAND_ROWS)
+    rows = sample.iloc[::step].iloc[:BAND_ROWS]
+    whole = directions(rows).mean(axis=0)
+    means = []
+    for value in values:
+        moved = rows.copy()
+        moved[moved.columns[d]] = (
+            np.repeat(np.array([value], dtype=object), len(rows))
+            if isinstance(value, str)
+            else value
+        )
+        means.append(directions(moved).mean(axis=0) - whole)
+    return np.sqrt((np.array(means) ** 2).sum(axis=-1))[:, 0]
+
+
+def _pairs(model: Any, sample: Any, shares: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
+    strength = shares.second_order
+    pairs = [
+        pair for pair in combinations(range(len(shares.names)), 2) if strength[pair] > LEAST_SHARE
+    ]
+    pairs = sorted(pairs, key=lambda pair: -strength[pair])[:PAIRS]
+    maps = []
+    for pair in pairs:
+        both = inspection.interaction(model, sample, pair, n_grid=MAP, **options)
+        keep = [_largest(v, np.abs(both.effect).max(axis=1 - n)) for n, v in enumerate(both.values)]
+        effect = np.where(both.is_supported, both.effect, np.nan)[np.ix_(*keep)]
+        maps.append({
+            "names": [_text(name) for name in both.names], "share": strength[pair],
+            "x": _axis(both.values[0][keep[0]]), "y": _axis(both.values[1][keep[1]]),
+            "z": effect,
+        })  # fmt: skip
+    return maps
+
+
+def _largest(values: NDArray, sizes: NDArray) -> NDArray:
+    """Return the places of numbers, or of the categories with the largest effects, in order."""
+    if values.dtype.kind in "biuf":
+        return np.argsort(values, kind="stable")
+    return np.sort(np.argsort(-sizes, kind="stable")[:MAP])
+
+
+def _axis(values: NDArray) -> list[Any]:
+    return list(values) if values.dtype.kind in "biuf" else [_text(value) for value in values]
+
+
+def _spectra(model: Any, order: NDArray, options: dict[str, Any]) -> list[dict[str, Any]]:
+    fourier = [d for d in order if model.columns_[d]["basis"].is_complex][:SPECTRA]
+    found = [inspection.spectrum(model, int(d), **options) for d in fourier]
+    return [{"name": _text(s.name), "x": s.frequencies, "network": s.magnitudes, "main": s.main}
+            for s in found if len(s.numbers) > 1]  # fmt: skip
+
+
+# -- predictions and their errors -------------------------------------------------------------
+
+
+def _errors(
+    model: Any, X: Any, truth: NDArray, sample: Any, rng: np.random.Generator, output: Any
+) -> dict[str, Any]:
+    if is_classifier(model):
+        return _class_errors(model, X, truth, sample)
+    predicted = model.predict(X)
+    number = 0
+    if predicted.ndim == 2:
+        names = getattr(model, "_target_names", None) or []
+        number = names.index(output) if output in names else int(output)
+        predicted, truth = predicted[:, number], truth[:, number]
+    truth = truth.astype(np.float64)
+    facts: dict[str, Any] = {"scores": _scores(score_numbers(truth, predicted))}
+    dots = rng.permutation(len(truth))[:DOTS]
+    facts["scatter"] = {"x": predicted[dots], "y": truth[dots]}
+    facts["coverage"] = _coverage(model, X, truth, rng, number)
+    worst = np.argsort(-np.abs(truth - predicted), kind="stable")[:ROWS]
+    found = inspection.explain(model, take_rows(X, worst), sample, output=output)
+    rows = [
+        {"n": int(n), "observed": truth[n], "predicted": predicted[n],
+         "error": truth[n] - predicted[n], "base": found.base, "response": found.response,
+         "value": found.prediction[i], "parts": found.contributions[i],
+         "values": [_shown(values[i]) for values in found.values]}
+        for i, n in enumerate(worst)
+    ]  # fmt: skip
+    return facts | {"rows": rows, "names": [_text(name) for name in found.names]}
+
+
+def _class_errors(model: Any, X: Any, truth: NDArray, sample: Any) -> dict[str, Any]:
+    classes, predicted = model.classes_, model.predict(X)
+    truth = truth.astype(classes.dtype) if classes.dtype.kind != "O" else truth
+    proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    facts: dict[str, Any] = {"scores": _scores(score_classes(truth, predicted, proba, classes))}
+    counts = np.array([[np.sum((truth == a) & (predicted == b)) for b in classes[:12]]
+                       for a in classes[:12]])  # fmt: skip
+    facts["confusion"] = {"labels": [_text(label) for label in classes[:12]], "counts": counts}
+    places = np.clip(np.searchsorted(classes, truth), 0, len(classes) - 1)
+    if proba is None:
+        decisions = model.decision_function(X)
+        margin = np.where(places == 1, 1, -1) * decisions if decisions.ndim == 1 else (
+            decisions[np.arange(len(truth)), places] - decisions.max(axis=1))  # fmt: skip
+        trust = margin
+    else:
+        trust = proba[np.arange(len(truth)), places]
+        shown = proba[:, 1] if len(classes) == 2 else proba.max(axis=1)
+        is_true = truth == classes[1] if len(classes) == 2 else truth == predicted
+        facts["calibration"] = {
+            "bins": reliability(shown, is_true),
+            "what": f"probability of {_text(classes[1])}" if len(classes) == 2
+            else "probability of the predicted class",
+        }  # fmt: skip
+    rows: list[Any] = []
+    worst = np.argsort(trust, kind="stable")[:ROWS]
+    for n in worst:
+        found = inspection.explain(model, take_rows(X, [n]), sample, output=predicted[n])
+        rows.append({
+            "n": int(n), "observed": _text(truth[n]), "predicted": _text(predicted[n]),
+            "error": trust[n], "base": found.base, "response": found.response,
+            "value": found.prediction[0], "parts": found.contributions[0],
+            "values": [_shown(values[0]) for values in found.values],
+        })  # fmt: skip
+    return facts | {"rows": rows, "names": [_text(name) for name in found.names]}
+
+
+def _coverage(
+    model: Any, X: Any, truth: NDArray, rng: np.random.Generator, number: int
+) -> list[list[float]]:
+    """Return wanted and observed coverage of prediction intervals, and their mean width."""
+    if not hasattr(model, "predict_interval") or not getattr(model, "_has_posterior", True):
+        return []
+    some = np.sort(rng.permutation(len(truth))[:5000])
+    lines = []
+    for coverage in COVERAGES:
+        ends = model.predict_interval(take_rows(X, some), coverage)
+        low, high = ends[..., 0], ends[..., 1]
+        low, high = (low[:, number], high[:, number]) if low.ndim == 2 else (low, high)
+        inside = (truth[some] >= low) & (truth[some] <= high)
+        lines.append([coverage, float(inside.mean()), float((high - low).mean())])
+    return lines
+
+
+def _scores(scores: list[Score]) -> list[dict[str, Any]]:
+    return [{"name": s.name, "value": s.value, "low": s.interval[0], "high": s.interval[1]}
+            for s in scores]  # fmt: skip
+
+
+# -- words ------------------------------------------------------------------------------------
+
+
+def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
+    best = facts["scores"][0]
+    path = model.history_.get("path") or []
+    seconds = [(path[-1].get("seconds") or 0.0 if path else 0.0) + s
+               for s in (model.history_.get("seconds") or [])[-1:]]  # fmt: skip
+    top = ", ".join(column["name"] for column in facts["columns"][:3])
+    margin = readable((best["high"] - best["low"]) / 2, 2)
+    return [
+        [best["name"], readable(best["value"]), f"± {margin} (95 %)"],
+        ["rows scored", f"{facts['n_rows']:,}", f"{len(facts['columns'])} columns"],
+        ["parameters", f"{model.n_parameters_:,}", name_network(model.network_)],
+        ["most important", facts["columns"][0]["name"], top],
+        *([["time to fit", f"{readable(seconds[-1], 3)} s", f"{model.n_iter_} epochs"]]
+          if seconds else []),
+    ]  # fmt: skip
+
+
+def _code(model: Any, file: str | None) -> dict[str, str]:
+    name = visible(file or "model.qtkm")
+    call = "model.predict_proba(X)" if hasattr(model, "predict_proba") else "model.predict(X)"
+    columns = [visible(str(c["name"])) for c in model.columns_]
+    shown = ", ".join(map(repr, columns[:6])) + (", …" if len(columns) > 6 else "")
+    return {
+        "python": f"import pandas, qtkm\n\nmodel = qtkm.load({name!r})\n"
+        f"X = pandas.read_csv('rows.csv')[[{shown}]]\n{call}",
+        "shell": f"qtkm predict {name} rows.csv --out predicted.csv",
+    }
+
+
+def _shown(value: Any) -> Any:
+    return _text(value) if isinstance(value, str) or value is None else value
+
+
+def _text(value: Any, longest: int = 60) -> str:
+    text = "missing" if value is None else visible(str(value))
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON knows it: six digits of numbers, null for what is not finite."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
