@@ -25,6 +25,7 @@ from ..data import ShardList
 from ..networks import CPD, Additive, Cores, flatten, unflatten
 from ..objective import Objective
 from ..objective.terms import new_terms
+from . import mixing
 from .cores import fit_main_effects
 
 #: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
@@ -141,7 +142,7 @@ class Fold:
         """Add terms, started on the residual."""
         objective, iterate = self.at(state)
         more = new_terms(objective, iterate, count, rng)
-        inner = [_join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
+        inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
         return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
 
     def fit(self, state: State, size: float, epochs: int) -> State:
@@ -204,6 +205,7 @@ class Search:
         self.limits = _limits(objective) if objective.loss.is_quadratic else None
         self.n_rows, self.n_columns = objective.n_rows, len(objective.columns)
         self.aside: list[NDArray | None] = []
+        self.network: Trial | None = None
         self.parts = self._split(objective)
         self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
@@ -265,11 +267,12 @@ class Search:
         alone = self.judge([fold.main for fold in self.folds], 0.0)
         if self.n_columns == 1 or self.rank == 0:
             return alone
-        best = self._network()
-        if isinstance(self.model.rank, str) and not _is_better(alone, best, GAIN, 1.0):
+        self.network = self._network()
+        if isinstance(self.model.rank, str) and not _is_better(alone, self.network, GAIN, 1.0):
             return alone
-        best = self._with_all_rows(best)
-        return self._grown(best) if isinstance(self.model.rank, str) else best
+        best = self._with_all_rows(self.network)
+        self.network = self._grown(best) if isinstance(self.model.rank, str) else best
+        return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
         """Refit with all rows if the penalty was chosen on a sample."""
@@ -341,8 +344,14 @@ class Search:
     def finish(self, best: Trial) -> solvers.Result:
         """Fit the best trial to all rows."""
         prepared, model = self.prepared, self.model
-        judged = zip(self.aside, self.folds, best.states, strict=True)
-        prepared.held_out = [(rows, f.held_out, f.at(state)[1]) for rows, f, state in judged]
+        mix = None
+        if self.network is not None and mixing.is_possible(self):
+            mix = mixing.Mixer(self, best, self.network).choose()
+        unseen = [fold.at(state)[1] for fold, state in zip(self.folds, best.states, strict=True)]
+        if mix is not None:
+            unseen = mix.unseen
+        judged = zip(self.aside, self.folds, unseen, strict=True)
+        prepared.held_out = [(rows, fold.held_out, each) for rows, fold, each in judged]
         functions = prepared.objective.network.functions
         network = Additive(CPD(best.rank) if best.rank else None, functions)
         alpha = best.size / prepared.objective.total_weight
@@ -356,7 +365,7 @@ class Search:
                 "converged",
                 ("Main effects are all that held-out rows speak for."),
             )
-            return self._noted(result)
+            return self._noted(self._mixed(result, mix))
         results = []
         is_alone = len(best.states) == 1
         for n, state in enumerate(best.states):
@@ -372,7 +381,8 @@ class Search:
                 result = solvers.solve(solver, objective, state.cores, stopping)
             results.append(result)
         prepared.member = results[0].cores, results[0].precisions
-        return self._noted(self._mean(results, best.rank) if len(results) > 1 else results[0])
+        result = self._mean(results, best.rank) if len(results) > 1 else results[0]
+        return self._noted(self._mixed(result, mix))
 
     def _mean(self, results: list[solvers.Result], rank: int) -> solvers.Result:
         """One model whose response is the mean of those of several."""
@@ -380,7 +390,7 @@ class Search:
         first, *others = [result.cores for result in results]
         inner = [list(e) if isinstance(e, list) else e for e in first[:-1]]
         for cores in others:
-            inner = [_join(a, b) for a, b in zip(inner, cores[:-1], strict=True)]
+            inner = [mixing.join(a, b) for a, b in zip(inner, cores[:-1], strict=True)]
         inner[0] = [inner[0][0] / count, *inner[0][1:]]
         main = [sum(each) / count for each in zip(*(r.cores[-1] for r in results), strict=True)]
         objective = self.prepared.objective
@@ -391,6 +401,36 @@ class Search:
         flat = [np.ascontiguousarray(core) for core in flatten(inner)]
         result.cores = [*unflatten(inner, flat), main]
         result.message += f" The model is the mean of {count}, fitted from different rows."
+        return result
+
+    def _mixed(self, result: solvers.Result, mix: mixing.Mix | None) -> solvers.Result:
+        """Put the full-rank model beside the network."""
+        if mix is None:
+            return result
+        prepared = self.prepared
+        objective, network = prepared.objective, self.network
+        assert network is not None
+        result.cores = mix.cores(result.cores, fit_main_effects(objective), objective.loss)
+        if prepared.member is None:
+            prepared.member = network.states[0].cores, network.states[0].precisions
+        cores, precisions = prepared.member
+        prepared.member = [*mixing.one_level(cores[:-1]), cores[-1]], precisions
+        columns = [_whole_column(column) for column in objective.columns]
+        rank = result.cores[0][0].shape[1]
+        prepared.objective = replace(
+            objective,
+            columns=columns,
+            network=Additive(CPD(rank), objective.network.functions),
+            alpha=network.size / objective.total_weight,
+        )
+        result.precisions = precisions
+        inputs = prepared.inputs.with_maps([column.feature_map for column in columns])
+        prepared.reading = replace(prepared.reading, inputs=inputs)
+        self.path.append({
+            "rank": rank, "alpha": mix.size / objective.total_weight, "error": mix.error,
+            "seconds": time.perf_counter() - self.begin, "share": mix.share, "factor": mix.factor,
+        })  # fmt: skip
+        result.message += f" {100 * mix.share:.0f} % of it is the model of full rank."
         return result
 
     def _noted(self, result: solvers.Result) -> solvers.Result:
@@ -429,11 +469,11 @@ def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:
     return float(change.mean()) > least
 
 
-def _join(a: Any, b: Any) -> Any:
-    """Terms of two CPDs side by side: cores of a column, or the output core."""
-    if isinstance(a, list):
-        return [np.concatenate(pair, axis=1) for pair in zip(a, b, strict=True)]
-    return np.concatenate([a, b], axis=1)
+def _whole_column(column: Any) -> Any:
+    """Return a column with one level."""
+    while len(column.radices) > 1:
+        column = column.merged(0)
+    return column
 
 
 def _ignore(cores: Any, values: list[float]) -> None:
