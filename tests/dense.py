@@ -14,7 +14,9 @@ from qtkm.networks import flatten, unflatten
 
 #: the basis functions of numbers m at some values
 DEFINITIONS = {
-    "Categorical": lambda feature_map, values, m: (values == m).astype(float),
+    "Categorical": lambda feature_map, values, m: (
+        (values == m - feature_map.pooled) | (feature_map.pooled & (m == 0))
+    ).astype(float),
     "Power": lambda feature_map, values, m: values**m,
     "Fourier": lambda feature_map, values, m: np.exp(
         2j * np.pi * values * (m - feature_map.n_features // 2) / feature_map.period
@@ -130,8 +132,7 @@ def precisions(objective: Any) -> np.ndarray:
     """What the penalty multiplies the squared weight of every product of functions by: (ΠM, 1)."""
     product = np.ones(1)
     for column, penalty in zip(objective.columns, objective.penalties or [], strict=False):
-        frequencies = column.feature_map.frequencies
-        variances = None if frequencies is None else penalty.variances(frequencies)
+        variances = penalty.variances_of(column.feature_map)
         own = np.ones(column.feature_map.n_features) if variances is None else 1 / variances
         product = np.multiply.outer(product, own).ravel()
     return product[:, None]

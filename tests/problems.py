@@ -141,12 +141,14 @@ def make_columns(
     columns, codes = [], []
     for d, (feature_map, count) in enumerate(zip(maps, n_values, strict=True)):
         if feature_map.is_categorical:
-            size = feature_map.n_features
+            size = feature_map.n_categories
             columns.append(Column(f"column {d}", feature_map, None, size))
             codes.append(rng.integers(size, size=n_rows))
             continue
         raw = rng.choice(rng.uniform(-3, 5, size=count), size=n_rows)
         low, high = float(raw.min()), float(raw.max())
+        if feature_map.has_gaps:
+            raw = np.where(rng.random(n_rows) < 0.3, np.nan, raw)
         grid, column_codes = encode(raw, low, high, None)
         columns.append(Column(f"column {d}", feature_map, Box(low, high, "clip", "x"), grid))
         codes.append(column_codes)

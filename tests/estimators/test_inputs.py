@@ -124,8 +124,11 @@ def test_names_are_remembered_and_compared(make, X, y, module):
     model = make().fit(frame, y)
     assert list(model.feature_names_in_) == ["b", "a", "c"]
     assert [column["name"] for column in model.columns_] == ["b", "a", "c"]
-    with pytest.raises(ValueError, match="Feature names must be in the same order"):
-        model.predict(swapped)
+    np.testing.assert_array_equal(model.predict(swapped), model.predict(frame))
+    other = frame.rename(columns={"a": "A"}) if module == "pandas" else frame.rename({"a": "A"})
+    message = "lacks 1 of the 3 columns that the model was fitted to: 'a'. Other columns .* 'A'"
+    with pytest.raises(ValueError, match=message):
+        model.predict(other)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         model.predict(X)
 
@@ -152,24 +155,6 @@ def hole(X, value, column=1):
 
 
 REFUSED = {
-    "NaN": (lambda X: hole(X, np.nan), r"column 1, the first in row 3 \(from 0\). Impute"),
-    "NaN, single": (lambda X: hole(X, np.nan).astype("f4"), "NaN: 2 of the 120 values of column 1"),
-    "NaN in a frame": (
-        lambda X: frame_with(hole(X, np.nan)),
-        "NaN: 2 of the 120 values of column 'b'.* only columns declared with categorical_features",
-    ),
-    "NaN in polars": (
-        lambda X: pl.from_pandas(frame_with(hole(X, np.nan))),
-        "NaN: 2 of the 120 values of column 'b'",
-    ),
-    "nullable": (
-        lambda X: frame_with(X, n=pd.array([1, 2, None] * 40, dtype="Int64")),
-        "NaN: 40 of the 120 values of column 'n'",
-    ),
-    "null in polars": (
-        lambda X: pl.DataFrame({"n": [1, 2, None] * 40}),
-        "NaN: 40 of the 120 values of column 'n'",
-    ),
     "infinity": (lambda X: hole(X, -np.inf, 2), "infinity: 2 of the 120 values of column 2"),
     "overflow in the sum": (lambda X: hole(X * 8e307, np.inf), "infinity: 2 of the 120 values"),
     "complex": (lambda X: X + 1j, "Complex data not supported: X holds complex128; give real"),
@@ -194,17 +179,9 @@ REFUSED = {
         lambda X: frame_with(X, kind=pd.Categorical(["red"] * len(X))),
         "column 'kind' holds values such as 'red'",
     ),
-    "dates": (
-        lambda X: frame_with(X, day=pd.Timestamp("2013-01-01")),
-        r"column 'day' holds times \(datetime64.*\), not numbers; give what may matter of them",
-    ),
-    "dates in a zone": (
-        lambda X: frame_with(X, day=pd.Timestamp("2013-01-01", tz="UTC")),
-        "column 'day' holds times .*UTC",
-    ),
-    "times in polars": (
-        lambda X: pl.from_pandas(frame_with(X, day=pd.Timedelta("1h"))),
-        "column 'day' holds times",
+    "dates as text": (
+        lambda X: frame_with(X, day="20.05.2013"),
+        "column 'day' holds dates or times as text, such as '20.05.2013'; convert it with pandas",
     ),
     "one dimension": (lambda X: X[:, 0], "Expected 2D array, got 1D array instead"),
     "three dimensions": (lambda X: X[:, :, None], "Found array with dim 3"),
@@ -230,8 +207,8 @@ def test_what_is_not_a_table_of_numbers_is_refused(model, X, y, what):
 
 def test_what_was_not_refused_in_the_fit_is_refused_in_predictions(model, X, y):
     model.fit(X, y)
-    with pytest.raises(ValueError, match="NaN: 2 of the 120 values of column 1"):
-        model.predict(hole(X, np.nan))
+    with pytest.raises(ValueError, match="infinity: 2 of the 120 values of column 1"):
+        model.predict(hole(X, np.inf))
 
 
 @pytest.mark.parametrize(
@@ -286,13 +263,13 @@ def test_weights_that_are_none_are_refused(model, X, y, weight, message):
 
 def test_all_columns_that_cannot_be_used_are_told_at_once(make, y):
     frame = pd.DataFrame({
-        "a": np.arange(120.0), "b": ["text"] * 120, "c": np.where(y > 1, np.nan, y),
+        "a": np.arange(120.0), "b": ["text"] * 120, "c": np.where(y > 1, np.inf, y),
         "d": np.full(120, np.inf), "e": np.arange(120),
     })  # fmt: skip
     with pytest.raises(ValueError, match="3 columns of X cannot be used:\n") as refused:
         make().fit(frame, y)
     lines = str(refused.value).splitlines()[1:]
-    starts = ["column 'b' holds", "Input X contains NaN", "Input X contains infinity"]
+    starts = ["column 'b' holds", "Input X contains infinity", "Input X contains infinity"]
     for line, start in zip(lines, starts, strict=True):
         assert line.startswith(f"  {start}")
     assert "of column 'c', the first in row" in lines[1]
@@ -301,7 +278,7 @@ def test_all_columns_that_cannot_be_used_are_told_at_once(make, y):
 
 def test_of_very_many_unfit_columns_the_first_are_told(make, y):
     with pytest.raises(ValueError, match="25 columns of X cannot be used") as refused:
-        make().fit(np.full((120, 25), np.nan), y)
+        make().fit(np.full((120, 25), np.inf), y)
     lines = str(refused.value).splitlines()
     assert len(lines) == 12
     assert lines[-1] == "  … and 15 more"

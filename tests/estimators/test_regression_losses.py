@@ -220,7 +220,7 @@ def test_targets_that_are_all_zero_have_no_logarithm():
         (Tweedie("1"), "power='1' must be a number from 1"),
         (Huber(0), "delta=0 must be a finite number > 0; try 0.5"),
         (Quantile(1.0), r"level=1.0 must be a number > 0 and < 1; try 0.5 for the median"),
-        (Quantile(0.5, 0), "smoothing=0 must be a number > 0; try 0.01"),
+        (Quantile(0.5, 0), "smoothing=0 must be a finite number > 0; try 0.01"),
         (Poisson("imaginary"), "residual='imaginary' is not known; use 'complex'"),
     ],
 )

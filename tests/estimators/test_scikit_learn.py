@@ -31,7 +31,11 @@ ESTIMATORS = [
 ]  # fmt: skip
 
 
-@parametrize_with_checks(ESTIMATORS)
+#: frames may have their columns in another order, and more of them, than in the fit
+EXPECTED = {"check_dataframe_column_names_consistency": "columns are found by their names"}
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: EXPECTED)
 def test_estimator_checks(estimator, check):
     check(estimator)
 

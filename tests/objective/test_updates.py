@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qtkm.engines import Threads
-from qtkm.features import Fourier
+from qtkm.features import Categorical, Fourier, Power, WithGaps
 from qtkm.networks import REGISTRY, moments
 from qtkm.networks.chain import ChainNetwork
 from qtkm.penalties import RBF, Matern, Ridge
@@ -34,6 +34,10 @@ COLUMNS = {
     "own": [Bumps(), ("power", 3, None)],
     "own and complex": [Bumps([2, 3]), ("fourier", 3, None)],
     "own complex": [Chirps(), ("categorical", 3, None)],
+    "gaps": [WithGaps(Fourier(12, 1.7, [3, 4]), 0.3), WithGaps(Power(4, 2), 0.6)],
+    "own with gaps": [WithGaps(Bumps([2, 3])), WithGaps(Fourier(3, 1.7, None))],
+    "pooled": [Categorical(4, pooled=True), ("fourier", 4, 2)],
+    "all kinds": [Categorical(3, pooled=True), WithGaps(Fourier(3, 2.0, None)), ("power", 3, None)],
 }
 PENALTIES = {
     "none": None,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,33 @@ class Baseline(RegressorMixin, BaseEstimator):
     mean does.
     """
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """All rows, those of weight zero included; learns boxes and the scale of y from the rest.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to data.
 
-        The parameters are checked first.
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        sample_weight : array of shape (n_rows,), optional
+            Rows with zero weight are ignored.
+
+        Returns
+        -------
+        self
         """
+        self._check()
+        self._fit(self._read(X, y, sample_weight))
+        return self
+
+    def _check(self) -> None:
+        """Check the parameters that the other baselines do not have."""
+
+    def _fit(self, rows: Rows) -> None:
+        """Fit to all rows, those of weight zero included."""
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Return all rows; boxes and the scale of y are learned from those of positive weight."""
         check_parameters(self)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
@@ -93,7 +115,7 @@ class Baseline(RegressorMixin, BaseEstimator):
         return Inputs(range(self.n_features_in_), names, None, self.bounds, self.extrapolation)
 
     def _make_maps(self, basis: Any, period: Any) -> list[Any]:
-        """Feature map of every column, as an estimator with these parameters has it."""
+        """Return the feature map of every column, as for an estimator with these parameters."""
         # digits have no meaning here, so a map may have any
         given = SimpleNamespace(basis=basis, n_basis=self.n_basis, period=period, quantization=2)
         return parts.make_maps(given, self._inputs(), self._shape)
@@ -134,11 +156,11 @@ class Baseline(RegressorMixin, BaseEstimator):
         return response[:, 0] if self._y_ndim == 1 else response
 
     def _width(self) -> int:
-        """Numbers that a row of a block has."""
+        """Return the size of one row of a block."""
         raise NotImplementedError
 
     def _respond(self, values: NDArray) -> NDArray:
-        """Re f of values in the unit box, for the scaled targets: (n, n_outputs)."""
+        """Return Re f at values in the unit box, for scaled targets: (n, n_outputs)."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -149,7 +171,7 @@ class Baseline(RegressorMixin, BaseEstimator):
 
 
 def blocks(n_rows: int, width: int, least: int = 1) -> Iterator[slice]:
-    """Blocks of rows that have `width` numbers each, so many rows that a block stays small."""
+    """Yield blocks of rows with `width` numbers each, of at most about `BLOCK_SIZE` numbers."""
     step = max(least, BLOCK_SIZE // width, 1)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

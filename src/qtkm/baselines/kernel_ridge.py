@@ -16,16 +16,18 @@ from .kernel import ProductKernel
 class KernelRidge(Baseline):
     """What kernel ridge regressions share, however `alpha` and `period` are chosen."""
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """All rows, if a kernel matrix of them is allowed."""
+    def _check(self) -> None:
         check_number("max_rows", self.max_rows, Integral, 1)
-        rows = self._read(X, y, sample_weight)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Return all rows, if a kernel matrix of them is allowed."""
+        rows = super()._read(X, y, sample_weight)
         if len(rows) > self.max_rows:
             size = 8 * len(rows) ** 2 / 1e9
             raise ValueError(
                 f"X has {len(rows)} rows, and a kernel matrix of them takes {size:.3g} GB, several "
                 f"times that to solve; fit fewer rows, raise max_rows={self.max_rows} if there is "
-                "the memory, or use QTKMRegressor, which has no such matrix."
+                "enough memory, or use QTKMRegressor, which needs no kernel matrix."
             )
         return rows
 
@@ -108,17 +110,17 @@ class ProductKernelRidge(KernelRidge):
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
         Prior of the weights of all columns, or of each of them: "ridge" is the norm of the
         paper, others have variances s that depend on the frequency, see `qtkm.penalties`.
-    bounds : (low, high), a sequence of such pairs or None, default=None
+    bounds : (low, high), a sequence of pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
     extrapolation : {"clip", "continue", "error"}, default="clip"
-        What becomes of values outside of the range: the nearest end is taken, the basis goes
-        on outside of the box, or a ValueError is raised.
+        How to treat values outside of the range: clip them to the nearest end, continue the
+        basis outside of the box, or raise a ValueError.
     normalize_y : bool, default=True
         Scale y to mean 0 and variance 1 for the fit, each output by itself.
     max_rows : int, default=10000
-        Most rows that are accepted: their kernel matrix takes 8·n² bytes, and to solve with it
-        up to four times that.
+        Largest number of rows: the kernel matrix takes 8·n² bytes, solving up to four times
+        that.
 
     Attributes
     ----------
@@ -129,7 +131,7 @@ class ProductKernelRidge(KernelRidge):
     alpha_ : float
         The penalty that was used.
     columns_ : list of dict
-        What was made of each column: ``name``; ``basis``, the feature map with all its
+        What was learned about each column: ``name``; ``basis``, the feature map with all its
         parameters; ``bounds``.
     n_features_in_ : int
         Number of columns.
@@ -187,21 +189,6 @@ class ProductKernelRidge(KernelRidge):
         self.normalize_y = normalize_y
         self.max_rows = max_rows
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProductKernelRidge":
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-        y : array of shape (n_rows,) or (n_rows, n_outputs)
-        sample_weight : array of shape (n_rows,), optional
-            Rows of weight zero are as if they were not there.
-
-        Returns
-        -------
-        self
-        """
-        rows = self._read_rows(X, y, sample_weight)
+    def _fit(self, rows: Rows) -> None:
         priors = parts.make_penalties(self, self._inputs().labels)
         self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
-        return self

@@ -112,23 +112,15 @@ class ProductKernelRidgeCV(KernelRidge):
         self.max_rows = max_rows
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ProductKernelRidgeCV":
-        """Choose alpha and period, and fit to all rows.
+    def _check(self) -> None:
+        super()._check()
+        _check_list("alphas", self.alphas, 0.0)
+        _check_list("periods", self.periods, 1.0)
 
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-        y : array of shape (n_rows,) or (n_rows, n_outputs)
-        sample_weight : array of shape (n_rows,), optional
-            Rows of weight zero are as if they were not there; errors are weighted, too.
-
-        Returns
-        -------
-        self
-        """
+    def _fit(self, rows: Rows) -> None:
+        """Choose alpha and period, and fit to all rows; errors are weighted as rows are."""
         alphas = _check_list("alphas", self.alphas, 0.0)
         periods: Sequence[Any] = _check_list("periods", self.periods, 1.0)
-        rows = self._read_rows(X, y, sample_weight)
         folds = self._folds(rows)
         if not any(hasattr(each, "period") for each in self._make_maps(self.basis, periods[0])):
             periods = ("auto",)
@@ -136,7 +128,6 @@ class ProductKernelRidgeCV(KernelRidge):
         self._store(periods, alphas, scores)
         maps = self._make_maps(self.basis, self.best_params_["period"])
         self._solve(rows, maps, self.best_params_["alpha"])
-        return self
 
     def _folds(self, rows: Rows) -> list[Fold]:
         """Rows of positive weight of every fold."""

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 #: features of a block and their targets, each times the root of the row's weight
 Block = tuple[NDArray, NDArray]
-#: ridge a row from which the normal equations of features of norm 1 give at least seven digits
+#: ridge per row from which the normal equations of features of norm 1 give at least seven digits
 LEAST_RIDGE = 1e-8
 
 
@@ -49,7 +49,7 @@ def _by_normal_equations(blocks: Iterable[Block], n_features: int, ridge: float)
 
 
 def _by_rows(features: NDArray, target: NDArray, ridge: float) -> NDArray:
-    """Solve for one coefficient a row, where there are fewer rows than features."""
+    """Solve for one coefficient per row, for fewer rows than features."""
     adjoint = features.conj().T
     gram = features @ adjoint
     gram.flat[:: len(gram) + 1] += ridge
@@ -57,7 +57,7 @@ def _by_rows(features: NDArray, target: NDArray, ridge: float) -> NDArray:
 
 
 def _compress(blocks: Iterable[Block], n_features: int) -> Block:
-    """At most as many rows as features, with the same normal equations; nothing is squared."""
+    """Reduce to at most as many rows as features by QR, which squares nothing."""
     kept: list[Block] = []
     for block in blocks:
         kept.append(block)

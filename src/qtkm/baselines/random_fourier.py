@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +9,6 @@ from numpy.typing import NDArray
 from ..parameters import as_random_state, check_number, check_option
 from .baseline import Baseline, Rows, blocks
 from .least_squares import Block, ridge_weights
-
-KINDS = ("complex", "real")
 
 
 class RandomFourierRidge(Baseline):
@@ -33,12 +30,12 @@ class RandomFourierRidge(Baseline):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" is 1 over the number of rows, 0 the least squares of least norm.
-    bounds : (low, high), a sequence of such pairs or None, default=None
+    bounds : (low, high), a sequence of pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
     extrapolation : {"clip", "continue", "error"}, default="clip"
-        What becomes of values outside of the range: the nearest end is taken, the features
-        go on outside of the box, or a ValueError is raised.
+        How to treat values outside of the range: clip them to the nearest end, continue the
+        features outside of the box, or raise a ValueError.
     normalize_y : bool, default=True
         Scale y to mean 0 and variance 1 for the fit, each output by itself.
     random_state : int, RandomState or None, default=None
@@ -106,30 +103,17 @@ class RandomFourierRidge(Baseline):
         self.normalize_y = normalize_y
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RandomFourierRidge":
-        """Draw the features and fit their weights.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-        y : array of shape (n_rows,) or (n_rows, n_outputs)
-        sample_weight : array of shape (n_rows,), optional
-            Rows of weight zero are as if they were not there.
-
-        Returns
-        -------
-        self
-        """
+    def _check(self) -> None:
         check_number("n_components", self.n_components, Integral, 1)
-        check_option("kind", self.kind, KINDS)
+        check_option("kind", self.kind, ("complex", "real"))
+
+    def _fit(self, rows: Rows) -> None:
         rng = as_random_state(self.random_state)
-        rows = self._read(X, y, sample_weight)
         rows = rows.take(np.flatnonzero(rows.weight > 0))
         self._draw(rng)
         self.alpha_ = self._alpha()
         shape = len(rows), self.n_components
         self.coef_ = ridge_weights(self._blocks(rows), shape, self.alpha_)
-        return self
 
     def _draw(self, rng: np.random.RandomState) -> None:
         maps = self._make_maps("fourier", self.period)

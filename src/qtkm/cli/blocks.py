@@ -165,9 +165,8 @@ def checked_blocks(
         keep = np.ones(block.n_rows, dtype=bool)
         if needed:
             keep = is_there(block.columns[needed[0]])
-        if keep.any():
-            check_block(model, names, block, keep)
-        yield take_rows(block, keep), int((~keep).sum())
+        kept = take_rows(block, keep)
+        yield check_block(model, names, kept) if kept.n_rows else kept, int((~keep).sum())
 
 
 def score_rows(

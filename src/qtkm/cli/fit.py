@@ -54,7 +54,7 @@ def fit(
 ) -> None:  # fmt: skip
     """Fit a model to a table and save it.
 
-    Columns of text are categories; all others must hold numbers, without gaps.
+    Columns of text are categories. Numbers may be missing, and dates and truth values are numbers.
 
     Rows without a target are left out. A fifth of the rows is not trained on but scored.
 
@@ -160,8 +160,13 @@ def evaluate(
     model: Model,
     data: Data,
     target: Annotated[
-        str, typer.Option("--target", metavar="COLUMN", help="Column of the true values.")
-    ],
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="Column of the true values; default: that of the fit.",
+        ),
+    ] = None,
     as_json: Json = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show neither progress nor remarks.")
@@ -179,7 +184,7 @@ def evaluate(
 
     Rows with categories or numbers that the fit has not seen are counted in a remark.
 
-    Example: qtkm evaluate model.qtkm held-out.parquet --target delay
+    Example: qtkm evaluate model.qtkm held-out.parquet
     """
     from . import jobs
 

@@ -9,7 +9,7 @@ from .. import interruption, load
 from . import output
 from .blocks import score_rows
 from .formats import check_writable
-from .models import leave, make_model, save_model, tell_fit
+from .models import find_target, leave, make_model, save_model, tell_fit
 from .options import Job
 from .reading import find_columns, name_of, open_table, text_columns
 from .training import open_rows
@@ -58,7 +58,7 @@ def fit(
 
 
 def evaluate(
-    model_file: Path, data: Sequence[Path], target: str, quiet: bool, as_json: bool = False
+    model_file: Path, data: Sequence[Path], target: str | None, quiet: bool, as_json: bool = False
 ) -> None:
     """Print the scores of a model on the rows of a table.
 
@@ -67,14 +67,15 @@ def evaluate(
     model_file : pathlib.Path
     data : sequence of pathlib.Path
         Files, folders and patterns.
-    target : str
-        Column of the truth.
+    target : str or None
+        Column of the truth; None for that of the fit.
     quiet : bool
         Whether neither progress nor remarks are shown.
     as_json : bool
         JSON instead of a table.
     """
     model, name = load(model_file), name_of(data)
+    target = find_target(model, target, model_file)
     source = open_table(data, text_columns(model))
     unseen = Unseen(model, find_columns(model, source, [target], name))
     sums = score_rows(model, source, target, name, None, output.is_watched(quiet), unseen)

@@ -39,6 +39,14 @@ def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
     return QTKMRegressor(**settings)
 
 
+def find_target(model: Any, target: str | None, model_file: Path) -> str:
+    """Return the column of the truth: as given, or as the model knows it."""
+    known = model.target_names_ or []
+    if target is None and len(known) != 1:
+        raise ValueError(f"{model_file} does not say which column it predicts; add --target COLUMN")
+    return known[0] if target is None else target
+
+
 def save_model(model: Any, out: Path) -> None:
     """Save a model; where that fails, elsewhere, for its fit may have taken long."""
     try:

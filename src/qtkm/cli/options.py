@@ -135,6 +135,14 @@ class ModelOptions:
             "with everything else left out is the model of the paper.",
         ),
     ] = "matern"
+    cyclic: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMN=PERIOD",
+            help="Column that begins anew after a period: hour=24, and for times day, week or "
+            "year, such as departure=week; may be repeated.",
+        ),
+    ] = field(default_factory=list)
     max_iter: Annotated[
         int,
         typer.Option(min=1, metavar="N", help="Most epochs; each updates all weights once."),
@@ -151,7 +159,19 @@ class ModelOptions:
     def parameters(self, **more: Any) -> dict[str, Any]:
         """Parameters of the estimator, with more of them; those that are None are its defaults."""
         own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        own["cyclic"] = dict(map(_period, self.cyclic)) or None
         return {name: value for name, value in (own | more).items() if value is not None}
+
+
+def _period(text: str) -> tuple[str, Any]:
+    """Column and period of an option such as hour=24."""
+    column, _, period = text.rpartition("=")
+    if not column:
+        raise typer.BadParameter(f"--cyclic {text} must be COLUMN=PERIOD, such as hour=24")
+    try:
+        return column, float(period)
+    except ValueError:
+        return column, period
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:

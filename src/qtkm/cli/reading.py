@@ -6,9 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..data.sources import Block, Source, open_source
 from ..data.sources.batches import BatchSource
 from ..data.sources.errors import DataFileError
@@ -16,9 +13,7 @@ from ..data.sources.files import TextSource
 from ..data.sources.paths import find_files
 from ..data.sources.source import Chunk
 from ..limits import LIMITS
-from .failures import TableError
 from .formats import ZIPPED, check_names, kind_of, read_table, refuse_encoding, separator_hint
-from .survey_columns import Gaps
 
 #: bytes that a value, and a byte of a packed or plain CSV file, take in a table in memory
 BYTES_A_VALUE, PACKED, PLAIN = 16, 10, 2
@@ -104,23 +99,12 @@ class FrameSource(BatchSource):
     """
 
     def __init__(self, frame: Any, path: Path):
-        super().__init__([frame.assign(**_truth_with_gaps(frame))])
+        super().__init__([frame])
         self.paths, self._path = [path], path
 
     def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
         for values, n_rows, _ in super()._chunks(wanted, coded, rows):
             yield values, n_rows, f"{self._path}"
-
-
-def _truth_with_gaps(frame: Any) -> dict[str, Any]:
-    """Columns of truth values of which some are missing, as categories: no 0 and 1 with gaps."""
-    from pandas.api.types import infer_dtype
-
-    objects = [name for name in frame.columns if frame[name].dtype == object]
-    return {
-        name: frame[name].astype("category")
-        for name in objects if infer_dtype(frame[name], skipna=True) == "boolean"
-    }  # fmt: skip
 
 
 def find_columns(model: Any, source: Source, others: Sequence[str], name: str) -> list[str]:
@@ -155,8 +139,8 @@ def text_columns(model: Any) -> list[str]:
     ]  # fmt: skip
 
 
-def check_block(model: Any, names: Sequence[str], block: Block, keep: Any = None) -> Block:
-    """Raise a TableError if rows have text, or nothing, where a model expects numbers.
+def check_block(model: Any, names: Sequence[str], block: Block) -> Block:
+    """Return a block, or raise a ValueError that lists all columns a model cannot read.
 
     Parameters
     ----------
@@ -164,47 +148,11 @@ def check_block(model: Any, names: Sequence[str], block: Block, keep: Any = None
     names : sequence of str
         Columns that it predicts from.
     block : Block
-    keep : array of bool, optional
-        Rows that count; all by default.
-
-    Returns
-    -------
-    Block
-        The same.
     """
-    keep = np.ones(block.n_rows, dtype=bool) if keep is None else keep
-    problems = []
-    for name, column in zip(names, model.columns_, strict=True):
-        if column["categories"] is None:
-            found = _problem(block.columns[name], block, keep)
-            problems += [] if found is None else [f"column {name!r} {found}"]
-    if problems:
-        raise TableError(block.where, problems)
+    columns = [block.columns[name] for name in names]
+    try:
+        for _ in model._reading.inputs.read(columns, False, None, block.first_row):
+            pass
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{block.where}: {error}") from None
     return block
-
-
-def _problem(values: Any, block: Block, keep: NDArray[np.bool_]) -> str | None:
-    """Return what is wrong with a column that should be numeric, or None."""
-    kind = getattr(values.dtype, "kind", "O")
-    if kind in "mM":
-        return "holds dates or times, where the model expects numbers"
-    if kind not in "biuf":
-        return f"holds text{_example(values, block, keep)}, where the model expects numbers"
-    gaps = Gaps()
-    gaps.add(values, block, keep)
-    if not gaps.first:
-        return None
-    do = "fill them in" if gaps.missing else "correct them"
-    return f"has {gaps.tell(int(keep.sum()))} of the table; {do}, or leave out these rows"
-
-
-def _example(values: Any, block: Block, keep: NDArray[np.bool_]) -> str:
-    """Return the first non-numeric text in the kept rows, as an example for a message."""
-    import pandas
-
-    texts = pandas.Series(np.asarray(values, dtype=object))[keep].dropna()
-    strange = texts[pandas.to_numeric(texts, errors="coerce").isna()]
-    if texts.empty:
-        return ""
-    first = texts.index[0] if strange.empty else strange.index[0]
-    return f" such as {texts[first]!r:.40} in row {block.first_row + first + 1:,} of the table"

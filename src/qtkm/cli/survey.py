@@ -11,19 +11,32 @@ from .failures import TableError
 from .output import watched
 from .splitting import HoldOut
 from .survey_columns import (
-    MOST_CATEGORIES,
     MOST_TEXTS,
     CategorySurvey,
     ColumnSurvey,
     TargetSurvey,
     WeightSurvey,
 )
-from .task import MANY_CLASSES, remark_on_categories, remark_on_classes, remark_on_constants
+from .task import (
+    MANY_CLASSES,
+    are_numbers,
+    remark_on_categories,
+    remark_on_classes,
+    remark_on_constants,
+    remark_on_header,
+    remark_on_running,
+    remark_on_text,
+    remark_on_whole,
+)
 
 #: rows without a target that are told by their numbers
 FIRST_ROWS = 3
 #: so few categories are not remarked upon, and so many always are, whatever the rows
 FEW_CATEGORIES, MANY_CATEGORIES = 10, 1000
+#: with fewer rows for each category, there is a remark
+ROWS_PER_CATEGORY = 20
+#: fewest rows whose numbers may be taken for a count of them
+FEWEST_RUNNING = 20
 
 
 class Survey:
@@ -56,7 +69,7 @@ class Survey:
         }
         self.target = TargetSurvey(hold_out.needed[0])
         self.weights = [WeightSurvey(name) for name in hold_out.needed[1:]]
-        self.task = task
+        self.task = self.given = task
         self.n_rows = self.n_left_out = 0
         self._left_out: list[int] = []
 
@@ -74,7 +87,7 @@ class Survey:
         Raises
         ------
         TableError
-            For all that cannot be fitted to: times, gaps in numbers, text among them.
+            For all that cannot be fitted to: infinite numbers, text among numbers.
         """
         columns = list(dict.fromkeys([*self.features, *self.hold_out.needed]))
         blocks = watched(prefetched(source.blocks(columns)), source.expected_rows(), "check", shown)
@@ -115,19 +128,28 @@ class Survey:
 
     @property
     def categories(self) -> list[str]:
-        """Columns of categories: of text or truth values, and those that were named."""
-        return [name for name in self.features if self.columns[name].is_text]
+        """Columns of categories: of text, and those that were named."""
+        return [name for name in self.features if self.columns[name].is_category]
 
     def remarks(self) -> list[str]:
         """Return remarks to show the user before the fit."""
         found = [self.remark_on_rows()] if self.n_left_out else []
         constant = [name for name, c in self.columns.items() if c.is_constant(self.n_rows)]
         found += [remark_on_constants(constant)] if constant else []
-        most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, MOST_CATEGORIES * self.n_rows))
+        if len(self.features) > 1 and are_numbers(self.features):
+            found.append(remark_on_header(self.features))
+        most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, self.n_rows / ROWS_PER_CATEGORY))
+        texts = [name for name, column in self.columns.items() if column.is_numeric_text]
+        found += [remark_on_text(texts)] if set(texts) - set(self.categories) else []
         for name, column in self.columns.items():
-            if len(column.texts) > most:
+            if column.is_category and len(column.texts) > most:
                 found.append(remark_on_categories(name, column.texts.count, self.n_rows))
+            if not column.is_text and column.is_running and self.n_rows >= FEWEST_RUNNING:
+                found.append(remark_on_running(name))
         count = len(self.target.first_rows)
+        is_few = 2 < count <= FEW_CATEGORIES and count <= self.n_rows / ROWS_PER_CATEGORY
+        if self.task == "regression" and self.given == "auto" and self.target.is_whole and is_few:
+            found.append(remark_on_whole(self.target.name, count))
         if self.task == "classification" and count >= MANY_CLASSES:
             more = "more than " * (count > MOST_TEXTS)
             told = f"{more}{min(count, MOST_TEXTS):,}"

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ..data.sources import Block
 from ..data.sources.kinds import SPANS, TIMES, kind_of_values
 from ..estimators.columns import factorize
+from ..estimators.values import look_like_times
 from .splitting import is_there
-from .task import find_strange, look_like_times, task_of_numbers
+from .task import are_numbers, find_strange, task_of_numbers
 
 #: with more categories than this part of the rows, a column tells rows apart, not kinds of them
 MOST_CATEGORIES = 0.5
@@ -27,7 +28,9 @@ class ColumnSurvey:
     Attributes
     ----------
     is_text, is_time : bool
-        Whether some of it is text or truth values, or times by their type.
+        Whether some of it is text, or times by their type.
+    is_running : bool
+        Whether it counts the rows.
     texts : Texts
     numbers : Numbers
         Times as well.
@@ -37,6 +40,8 @@ class ColumnSurvey:
     def __init__(self, name: str):
         self.name, self.texts, self.numbers, self.gaps = name, Texts(), Numbers(), Gaps()
         self.is_text = self.is_time = self.is_several = False
+        self.is_running = True
+        self._last: int | None = None
 
     def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
         """Look at the column in some rows.
@@ -54,23 +59,36 @@ class ColumnSurvey:
         if kind_of_values(values) in (TIMES, SPANS):
             self.is_time = True
             self.numbers.add(values, keep)
-        elif not isinstance(values, np.ndarray) or values.dtype.kind == "b":
+        elif not isinstance(values, np.ndarray):
             self.is_text = True
             self.texts.add(values, block, keep)
         else:
             self.numbers.add(values, keep)
             self.gaps.add(values, block, keep, several)
+            self.is_running = self.is_running and self._goes_on(values)
+
+    def _goes_on(self, values: NDArray) -> bool:
+        """Return True if whole numbers count on by 1 from those of the last rows."""
+        if values.dtype.kind not in "iu" or not len(values):
+            return False
+        last, self._last = self._last, int(values[-1])
+        follows = last is None or int(values[0]) == last + 1
+        return follows and bool((np.diff(values.astype(np.int64)) == 1).all())
 
     @property
-    def has_gaps(self) -> bool:
-        """Whether numbers are missing or infinite; gaps of a column of text are a category."""
-        gaps = self.gaps
-        return bool(gaps.missing or gaps.infinite) and (gaps.among_numbers or not self.is_text)
+    def is_category(self) -> bool:
+        """Whether it is taken for categories: text that is more than numbers."""
+        return self.is_text and not self.is_numeric_text
+
+    @property
+    def is_numeric_text(self) -> bool:
+        """Whether all of its texts are numbers."""
+        return bool(len(self.texts)) and not self.texts.are_more and are_numbers(self.texts.counts)
 
     def is_constant(self, n_rows: int) -> bool:
         """Whether all rows hold the same."""
         if not self.is_text:
-            return len(self.numbers) == 1
+            return len(self.numbers) + bool(self.gaps.missing) <= 1
         # where only some rows have a text, that it is missing in others tells something
         return len(self.texts) <= 1 and sum(self.texts.counts.values()) in (0, n_rows)
 
@@ -91,16 +109,11 @@ class ColumnSurvey:
         as_categories = f"take its values for categories (--category {name})"
         others = [as_categories] if self.may_be_categories(n_rows) else []
         rest = [f"leave the column out (--drop {name})", *others]
-        if self.is_time or look_like_times(self.texts.counts):
-            numbers = "give what may matter of it as numbers, such as the hour or the weekday"
-            do = _either(f"leave it out (--drop {name})", numbers, *others)
-            return f"{what} holds dates or times; {do}"
-        if self.has_gaps and self.gaps.missing == n_rows:
-            return f"{what} is empty in all {n_rows:,} rows; {rest[0]}"
-        if self.has_gaps:
-            first = "fill them in" if self.gaps.missing else "correct them"
-            rest = rest[:1] if self.gaps.infinite else rest
-            do = _either(first, "leave out these rows", *rest)
+        if look_like_times(self.texts.counts):
+            do = _either("write them as 2013-05-20 or 2013-05-20 17:05", *rest)
+            return f"{what} holds dates or times as text; {do}"
+        if self.gaps.infinite:
+            do = _either("correct them", "leave out these rows", rest[0])
             return f"{what} has {self.gaps.tell(n_rows)}; {do}"
         mixed = self.text_among_numbers(n_rows)
         return None if mixed is None else f"{what} has {mixed}; {_either('correct them', *rest)}"
@@ -125,6 +138,10 @@ class CategorySurvey(ColumnSurvey):
 
     def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
         self.texts.add(values, block, keep)
+
+    @property
+    def is_category(self) -> bool:
+        return True
 
     def problem(self, n_rows: int) -> str | None:
         return None
@@ -346,14 +363,11 @@ class Gaps:
         How many.
     first : str
         Where the first one stands.
-    among_numbers : bool
-        Whether a block has both gaps and numbers: one without any may as well be one of text.
     """
 
     missing: int = 0
     infinite: int = 0
     first: str = ""
-    among_numbers: bool = False
 
     def add(self, values: Any, block: Block, keep: Any = True, several: bool = False) -> None:
         """Look at the numbers of some rows.
@@ -375,7 +389,6 @@ class Gaps:
         missing = int((~is_there(values) & keep).sum())
         self.missing += missing
         self.infinite += int(wrong.sum()) - missing
-        self.among_numbers |= bool(is_there(values).any())
         self.first = self.first or place(block, int(np.argmax(wrong)), several)
 
     def tell(self, n_rows: int) -> str:

@@ -1,14 +1,9 @@
 """What kind of model a target asks for, and what the texts of a column look like."""
 
-import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any
 
-#: dates such as 2013-05-20, 20.05.2013 and 5/20/2013, and times such as 17:05, at the beginning
-TIME = re.compile(
-    r"\s*(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4}|\d{1,2}:\d{2})(?!\d)"
-)
 #: text of which so large a part of the different values are numbers is a mistake in numbers
 MOSTLY = 0.9
 #: from so many classes on, a fit takes long enough to say so beforehand
@@ -32,10 +27,11 @@ def task_of_numbers(n_distinct: int, whole: bool, n_rows: int) -> str:
     return "classification" if whole and n_distinct == 2 <= n_rows / 20 else "regression"
 
 
-def look_like_times(texts: Iterable[Any]) -> bool:
-    """Whether texts, some at least, are all dates or times of day."""
-    found = [isinstance(text, str) and bool(TIME.match(text)) for text in texts]
-    return bool(found) and all(found)
+def are_numbers(texts: Iterable[Any]) -> bool:
+    """Return True if all texts are numbers."""
+    import pandas
+
+    return bool(pandas.to_numeric(pandas.Series(list(texts)), errors="coerce").notna().all())
 
 
 def find_strange(texts: Iterable[Any]) -> list[Any]:
@@ -60,8 +56,8 @@ def find_strange(texts: Iterable[Any]) -> list[Any]:
 def remark_on_categories(name: str, count: str, n_rows: int) -> str:
     """Return a remark on a column with so many categories that it may identify rows."""
     return (
-        f"column {name!r} has {count} categories in {n_rows:,} rows; if they name the rows, they "
-        f"teach nothing: leave them out, --drop {quote(name)}"
+        f"column {name!r} has {count} categories in {n_rows:,} rows; rare ones are taken for "
+        f"nearly a mean one. If they name the rows, they teach nothing: --drop {quote(name)}"
     )
 
 
@@ -78,3 +74,31 @@ def remark_on_classes(name: str, count: str, are_numbers: bool) -> str:
     text = f"the {count} different {'numbers' if are_numbers else 'texts'} of the target {name!r} "
     text += "are taken for classes; a fit to so many takes long"
     return f"{text}. --task regression predicts them as numbers" if are_numbers else text
+
+
+def remark_on_running(name: str) -> str:
+    """Return a remark on a column that counts the rows."""
+    return (
+        f"column {name!r} counts the rows, which new rows go beyond; unless the order matters, "
+        f"leave it out: --drop {quote(name)}"
+    )
+
+
+def remark_on_header(names: Sequence[str]) -> str:
+    """Return a remark on names of columns that look like values."""
+    told = ", ".join(map(repr, names[:3]))
+    return f"columns are named {told}, …, like values: has the file no line of names?"
+
+
+def remark_on_whole(name: str, count: int) -> str:
+    """Return a remark on a target of few whole numbers."""
+    return (
+        f"the target {name!r} has {count} different whole numbers, which are predicted as numbers; "
+        "if they are classes, use --task classification, and if they are counts, --loss poisson"
+    )
+
+
+def remark_on_text(names: Sequence[str]) -> str:
+    """Return a remark on numbers that are written as text."""
+    told = ", ".join(map(repr, names[:MOST_NAMES])) + ", …" * (len(names) > MOST_NAMES)
+    return f"numbers written as text are read as numbers: {told}; --category makes them categories"

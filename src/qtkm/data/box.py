@@ -56,7 +56,7 @@ class Box:
         """Map raw values to the unit box; a column of one value goes to 0."""
         values = np.asarray(raw, dtype=np.float64)
         if self.is_point:
-            return np.zeros_like(values)
+            return np.where(np.isnan(values), values, 0.0)
         if self.low == 0.0 and self.high == 1.0:
             return values
         # the difference of two large numbers may overflow, half of a tiny one vanishes

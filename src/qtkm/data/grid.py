@@ -16,7 +16,8 @@ class Grid:
     Attributes
     ----------
     values : (n_grid,) array
-        Raw values, ascending: all distinct ones, or the centres of equal-width bins.
+        Raw values, ascending: all distinct ones, or the centres of equal-width bins. The last is
+        NaN if values are missing.
     is_binned : bool
         Whether the values are bin centres.
     """
@@ -26,6 +27,15 @@ class Grid:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values are missing."""
+        return bool(np.isnan(self.values[-1]))
+
+    def with_gaps(self) -> "Grid":
+        """Return the same grid with one more entry, for missing values."""
+        return Grid(np.append(self.values, np.nan), self.is_binned)
 
 
 def encode(
@@ -40,7 +50,7 @@ def encode(
     Parameters
     ----------
     raw : (n_rows,) array
-        Finite values.
+        Finite values, or NaN for missing ones.
     low, high : float
         Range of the values.
     max_bins : int or None
@@ -52,12 +62,14 @@ def encode(
     codes : (n_rows,) unsigned array of the smallest type that fits
     """
     column = contiguous(raw)
-    distinct = find_distinct(column, len(column) if max_bins is None else max_bins)
+    there = column[~np.isnan(column)]
+    distinct = find_distinct(there, len(column) if max_bins is None else max_bins)
     if distinct is not None:
         grid = Grid(distinct, False)
     else:
         assert max_bins is not None
         grid = equal_bins(low, high, max_bins)
+    grid = grid if len(there) == len(column) else grid.with_gaps()
     return grid, Coder(grid, low, high).codes(column)
 
 
@@ -128,6 +140,13 @@ class Coder:
 
         The column is contiguous, without -0.0.
         """
+        if self.grid.has_gaps:
+            missing = np.isnan(column)
+            own = Coder(Grid(self.grid.values[:-1], self.grid.is_binned), self.low, self.high)
+            there = own.codes(column[~missing]) if len(own.grid) else np.empty(0)
+            codes = np.full(len(column), len(own.grid), dtype=code_type(len(self.grid)))
+            codes[~missing] = there
+            return codes
         kind, n_bins = code_type(len(self.grid)), len(self.grid)
         if self.grid.is_binned:
             near, low, width = _near_one(column, self.low, self.high)

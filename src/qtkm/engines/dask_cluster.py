@@ -92,7 +92,7 @@ class Dask:
         return self._threads.run(function, tasks)
 
     def close(self) -> None:
-        """Let the threads of this process go; the client goes on."""
+        """Stop the threads of this process; the client stays."""
         self._threads.close()
 
     def place(self, shards: Sequence[Any]) -> "RemoteShards":
@@ -249,7 +249,7 @@ class Dask:
         if self._client is not None and self._client.status in ("closing", "closed"):
             raise RuntimeError(
                 "The Dask client is closed, and what its workers held is lost. Start a client and "
-                "fit again; with checkpoint=… a fit goes on from its last epoch."
+                "fit again; with checkpoint=… a fit resumes after its last epoch."
             )
 
 

@@ -74,6 +74,14 @@ def _check_engine(name: str, value: Any) -> None:
         check_option(name, value, tuple(REGISTRY), "or an object with run, sum and close")
 
 
+def _check_cyclic(name: str, value: Any) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        raise ValueError(
+            f"{name}={value!r} must be a dict from columns to periods, such as "
+            "{'hour': 24, 'time': 'week'}, or None."
+        )
+
+
 def _check_margin(name: str, value: Any) -> None:
     if value is not None:
         check_number(name, value, Real, 0, or_word="auto")
@@ -107,6 +115,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "extrapolation": lambda name, value: check_option(name, value, EXTRAPOLATIONS),
     "main_effects": _check_choice_of_flag,
     "prediction_margin": _check_margin,
+    "cyclic": _check_cyclic,
     "scaling": lambda name, value: check_option(name, value, SCALINGS),
     "normalize_y": check_flag,
     "warm_start": check_flag,

@@ -169,6 +169,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         init="smooth",
         max_bins="auto",
         categorical_features=None,
+        cyclic=None,
         bounds=None,
         scaling="auto",
         extrapolation="clip",
@@ -203,6 +204,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self.init = init
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.cyclic = cyclic
         self.bounds = bounds
         self.scaling = scaling
         self.extrapolation = extrapolation

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..features import FeatureMap
+from ..features.warp import make_warp
 from ..limits import LIMITS
 from ..objective import Column
-from .values import numbers, refuse_not_finite, shorten
+from .values import NUMBERS, as_period, holds_of, present, read_numbers, refuse_infinite, shorten
 
 #: code of a category that the fit has not seen
 UNKNOWN = -1
@@ -43,6 +44,8 @@ class NumberSummary:
         Most distinct values to keep.
     low, high : float
         Range of the values, those outside of a box taken to its ends where it says so.
+    has_gaps : bool
+        Whether values are missing.
     distinct : array or None
         Distinct values, ascending; None if there are more than the limit.
     whole : array or None
@@ -56,17 +59,22 @@ class NumberSummary:
     high: float = -np.inf
     distinct: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
     whole: NDArray | None = None
+    has_gaps: bool = False
 
     def add(self, values: NDArray, is_whole: bool = False) -> None:
         """Look at some rows, or at all of them: what the column's `read` gives."""
-        inside = self._contain(values)
+        there = present(values)
+        self.has_gaps |= len(there) < len(values)
+        if is_whole:
+            self.whole = values
+        if len(there) == 0:
+            return
+        inside = self._contain(there)
         self.low, self.high = (
             min(self.low, float(inside.min())),
             max(self.high, float(inside.max())),
         )
-        if is_whole:
-            self.whole = values
-        elif self.distinct is not None:
+        if not is_whole and self.distinct is not None:
             self._join(data.find_distinct(data.contiguous(inside), self.limit))
 
     def _contain(self, values: NDArray) -> NDArray:
@@ -75,6 +83,7 @@ class NumberSummary:
     def merge(self, other: "NumberSummary") -> None:
         """Add what another summary has seen."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.has_gaps |= other.has_gaps
         if self.distinct is not None:
             self._join(other.distinct)
 
@@ -91,25 +100,28 @@ class NumberSummary:
         if self.whole is not None:
             limit = len(self.whole) if most is None else most
             # as a rule the first rows tell that there are more
-            head = data.contiguous(self._contain(self.whole[: 4 * limit]))
+            head = data.contiguous(self._contain(present(self.whole[: 4 * limit])))
             if data.find_distinct(head, limit) is None:
                 return None
-            return data.find_distinct(data.contiguous(self._contain(self.whole)), limit)
+            whole = data.contiguous(self._contain(present(self.whole)))
+            return data.find_distinct(whole, limit)
         few = self.distinct is not None and (most is None or len(self.distinct) <= most)
         return self.distinct if few else None
 
     def key(self) -> Any:
         """Return the key that a summary on disk must share with this one."""
         box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
-        return ["numbers", self.limit, box]
+        return ["numbers or gaps", self.limit, box]
 
     def state(self) -> Any:
         """All that was seen, to be kept."""
-        return {"low": self.low, "high": self.high, "distinct": self.distinct}
+        names = ("low", "high", "distinct", "has_gaps")
+        return {name: getattr(self, name) for name in names}
 
     def restore(self, state: Any) -> None:
         """Put in what another summary of the same rows has seen."""
-        self.low, self.high, self.distinct = state["low"], state["high"], state["distinct"]
+        for name, value in state.items():
+            setattr(self, name, value)
 
 
 @dataclass
@@ -127,6 +139,14 @@ class NumberColumn:
         Given, known from an earlier fit, or learned from the rows.
     feature_map : FeatureMap or None
         Once a fit has decided on one.
+    has_gaps : bool
+        Whether values were missing in the fit.
+    center : float
+        Median in the unit box, which stands for a missing value if there were none in the fit.
+    holds : str
+        Whether the numbers are numbers, times or time spans, in seconds.
+    cycle : float or None
+        Period after which the column begins anew.
     """
 
     name: str
@@ -134,16 +154,37 @@ class NumberColumn:
     extrapolation: str = "clip"
     box: data.Box | None = None
     feature_map: Any = None
+    has_gaps: bool = False
+    center: float = 0.5
+    holds: str = NUMBERS
+    cycle: float | None = None
     is_categorical = False
+    #: whether an earlier fit has learned it
+    is_known = False
     #: shares of the categories, which numbers do not have
     frequencies = None
 
     def read(self, column: Any, is_finite: bool, first_row: int) -> NDArray:
         """Numbers of a raw column; `first_row` is the number of its first row in messages."""
-        values = numbers(column, self.label)
+        values, holds = read_numbers(column, self.label)
         if not is_finite:
-            refuse_not_finite(values, self.label, first_row)
+            refuse_infinite(values, self.label, first_row)
+        if holds != self.holds and len(present(values)):
+            if self.feature_map is not None:
+                raise ValueError(
+                    f"{self.label} holds {holds}, and the model was fitted to {self.holds}."
+                )
+            self.holds = holds
+        if self.cycle is not None:
+            values = np.mod(values, self.cycle, dtype=np.float64)
         return values
+
+    def look(self, column: Any, period: Any) -> None:
+        """Take in the kind of a training column, and its period if it is cyclic."""
+        self.holds = NUMBERS if column is None else holds_of(column)
+        if period is not None:
+            self.cycle = as_period(period, self.holds, self.label)
+            self.box = data.Box(0.0, self.cycle, self.extrapolation, self.label)
 
     def take(self, found: NDArray, keep: NDArray) -> NDArray:
         """Select rows of the result of `read`."""
@@ -165,12 +206,35 @@ class NumberColumn:
     def learn(self, seen: NumberSummary) -> None:
         """Take in what was seen of all rows, unless it is known."""
         if self.box is None:
-            self.box = data.Box(seen.low, seen.high, self.extrapolation, self.label)
+            low, high = (seen.low, seen.high) if seen.low <= seen.high else (0.0, 0.0)
+            self.box = data.Box(low, high, self.extrapolation, self.label)
+        if not self.is_known:
+            self.has_gaps = seen.has_gaps
+        elif seen.has_gaps and not self.has_gaps:
+            raise ValueError(
+                f"warm_start=True cannot go on: {self.label} has missing values, and the first fit "
+                "has seen none; use warm_start=False to start anew."
+            )
 
     def known_as(self, known: "NumberColumn") -> None:
         """Take over what an earlier fit has learned."""
         assert known.box is not None
         self.box = replace(known.box, extrapolation=self.extrapolation)
+        self.has_gaps, self.center, self.is_known = known.has_gaps, known.center, True
+
+    def weigh(self, values: NDArray, counts: NDArray, scaling: str) -> None:
+        """Take in the weights of the grid values (in the box), once rows are in shards."""
+        there = ~np.isnan(values) & (counts > 0)
+        feature_map, values, counts = self.feature_map, values[there], counts[there]
+        if self.is_known or len(values) == 0:
+            return
+        if getattr(feature_map, "warp", 0) is None and self.cycle is None:
+            feature_map.warp = make_warp(values, counts, scaling)
+        below = np.cumsum(counts)
+        self.center = float(values[np.searchsorted(below, 0.5 * below[-1])])
+        if feature_map.has_gaps:
+            means = counts @ feature_map.inner.main_functions(values) / counts.sum()
+            feature_map.place, feature_map.means = self.center, means
 
     def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, "NumberCoder"]:
         """Return the column on its grid, and the coder of its rows."""
@@ -192,6 +256,7 @@ class NumberColumn:
             )
         else:
             grid = data.equal_bins(low, high, most)
+        grid = grid.with_gaps() if self.has_gaps else grid
         # a box that was learned from these rows holds all of them
         coder = NumberCoder(data.Coder(grid, low, high), seen.box)
         return Column(self.label, self.feature_map, box, grid), coder
@@ -201,20 +266,25 @@ class NumberColumn:
     def values(self, plain: NDArray) -> NDArray:
         """Values as the feature map reads them."""
         assert self.box is not None
-        return self.box.to_unit(self.box.contain(plain))
+        found = self.box.to_unit(self.box.contain(plain))
+        if not self.has_gaps and (missing := np.isnan(found)).any():
+            found = np.where(missing, self.center, found)
+        return found
 
     def is_unseen(self, column: Any) -> NDArray[np.bool_]:
         """Which rows of a raw column hold what the fit has not seen."""
         assert self.box is not None
-        values = np.asarray(column, dtype=np.float64)
+        values = np.asarray(self.read(column, False, 0), dtype=np.float64)
         margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
-        return (values < self.box.low - margin) | (values > self.box.high + margin)
+        outside = (values < self.box.low - margin) | (values > self.box.high + margin)
+        return outside if self.has_gaps else outside | np.isnan(values)
 
     def describe(self) -> dict[str, Any]:
         """Return what a fit learned about the column."""
         assert self.box is not None
         return {"name": self.name, "basis": self.feature_map,
-                "bounds": (self.box.low, self.box.high), "categories": None}  # fmt: skip
+                "bounds": (self.box.low, self.box.high), "categories": None,
+                "gaps": self.has_gaps, "holds": self.holds, "cycle": self.cycle}  # fmt: skip
 
 
 @dataclass
@@ -402,8 +472,11 @@ class CategoryColumn:
     def known_as(self, known: "CategoryColumn") -> None:
         self.categories = known.categories
 
+    def weigh(self, values: NDArray, counts: NDArray, scaling: str) -> None:
+        self.counts = counts
+
     def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, "CategoryCoder"]:
-        column = Column(self.label, self.feature_map, None, self.feature_map.n_features)
+        column = Column(self.label, self.feature_map, None, self.feature_map.n_categories)
         return column, CategoryCoder()
 
     # -- fitted -------------------------------------------------------------------------------
@@ -421,7 +494,8 @@ class CategoryColumn:
     def describe(self) -> dict[str, Any]:
         assert self.categories is not None
         return {"name": self.name, "basis": self.feature_map, "bounds": None,
-                "categories": list(self.categories)}  # fmt: skip
+                "categories": list(self.categories), "gaps": None in self.categories.codes,
+                "holds": "categories", "cycle": None}  # fmt: skip
 
 
 class CategoryCoder:

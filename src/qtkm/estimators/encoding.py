@@ -17,6 +17,7 @@ Reading calls nothing but the constructors of registered parts.
 import datetime
 import inspect
 import math
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -27,7 +28,7 @@ from .. import features, losses, networks, penalties, solvers, storage
 
 #: folders of parts, each with its registry of names and classes
 REGISTRIES: dict[str, Mapping[str, type]] = {
-    "features": features.REGISTRY,
+    "features": ChainMap({"gaps": features.WithGaps}, features.REGISTRY),
     "networks": {**networks.REGISTRY, "additive": networks.Additive},
     "losses": losses.REGISTRY,
     "penalties": penalties.REGISTRY,

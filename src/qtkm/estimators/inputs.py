@@ -13,7 +13,8 @@ from sklearn.utils.validation import validate_data
 from .. import data
 from .columns import CategoryColumn, NumberColumn, check_bounds
 from .targets import TargetScale
-from .values import refuse_complex, shorten
+from .values import present, refuse_complex, shorten
+from .working import warn_user
 
 #: columns that one message tells of
 MOST_PROBLEMS = 10
@@ -32,6 +33,7 @@ class Inputs:
     bounds : (low, high), one such pair a column, or None
     extrapolation : str
         What happens to numbers outside of their box.
+    cyclic : dict of column to period, or None
 
     Attributes
     ----------
@@ -45,6 +47,7 @@ class Inputs:
         categorical_features: Any,
         bounds: Any = None,
         extrapolation: str = "clip",
+        cyclic: Any = None,
     ):
         mask = _categorical_mask(columns, categorical_features, names)
         self.columns: list[Any] = []
@@ -53,12 +56,18 @@ class Inputs:
             kind: Any = CategoryColumn if is_categorical else NumberColumn
             self.columns.append(kind(name, label))
         pairs = None if bounds is None else check_bounds(bounds, self.labels)
+        given = {} if cyclic is None else dict(cyclic)
+        periods = {_position(e, len(mask), names, "cyclic"): p for e, p in given.items()}
         for d, column in enumerate(self.columns):
             if isinstance(column, NumberColumn):
                 column.extrapolation = extrapolation
                 if pairs is not None:
                     low, high = map(float, pairs[d])
                     column.box = data.Box(low, high, extrapolation, column.label)
+                column.look(columns[d], periods.pop(d, None))
+        if periods:
+            label = self.labels[next(iter(periods))]
+            raise ValueError(f"cyclic names {label}, which holds categories; leave it out there.")
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -114,8 +123,19 @@ class Inputs:
 
     def plain(self, columns: Sequence[Any], is_finite: bool) -> list[NDArray]:
         """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
-        found = self.read(columns, is_finite, None)
-        return [own.plain(each) for own, each in zip(self.columns, found, strict=True)]
+        found = list(self.read(columns, is_finite, None))
+        plain = [own.plain(each) for own, each in zip(self.columns, found, strict=True)]
+        if not is_finite:
+            new = [own.label for own, each in zip(self.columns, plain, strict=True)
+                   if not own.is_categorical and not own.has_gaps
+                   and len(present(each)) < len(each)]  # fmt: skip
+            if new:
+                warn_user(
+                    f"Values are missing in {shorten(new, plain=True)}, and none were in the fit; "
+                    "each is read as the median of its column.",
+                    UserWarning,
+                )
+        return plain
 
     def values(self, plain: Sequence[NDArray], part: slice = slice(None)) -> list[NDArray]:
         """Values as the feature maps read them, of some rows."""
@@ -144,11 +164,14 @@ class Reading:
         What stands between responses and y.
     target_range : (2, n_outputs) array or None
         Least and greatest targets, in units of y, where they are known.
+    target_names : list of str or None
+        Columns of the targets, where they have names.
     """
 
     inputs: Inputs
     scale: TargetScale
     target_range: NDArray | None = None
+    target_names: list[str] | None = None
 
     def bounds(self, margin: float) -> tuple[NDArray, NDArray]:
         """Range of the targets, wider by a part of it on either side."""
@@ -202,7 +225,9 @@ def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list
     columns, is_finite = read_columns(model, X, reset=known is None)
     names = getattr(model, "feature_names_in_", None)
     bounds = model.bounds if known is None else None
-    inputs = Inputs(columns, names, model.categorical_features, bounds, model.extrapolation)
+    inputs = Inputs(
+        columns, names, model.categorical_features, bounds, model.extrapolation, model.cyclic
+    )
     if known is not None:
         known.check_same(inputs, known.n_outputs)
         for own, before in zip(inputs.columns, known.inputs.columns, strict=True):
@@ -232,6 +257,9 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
     """
     refuse_path(X)
     if _is_frame(X):
+        names = None if reset else getattr(estimator, "feature_names_in_", None)
+        if names is not None:
+            X = _pick(X, list(names))
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         _refuse_empty(X.shape, type(estimator).__name__)
         if hasattr(X, "iloc"):
@@ -241,8 +269,33 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
         raise ValueError(f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect().")
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         refuse_complex("X", X.dtype)
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
     return [X[:, d] for d in range(X.shape[1])], _is_finite_throughout(X)
+
+
+def _pick(X: Any, names: list[str]) -> Any:
+    """Return the columns of a fit from a frame that may have more of them, in any order."""
+    given = list(X.columns)
+    twice = [name for name in names if given.count(name) > 1]
+    if twice:
+        raise ValueError(f"X has several columns named {shorten(twice)}; name each once.")
+    missing = [name for name in names if name not in given]
+    if missing:
+        others = [name for name in given if name not in names]
+        has = f" Other columns of X are {shorten(others)}." if others else ""
+        raise ValueError(
+            f"X lacks {len(missing)} of the {len(names)} columns that the model was fitted to: "
+            f"{shorten(missing)}.{has}"
+        )
+    return X if given == names else X[names]
+
+
+def names_of(y: Any) -> list[str] | None:
+    """Return the names of the columns of y; None where it has none."""
+    found: list[Any] = list(y.columns) if hasattr(y, "columns") else [getattr(y, "name", None)]
+    return found if all(isinstance(name, str) and name for name in found) else None
 
 
 def refuse_path(X: Any) -> None:
@@ -309,22 +362,22 @@ def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray
     return mask
 
 
-def _position(entry: Any, n_columns: int, names: Any) -> int:
+def _position(entry: Any, n_columns: int, names: Any, what: str = "categorical_features") -> int:
     if isinstance(entry, str):
         if names is None:
             raise ValueError(
-                f"categorical_features names {entry!r}, but the columns of X have no names; give "
+                f"{what} names {entry!r}, but the columns of X have no names; give "
                 "indices or a mask, or pass X as a frame."
             )
         if entry not in names:
             raise ValueError(
-                f"categorical_features names {entry!r}, which is not a column of X; these are "
+                f"{what} names {entry!r}, which is not a column of X; these are "
                 f"{shorten(list(names))}."
             )
         return list(names).index(entry)
     if not isinstance(entry, int) or isinstance(entry, bool) or not 0 <= entry < n_columns:
         raise ValueError(
-            f"categorical_features has the entry {entry!r}; give indices from 0 to "
+            f"{what} has the entry {entry!r}; give indices from 0 to "
             f"{n_columns - 1}, names, or a mask."
         )
     return entry

@@ -24,6 +24,7 @@ from .encoding import decode, decode_part
 from .inputs import Inputs, Reading
 from .regressor import QTKMRegressor
 from .targets import TargetScale
+from .values import NUMBERS, SPANS, TIMES
 
 KIND = "model"
 #: estimators that files may name
@@ -112,6 +113,9 @@ def _model(tree: Any) -> Any:
     names, target = tree.get("feature_names"), tree["target"]
     reading = _reading(tree["columns"], names, _scale(target))
     reading.target_range = _range(target.get("range"), reading.n_outputs)
+    reading.target_names = labels = target.get("names")
+    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    _need(labels is None or texts, "the names of its targets are no list of text")
     n_outputs, maps = reading.n_outputs, reading.inputs.maps
     network, loss = decode_part(tree["network"], "networks"), decode_part(tree["loss"], "losses")
     network.check()
@@ -168,6 +172,13 @@ def _reading(columns: Any, names: Any, scale: TargetScale) -> Reading:
         else:
             own.box = _box(column, own.label)
             own.extrapolation = own.box.extrapolation
+            own.has_gaps, center = own.feature_map.has_gaps, column.get("center", 0.5)
+            _need(_is_number(center), f"the median of {own.label} is not a finite number")
+            own.center = float(center)
+            own.holds, own.cycle = column.get("holds", NUMBERS), column.get("cycle")
+            _need(own.holds in (NUMBERS, TIMES, SPANS), f"{own.label} holds {own.holds!r:.40}")
+            is_cycle = own.cycle is None or (_is_number(own.cycle) and own.cycle > 0)
+            _need(is_cycle, f"the cycle of {own.label} is no number > 0")
         _check_map(own.feature_map, categories, own.label)
     return Reading(inputs, scale)
 
@@ -207,8 +218,9 @@ def _check_map(feature_map: Any, categories: Categories | None, label: str) -> N
     _need(_is_number(period), f"period={period!r} of {label} is not a finite number")
     feature_map.check(label)
     if categories is not None:
-        count = (len(categories),)
-        _need(feature_map.radices == count, f"{label} has {count[0]} categories, its basis not")
+        count = len(categories)
+        _need(feature_map.n_categories == count, f"{label} has {count} categories, its basis not")
+        _need(isinstance(feature_map.pooled, bool), f"the basis of {label} is not pooled or not")
 
 
 def _scale(target: Any) -> TargetScale:

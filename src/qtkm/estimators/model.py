@@ -19,7 +19,7 @@ from ..objective import Column, Objective
 from . import automatic, uncertainty
 from .checks import check_parameters
 from .dask import Partitions, is_collection
-from .inputs import Reading, read_columns, refuse_path
+from .inputs import Reading, names_of, read_columns, refuse_path
 from .predicting import PredictsDatasets, steps
 from .prepare import Prepared, prepare
 from .sharing import Shared
@@ -176,6 +176,7 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
                 elif engine is None:
                     engine = stack.enter_context(engine_of(self))
                 table = kind(self, X, target, known)
+            table.target_names = names_of(y)
             yield stack.enter_context(prepare(self, table, engine, known))
 
     def _solve(self, prepared: Prepared) -> None:
@@ -224,6 +225,12 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
         self.n_real_parameters_ = sum((1 + np.iscomplexobj(core)) * core.size for core in flat)
         self.vc_bound_ = float(2 * self.n_parameters_ * np.log2(12 * len(flat)))
 
+    @property
+    def target_names_(self) -> list[str] | None:
+        """Names of the columns of the targets, where y had some."""
+        check_is_fitted(self)
+        return self._reading.target_names
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to one file, which `qtkm.load` reads.
 
@@ -250,6 +257,7 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
         tags.input_tags.categorical = self.categorical_features is not None
         tags.input_tags.string = self.categorical_features is not None
         return tags

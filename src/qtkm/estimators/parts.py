@@ -217,10 +217,15 @@ def make_maps(
         name: _per_column(name, getattr(estimator, name), n_columns)
         for name in ("basis", "n_basis", "period")
     }
+    priors = _per_column("penalty", getattr(estimator, "penalty", "ridge"), n_columns)
     maps: list[features.FeatureMap] = []
     for d, column in enumerate(inputs.columns):
         if column.is_categorical:
-            maps.append(features.Categorical(len(column.categories)))
+            count, prior = len(column.categories), priors[d]
+            pooled = count > 1 and prior != "ridge" and not isinstance(prior, penalties.Ridge)
+            if known is not None:
+                pooled = getattr(known[d], "pooled", False)
+            maps.append(features.Categorical(count, pooled))
             continue
         shorthands = {
             "n_basis": (given["n_basis"][d], _UNSET),
@@ -233,12 +238,25 @@ def make_maps(
         is_counted = _is_list(estimator.n_basis) or not _same(
             getattr(given["basis"][d], "n_basis", _UNSET), _UNSET
         )
+        if column.cycle is not None:
+            _make_cyclic(feature_map, column.label)
         _finish(estimator, feature_map, column.label, shape, None if known is None else known[d])
-        if known is not None and hasattr(known[d], "warp"):
-            feature_map.warp = known[d].warp
         is_constant = column.box is not None and column.box.is_point
-        maps.append(feature_map.for_one_value() if is_constant and not is_counted else feature_map)
+        if is_constant and not is_counted:
+            feature_map = feature_map.for_one_value()
+        if column.has_gaps:
+            feature_map = features.WithGaps(feature_map)
+        if known is not None:
+            feature_map.take_learned(known[d])
+        maps.append(feature_map)
     return maps
+
+
+def _make_cyclic(feature_map: Any, label: str) -> None:
+    """Let the functions of a column repeat where its cycle does."""
+    if not isinstance(feature_map, features.Fourier):
+        raise ValueError(f"cyclic names {label}, whose basis is {feature_map!r}; use 'fourier'.")
+    feature_map.period = 1.0
 
 
 def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:

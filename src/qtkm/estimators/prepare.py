@@ -20,7 +20,6 @@ import numpy as np
 
 from .. import solvers
 from ..engines import Engine
-from ..features.warp import make_warp
 from ..limits import LIMITS
 from ..networks import flatten
 from ..objective import Column, Objective
@@ -32,7 +31,7 @@ from .coding import Coding
 from .cores import check_given, draw, is_zero
 from .encoding import encode
 from .inputs import Inputs, Reading
-from .rows import CountPass, Splitter, digest
+from .rows import Splitter, count_codes, digest
 from .tables import Table
 from .working import warn_user
 
@@ -184,6 +183,7 @@ def prepare(
         Of the fit that this one goes on from.
     """
     rng = as_random_state(model.random_state)
+    target_names = table.target_names
     with table:
         scan = table.scan(engine)
         scan.settle()
@@ -216,12 +216,9 @@ def prepare(
         scale, scatter = rows.scale(loss if is_scaled else None, known_scale, engine)
         with rows.placed(engine) as rows:
             _refuse_distant_rows(solver, rows.train)
-            scaling = defaults.scaling(model)
-            for d, column in enumerate(inputs.columns):
-                if column.is_categorical:
-                    column.counts = engine.sum(CountPass(d), rows.train)
-                elif known is None and scaling != "range":
-                    _warp(column, coding.columns[d], engine.sum(CountPass(d), rows.train), scaling)
+            counts = engine.sum(count_codes, rows.train)
+            for own, column, count in zip(inputs.columns, coding.columns, counts, strict=True):
+                own.weigh(column.values, count, defaults.scaling(model))
             objective = Objective(
                 columns=coding.columns, shards=rows.train, network=network, loss=loss,
                 engine=engine, alpha=alpha, scatter=scatter, dtype=float_type(model.dtype),
@@ -231,8 +228,8 @@ def prepare(
                 objective.begin_at(model.penalties_)
             earlier = None if known is None else model.cores_
             yield Prepared(
-                Reading(inputs, scale, rows.target_range), objective, rows.validation, solver,
-                shape, rng, earlier, learned,
+                Reading(inputs, scale, rows.target_range, target_names), objective,
+                rows.validation, solver, shape, rng, earlier, learned,
             )  # fmt: skip
 
 
@@ -246,12 +243,6 @@ def _warn_unless_savable(inputs: Inputs) -> None:
                 encode(value)
             except TypeError as error:
                 warn_user(f"The model cannot be saved: {column.label}: {error}.", UserWarning)
-
-
-def _warp(own: Any, column: Column, counts: Any, scaling: str) -> None:
-    """Let the basis of a column see its values scaled as the model says."""
-    if getattr(own.feature_map, "warp", 0) is None:
-        own.feature_map.warp = make_warp(column.values, counts, scaling)
 
 
 def make_alpha(model: Any, shape: tuple[int, int], goes_on: bool = False) -> float:

@@ -94,6 +94,11 @@ class QTKMRegressor(RegressorMixin, Model):
         category of their own. A category that no training row has, a missing value included,
         is neutral: it contributes the mean of the core's rows over the training rows. `basis`,
         `n_basis`, `period` and `bounds` have no meaning for these columns.
+    cyclic : dict or None, default=None
+        Columns that begin anew after a period, by name or number: ``{"hour": 24}``, and for times
+        "day", "week" or "year", as in ``{"departure": "week"}``. Times count from 1970 (UTC), and
+        weeks begin on a Thursday. They have a Fourier basis of this period; `period`, `bounds` and
+        `scaling` have no meaning for them.
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
@@ -195,7 +200,9 @@ class QTKMRegressor(RegressorMixin, Model):
         What was made of each column: ``name``; ``basis``, the feature map with all its
         parameters; ``bounds`` (None for categories) and ``categories`` (None for numbers, None
         among them for missing values); ``n_grid``, the number of distinct or binned values;
-        ``binned``; ``bin_error``, by how much binning may change a basis function at worst.
+        ``binned``; ``bin_error``, by how much binning may change a basis function at worst;
+        ``gaps``, whether values were missing; ``holds``, whether numbers are "numbers", "times" or
+        "time spans"; ``cycle``, the period of a cyclic column or None.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -267,6 +274,7 @@ class QTKMRegressor(RegressorMixin, Model):
         init="smooth",
         max_bins="auto",
         categorical_features=None,
+        cyclic=None,
         bounds=None,
         scaling="auto",
         prediction_margin="auto",
@@ -303,6 +311,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self.init = init
         self.max_bins = max_bins
         self.categorical_features = categorical_features
+        self.cyclic = cyclic
         self.bounds = bounds
         self.scaling = scaling
         self.prediction_margin = prediction_margin

@@ -290,15 +290,12 @@ def spread(shards: Sequence[data.Shard], engine: Engine) -> float:
     return variance if variance > 0 else 1.0
 
 
-@dataclass
-class CountPass:
-    """Weight of the rows of each code of a column."""
-
-    column: int
-
-    def __call__(self, shard: data.Shard, run: Any) -> NDArray[np.float64]:
-        codes, n_codes = shard.codes[:, self.column], shard.n_codes[self.column]
-        return np.bincount(codes, shard.weight, minlength=n_codes).astype(np.float64)
+def count_codes(shard: data.Shard, run: Any) -> tuple[NDArray[np.float64], ...]:
+    """Return the weight of the rows of each code, for every column."""
+    return tuple(
+        np.bincount(codes, shard.weight, minlength=n_codes).astype(np.float64)
+        for codes, n_codes in zip(shard.codes.T, shard.n_codes, strict=True)
+    )
 
 
 def digest(shard: data.Shard, run: Any) -> NDArray[np.uint64]:
@@ -322,7 +319,9 @@ def count_distinct(arrays: Sequence[NDArray]) -> int:
     mixed = np.zeros(n_rows, dtype=np.uint64)
     multiplier = np.random.default_rng(0)
     for array in arrays:
-        bits = (np.asarray(array, dtype=np.float64) + 0.0).view(np.uint64)
+        numbers = np.asarray(array, dtype=np.float64) + 0.0
+        numbers[np.isnan(numbers)] = np.nan  # all of the same bits
+        bits = numbers.view(np.uint64)
         bits = bits ^ (bits >> np.uint64(29))
         mixed += bits * np.uint64(2 * int(multiplier.integers(2**62)) + 1)
     return len(np.unique(mixed))

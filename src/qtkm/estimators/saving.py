@@ -125,6 +125,8 @@ def _columns(model: Any) -> list[dict[str, Any]]:
             "extrapolation": None if box is None else box.extrapolation,
             "categories": _encode(f"the categories of {label}", said["categories"]),
             "counts": own.counts if own.is_categorical else None,
+            **({} if own.is_categorical else
+               {"center": own.center, "holds": own.holds, "cycle": own.cycle}),
             "grid": {key: encode(said[key]) for key in ("n_grid", "binned", "bin_error")},
         })  # fmt: skip
     return columns
@@ -133,6 +135,7 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 def _target(model: Any) -> dict[str, Any]:
     target: dict[str, Any] = dict(vars(model._reading.scale))
     target["range"] = model._reading.target_range
+    target["names"] = model._reading.target_names
     target["names"] = _listed(getattr(model, "_target_names", None))
     if hasattr(model, "classes_"):
         return target | {"classes": _encode("classes_", model.classes_)}

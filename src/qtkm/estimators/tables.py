@@ -51,6 +51,8 @@ class Table(AbstractContextManager["Table"]):
     inputs: Inputs
     #: whether all rows are in memory
     is_here = False
+    #: columns of the targets, where they have names
+    target_names: list[str] | None = None
 
     def __exit__(self, *error: Any) -> None:
         """Let go of what was made for the fit."""
@@ -399,7 +401,9 @@ def open_table(
     if not targets or not chosen:
         raise ValueError("A fit needs at least one feature and one target.")
     reader, is_vector = model._target_reader(targets, offset), isinstance(target, str)
-    return FileTable(model, source, chosen, reader, weight, is_vector, known, cache)
+    table = FileTable(model, source, chosen, reader, weight, is_vector, known, cache)
+    table.target_names = targets
+    return table
 
 
 class ShardLists:

@@ -1,50 +1,189 @@
 """Values of one column as numbers, and what is wrong with those that are none."""
 
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.sources.conversion import to_column
+from ..data.sources.errors import DataFileError
+from .working import warn_user
+
 _DECLARE = (
     "declare it with categorical_features (a mask, indices or names; 'from_dtype' takes columns of "
     "category or string type, see DataFrame.astype), or encode it as numbers"
 )
+#: what the numbers of a column are: numbers, seconds since 1970 (UTC), or seconds
+NUMBERS, TIMES, SPANS = "numbers", "times", "time spans"
+#: cycles that have a name, in seconds
+CYCLES = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 
 
 def numbers(column: Any, label: str) -> NDArray:
-    """Numbers of a column, of the type they have where that is a numeric one."""
-    values = _to_numpy(column)
-    kind = values.dtype.kind
+    """Return the numbers of a column, NaN where they are missing.
+
+    Truth values are 0 and 1, times are seconds since 1970 (UTC), time spans are seconds.
+
+    Parameters
+    ----------
+    column : array, or Series of pandas or polars, or a pyarrow array
+    label : str
+        The column's name, for messages.
+    """
+    return read_numbers(column, label)[0]
+
+
+def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
+    """Return the numbers of a column as `numbers` does, and what they are."""
+    values = column if isinstance(column, np.ndarray) else _to_array(column, label)
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    kind = getattr(values.dtype, "kind", "O")
     if kind in "biu" or (kind == "f" and values.dtype.itemsize <= 8):
-        return values
+        return values, NUMBERS
     if kind == "c":
         refuse_complex(label, values.dtype)
-    if kind in "mM" or getattr(column.dtype, "kind", "O") in "mM":
-        raise ValueError(
-            f"{label} holds times ({column.dtype}), not numbers; give what may matter of them as "
-            "numbers, such as the hour or the days since a date."
-        )
+    if kind in "mM":
+        unit = np.datetime64(0, "us") if kind == "M" else np.timedelta64(0, "us")
+        seconds = values.astype(unit.dtype).astype(np.int64) / 1e6
+        seconds[np.isnat(values)] = np.nan
+        return seconds, TIMES if kind == "M" else SPANS
+    if hasattr(values, "cat"):
+        return _of_categories(values, label), NUMBERS
     try:
-        return values.astype(np.float64)
+        return values.astype(np.float64), NUMBERS
     except (TypeError, ValueError) as error:
-        text = next((v for v in values.tolist() if isinstance(v, str | bytes)), None)
-        what = f"values such as {text!r}" if text is not None else f"{values.dtype} values"
-        message = f"{label} holds {what}, not numbers ({error}); {_DECLARE}."
-        raise type(error)(message) from None
+        found = _infer(values) if kind == "O" else values
+        if found.dtype.kind in "biufmM":
+            return read_numbers(found, label)
+        raise type(error)(_not_numbers(values.tolist(), str(values.dtype), label, error)) from None
 
 
-def _to_numpy(column: Any) -> NDArray:
-    if not hasattr(column, "to_numpy"):
-        return column
-    dtype = column.dtype
-    if hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf":  # pandas' nullable
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return column.to_numpy()
+def _to_array(column: Any, label: str) -> Any:
+    """Array or Series of categories of a column of any library."""
+    dtype = getattr(column, "dtype", None)
+    if hasattr(column, "iloc") and getattr(dtype, "kind", "O") in "biuf":
+        if hasattr(dtype, "na_value"):  # pandas' nullable types
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return column.to_numpy()
+    try:
+        return to_column(column, label, "X")
+    except DataFileError as error:
+        raise TypeError(str(error)) from None
 
 
-def refuse_not_finite(values: NDArray, label: str, first_row: int = 0, name: str = "X") -> None:
-    """Raise a ValueError where a numeric column has NaN or infinite values.
+def _infer(values: NDArray) -> NDArray:
+    """Array of what an array of objects holds, itself where that is no type of numbers."""
+    try:
+        found = to_column(values, "", "X")
+    except DataFileError:
+        return values
+    return found if isinstance(found, np.ndarray) else values
+
+
+def _of_categories(series: Any, label: str) -> NDArray[np.float64]:
+    """Numbers of a column of categories or text, if all of these are numbers."""
+    distinct = series.cat.categories
+    try:
+        table = np.asarray(distinct).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        held = "category" if isinstance(series.dtype.name, str) else series.dtype
+        raise type(error)(_not_numbers(distinct.tolist(), str(held), label, error)) from None
+    if len(distinct) and isinstance(distinct[0], str):
+        warn_user(
+            f"{label} holds numbers written as text, such as {distinct[0]!r}; they are read as "
+            "numbers. Store them as numbers, or declare the column with categorical_features.",
+            UserWarning,
+        )
+    return np.append(table, np.nan)[series.cat.codes.to_numpy()]
+
+
+def _not_numbers(values: Sequence[Any], dtype: str, label: str, error: Exception) -> str:
+    text = next((v for v in values if isinstance(v, str | bytes) and not _is_number(v)), None)
+    what = f"values such as {text!r}" if text is not None else f"{dtype} values"
+    if look_like_times([text]):
+        return (
+            f"{label} holds dates or times as text, such as {text!r}; convert it with "
+            "pandas.to_datetime, or write it as 2013-05-20 or 2013-05-20 17:05."
+        )
+    return f"{label} holds {what}, not numbers ({error}); {_DECLARE}."
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+#: dates such as 2013-05-20, 20.05.2013 and 5/20/2013, and times such as 17:05, at the beginning
+TIME = re.compile(
+    r"\s*(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4}|\d{1,2}:\d{2})(?!\d)"
+)
+
+
+def look_like_times(texts: Any) -> bool:
+    """Return True if texts, some at least, are all dates or times of day."""
+    found = [isinstance(text, str) and bool(TIME.match(text)) for text in texts]
+    return bool(found) and all(found)
+
+
+def holds_of(column: Any) -> str:
+    """Return what the numbers of a column are, by its first rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return read_numbers(column[:100], "")[1]
+        except (TypeError, ValueError):
+            return NUMBERS
+
+
+def as_period(given: Any, holds: str, label: str) -> float:
+    """Return the period of a cyclic column in its units.
+
+    Parameters
+    ----------
+    given : str or float
+        "day", "week" or "year" for times; for numbers, and in seconds for times, a number.
+    holds : str
+        What the numbers of the column are.
+    label : str
+    """
+    if isinstance(given, str) and given in CYCLES and holds != NUMBERS:
+        return CYCLES[given]
+    is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+    if is_number and 0 < given < np.inf:
+        return float(given)
+    names = f"{shorten(list(CYCLES))}, or seconds" if holds != NUMBERS else "a number such as 24"
+    raise ValueError(f"cyclic={given!r} of {label}, which holds {holds}; give {names}.")
+
+
+def present(values: NDArray) -> NDArray:
+    """Return the values that are not missing."""
+    if values.dtype.kind != "f":
+        return values
+    missing = np.isnan(values)
+    return values[~missing] if missing.any() else values
+
+
+def refuse_infinite(values: NDArray, label: str, first_row: int = 0) -> None:
+    """Raise a ValueError where a numeric column has infinite values."""
+    if values.dtype.kind != "f" or not np.isinf(values).any():
+        return
+    found = np.isinf(values)
+    raise ValueError(
+        f"Input X contains infinity: {found.sum()} of the {len(values)} values of {label}, the "
+        f"first in row {first_row + int(np.argmax(found)):,} (from 0). Numbers must be finite, or "
+        "missing (NaN); clip these values or leave out their rows."
+    )
+
+
+def refuse_not_finite(values: NDArray, label: str, first_row: int = 0, name: str = "y") -> None:
+    """Raise a ValueError where targets, weights or offsets are missing or infinite.
 
     Parameters
     ----------
@@ -54,7 +193,7 @@ def refuse_not_finite(values: NDArray, label: str, first_row: int = 0, name: str
     first_row : int
         Number of the first row in messages.
     name : str
-        Argument of `fit` that holds the column; nothing can stand in for values outside of X.
+        Argument of `fit` that holds the column.
     """
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
@@ -62,18 +201,9 @@ def refuse_not_finite(values: NDArray, label: str, first_row: int = 0, name: str
     n_missing = int(np.isnan(values).sum())
     what = "NaN" if n_missing else "infinity"
     count = n_missing or int(np.isinf(values).sum())
-    if name != "X":
-        hint = "Leave out their rows."
-    elif n_missing:
-        hint = (
-            "Impute them (sklearn.impute) or leave out their rows; only columns declared with "
-            "categorical_features may have missing values."
-        )
-    else:
-        hint = "Numeric columns must be finite; clip these values or leave out their rows."
     raise ValueError(
         f"Input {name} contains {what}: {count} of the {len(values)} values of {label}, the first "
-        f"in row {row:,} (from 0). {hint}"
+        f"in row {row:,} (from 0). Leave out their rows."
     )
 
 
@@ -85,7 +215,7 @@ def refuse_complex(label: str, dtype: Any) -> None:
     )
 
 
-def shorten(values: Sequence[Any], most: int = 10) -> str:
-    """List values in a message, only the first of many."""
-    text = ", ".join(repr(value) for value in values[:most])
+def shorten(values: Sequence[Any], most: int = 10, plain: bool = False) -> str:
+    """List values in a message, only the first of many; `plain` ones are text as it stands."""
+    text = ", ".join(value if plain else repr(value) for value in values[:most])
     return text if len(values) <= most else f"{text}, … ({len(values)} in all)"

@@ -188,16 +188,9 @@ def _fits_of(protocol: Protocol, row: Row, data_home: str | None) -> Iterator[Fi
 
 
 def fit_network(
-    set: str,
-    split: int,
-    model: str,
-    size: int,
-    seed: int,
-    alpha: float,
-    period: float,
-    data_home: str | None,
-    protocol: Protocol,
-) -> dict[str, Any]:
+    set: str, split: int, model: str, size: int, seed: int, alpha: float, period: float,
+    data_home: str | None, protocol: Protocol,
+) -> dict[str, Any]:  # fmt: skip
     """Fit a model of rank `size` to convergence; both kinds begin at the same function."""
     rows = rows_of(set, split, data_home)
     start = quantized_start([RADICES] * rows.X_train.shape[1], size, seed)
@@ -223,16 +216,9 @@ def fit_network(
 
 
 def fit_random_features(
-    set: str,
-    split: int,
-    model: str,
-    size: int,
-    seed: int,
-    alpha: float,
-    period: float,
-    data_home: str | None,
-    protocol: Protocol,
-) -> dict[str, Any]:
+    set: str, split: int, model: str, size: int, seed: int, alpha: float, period: float,
+    data_home: str | None, protocol: Protocol,
+) -> dict[str, Any]:  # fmt: skip
     """Fit ridge regression on random Fourier features.
 
     The kernel of the other models is Π M_d times larger than that of random features, so the

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from .warp import moved
+
 Array = NDArray[Any]
 
 #: functions of a group of levels that are multiplied out
@@ -32,6 +34,8 @@ class FeatureMap(BaseEstimator):
     is_complex: ClassVar[bool] = False
     #: the map reads category codes instead of numbers in the unit box
     is_categorical: ClassVar[bool] = False
+    #: missing values, given as NaN, have a level of their own, the highest
+    has_gaps: ClassVar[bool] = False
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -45,7 +49,7 @@ class FeatureMap(BaseEstimator):
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Where each level stands among the factor entries."""
+        """Slice of each level among the factor entries."""
         stops = np.cumsum((0, *self.radices))
         return tuple(slice(int(a), int(b)) for a, b in pairwise(stops))
 
@@ -114,7 +118,7 @@ class FeatureMap(BaseEstimator):
 
     @property
     def frequencies(self) -> Array | None:
-        """Angular frequency of every function, by which priors tell smooth from rough.
+        """Angular frequency of every function, which orders them from smooth to rough.
 
         None if the functions have none; penalties then treat all of them alike.
         """
@@ -150,6 +154,24 @@ class FeatureMap(BaseEstimator):
         weights = constant * weights
         weights[: len(coefficients)] += coefficients
         return weights
+
+    def take_learned(self, known: Any) -> None:
+        """Take over what a fit has learned of the column's values: its warp, if it has one."""
+        if hasattr(self, "warp"):
+            self.warp = getattr(known, "warp", None)
+
+    def unwarped(self, values: Array) -> "tuple[Array, FeatureMap]":
+        """Return values where a warp moves them, and the map that reads them there."""
+        warp = getattr(self, "warp", None)
+        return (values, self) if warp is None else (moved(values, warp), self._without_warp())
+
+    def _without_warp(self) -> "FeatureMap":
+        return clone(self).set_params(warp=None)
+
+    @property
+    def is_one_hot(self) -> bool:
+        """Whether every value has one function, which no other value has."""
+        return self.is_categorical and not getattr(self, "pooled", False)
 
     def merged(self, level: int) -> "FeatureMap":
         """Return the same basis with a level and the next one merged."""

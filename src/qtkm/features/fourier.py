@@ -79,7 +79,8 @@ class Fourier(FeatureMap):
         return np.arange(1, 1 + min((self.n_basis - 1) // 2, MOST_MAIN // 2))
 
     def main_functions(self, values: Array) -> Array:
-        plain = np.asarray(values, dtype=np.float64)
+        # functions of period 1 join the ends of the box, which a slope would not
+        plain = np.asarray(values, dtype=np.float64) * (self.period > 1)
         places = moved(values, self.warp)
         angles = 2 * np.pi / float(self.period) * np.multiply.outer(places, self._harmonics)
         waves = np.sqrt(2) * np.stack([np.cos(angles), np.sin(angles)], axis=2)

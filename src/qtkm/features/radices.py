@@ -33,7 +33,7 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     n_basis = int(n_basis)
     if n_basis > MOST_FEATURES:
         raise ValueError(
-            f"n_basis={n_basis} is too many: in double precision such features cannot be told "
+            f"n_basis={n_basis} is too many: in double precision these features cannot be told "
             "apart; use at most 2**40."
         )
     if quantization is None:

@@ -56,7 +56,7 @@ def make_warp(
 
 
 def check_warp(warp: Any, name: str) -> None:
-    """Raise a ValueError for what is no warp; `name` is the column's."""
+    """Raise a ValueError if this is not a warp; `name` is the column's."""
     if warp is None:
         return
     found = np.asarray(warp)

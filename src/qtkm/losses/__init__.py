@@ -1,15 +1,8 @@
 """Losses: pointwise functions of response and target."""
 
-from .hinge import Hinge
-from .huber import Huber
-from .logistic import Logistic
 from .loss import Loss
-from .quantile import Quantile
-from .regression_loss import RegressionLoss
-from .residual import ResidualLoss
-from .softmax import Softmax
-from .squared import Squared
-from .squared_hinge import SquaredHinge
+from .margins import Hinge, Logistic, ResidualLoss, Softmax, SquaredHinge
+from .residuals import Huber, Quantile, RegressionLoss, Squared
 from .tweedie import Gamma, Poisson, Tweedie
 
 #: shorthand in the estimators -> class; a new loss is one file and one line here

@@ -28,7 +28,7 @@ class Loss(BaseEstimator):
         ℓ(f₀) + ℓ'(f₀)·(f - f₀) + ½ c |f - f₀|²,
 
     take their c from `curvature` (close to the loss near f₀) or from `bound` (above the loss
-    everywhere, so that its minimum never makes the loss larger).  Either has one c a row, so
+    everywhere, so that its minimum never makes the loss larger).  Either has one c per row, so
     it is a least-squares problem with weights c and targets f₀ - ℓ'(f₀)/c.
     """
 
@@ -67,7 +67,7 @@ class Loss(BaseEstimator):
         """Raise a ValueError if a parameter makes no sense."""
 
     def check_range(self, low: Array, high: Array) -> None:
-        """Raise a ValueError if targets from `low` to `high`, (n_outputs,) each, are no use."""
+        """Raise a ValueError if targets from `low` to `high`, (n_outputs,) each, cannot be used."""
 
     def center_and_scale(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Return what to subtract from targets of given moments and what to divide by."""
@@ -76,12 +76,12 @@ class Loss(BaseEstimator):
     def informative(self, target: Array) -> Array | None:
         """Return which rows (n,) say something of their mean; None for all.
 
-        The number of the others does not make a model larger.
+        Defaults that depend on the number of rows ignore the others.
         """
         return None
 
     def for_outputs(self, n_outputs: int) -> "Loss":
-        """Return the loss to take for so many outputs, the same by default."""
+        """Return the loss to use for `n_outputs` outputs, by default the same."""
         return self
 
     def describe(self) -> str:
@@ -92,18 +92,18 @@ class Loss(BaseEstimator):
         return ", ".join([type(self).__name__, *([numbers] if numbers else []), *link])
 
     def value(self, response: Array, target: Array) -> Array:
-        """Loss of every row, summed over its outputs, shape (n,)."""
+        """Return the loss of every row, summed over its outputs, shape (n,)."""
         raise NotImplementedError(f"{type(self).__name__} has no value.")
 
     def gradient(self, response: Array, target: Array) -> Array:
-        """Slope ∂ℓ/∂Re f, shape (n, k); ∂ℓ/∂Re f + i ∂ℓ/∂Im f for a loss that sees complex f."""
+        """Return ∂ℓ/∂Re f, shape (n, k), or ∂ℓ/∂Re f + i ∂ℓ/∂Im f if the loss sees complex f."""
         raise NotImplementedError(f"{type(self).__name__} has no gradient.")
 
     def curvature(self, response: Array, target: Array) -> Array:
-        """Curvature c >= 0 of every row at this response, shape (n,).
+        """Return the curvature c >= 0 of every row at this response, shape (n,).
 
         c·I is the (generalised) Hessian or an upper bound of it.  An output with a slope has c
-        at least `FLOOR` times its own `bound`; c = 0 says that the gradient of the row is 0.
+        at least `FLOOR` times its own `bound`; c = 0 means that the gradient of the row is 0.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no curvature, which alternating least squares needs; write "
@@ -111,7 +111,7 @@ class Loss(BaseEstimator):
         )
 
     def bound(self, response: Array, target: Array) -> Array:
-        """Curvature of a quadratic that touches the loss here and lies above it, shape (n,).
+        """Return the curvature of a quadratic that touches the loss here and bounds it, shape (n,).
 
         A loss without one leaves it out: steps by `curvature` that raise the objective are then
         repeated with a larger one.
@@ -119,7 +119,7 @@ class Loss(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} has no bound.")
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
-        """Product of the exact (generalised) Hessian and a direction (n, k), shape (n, k).
+        """Multiply the exact (generalised) Hessian by a direction (n, k), shape (n, k).
 
         The Hessian is that with respect to Re f, the direction's real part alone counts; a loss
         that sees complex f takes a complex direction to a complex product.
@@ -129,33 +129,42 @@ class Loss(BaseEstimator):
         )
 
     def prediction(self, response: Array) -> Array:
-        """Predicted targets, as the loss sees these: Re f, or its exponential, shape (n, k)."""
+        """Return predicted targets: Re f, or its exponential, shape (n, k)."""
         return response.real
 
     def keep_inside(self, prediction: Array) -> Array:
-        """Predictions in units of y, moved to where the loss is defined if rounding left it."""
+        """Clip predictions in units of y to where the loss is defined."""
         return prediction
 
     def take_offset(
         self, target: Array, weight: Array | None, offset: Array
     ) -> tuple[Array, Array | None]:
-        """Targets (n, k) and weights (n,) whose loss at f is that of the given ones at f + offset.
+        """Return targets (n, k) and weights (n,) whose loss at f is the given one at f + offset.
 
         `offset` (n, 1) is what is known of the response before the fit.
         """
         return target - offset, weight
 
     def add_offset(self, prediction: Array, offset: Array) -> Array:
-        """Predictions (n, k) of f + offset, from those of f and offsets (n, 1)."""
+        """Return predictions (n, k) of f + offset, from those of f and offsets (n, 1)."""
         return prediction + offset
 
     def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
-        """Share of the loss of the best constant that predictions of one output save; R² here."""
+        """Return the share of the best constant's loss that predictions explain; R² here."""
         return float(r2_score(target, prediction, sample_weight=weight))
 
     def link(self, response: Array) -> Array | None:
-        """Probabilities of the classes, shape (n, n_classes), or None where there are none."""
+        """Return class probabilities, shape (n, n_classes), or None if the loss has none."""
         return None
+
+
+def check_residual(value: Any) -> None:
+    """Check the parameter `residual`."""
+    if not isinstance(value, str) or value not in ("complex", "real", "auto"):
+        raise ValueError(
+            f"residual={value!r} is not known; use 'complex' for a loss that also pushes the "
+            "imaginary part of the response to 0, 'real' for one of the real part alone, or 'auto'."
+        )
 
 
 def add_outputs(values: Array) -> Array:
@@ -164,7 +173,7 @@ def add_outputs(values: Array) -> Array:
 
 
 def largest_output(values: Array) -> Array:
-    """Maximum over outputs, (n, k) -> (n,).
+    """Return the maximum over outputs, (n, k) -> (n,).
 
     A reduction over a short last axis is slow: for up to 8 outputs, whole columns are
     compared (3 outputs, a million rows: 4 ms against 40 ms).

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.metrics import d2_tweedie_score
 
+from ..parameters import is_number
 from .loss import Array, add_outputs, largest_output
-from .regression_loss import RegressionLoss
+from .residuals import RegressionLoss
 
 #: largest offset
 MOST_OFFSET = 100.0
@@ -161,7 +162,7 @@ class Poisson(LogLinkLoss):
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" stands for "complex".
+        Whether Im f is pushed to 0; "auto" means "complex".
     """
 
     power: float = 1.0
@@ -175,7 +176,7 @@ class Gamma(LogLinkLoss):
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" stands for "complex".
+        Whether Im f is pushed to 0; "auto" means "complex".
     """
 
     power: float = 2.0
@@ -190,7 +191,7 @@ class Tweedie(LogLinkLoss):
         From 1 (Poisson) to 2 (gamma). In between, sums of a random number of positive amounts:
         many rows are exactly 0, all others positive (claims of a year, rain of a day).
     residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" stands for "complex".
+        Whether Im f is pushed to 0; "auto" means "complex".
     """
 
     def __init__(self, power=1.5, residual="auto"):
@@ -199,10 +200,9 @@ class Tweedie(LogLinkLoss):
 
     def check(self) -> None:
         super().check()
-        value = self.power
-        if not isinstance(value, Real) or isinstance(value, bool) or not 1 <= float(value) <= 2:
+        if not is_number(self.power, Real) or not 1 <= self.power <= 2:
             raise ValueError(
-                f"power={value!r} must be a number from 1 (Poisson) to 2 (gamma); try 1.5."
+                f"power={self.power!r} must be a number from 1 (Poisson) to 2 (gamma); try 1.5."
             )
 
 

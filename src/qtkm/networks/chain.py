@@ -36,6 +36,7 @@ from .problem import (
     CategoricalProblem,
     ColumnProblem,
     OutputProblem,
+    PooledProblem,
     Problem,
     WideProblem,
 )
@@ -237,7 +238,8 @@ class ChainIterate:
         if block == len(self.columns):
             return OutputProblem(self, setting)
         if self.columns[block].is_categorical:
-            return CategoricalProblem(self, block, setting)
+            is_pooled = self.columns[block].feature_map.pooled
+            return (PooledProblem if is_pooled else CategoricalProblem)(self, block, setting)
         return self.column_problem(block, setting, self.moments(block, setting))
 
     def column_problem(self, block: int, setting: Any, known: Any) -> ColumnProblem:
@@ -427,7 +429,7 @@ class ChainIterate:
 def column_table(algebra: Algebra, column: Any, cores: Sequence[NDArray]) -> NDArray:
     """Elements (n_grid, …) of a column at its grid values."""
     if column.is_categorical:
-        return algebra.elements(cores[0])
+        return column.feature_map.spread(algebra.elements(cores[0]))
     table, *others = _group_tables(algebra, column, cores)
     for other in others:
         table = algebra.multiply(table, other)
@@ -459,7 +461,7 @@ def column_change(
     Levels above a change are those of `later`, where a train is kept in two gauges.
     """
     if column.is_categorical:
-        return algebra.elements(direction[0])
+        return column.feature_map.spread(algebra.elements(direction[0]))
     before, after = (_group_tables(algebra, column, some) for some in (cores, later))
     total: Any = 0.0
     for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
@@ -486,7 +488,7 @@ def column_gradient(
 ) -> list[NDArray]:
     """Gradient by a column's cores from Σ conj(slope)·environment at its grid values."""
     if column.is_categorical:
-        return [algebra.core(sums.conj())]
+        return [algebra.core(column.feature_map.collect(sums).conj())]
     below, above = (_group_tables(algebra, column, some) for some in (before, after))
     gradient: list[NDArray] = []
     for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):

@@ -51,6 +51,8 @@ class Evaluator:
 
     def _with_unknown(self, core: NDArray, share: NDArray) -> NDArray:
         elements = self.algebra.elements(core)
+        if len(elements) > len(share):  # pooled: a constant beside the categories
+            elements = elements[:1] + elements[1:]
         return np.concatenate([elements, np.tensordot(share, elements, 1)[None]])
 
     def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
@@ -112,7 +114,11 @@ class Evaluator:
         outside = np.zeros(len(values[0]), dtype=bool)
         for d, (column, n_cells) in enumerate(zip(values, cells, strict=True)):
             table = self.tables[d]
-            numbers[d] = column if table is None else np.mod(column, len(table))
+            if table is not None:
+                numbers[d] = np.mod(column, len(table))
+                continue
+            column, _ = maps[d].unwarped(column)  # a warp has corners, which polynomials have not
+            numbers[d] = _behind_gaps(column, n_cells) if maps[d].has_gaps else column
             if n_cells:
                 outside |= (numbers[d] < 0) | (numbers[d] > 1)
         numbers[:, outside] = 0.0
@@ -146,23 +152,39 @@ class Evaluator:
     def _polynomials(self, d: int, feature_map: Any) -> NDArray:
         """Coefficients of a column's functions in all cells, lowest power first: (n, R)."""
         nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
-        count = n_cells(feature_map)
+        count = n_cells(feature_map) - feature_map.has_gaps
         points = (np.arange(count)[:, None] + (nodes + 1) / 2) / count
-        elements = self._elements(d, feature_map, points.ravel())
+        elements = self._elements(d, feature_map.unwarped(points[0])[1], points.ravel())
         elements = elements.reshape(count, DEGREE + 1, -1)
         powers = np.linalg.inv(np.vander(nodes, increasing=True))
-        return np.einsum("pn,cnr->cpr", powers, elements).reshape(-1, elements.shape[2])
+        found = np.einsum("pn,cnr->cpr", powers, elements)
+        if feature_map.has_gaps:
+            gaps = np.zeros_like(found[:1])
+            gaps[:, 0] = self._elements(d, feature_map, np.full(1, np.nan))
+            found = np.concatenate([gaps, found])
+        return found.reshape(-1, elements.shape[2])
+
+
+def _behind_gaps(values: NDArray, n_cells: int) -> NDArray[np.float64]:
+    """Move values of the box to the cells behind the first, in which missing ones are."""
+    moved = (values * (n_cells - 1) + 1) / n_cells
+    # rounding must not take a value to the cell of the gaps
+    least = (1 + 1e-13) / n_cells
+    moved = np.where((moved < least) & (values >= 0), least, moved)
+    return np.where(np.isnan(values), 0.5 / n_cells, np.where(values < 0, -1.0, moved))
 
 
 def n_cells(feature_map: Any) -> int:
-    """Return the number of cells in which polynomials stand for a column's functions."""
+    """Return the number of cells in which polynomials stand for a column's functions.
+
+    Missing values have one of their own.
+    """
     if feature_map.is_categorical:
         return 0
     # the error of a Chebyshev interpolation of exp(iωx) on cells of half width h
     bound = ACCURACY * 2**DEGREE * factorial(DEGREE + 1)
-    return max(
-        4, int(np.ceil(np.abs(feature_map.frequencies).max() / 2 / bound ** (1 / (DEGREE + 1))))
-    )
+    needed = np.ceil(np.abs(feature_map.frequencies).max() / 2 / bound ** (1 / (DEGREE + 1)))
+    return max(4, int(needed)) + feature_map.has_gaps
 
 
 def n_lines(feature_map: Any) -> int:

@@ -157,18 +157,16 @@ def analyse(whole: NDArray, columns: Sequence[Any]) -> Known:
     known = Known(weight, sums, whole, gram)
     first, slopes = 0, []
     for column in columns:
-        count, family = column.n_main, column.main_family
-        begin = first + (not column.is_categorical)
-        if not column.is_categorical and count:
+        if not column.is_categorical and column.n_main:
             slopes.append(first)
-        places = np.arange(begin, first + count)
-        if len(places):
+        for own, family in column.main_blocks:
+            places = first + own
             part = gram[np.ix_(places, places)]
-            found = [Member.of(each, part, weight) for each in family]
+            found = [Member.of(each, part, weight) for each in family] if len(places) else []
             members = [member for member in found if member is not None]
             if members:
                 known.blocks.append(Block(places, members, VARIANCES, LEAST_GAIN))
-        first += count
+        first += column.n_main
     spread = np.diagonal(gram) / weight
     slopes = [place for place in slopes if spread[place] > 1e-12]
     if slopes:

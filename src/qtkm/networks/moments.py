@@ -39,14 +39,26 @@ MOST_PLACES = 2_000_000
 SHARED_OPERATIONS = 20_000_000
 
 
+#: kinds whose places coincide across digits
+OVERLAPPING = ("lags", "sums")
+
+
 def _count(kind: str, radix: int) -> tuple[int, int]:
     """Places of a digit's products, and the distance of places whose higher digits are neighbours.
 
     For lags the place of digits q, q' is Q - 1 + q' - q, for sums q + q', for pairs q + Q·q'.
     """
-    if kind in ("lags", "sums"):
+    if kind in OVERLAPPING:
         return 2 * radix - 1, radix
     return {"uniform": (1, 1), "pairs": (radix**2, radix**2)}.get(kind, (radix, radix))
+
+
+def _sizes(kind: str, radices: Sequence[int], has_gaps: bool) -> list[tuple[int, int]]:
+    """Return `_count` of all levels, places below a digit of gaps without overlap."""
+    sizes = [_count(kind, radix) for radix in radices]
+    if has_gaps and kind in OVERLAPPING:
+        sizes[-2] = sizes[-2][0], 2 * sizes[-2][1]
+    return sizes
 
 
 def digit_factors(algebra: Algebra, core: NDArray, kind: str, conjugate: bool = True) -> NDArray:
@@ -88,6 +100,8 @@ class Digits:
         Kind of the products; "linear" for a linear form.
     conjugate : bool
         Whether the first function of a product is conjugated.
+    has_gaps : bool
+        Whether the highest digit is that of gaps, which is no part of a frequency or power.
     """
 
     def __init__(
@@ -97,10 +111,11 @@ class Digits:
         cores: Sequence[NDArray],
         kind: str,
         conjugate: bool = True,
+        has_gaps: bool = False,
     ):
         self.algebra, self.kind, self.conjugate = algebra, kind, conjugate
         self.places = np.ascontiguousarray(places)
-        self.sizes = [_count(kind, len(algebra.elements(core))) for core in cores]
+        self.sizes = _sizes(kind, [len(algebra.elements(core)) for core in cores], has_gaps)
         self.above: list[NDArray | None] = [None]
         for core, (_, step) in zip(cores[:0:-1], self.sizes[:0:-1], strict=True):
             factor = digit_factors(algebra, core, kind, conjugate)
@@ -113,6 +128,10 @@ class Digits:
         product = self.algebra.multiply(factor[None], above[:, None])  # (l, e, …)
         if count == step:
             return product.reshape(length * count, *product.shape[2:])
+        if count < step:
+            apart = np.zeros((length, step, *product.shape[2:]), dtype=product.dtype)
+            apart[:, :count] = product
+            return apart.reshape(-1, *product.shape[2:])[: step * (length - 1) + count]
         whole = np.zeros((length + 1, step, *product.shape[2:]), dtype=product.dtype)
         whole[:length] = product[:, :step]
         whole[1:, : count - step] += product[:, step:]
@@ -301,7 +320,7 @@ def column_moments(
 ) -> Moments:
     """Moments of a column from its statistics; `shape` is that of its elements."""
     is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
-    if is_number and column.kind(True) == "lags":
+    if is_number and column.kind(True) == "lags" and not column.has_gaps:
         return _lag_sums(column, sums, shape)
     totals: list[Any] = [0.0] * len(sums.grams)
     right: Any = 0.0
@@ -350,9 +369,24 @@ def finish(
         kind = column.kind(conjugate)
         upper, lower = _triangles(total, has_imaginary, is_complex, conjugate)
         whole = mix(unpack(upper, lower, size), mixing, conjugate)
-        whole = complete(whole, kind, conjugate, column.radices)
+        if column.has_gaps and kind in OVERLAPPING:
+            every, gaps = (complete(half, kind, conjugate, ()) for half in np.split(whole, 2))
+            whole = _with_gaps(every, gaps, kind)
+        else:
+            whole = complete(whole, kind, conjugate, column.radices)
         matrices.append(algebra.environment(whole, shape) if size > 1 else whole)
     return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
+
+
+def _with_gaps(whole: NDArray, gaps: NDArray, kind: str) -> NDArray:
+    """Moments with the digit of gaps, whose functions are (1, 1), and (1, -1) for a gap.
+
+    Products of two unequal ones change their sign at gaps.
+    """
+    pad, odd = np.zeros_like(whole[:1]), whole - 2 * gaps
+    return np.concatenate(
+        [odd, pad, whole, pad, odd] if kind == "lags" else [whole, pad, odd, pad, whole]
+    )
 
 
 def _triangles(
@@ -389,11 +423,16 @@ def _lag_sums(column: Any, sums: Any, shape: tuple[int, ...]) -> Moments:
     return Moments([matrices], right.T.reshape(-1, *shape[:-1], 1).conj())
 
 
-def products(features: NDArray, kind: str, conjugate: bool) -> NDArray:
+def products(features: NDArray, kind: str, conjugate: bool, has_gaps: bool = False) -> NDArray:
     """Distinct products (n, n_grid) of a column's functions (n_grid, M).
 
-    For lags those of m' >= m; for all pairs those of m <= m' row by row.
+    For lags those of m' >= m; for all pairs those of m <= m' row by row. Where a digit of gaps is
+    no part of a frequency or power, those of the other digits, then the same at gaps alone.
     """
+    if has_gaps and kind in OVERLAPPING:
+        inner, signed = np.split(features, 2, axis=1)
+        found = products(inner, kind, conjugate)
+        return np.concatenate([found, found * (signed[:, 0] != inner[:, 0])])
     n_features = features.shape[1]
     if kind == "lags":
         return (features[:, :1].conj() * features).T
@@ -475,9 +514,25 @@ def regroup(known: Moments, column: Any, merged: Any) -> Moments:
     order = [*range(1, 2 * n, 2), *range(0, 2 * n, 2), 2 * n, 2 * n + 1]
     n_features, matrices = int(np.prod(high_first)), []
     for places, conjugate in zip(known.matrices, (True, False), strict=False):
-        if column.kind(conjugate) == "pairs":  # other places do not depend on the levels
+        kind = column.kind(conjugate)
+        if kind != merged.kind(conjugate):  # the digit of gaps has been joined to another
+            whole = places[_all_places(kind, column.radices)]
+            places = _by_digits(whole, merged.radices)
+        elif kind == "pairs":  # other places do not depend on the levels
             apart = places.reshape(*np.repeat(high_first, 2), *places.shape[1:])
             whole = apart.transpose(order).reshape(n_features, n_features, *places.shape[1:])
             places = _by_digits(whole, merged.radices)
         matrices.append(places)
     return Moments(matrices, known.products)
+
+
+def _all_places(kind: str, radices: Sequence[int]) -> NDArray[np.int64]:
+    """Place of every pair of functions of a column with gaps, (M, M)."""
+    place, step = np.zeros((1, 1), dtype=np.int64), 1
+    for radix, (_, own) in zip(radices, _sizes(kind, radices, True), strict=True):
+        q, p = np.ogrid[:radix, :radix]
+        digit = step * (radix - 1 + p - q if kind == "lags" else q + p)
+        size = radix * len(place)
+        place = (digit[:, None, :, None] + place[None, :, None, :]).reshape(size, size)
+        step *= own
+    return place

@@ -119,9 +119,10 @@ class ColumnProblem(Problem):
         kind = self.column.kind(conjugate)
         is_number = places[0].size == 1 and isinstance(self.algebra, Diagonal)
         numbers = len(places) * self.cores[0].shape[-1] ** 2
-        if kind == "lags" and is_number and self.n_levels > 1 and numbers > moments.MOST_PLACES:
+        can_turn = kind == "lags" and not self.column.has_gaps and is_number and self.n_levels > 1
+        if can_turn and numbers > moments.MOST_PLACES:
             return LagDigits(self.algebra, places, self.cores, self.moments.kept)
-        return Digits(self.algebra, places, self.cores, kind, conjugate)
+        return Digits(self.algebra, places, self.cores, kind, conjugate, self.column.has_gaps)
 
     def advance(self, level: int) -> None:
         """Sum out a level that has its new core."""
@@ -185,6 +186,113 @@ class CategoricalProblem(Problem):
             best[part], least = self.system(0, part).minimize(start[part])
             value += least - self.setting.constant
         return self.algebra.core(best), value
+
+
+class PooledProblem(CategoricalProblem):
+    """Core of a categorical column with a constant u beside the categories' deviations e_c.
+
+    Given u, deviations fall apart as categories do.  What is left of them in u is
+
+        Σ_c p_c·Γ·A_c⁻¹·H_c + p_u·Γ,      A_c = H_c + p_c·Γ
+
+    with H_c the matrix of a category's rows and p·Γ the penalty.
+    """
+
+    def solve(self, level: int) -> tuple[NDArray, float]:
+        """Return the best core and the objective there."""
+        start = np.ascontiguousarray(self.algebra.elements(self.cores[0]))
+        shape, (_, alpha, constant) = start.shape[1:], self.setting.scale
+        systems = [self._data(part) for part in self._parts(len(start) - 1)]
+        form = self.algebra.form(self.outside[None], shape)
+        none = np.zeros(form.shape, dtype=start.dtype)
+        symmetric = none if self.is_split else None
+        scale = (1.0, alpha, 0.0)
+        penalty = least_squares(none, symmetric, none[:, 0], form[None], scale, shape).matrix
+        known = self.iterate.precisions[self.block]
+        prices = np.ones(len(start)) if known is None else known
+        self.pooled = systems, penalty, prices, constant
+        trials = [self._joint(start), self._apart(start)] if alpha > 0 else [self._apart(start)]
+        best, least = start, self._value(start)
+        for trial in trials:
+            if trial is not None and (value := self._value(trial)) <= least:
+                best, least = trial, value
+                break
+        return self.algebra.core(best), least
+
+    def _parts(self, count: int) -> list[slice]:
+        return [slice(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
+
+    def _data(self, part: slice) -> LocalSystem:
+        """Systems of some categories without their penalty."""
+        total, _, _ = self.setting.scale
+        shape = self.shape(0)[1:]
+        size = int(np.prod(shape))
+        found = [np.broadcast_to(m, (len(m), size, size)) for m in self.sums.matrices(part)]
+        products = np.broadcast_to(self.sums.rhs[part].conj(), (len(found[0]), size))
+        symmetric = found[1] if self.is_split else None
+        block = (len(products), *shape)
+        none = np.zeros((1, size, size))
+        return least_squares(found[0], symmetric, products, none, (total, 0.0, 0.0), block)
+
+    def _value(self, elements: NDArray) -> float:
+        """Return the objective at some weights."""
+        systems, penalty, prices, value = self.pooled
+        first = 1
+        for system in systems:
+            own = elements[first : first + len(system.rhs)]
+            value += system.value_of(np.ascontiguousarray(elements[:1] + own))
+            first += len(own)
+        whole = LocalSystem(
+            prices[:, None, None] * penalty, np.zeros((len(prices), penalty.shape[1])), 0.0,
+            elements.shape, self.is_split, True,
+        )  # fmt: skip
+        return value + whole.value_of(elements)
+
+    def _joint(self, start: NDArray) -> NDArray | None:
+        """Best constant and deviations."""
+        systems, penalty, prices, _ = self.pooled
+        matrix, right, solved, first = prices[0] * penalty[0], 0.0, [], 1
+        for system in systems:
+            own = prices[first : first + len(system.rhs), None, None] * penalty
+            first += len(own)
+            both = np.concatenate([system.matrix, system.rhs[:, :, None]], axis=2)
+            try:
+                inverse = np.linalg.solve(system.matrix + own, both)
+            except np.linalg.LinAlgError:
+                return None
+            left = (own @ inverse).sum(axis=0)
+            matrix, right = matrix + left[:, :-1], right + left[:, -1]
+            solved.append(inverse)
+        matrix = (matrix + matrix.conj().T) / 2
+        rest = LocalSystem(
+            matrix[None], np.asarray(right)[None], 0.0, start[:1].shape, self.is_split, True
+        )
+        constant, _ = rest.minimize(start[:1])
+        u = rest.pack(constant)[0]
+        found = np.empty_like(start)
+        found[:1], first = constant, 1
+        for system, inverse in zip(systems, solved, strict=True):
+            deviations = inverse[:, :, -1] - inverse[:, :, :-1] @ u
+            found[first : first + len(deviations)] = system.unpack(deviations)
+            first += len(deviations)
+        return found
+
+    def _apart(self, start: NDArray) -> NDArray:
+        """Best deviations beside the constant of the start."""
+        systems, penalty, prices, _ = self.pooled
+        found, first = start.copy(), 1
+        for system in systems:
+            own = prices[first : first + len(system.rhs), None, None] * penalty
+            part = slice(first, first + len(system.rhs))
+            u = system.pack(np.repeat(start[:1], len(own), axis=0))
+            rhs = system.rhs - (system.matrix @ u[:, :, None])[:, :, 0]
+            is_regular = self.setting.alpha > 0
+            local = LocalSystem(
+                system.matrix + own, rhs, 0.0, system.shape, self.is_split, is_regular
+            )
+            found[part], _ = local.minimize(start[part])
+            first = part.stop
+        return found
 
 
 class OutputProblem(Problem):

@@ -33,7 +33,8 @@ class Column:
 
     def __init__(self, name: str, feature_map: FeatureMap, box: Box | None, grid: Grid | int):
         self.name, self.feature_map, self.box, self.grid = name, feature_map, box, grid
-        self.is_categorical = feature_map.is_categorical
+        self.is_categorical, self.has_gaps = feature_map.is_categorical, feature_map.has_gaps
+        self.is_one_hot = feature_map.is_one_hot
         self.radices = feature_map.radices
         self.slices = feature_map.slices
         self.groups = feature_map.groups
@@ -87,7 +88,7 @@ class Column:
         return self._keep(part, conjugate, lambda: self._products(self.features(part), conjugate))
 
     def _products(self, features: NDArray, conjugate: bool) -> NDArray:
-        found = products(features, self.kind(conjugate), conjugate)
+        found = products(features, self.kind(conjugate), conjugate, self.has_gaps)
         if np.iscomplexobj(found):
             found = np.concatenate([found.real, found.imag])
         return np.ascontiguousarray(found)
@@ -139,13 +140,21 @@ class Column:
         return parts[: self.n_main] if self.is_categorical else self.main_features.T @ parts
 
     @cached_property
-    def main_family(self) -> NDArray[np.float64]:
-        """Prior variances of the smooth functions' weights to choose from, up to factors."""
+    def main_blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Blocks of main functions with a variance of their own, slopes left out.
+
+        For each the functions' numbers, and prior variances of their weights to choose from, up
+        to factors.
+        """
+        n_smooth = self.n_main - self.has_gaps
+        places = np.arange(not self.is_categorical, n_smooth)
         frequencies = None if self.is_categorical else self.feature_map.main_frequencies
-        if frequencies is None:
-            return np.ones((1, self.n_main - (not self.is_categorical)))
-        members = [Matern(nu, scale, 1.0) for nu in MAIN_SMOOTHNESS for scale in MAIN_SCALES]
-        return np.array([member.density(frequencies) for member in members])
+        family = np.ones((1, len(places)))
+        if frequencies is not None:
+            members = [Matern(nu, scale, 1.0) for nu in MAIN_SMOOTHNESS for scale in MAIN_SCALES]
+            family = np.array([member.density(frequencies) for member in members])
+        gaps = [(np.array([n_smooth]), np.ones((1, 1)))] if self.has_gaps else []
+        return [(places, family), *gaps]
 
     def merged(self, level: int) -> "Column":
         """Return the same column with a level and the next one joined to one level."""

@@ -78,11 +78,8 @@ class Tangents:
         factors = []
         for feature_map, column, share in zip(maps, values, self.shares, strict=True):
             if feature_map.is_categorical:
-                table = (
-                    np.eye(feature_map.n_features)
-                    if share is None
-                    else np.vstack([np.eye(feature_map.n_features), share])
-                )
+                table = feature_map.factors(np.arange(feature_map.n_categories))
+                table = table if share is None else np.vstack([table, share @ table])
                 factors.append([table[np.asarray(column, dtype=np.int64)]])
                 continue
             entries, phase = feature_map.factors(column), feature_map.phase(column)
@@ -104,7 +101,7 @@ class Tangents:
             if not used.any():
                 continue
             if feature_map.is_categorical:
-                table = np.eye(feature_map.n_features)
+                table = np.eye(feature_map.n_categories)
                 table = table if share is None else np.vstack([table, share])
                 parts.append(table[np.asarray(column, dtype=np.int64)][:, used])
             else:

@@ -40,13 +40,30 @@ class Penalty(BaseEstimator):
         """
         raise NotImplementedError(f"{type(self).__name__} has no variances.")
 
-    def precision(self, feature_map: Any) -> NDArray[np.float64] | None:
-        """Return what multiplies the squared weight of each function, or None for 1.
+    def variances_of(self, feature_map: Any) -> NDArray[np.float64] | None:
+        """Return the prior variance of the weight of each function of a map, or None for 1.
 
-        A map whose functions have no frequencies (categories) is treated alike by all penalties.
+        Pooled categories have k = (1 - a) + a·δ with a the share of the penalty, and so have a
+        value that is present and one that is missing. A map whose functions have no frequencies
+        is treated alike by all penalties.
         """
+        share = getattr(self.settled(), "share", None)
+        if feature_map.is_categorical:
+            if share is None or feature_map.is_one_hot:
+                return None
+            found = np.full(feature_map.n_features, float(share))
+            found[0] = max(1 - share, 1e-3)
+            return found
         frequencies = feature_map.frequencies
-        variances = None if frequencies is None else self.variances(frequencies)
+        if not feature_map.has_gaps:
+            return None if frequencies is None else self.variances(frequencies)
+        inner = None if frequencies is None else self.variances(feature_map.inner.frequencies)
+        half = 0.25 if share is None else share / 2
+        return None if inner is None else np.kron([1 - half, half], inner)
+
+    def precision(self, feature_map: Any) -> NDArray[np.float64] | None:
+        """Return what multiplies the squared weight of each function, or None for 1."""
+        variances = self.variances_of(feature_map)
         return None if variances is None else 1 / variances
 
     def members(self) -> "list[Penalty]":

@@ -15,20 +15,19 @@ FLATTENING = 0.1
 #: families whose precisions are kept
 MOST_KNOWN = 64
 
-
-#: precisions of families that were asked for, by penalty and frequencies
+#: precisions of families that were asked for, by penalty and functions
 _KNOWN: dict[Any, NDArray[np.float64]] = {}
 
 
-def _precisions(
-    penalty: Any, members: Any, frequencies: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Precisions of all members, kept for columns with the same frequencies."""
-    key = repr(penalty), frequencies.tobytes()
+def _precisions(penalty: Any, members: Any, feature_map: Any) -> NDArray[np.float64]:
+    """Precisions of all members, kept for columns with the same functions."""
+    frequencies = feature_map.frequencies
+    functions = b"" if frequencies is None else frequencies.tobytes()
+    key = repr(penalty), feature_map.n_features, feature_map.has_gaps, functions
     if key not in _KNOWN:
         if len(_KNOWN) > MOST_KNOWN:
             _KNOWN.clear()
-        _KNOWN[key] = 1 / np.array([member.variances(frequencies) for member in members])
+        _KNOWN[key] = 1 / np.array([member.variances_of(feature_map) for member in members])
     return _KNOWN[key]
 
 
@@ -51,11 +50,14 @@ class Family:
         self.start = penalty.precision(feature_map)
         self.members = [penalty.settled()]
         self.precisions: NDArray[np.float64] | None = None
-        if self.start is not None and feature_map.n_features <= MOST_FUNCTIONS:
+        is_categorical = feature_map.is_categorical
+        if self.start is not None and (is_categorical or feature_map.n_features <= MOST_FUNCTIONS):
             members = penalty.members()
+            if is_categorical:  # shares alone make a difference
+                members = list({member.share: member for member in members}.values())
             if len(members) > 1:
                 self.members = members
-                self.precisions = _precisions(penalty, members, feature_map.frequencies)
+                self.precisions = _precisions(penalty, members, feature_map)
                 self.sizes = np.log(self.precisions).mean(axis=1)
                 self.start = self.precision_of(penalty.settled())
 

@@ -113,8 +113,7 @@ class Posed:
         if key not in self._columns:
             maps = self.maps(model)
             for each, known in zip(maps, rows.inputs.maps, strict=True):
-                if hasattr(each, "warp"):
-                    each.warp = getattr(known, "warp", None)
+                each.take_learned(known)
             pairs = zip(rows.objective.columns, maps, strict=True)
             self._columns[key] = (
                 rows.inputs.with_maps(maps),

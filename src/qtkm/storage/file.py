@@ -20,7 +20,7 @@ FORMAT = 1
 _BEGIN = b'{"__metadata__":'
 #: longest JSON text that is read, far above what any model needs
 LONGEST_TEXT = 50_000_000
-#: letters of a reason that are told: it may quote the file
+#: longest part of a reason that is shown: it may quote the file
 LONGEST_REASON = 300
 #: what the reading of bytes that are not as they should be leads to
 _ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)

@@ -116,7 +116,9 @@ def _from_objects(series: Any, name: str, where: str) -> Any:
     holds = pandas.api.types.infer_dtype(series, skipna=True)
     if holds in ("integer", "boolean", "floating", "mixed-integer-float", "decimal"):
         inferred = series.infer_objects()
-        return (inferred if inferred.dtype.kind in "biuf" else series.astype(float)).to_numpy()
+        if inferred.dtype.kind in "biuf":
+            return inferred.to_numpy()
+        return series.where(series.notna(), np.nan).astype(float).to_numpy()
     if holds in ("date", "datetime", "datetime64"):
         return pandas.to_datetime(series, utc=True).dt.tz_convert(None).to_numpy()
     try:

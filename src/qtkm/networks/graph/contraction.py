@@ -32,7 +32,7 @@ class Rows:
     structure : Structure
     cores : list of array
     columns : sequence
-        Columns with `factors`, `phase`, `slices`, `radices` and `is_categorical`.
+        Columns with `factors`, `phase`, `slices`, `radices` and `is_one_hot`.
     dtype : dtype
         Precision, float32 or float64.
     """
@@ -60,7 +60,7 @@ class Rows:
 
     def tables(self) -> list[NDArray | None]:
         """Factor entries at the columns' grid values, phase included; None for categories."""
-        return [None if c.is_categorical else self.cast(with_phase(c.factors, c.phase, c.slices))
+        return [None if c.is_one_hot else self.cast(with_phase(c.factors, c.phase, c.slices))
                 for c in self.columns]  # fmt: skip
 
     def factors(self, tables: Sequence[NDArray | None], codes: NDArray) -> Factors:

@@ -257,7 +257,8 @@ class Evaluator:
     def _table(self, d: int, feature_map: Any, values: NDArray) -> NDArray:
         factors, phase = feature_map.factors(values), feature_map.phase(values)
         if feature_map.is_categorical:
-            factors[np.asarray(values) < 0] = self.frequencies[d]
+            share = self.frequencies[d]
+            factors[np.asarray(values) < 0] = feature_map.collect(share)
         return with_phase(factors, phase, feature_map.slices)
 
 

@@ -265,7 +265,7 @@ def _category(rows: Any, vertex: int) -> tuple[int, int] | None:
     """Return a leg of a vertex that meets categories, and its column, or None."""
     for leg in rows.structure.edges_of[vertex]:
         site = rows.structure.edges[leg].site
-        if site is not None and leg != rows.outputs and rows.columns[site[0]].is_categorical:
+        if site is not None and leg != rows.outputs and rows.columns[site[0]].is_one_hot:
             return leg, site[0]
     return None
 

@@ -316,7 +316,7 @@ class _AcrossPass:
 def _features(column: Any, level: int) -> NDArray:
     """Factor entries of a level at the grid values."""
     if column.is_categorical:
-        return np.eye(len(column))
+        return column.feature_map.factors(column.values)
     return column.factors[:, column.slices[level]]
 
 
