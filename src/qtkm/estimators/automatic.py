@@ -12,6 +12,7 @@ does not depend on how many rows there are.  Evidence for the numbers here is in
 docs/decisions/0016-automatic.md.
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,14 +20,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
-from .. import solvers
+from .. import interruption, solvers
 from ..data import ShardList
+from ..limits import LIMITS
 from ..networks import CPD, Additive, Cores, flatten, unflatten
 from ..objective import Objective
 from ..objective.terms import new_terms
 from . import mixing
 from .cores import fit_main_effects
+from .uncertainty import hashed
+
+logger = logging.getLogger(__name__)
 
 #: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
 #: rank, and of the last fit to all rows, with folds and without
@@ -46,6 +52,8 @@ SAMPLE = 6000
 #: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
 #: some rows, whose passes are compiled, so much for each
 RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
+#: most further rounds of epochs
+MOST_ROUNDS = 3
 #: least relative progress of the last fit
 TOL = 2e-3
 #: part of its range by which a prediction may leave the targets
@@ -68,7 +76,6 @@ def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
         and model.init == "smooth"
         and isinstance(model.solver, str)
         and model.solver == "als"
-        and model.checkpoint is None
     )
 
 
@@ -121,6 +128,7 @@ class Fold:
         iterate = fit_main_effects(objective)
         self.main = State(0, iterate.cores, list(iterate.precisions))
         self._terms: Cores | None = None
+        self.sample = _sample(objective).shards
 
     def at(self, state: State, size: float = 0.0) -> tuple[Objective, Any]:
         """Return the objective of a state at a given penalty, and its iterate."""
@@ -135,13 +143,13 @@ class Fold:
         """Start a network on the residual of the main effects; deterministic."""
         if self._terms is None:
             objective, iterate = self.at(self.main)
-            self._terms = new_terms(objective, iterate, rank, rng)
+            self._terms = new_terms(objective, iterate, rank, rng, self.sample)
         return State(rank, [*self._terms, *self.main.cores], self.main.precisions)
 
     def grow(self, state: State, count: int, rng: np.random.RandomState) -> State:
         """Add terms, started on the residual."""
         objective, iterate = self.at(state)
-        more = new_terms(objective, iterate, count, rng)
+        more = new_terms(objective, iterate, count, rng, self.sample)
         inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
         return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
 
@@ -202,10 +210,16 @@ class Search:
         self.begin = time.perf_counter()
         self.path: list[dict[str, Any]] = []
         objective = prepared.objective
-        self.limits = _limits(objective) if objective.loss.is_quadratic else None
+        self.limits = None
+        if objective.loss.is_quadratic:
+            reading = prepared.reading
+            self.limits = tuple(reading.scale.apply(np.array(reading.bounds(MARGIN))))
         self.n_rows, self.n_columns = objective.n_rows, len(objective.columns)
         self.aside: list[NDArray | None] = []
         self.network: Trial | None = None
+        self.mixer: mixing.Mixer | None = None
+        self.best: Trial | None = None
+        self.bar = tqdm(desc="search", unit="trial", disable=not model.verbose)
         self.parts = self._split(objective)
         self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
@@ -250,7 +264,13 @@ class Search:
         seconds = time.perf_counter() - self.begin
         alpha = size / self.prepared.objective.total_weight
         self.path.append({"rank": rank, "alpha": alpha, "error": error, "seconds": seconds})
-        return Trial(states, rank, size, losses * weights / weights.mean(), error)
+        trial = Trial(states, rank, size, losses * weights / weights.mean(), error)
+        if self.best is None or error < self.best.error:
+            self.best = trial
+        self.bar.set_postfix_str(f"rank {rank}, alpha {alpha:.1e}, loss {error:.4g}", False)
+        self.bar.update()
+        logger.info("rank %d, alpha %.2g: held-out loss %.5g", rank, alpha, error)
+        return trial
 
     def further(self, trial: Trial, size: float, epochs: int) -> Trial:
         """Run more epochs from a trial, at another penalty."""
@@ -267,11 +287,18 @@ class Search:
         alone = self.judge([fold.main for fold in self.folds], 0.0)
         if self.n_columns == 1 or self.rank == 0:
             return alone
-        self.network = self._network()
-        if isinstance(self.model.rank, str) and not _is_better(alone, self.network, GAIN, 1.0):
+        self.network = best = self._network()
+        if not isinstance(self.model.rank, str):
+            return self._with_all_rows(best)
+        is_better = _is_better(alone, best, GAIN, 1.0)
+        if mixing.is_possible(self):
+            self.mixer = mixing.Mixer(self, best)
+            mix = self.mixer.mix(best if is_better else alone)
+            if mix is not None and mix.share == 1:
+                return alone
+        if not is_better:
             return alone
-        best = self._with_all_rows(self.network)
-        self.network = self._grown(best) if isinstance(self.model.rank, str) else best
+        self.network = self._refined(self._grown(self._with_all_rows(best)))
         return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
@@ -332,6 +359,15 @@ class Search:
             best = found
         return best
 
+    def _refined(self, best: Trial) -> Trial:
+        """Run more epochs as long as held-out rows gain."""
+        for _ in range(MOST_ROUNDS):
+            trial = self.further(best, best.size, GROWING)
+            if trial.error > best.error * (1 - GAIN):
+                break
+            best = trial
+        return best
+
     def _most(self) -> int:
         """Return the largest rank that is worth its time."""
         n = self.n_rows
@@ -344,9 +380,7 @@ class Search:
     def finish(self, best: Trial) -> solvers.Result:
         """Fit the best trial to all rows."""
         prepared, model = self.prepared, self.model
-        mix = None
-        if self.network is not None and mixing.is_possible(self):
-            mix = mixing.Mixer(self, best, self.network).choose()
+        mix = None if self.mixer is None else self.mixer.mix(best)
         unseen = [fold.at(state)[1] for fold, state in zip(self.folds, best.states, strict=True)]
         if mix is not None:
             unseen = mix.unseen
@@ -361,10 +395,9 @@ class Search:
             whole = fit_main_effects(objective)
             objective.precisions = list(whole.precisions)
             result = prepared.solve(model, whole.cores, max_iter=1)
-            result.status, result.message = (
-                "converged",
-                ("Main effects are all that held-out rows speak for."),
-            )
+            if result.status != "interrupted":
+                result.status = "converged"
+                result.message = "Held-out rows ask for no network beside the main effects."
             return self._noted(self._mixed(result, mix))
         results = []
         is_alone = len(best.states) == 1
@@ -380,6 +413,14 @@ class Search:
                 stopping = solvers.Stopping(min(model.max_iter, LAST), TOL)
                 result = solvers.solve(solver, objective, state.cores, stopping)
             results.append(result)
+            if result.status == "interrupted":
+                break
+            if result.status == "max_iter":
+                result.status = "converged"
+                result.message = (
+                    f"Held-out rows chose rank {best.rank} and the penalty; {result.n_iter} epochs "
+                    "followed on all rows."
+                )
         prepared.member = results[0].cores, results[0].precisions
         result = self._mean(results, best.rank) if len(results) > 1 else results[0]
         return self._noted(self._mixed(result, mix))
@@ -402,6 +443,28 @@ class Search:
         result.cores = [*unflatten(inner, flat), main]
         result.message += f" The model is the mean of {count}, fitted from different rows."
         return result
+
+    def interrupted(self) -> solvers.Result:
+        """Return the best trial so far, as it is."""
+        objective = self.prepared.objective
+        functions = objective.network.functions
+        best = self.best
+        if best is None:
+            zero = Additive(None, functions).no_effects(objective.n_outputs)
+            best = Trial([State(0, [zero], list(objective.precisions))], 0, 0.0, np.zeros(1), 0.0)
+        network = Additive(CPD(best.rank) if best.rank else None, functions)
+        self.prepared.objective = objective.with_parts(network, best.size / objective.total_weight)
+        message = (
+            "Interrupted while rank and penalty were searched for; the best model of some of the "
+            "rows is kept. Fit again, or give rank and alpha to leave out the search."
+        )
+        results = [
+            solvers.Result(s.cores, 0, "interrupted", message, solvers.History(), s.precisions)
+            for s in best.states
+        ]
+        if len(results) > 1 and best.rank:
+            return self._noted(self._mean(results, best.rank))
+        return self._noted(results[0])
 
     def _mixed(self, result: solvers.Result, mix: mixing.Mix | None) -> solvers.Result:
         """Put the full-rank model beside the network."""
@@ -430,7 +493,12 @@ class Search:
             "rank": rank, "alpha": mix.size / objective.total_weight, "error": mix.error,
             "seconds": time.perf_counter() - self.begin, "share": mix.share, "factor": mix.factor,
         })  # fmt: skip
-        result.message += f" {100 * mix.share:.0f} % of it is the model of full rank."
+        if result.status == "converged":
+            result.message = (
+                f"Held-out rows chose a model of full rank, {len(mix.sections.centres)} terms of "
+                f"one row each, for {100 * mix.share:.0f} % of the response"
+                + (", and a network for the rest." if mix.share < 1 else ".")
+            )
         return result
 
     def _noted(self, result: solvers.Result) -> solvers.Result:
@@ -448,13 +516,21 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
         Its objective becomes that of the rank and penalty that were found.
     """
     search = Search(model, prepared)
-    return search.finish(search.run())
+    with search.bar:
+        try:
+            best = search.run()
+        except KeyboardInterrupt:
+            return search.interrupted()
+    return search.finish(best)
 
 
 def _sample(objective: Objective) -> Objective:
     """Return the objective on a sample of the rows if there are many and they are in memory."""
-    if not objective.rows_are_here or objective.n_rows <= 2 * SAMPLE:
+    if objective.n_rows <= 2 * SAMPLE:
         return objective
+    if objective.n_rows > LIMITS.merge_rows:  # the same rows, wherever they are
+        some = hashed(objective.shards, SAMPLE, objective.engine)
+        return replace(objective, shards=ShardList([some]), scatter=0.0)
     step = -(-objective.n_rows // SAMPLE)
     shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
     return replace(objective, shards=ShardList(shards), scatter=0.0)
@@ -477,14 +553,5 @@ def _whole_column(column: Any) -> Any:
 
 
 def _ignore(cores: Any, values: list[float]) -> None:
-    """Take no note of an update."""
-
-
-def _limits(objective: Objective) -> tuple[NDArray, NDArray] | None:
-    """Range of the targets and a margin, where the rows are here to be looked at."""
-    if not objective.rows_are_here:
-        return None
-    low = np.min([shard.target.min(axis=0) for shard in objective.shards], axis=0)
-    high = np.max([shard.target.max(axis=0) for shard in objective.shards], axis=0)
-    margin = MARGIN * (high - low)
-    return low - margin, high + margin
+    """Take no note of an update, but for Ctrl-C."""
+    interruption.check()

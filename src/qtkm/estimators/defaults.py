@@ -43,6 +43,8 @@ def main_effects(estimator: Any) -> bool:
     """Return True if main effects stand beside the network."""
     if not is_auto(estimator.main_effects):
         return bool(estimator.main_effects)
+    if getattr(estimator, "_goes_on", False):
+        return estimator.network_.has_main_effects
     if is_plain(estimator):
         return False
     init, solver = estimator.init, estimator.solver

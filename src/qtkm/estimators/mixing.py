@@ -11,7 +11,7 @@ Predictions of noise have no use for either: the factor c <= 1 is the slope of t
 over their predictions.  The result is one CPD with main effects.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -32,12 +32,12 @@ Array = NDArray[np.float64]
 #: rows beyond which there is no full-rank model
 MOST_ROWS = 60_000
 #: centres of the last model, rows times centres, and rows that kernels are compared on
-MOST_CENTRES, MOST_NUMBERS, COMPARED = 2500, 80_000_000, 1200
+MOST_CENTRES, MOST_NUMBERS, COMPARED = 2500, 80_000_000, 900
 #: factors of the length scales and smoothness to compare; longer or shorter ones follow where an
 #: end is best
 FACTORS, SMOOTHNESS, FURTHER = (1.0, 0.5), (0.5, 1.5), {0.5: 0.25, 1.0: 2.0}
-#: penalties in units of one row, and steps of the refinement
-SIZES, STEPS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0), (10**-0.5, 1.0, 10**0.5)
+#: first penalty in units of one row, its ends, and steps of the refinement
+FIRST, LEAST, GREATEST, STEPS = 1e-2, 1e-6, 10.0, (10**-0.5, 1.0, 10**0.5)
 #: folds that kernels are compared on
 COMPARED_FOLDS = 2
 #: parts of the full-rank model in the mix
@@ -155,14 +155,12 @@ class Mixer:
     Parameters
     ----------
     search : Search
-    best : Trial
-        What the search has found.
     network : Trial
-        The best network, whose priors are taken even where main effects alone are better.
+        The best network so far, whose priors are taken.
     """
 
-    def __init__(self, search: Any, best: Any, network: Any):
-        self.folds, self.best, self.limits = search.folds, best, search.limits
+    def __init__(self, search: Any, network: Any):
+        self.folds, self.limits = search.folds, search.limits
         objective = search.prepared.objective
         self.loss, self.columns = objective.loss, objective.columns
         self.families, self.penalties = objective.families, objective.penalties
@@ -171,9 +169,10 @@ class Mixer:
         if len(self.folds) == 1:
             self.shards.append(_whole(search.parts[0][0].shards))
         self.n_rows = sum(map(len, self.shards))
+        self.found = self._solve()
 
-    def choose(self) -> Mix | None:
-        """Return the best mix; None where the network alone is as good."""
+    def _solve(self) -> Any:
+        """Solve the full-rank model of every fold at the best prior and penalty."""
         kernel = self._compare()
         if kernel is None:
             return None
@@ -191,8 +190,20 @@ class Mixer:
                 trials.append((self._error(unseen), size, unseen, fits))
         if not trials:
             return None
-        _, size, unseen, fits = min(trials, key=lambda trial: trial[0])
-        pairs = zip(self.folds, self.best.states, strict=True)
+        return (sections, parts, *min(trials, key=lambda trial: trial[0])[1:])
+
+    def mix(self, best: Any) -> Mix | None:
+        """Return the best mix with a trial; None where that alone is as good.
+
+        Parameters
+        ----------
+        best : Trial
+            Of a network, or of main effects alone.
+        """
+        if self.found is None:
+            return None
+        sections, parts, size, unseen, fits = self.found
+        pairs = zip(self.folds, best.states, strict=True)
         iterates = [fold.at(state)[1] for fold, state in pairs]
         seen = zip(iterates, self.shards, strict=False)
         network = [iterate.responses(shard).real for iterate, shard in seen]
@@ -234,23 +245,22 @@ class Mixer:
             precisions = [self._precision(d, factor, nu) for d in range(len(self.columns))]
             sections = self._sections(shards, precisions, COMPARED)
             parts = [Part.of(sections, [shard]) for shard in shards]
-            errors = []
-            for size in SIZES:
-                folds = range(min(COMPARED_FOLDS, len(self.folds)))
+            folds = range(min(COMPARED_FOLDS, len(self.folds)))
+
+            def error(size: float) -> float:
                 fits = [self._fit(parts, bases, fold, size) for fold in folds]
-                if all(each is not None for each in fits):
-                    errors.append((self._error(self._unseen(parts, bases, fits), shards), size))
-            if errors:
-                tried[factor, nu] = (*min(errors), precisions)
+                if any(each is None for each in fits):
+                    return np.inf
+                return self._error(self._unseen(parts, bases, fits), shards)
+
+            tried[factor, nu] = (*_lowest(error), precisions)
 
         for factor, nu in product(FACTORS, smoothness):
             judge(factor, nu)
-        if not tried:
-            return None
         factor, nu = min(tried, key=lambda each: tried[each][0])
         judge(FURTHER[factor], nu)
-        _, size, precisions = min(tried.values(), key=lambda each: each[0])
-        return precisions, size
+        error, size, precisions = min(tried.values(), key=lambda each: each[0])
+        return (precisions, size) if np.isfinite(error) else None
 
     def _is_open(self, d: int, name: str) -> bool:
         return isinstance(getattr(self.penalties[d], name, None), str)
@@ -322,6 +332,19 @@ class Mixer:
         product = float((weight @ (response * (target - centre))).sum())
         slope = min(1.0, max(0.0, product / square)) if square > 0 else 1.0
         return (1.0 if slope > LEAST_SLOPE else slope), centre
+
+
+def _lowest(error: Callable[[float], float]) -> tuple[float, float]:
+    """Least error on a path of decades of the penalty, and where."""
+    first, next_ = error(FIRST), error(10 * FIRST)
+    step = 10.0 if next_ < first else 0.1
+    best, size = (next_, 10 * FIRST) if next_ < first else (first, FIRST)
+    while LEAST < size * step < GREATEST:
+        value = error(size * step)
+        if value >= best:
+            break
+        best, size = value, size * step
+    return best, size
 
 
 def one_level(cores: Cores) -> Cores:

@@ -233,8 +233,12 @@ def sampled(
         if len(joined) <= most:
             return joined
         return joined.take(np.sort(rng.permutation(len(joined))[: int(most)]))
+    return hashed(shards, min(most, posteriors.SAMPLE), engine)
+
+
+def hashed(shards: Any, most: float, engine: Any) -> Shard:
+    """Take about `most` rows by a hash of what they hold, the same wherever they are."""
     n_rows = float(engine.sum(_count, shards)[0])
-    most = min(most, posteriors.SAMPLE)
     taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)
     counts, codes, target, weight, n_codes, is_weighted = taken
     kept = counts == 1
