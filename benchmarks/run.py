@@ -33,6 +33,7 @@ from benchmarks import (
     small_epoch,
     solvers,
     tuning,
+    uncertainty,
 )
 from benchmarks.machine import available_cores, facts
 
@@ -51,6 +52,7 @@ BENCHMARKS = {
     "classifiers": classifiers.run,
     "counts": counts.run,
     "tuning": tuning.run,
+    "uncertainty": uncertainty.run,
     "from_disk": from_disk.run,
     "dask": dask_cluster.run,
     "scale": scale.run,

@@ -20,23 +20,6 @@ FIT = ["fit", "a.csv", "--target", "power", "--out", "a.qtkm", *TINY]
 
 
 @WAYS
-@pytest.mark.parametrize("kind", ["numbers", "times"])
-def test_categories_are_proposed_only_where_they_are_few(inside, kind, limit, capsys):
-    for count, is_proposed in ((5, True), (90, True), (150, False)):
-        rows = make_rows()
-        rows["lot"] = np.arange(len(rows)) % count
-        if kind == "times":
-            rows["lot"] = pandas.Timestamp("2026-01-01") + pandas.to_timedelta(rows["lot"], "D")
-        else:
-            rows["lot"] = rows["lot"].where(rows.index != 30)
-        rows.to_csv("a.csv", index=False)
-        assert command(*FIT, *limit) == 1
-        said = sentence(capsys)
-        assert "--drop lot" in said
-        assert ("take its values for categories (--category lot)" in said) == is_proposed
-
-
-@WAYS
 def test_columns_of_one_value_are_named(inside, limit, capsys):
     make_rows().assign(country="UK").to_csv("a.csv", index=False)
     assert command(*FIT, *limit) == 0
@@ -65,13 +48,13 @@ def test_numbers_taken_for_many_categories_are_remarked_upon(inside, limit, caps
     assert capsys.readouterr().err == ""
 
 
-def test_a_thousand_categories_are_many_whatever_the_rows(inside, capsys):
+def test_categories_of_few_rows_each_are_remarked_upon(inside, capsys):
     rows = make_rows(3000)
-    rows["lot"] = [f"lot {i % 1001}" for i in range(3000)]
+    rows["lot"] = [f"lot {i % 151}" for i in range(3000)]
     rows.to_csv("a.csv", index=False)
     assert command(*FIT) == 0
-    assert "column 'lot' has 1,001 categories in 3,000 rows" in sentence(capsys)
-    rows["lot"] = [f"lot {i % 1000}" for i in range(3000)]
+    assert "column 'lot' has 151 categories in 3,000 rows" in sentence(capsys)
+    rows["lot"] = [f"lot {i % 150}" for i in range(3000)]
     rows.to_csv("a.csv", index=False)
     assert command(*FIT) == 0
     assert capsys.readouterr().err == ""
@@ -174,3 +157,23 @@ def test_a_folder_that_is_missing_is_not_made(inside, capsys):
         assert command(*words) == 1
         assert "the folder new does not exist; create it first" in sentence(capsys)
         assert not (inside / "new").exists()
+
+
+def test_what_may_be_a_mistake_is_remarked_upon(inside, capsys):
+    rows = make_rows()
+    rows["id"] = range(1, 201)
+    rows["grade"] = rows["power"].rank(pct=True).mul(4).round().astype(int)
+    rows.to_csv("a.csv", index=False)
+    assert command("fit", "a.csv", "--target", "grade", "--out", "a.qtkm", *TINY) == 0
+    said = capsys.readouterr().err
+    assert "column 'id' counts the rows" in said
+    assert "the target 'grade' has 5 different whole numbers" in said
+    rows[["wind", "sun", "power"]].to_csv("a.csv", index=False, header=["1.5", "2", "power"])
+    assert command(*FIT) == 0
+    assert "columns are named '1.5', '2', …, like values" in capsys.readouterr().err
+    text = rows[["wind", "sun", "power"]].assign(wind=rows["wind"].round(1).astype(str))
+    text.to_parquet("a.parquet")
+    words = ["--target", "power", "--out", "a.qtkm", *TINY]
+    assert command("fit", "a.parquet", *words) == 0
+    assert "numbers written as text are read as numbers: 'wind'" in capsys.readouterr().err
+    assert qtkm.load("a.qtkm").columns_[0]["categories"] is None

@@ -91,9 +91,9 @@ def test_every_cut_and_every_flipped_bit_is_noticed(file):
 
 def test_a_newer_format_asks_for_an_upgrade(file):
     arrays = {"0": np.zeros(1)}
-    metadata = {"qtkm": "2", "kind": "test", "json": "{}", "sha256": ""}
+    metadata = {"qtkm": "3", "kind": "test", "json": "{}", "sha256": ""}
     file.write_bytes(safetensors.save(arrays, metadata=metadata))
-    with pytest.raises(storage.ForeignFileError, match=r"format 2.*reads up to 1: upgrade qtkm"):
+    with pytest.raises(storage.ForeignFileError, match=r"format 3.*reads up to 2: upgrade qtkm"):
         storage.read(file, "test")
 
 

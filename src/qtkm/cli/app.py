@@ -36,6 +36,9 @@ class Commands(TyperGroup):
             raise typer.Exit(CLOSED) from None
 
 
+#: warnings of the library whose matter the commands tell by themselves
+TOLD = ("Values are missing in", ".* holds numbers written as text")
+
 app = typer.Typer(
     name="qtkm",
     cls=Commands,
@@ -95,6 +98,8 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings(), _remarks_of_the_library():
         warnings.showwarning = _show_warning
+        for told in TOLD:
+            warnings.filterwarnings("ignore", told, UserWarning)
         try:
             app(words, prog_name="qtkm")
         except KeyboardInterrupt:  # before a command had begun

@@ -12,7 +12,7 @@ from ..data.sources import Block, Source
 from ..data.sources.mapped import take_rows
 from ..estimators.predicting import as_X
 from .output import watched
-from .reading import check_block, find_columns, most_rows, name_of, open_table, text_columns
+from .reading import check_block, find_columns, join, most_rows, name_of, open_table, text_columns
 from .scoring import LabelSums, NumberSums, start_sums
 from .splitting import is_there
 from .unseen import Unseen
@@ -69,18 +69,9 @@ class Sample:
         """All rows that are held, in the order of the table."""
         self._let_go()
         blocks = [block for block, _ in self._held]
-        columns = {name: _join([block.columns[name] for block in blocks])
+        columns = {name: join([block.columns[name] for block in blocks])
                    for name in (blocks[0].columns if blocks else ())}  # fmt: skip
         return Block(columns, self.n_rows, 0, "the sample")
-
-
-def _join(parts: Sequence[Any]) -> Any:
-    """Parts of a column to one; texts, whose codes differ from part to part, as objects."""
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
-    import pandas
-
-    return pandas.concat([pandas.Series(p).astype(object) for p in parts], ignore_index=True)
 
 
 def draw(blocks: Iterable[Block], most: int, seed: int) -> Sample:

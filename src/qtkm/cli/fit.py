@@ -136,6 +136,14 @@ def predict(
     proba: Annotated[
         bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
     ] = False,
+    std: Annotated[
+        bool, typer.Option("--std", help="Standard deviation of every predicted number.")
+    ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="COVERAGE", help="Lower and upper ends that so much of new "
+                     "observations lie between, such as 0.9; with --proba of probabilities."),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show no progress, no number of rows, no "
                            "remarks.")
@@ -149,11 +157,13 @@ def predict(
 
     Example: qtkm predict model.qtkm "new/*.parquet" --out predicted.parquet
 
+    Example: qtkm predict model.qtkm new.csv --std --interval 0.9
+
     Example: qtkm predict model.qtkm new.csv | head
     """
     from . import predictions
 
-    predictions.predict(model, data, out, proba, keep or [], quiet)
+    predictions.predict(model, data, out, proba, keep or [], quiet, std, interval)
 
 
 def evaluate(
@@ -174,7 +184,11 @@ def evaluate(
 ) -> None:
     """Score a model on the rows of a table of any length.
 
-    Numbers: R² and errors. Rows without a target are left out.
+    Numbers: R² and errors; of models with a posterior also the mean negative log-likelihood,
+
+    the continuous ranked probability score (CRPS), and part and mean width of 90 % intervals.
+
+    Rows without a target are left out.
 
     Classes: accuracy, that of always guessing the most frequent class, balanced accuracy (the
 

@@ -1,21 +1,16 @@
-"""Tables from CSV and Parquet files and back, with errors that name the file."""
+"""Names of files and columns: what they say, and errors that name them."""
 
 import os
 import tempfile
-import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 from ..data.sources import paths as sources
-from ..data.sources.errors import INSTALL
 from ..data.sources.paths import PARQUET
 
-#: what pandas unpacks and a source of blocks does not
+#: what is unpacked before it is read
 ZIPPED = ".csv.zip"
 CSV = (*sources.CSV, ZIPPED)
 #: names that are told of columns that are missing, and of those that are there
@@ -41,78 +36,6 @@ def kind_of(path: Path) -> str:
     )
 
 
-def read_table(path: Path) -> Any:
-    """Read a file as a pandas DataFrame.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If the file is missing, empty, damaged, or has two columns of one name.
-    """
-    kind = kind_of(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not there")
-    refuse_encoding(path)
-    with _translated_errors(path, kind):
-        names = _read_names(path, kind)
-    twins = [name for name in names if names.count(name) > 1]
-    if twins:  # pandas would give them other names
-        raise ValueError(f"{path} has several columns of the name {twins[0]!r}; rename them")
-    with _translated_errors(path, kind):
-        frame = _read(path, kind)
-    frame.columns = [str(name) for name in frame.columns]
-    if len(frame) == 0:
-        raise ValueError(f"{path} has columns but no rows")
-    return frame
-
-
-@contextmanager
-def _translated_errors(path: Path, kind: str) -> Iterator[None]:
-    """Name the file in what goes wrong while it is read."""
-    pandas = _pandas()
-    try:
-        yield
-    except pandas.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty") from None
-    except PermissionError:
-        raise PermissionError(f"{path} may not be read") from None
-    except UnicodeDecodeError:
-        raise _no_utf8(path) from None
-    except (ValueError, OSError, EOFError, BadZipFile, zlib.error) as error:
-        reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
-        reason = separator_hint(path) or f"{reason:.200}"
-        raise ValueError(f"{path} cannot be read as {kind}: {reason}") from None
-
-
-def _read_names(path: Path, kind: str) -> list[str]:
-    if kind == "csv":
-        header = _pandas().read_csv(path, sep=_separator(path), header=None, nrows=1, dtype=str)
-        return header.iloc[0].dropna().tolist()
-    try:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"Parquet is read with pyarrow; try: {INSTALL}") from None
-    try:
-        return parquet.read_schema(path).names
-    except arrow.ArrowException as error:  # not all of them are ValueErrors
-        raise ValueError(str(error)) from None
-
-
-def _read(path: Path, kind: str) -> Any:
-    pandas = _pandas()
-    if kind == "csv":
-        # types are told by whole columns: by blocks of rows, a column could become half text
-        return pandas.read_csv(path, sep=_separator(path), low_memory=False)
-    try:
-        return pandas.read_parquet(path)
-    except import_module("pyarrow").ArrowException as error:
-        raise ValueError(str(error)) from None
-
-
 def _separator(path: Path | str) -> str:
     return "\t" if ".tsv" in str(path).lower() else ","
 
@@ -122,11 +45,7 @@ def refuse_encoding(path: Path) -> None:
     if path.name.lower().endswith((".csv", ".tsv")) and path.is_file():
         with path.open("rb") as file:
             if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
-                raise _no_utf8(path)
-
-
-def _no_utf8(path: Path) -> ValueError:
-    return ValueError(f"{path} is text in another encoding than UTF-8; save it as UTF-8")
+                raise ValueError(f"{path} is text in another encoding than UTF-8; save it as UTF-8")
 
 
 def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None:
@@ -222,11 +141,3 @@ def write_table(frame: Any, path: Path) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"tables are read with pandas; try: {INSTALL}") from None
-    return pandas

@@ -12,7 +12,7 @@ from ..data.sources import Source
 from ..data.sources.mapped import MappedSource
 from ..data.sources.paths import CSV, PARQUET, format_of
 from ..escaping import visible
-from ..estimators.predicting import as_X
+from ..estimators.predicting import as_X, predictor
 from ..limits import LIMITS
 from . import output
 from .formats import check_writable
@@ -27,6 +27,8 @@ def predict(
     proba: bool,
     keep: Sequence[str] = (),
     quiet: bool = False,
+    std: bool = False,
+    interval: float | None = None,
 ) -> None:
     """Predict the rows of a table, to a file or to the screen.
 
@@ -43,6 +45,10 @@ def predict(
         Columns to carry along.
     quiet : bool
         Whether neither progress, nor the number of rows, nor remarks are shown.
+    std : bool
+        Standard deviations beside the predictions.
+    interval : float or None
+        Coverage of intervals beside them.
     """
     if out is not None:  # refused before anything takes long
         if format_of(out) is None and not out.is_dir():
@@ -60,10 +66,13 @@ def predict(
     unseen = Unseen(model, names)
     table = MappedSource(source, lambda block: unseen.add(check_block(model, names, block)))
     if out is None:
-        _print(model, table, names, proba, keep, shown)
+        predicted = predictor(model, proba, keep, std, interval)
+        _print(model, predicted, table, names, keep, shown)
     else:
         model.verbose = int(shown)
-        n_rows = model.predict_dataset(table, out, columns=names, keep=keep, proba=proba)
+        n_rows = model.predict_dataset(
+            table, out, columns=names, keep=keep, proba=proba, std=std, interval=interval
+        )
         if not quiet:
             output.write(f"{n_rows:,} row{'s' * (n_rows != 1)} written to {out}")
     for remark in [] if quiet else unseen.remarks():
@@ -71,7 +80,7 @@ def predict(
 
 
 def _print(
-    model: Any, table: Source, names: list[str], proba: bool, keep: list[str], shown: bool
+    model: Any, predicted: Any, table: Source, names: list[str], keep: list[str], shown: bool
 ) -> None:
     """Print predictions as CSV."""
     import pandas
@@ -82,12 +91,8 @@ def _print(
     header = True
     for block in output.watched(blocks, table.expected_rows(), "predict", shown):
         X = as_X(model, block, names)
-        predicted = np.asarray(model.predict_proba(X) if proba else model.predict(X))
-        columns = predicted.reshape(len(predicted), -1)
-        result = pandas.DataFrame(columns, columns=_names(model, proba, columns.shape[1]))
+        result = pandas.DataFrame(predicted(X, block.where))
         for position, name in enumerate(keep):
-            if name in result:
-                raise ValueError(f"keep names {name!r}, which is a column of predictions")
             # of its own type, so that whole numbers with gaps stay whole
             carried = block.carried[name]
             values = pandas.Series(carried, dtype=pandas.ArrowDtype(carried.type))
@@ -107,9 +112,3 @@ def _for_a_screen(table: Any) -> Any:
             shown = [visible(v) if isinstance(v, str) else v for v in table[name]]
             table[name] = np.array(shown, dtype=object)
     return table
-
-
-def _names(model: Any, proba: bool, count: int) -> list[str]:
-    if proba:
-        return [f"probability of {label}" for label in model.classes_]
-    return ["prediction"] if count == 1 else [f"prediction {k}" for k in range(count)]

@@ -2,18 +2,23 @@
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+import tempfile
+import weakref
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..data.sources import Block, Source, open_source
-from ..data.sources.batches import BatchSource
 from ..data.sources.errors import DataFileError
 from ..data.sources.files import TextSource
 from ..data.sources.paths import find_files
-from ..data.sources.source import Chunk
 from ..limits import LIMITS
-from .formats import ZIPPED, check_names, kind_of, read_table, refuse_encoding, separator_hint
+from .failures import TableError
+from .formats import ZIPPED, check_names, kind_of, refuse_encoding, separator_hint
 
 #: bytes that a value, and a byte of a packed or plain CSV file, take in a table in memory
 BYTES_A_VALUE, PACKED, PLAIN = 16, 10, 2
@@ -76,7 +81,7 @@ def open_table(data: Sequence[Path], text: Sequence[str] = ()) -> Source:
         Columns that hold text, also where it looks like something else.
     """
     if data[0].name.lower().endswith(ZIPPED) and not is_many(data):
-        return FrameSource(read_table(data[0]), data[0])
+        return _unpack(data[0])
     files, kind = find_files(data)
     for path in files:
         refuse_encoding(path)
@@ -89,22 +94,42 @@ def open_table(data: Sequence[Path], text: Sequence[str] = ()) -> Source:
         raise
 
 
-class FrameSource(BatchSource):
-    """A table that is in memory already, with the name of its file in messages.
+def _unpack(path: Path) -> Source:
+    """Open the table in a zip file; what is unpacked stays as long as the source."""
+    folder = tempfile.mkdtemp(prefix="qtkm-")
+    try:
+        with zipfile.ZipFile(path) as packed:
+            inside = Path(packed.extract(packed.namelist()[0], folder))
+    except (zipfile.BadZipFile, IndexError, OSError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ValueError(f"{path} cannot be read as csv: {error}") from None
+    source = open_table([inside.rename(Path(folder) / path.name.removesuffix(".zip"))])
+    weakref.finalize(source, shutil.rmtree, folder, True)
+    return source
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    path : pathlib.Path
-    """
 
-    def __init__(self, frame: Any, path: Path):
-        super().__init__([frame])
-        self.paths, self._path = [path], path
+def read_frame(source: Source, name: str) -> Any:
+    """Read all rows of a source as a pandas DataFrame."""
+    import pandas
 
-    def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
-        for values, n_rows, _ in super()._chunks(wanted, coded, rows):
-            yield values, n_rows, f"{self._path}"
+    blocks = list(source.blocks(source.names))
+    if not blocks:
+        raise ValueError(f"{name} has columns but no rows")
+    columns = {n: join([block.columns[n] for block in blocks]) for n in source.names}
+    return pandas.DataFrame(columns, copy=False)
+
+
+def join(parts: Sequence[Any]) -> Any:
+    """Join parts of a column, of whose categories each part may have others."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    import pandas
+    from pandas.api.types import union_categoricals
+
+    series = [pandas.Series(part) for part in parts]
+    if all(isinstance(part.dtype, pandas.CategoricalDtype) for part in series):
+        return pandas.Series(union_categoricals(series))
+    return pandas.concat([part.astype(object) for part in series], ignore_index=True)
 
 
 def find_columns(model: Any, source: Source, others: Sequence[str], name: str) -> list[str]:
@@ -154,5 +179,6 @@ def check_block(model: Any, names: Sequence[str], block: Block) -> Block:
         for _ in model._reading.inputs.read(columns, False, None, block.first_row):
             pass
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{block.where}: {error}") from None
+        first, *others = str(error).splitlines()
+        raise TableError(block.where, [line.strip() for line in others or [first]]) from None
     return block

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators import uncertainty
 from ..estimators.columns import factorize
 from ..estimators.wording import readable
 from .findings import plain
@@ -24,7 +25,13 @@ KEYS = {
     "accuracy": "accuracy",
     "balanced accuracy": "balanced_accuracy",
     "log-loss": "log_loss",
+    "negative log-likelihood": "nll",
+    "CRPS": "crps",
+    "within 90 % intervals": "coverage_90",
+    "width of 90 % intervals": "width_90",
 }
+#: coverage of the intervals that are scored
+LEVEL = 0.9
 
 
 class _Sums:
@@ -45,7 +52,7 @@ class _Sums:
 
 
 class NumberSums(_Sums):
-    """R², root mean squared and mean absolute error of predicted numbers.
+    """R², root mean squared and mean absolute error of predicted numbers, and of how sure they are.
 
     Parameters
     ----------
@@ -61,11 +68,16 @@ class NumberSums(_Sums):
         self.model = model
         self.mean = self.scatter = self.squares = self.absolute = 0.0
         self._origin: float | None = None
+        self._sure = np.zeros(4)
+        self._known: Any = model._uncertainty if hasattr(model, "noise_") else None
 
     def add(self, X: Any, y: Any, weight: Any = None) -> None:
         """Add rows: what the model predicts from, the truth, and weights."""
         truth = _numbers(y)
-        predicted = np.asarray(self.model.predict(X))
+        is_sure = self._known is not None and self.model._y_ndim == 1
+        predicted, deviation = (
+            self.model.predict(X, return_std=True) if is_sure else (self.model.predict(X), None)
+        )
         if predicted.ndim > 1:
             raise ValueError(
                 f"the model predicts {predicted.shape[1]} numbers for each row, and only models of "
@@ -76,9 +88,25 @@ class NumberSums(_Sums):
         self.n_rows += len(truth)
         self.squares += float(np.sum(weights * error**2))
         self.absolute += float(np.sum(weights * np.abs(error)))
+        if deviation is not None:
+            self._sure += weights @ self._scores(error, deviation)
         if self._origin is None and len(truth):
             self._origin = float(truth[0])
         self._merge(truth - (self._origin or 0.0), weights)
+
+    def _scores(self, error: NDArray, deviation: NDArray) -> NDArray[np.float64]:
+        """Score the distributions of rows, (n, 4)."""
+        known = self._known
+        tail, (width,) = float(known.tails[0]), uncertainty.half_widths(known, LEVEL, "auto")
+        square = deviation**2 * (1.0 if np.isinf(tail) else (tail - 2) / tail)
+        least = np.finfo(float).tiny  # a constant target has no deviation
+        square, positive = np.maximum(square, least), np.maximum(deviation, least)
+        inside = np.abs(error) <= width * deviation
+        parts = [
+            -uncertainty.log_density(error, square, tail), uncertainty.crps(error, positive, tail),
+            inside, 2 * width * deviation,
+        ]  # fmt: skip
+        return np.stack(parts, axis=1)
 
     def _merge(self, shifted: NDArray, weights: NDArray) -> None:
         added = float(weights.sum())
@@ -97,18 +125,22 @@ class NumberSums(_Sums):
             r2 = 1 - self.squares / self.scatter
         else:
             r2 = float(self.squares == 0)
-        return {
+        found = {
             "R²": r2 if self.n_rows > 1 else np.nan,
             "root mean squared error": np.sqrt(self.squares / self.weight),
             "mean absolute error": self.absolute / self.weight,
         }
+        if self._known is None:
+            return found
+        return found | dict(zip(list(KEYS)[-4:], self._sure / self.weight, strict=True))
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the scores as pairs of label and text."""
         lines = _counts(self.n_rows, self.n_left_out)
         if self.weight == 0:
             return lines
-        told = {name: score(value) if name == "R²" else readable(value)
+        parts = ("R²", "within 90 % intervals")
+        told = {name: score(value) if name in parts else readable(value)
                 for name, value in self.values().items()}  # fmt: skip
         return [*lines, *told.items()]
 

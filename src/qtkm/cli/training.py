@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..data import prefetched
 from ..data.sources import Source
 from .blocks import draw, score_rows
-from .formats import check_names, read_table
+from .formats import check_names
 from .options import Job
 from .output import note, watched
-from .reading import FrameSource, is_large, is_many, name_of, open_table
+from .reading import is_large, is_many, name_of, open_table, read_frame
 from .scoring import LabelSums, NumberSums, start_sums
 from .splitting import FEWEST_ROWS, HoldOut, split_rows
 from .survey import Survey
@@ -56,7 +56,7 @@ def open_rows(job: Job, seed: int, *, in_blocks: bool, quiet: bool, shown: bool)
     if in_blocks:
         rows: Any = RowsInBlocks(job, open_table(job.data), seed, shown)
     else:
-        rows = RowsInMemory(job, read_table(job.data[0]), seed)
+        rows = RowsInMemory(job, open_table(job.data), seed)
     for remark in [] if quiet else rows.survey.remarks():
         note(remark)
     return rows
@@ -102,7 +102,7 @@ class RowsInMemory:
     Parameters
     ----------
     job : Job
-    frame : pandas.DataFrame
+    source : Source
     seed : int
 
     Attributes
@@ -111,13 +111,12 @@ class RowsInMemory:
         What was found in the rows.
     """
 
-    def __init__(self, job: Job, frame: Any, seed: int):
-        self.survey = survey = _look(job, FrameSource(frame, job.data[0]), seed, shown=False)
-        frame = frame.dropna(subset=survey.hold_out.needed)
+    def __init__(self, job: Job, source: Source, seed: int):
+        self.survey = survey = _look(job, source, seed, shown=False)
+        frame = read_frame(source, name_of(job.data)).dropna(subset=survey.hold_out.needed)
         self._X, self._y = frame[survey.features], frame[job.target]
-        for name in set(survey.features) - set(survey.categories):
-            if self._X[name].dtype == object:  # such as decimal numbers
-                self._X = self._X.assign(**{name: self._X[name].astype(float)})
+        if hasattr(self._y, "cat"):
+            self._y = self._y.astype(object)
         self._weights = None if job.weight is None else frame[job.weight].to_numpy()
         self._train, self._test = split_rows(self._y, job.test_size, survey.task, seed)
 

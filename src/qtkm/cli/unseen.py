@@ -22,28 +22,28 @@ class Unseen:
     ----------
     n_rows : int
         Rows that were looked at.
-    categories, numbers : dict of str to int
-        How many rows of a column hold other categories, or numbers out of range.
+    categories, numbers, gaps : dict of str to int
+        How many rows of a column hold other categories, numbers out of range, or no number where
+        the fit had all.
     """
 
     def __init__(self, model: Any, names: Sequence[str]):
         self._columns = dict(zip(names, model._reading.inputs.columns, strict=True))
-        self.n_rows, self._n_any = 0, {"categories": 0, "numbers": 0}
+        self.n_rows, self._n_any = 0, {"categories": 0, "numbers": 0, "gaps": 0}
         self.categories: dict[str, int] = {}
         self.numbers: dict[str, int] = {}
+        self.gaps: dict[str, int] = {}
 
     def add(self, block: Block) -> Block:
         """Look at rows, and pass them on."""
         self.n_rows += block.n_rows
         anywhere = {kind: np.zeros(block.n_rows, dtype=bool) for kind in self._n_any}
         for name, column in self._columns.items():
-            kind = "categories" if column.is_categorical else "numbers"
-            found = column.is_unseen(block.columns[name])
-            count = int(found.sum())
-            if count:
-                counts = getattr(self, kind)
-                counts[name] = counts.get(name, 0) + count
-                anywhere[kind] |= found
+            for kind, found in column.find_unseen(block.columns[name]).items():
+                if count := int(found.sum()):
+                    counts = getattr(self, kind)
+                    counts[name] = counts.get(name, 0) + count
+                    anywhere[kind] |= found
         for kind, rows in anywhere.items():
             self._n_any[kind] += int(rows.sum())
         return block
@@ -62,6 +62,11 @@ class Unseen:
             found.append(
                 f"{self._rows('numbers')} numbers outside of the range that the model was fitted "
                 f"to{taken}: {_columns(self.numbers)}"
+            )
+        if self.gaps:
+            found.append(
+                f"{self._rows('gaps')} no number where the model was fitted to rows that all had "
+                f"one, and the median is taken: {_columns(self.gaps)}"
             )
         return found
 

@@ -166,7 +166,13 @@ class NumberColumn:
 
     def read(self, column: Any, is_finite: bool, first_row: int) -> NDArray:
         """Numbers of a raw column; `first_row` is the number of its first row in messages."""
-        values, holds = read_numbers(column, self.label)
+        try:
+            values, holds = read_numbers(column, self.label)
+        except (TypeError, ValueError) as error:
+            what, is_text, _ = str(error).partition(", not numbers")
+            if self.feature_map is None or not is_text:
+                raise
+            raise type(error)(f"{what}, and the model was fitted to {self.holds}") from None
         if not is_finite:
             refuse_infinite(values, self.label, first_row)
         if holds != self.holds and len(present(values)):
@@ -271,13 +277,13 @@ class NumberColumn:
             found = np.where(missing, self.center, found)
         return found
 
-    def is_unseen(self, column: Any) -> NDArray[np.bool_]:
+    def find_unseen(self, column: Any) -> dict[str, NDArray[np.bool_]]:
         """Which rows of a raw column hold what the fit has not seen."""
         assert self.box is not None
         values = np.asarray(self.read(column, False, 0), dtype=np.float64)
         margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
         outside = (values < self.box.low - margin) | (values > self.box.high + margin)
-        return outside if self.has_gaps else outside | np.isnan(values)
+        return {"numbers": outside, "gaps": np.isnan(values) & (not self.has_gaps)}
 
     def describe(self) -> dict[str, Any]:
         """Return what a fit learned about the column."""
@@ -486,10 +492,10 @@ class CategoryColumn:
         untrained = np.append(self.counts == 0, True)[plain]
         return np.where(untrained, UNKNOWN, plain)
 
-    def is_unseen(self, column: Any) -> NDArray[np.bool_]:
+    def find_unseen(self, column: Any) -> dict[str, NDArray[np.bool_]]:
         assert self.categories is not None
         distinct, inverse = factorize(column, self.label)
-        return (self.values(self.categories.code(distinct)) == UNKNOWN)[inverse]
+        return {"categories": (self.values(self.categories.code(distinct)) == UNKNOWN)[inverse]}
 
     def describe(self) -> dict[str, Any]:
         assert self.categories is not None
@@ -522,6 +528,8 @@ def factorize(column: Any, label: str) -> Factorized:
     if hasattr(column, "cat") and hasattr(column, "iloc"):  # a pandas Series of categories
         return _by_pandas_codes(column.cat)
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+    if values.dtype.kind == "M":
+        return _by_times(values)
     if values.dtype.kind != "O":
         distinct, inverse = np.unique(values, return_inverse=True)
         return distinct.tolist(), inverse
@@ -535,6 +543,13 @@ def factorize(column: Any, label: str) -> Factorized:
             f"({error}); use text, numbers or other hashable values."
         ) from None
     return list(positions), inverse
+
+
+def _by_times(values: NDArray) -> Factorized:
+    """Return times as text, without the zeros at their end."""
+    distinct, inverse = np.unique(values.astype("M8[us]"), return_inverse=True)
+    texts = [str(t).removesuffix("T00:00:00.000000").removesuffix(".000000") for t in distinct]
+    return [None if text == "NaT" else text for text in texts], inverse
 
 
 def _by_pandas_codes(accessor: Any) -> Factorized:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from .. import data, networks, solvers, storage
 from ..losses import Softmax
+from ..networks.tangents import ChainTangents
+from ..objective.posterior import Posterior, Tangents
 from .checks import check_parameters
 from .classifier import QTKMClassifier
 from .columns import Categories
@@ -24,6 +26,7 @@ from .encoding import decode, decode_part
 from .inputs import Inputs, Reading
 from .regressor import QTKMRegressor
 from .targets import TargetScale
+from .uncertainty import Uncertainty
 from .values import NUMBERS, SPANS, TIMES
 
 KIND = "model"
@@ -127,17 +130,13 @@ def _model(tree: Any) -> Any:
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     _set_task(model, target, loss, n_outputs)
-    named = target.get("names")
-    if named is not None:
-        fits = isinstance(named, list) and all(isinstance(name, str) for name in named)
-        _need(fits and len(named) >= 1, "the names of its targets are no text")
-    model._target_names = named
     _set_summary(model, tree.get("summary", {}), tree["alpha"])
     model.penalties_ = _penalties(tree.get("penalties"), reading.inputs)
     model._place(cores, network, loss)
     pairs = zip(reading.inputs.columns, tree["columns"], strict=True)
     model.columns_ = [_describe(*pair) for pair in pairs]
     model._reading = reading
+    model._uncertainty = _posterior(tree.get("posterior"), reading)
     return model
 
 
@@ -308,6 +307,46 @@ def _penalties(tree: Any, inputs: Inputs) -> list[Any] | None:
     for penalty, label in zip(found, inputs.labels, strict=True):
         penalty.check(label)
     return found
+
+
+def _posterior(tree: Any, reading: Reading) -> Any:
+    """Rebuild what a model knows of its errors, all shapes checked."""
+    if tree is None or isinstance(tree, str):
+        return tree
+    n_outputs, maps = reading.n_outputs, reading.inputs.maps
+    chain, is_main = None, tree["main"]
+    if tree["network"] is not None:
+        network, cores = decode_part(tree["network"], "networks"), decode(tree["cores"])
+        network.check()
+        _need(hasattr(network, "algebra"), "its posterior is of a network that has none")
+        _check_cores(cores, network, maps, n_outputs)
+        held = tree["held"]
+        flags = isinstance(held, list) and all(isinstance(flag, bool) for flag in held)
+        _need(flags and len(held) == len(maps), "its posterior has other columns")
+        chain = ChainTangents(network, cores, [None] * len(maps), held)
+    if is_main is not None:
+        is_main = decode(is_main)
+        _need_numbers(is_main, (sum(m.n_main for m in maps) + 1,), "the posterior's functions", "b")
+    tangents = Tangents(chain, is_main, reading.inputs.frequencies, n_outputs)
+    planes = 2 if chain is not None and chain.is_complex else 1
+    factors = [decode(tree["chain_factor"]), decode(tree["main_factor"])]
+    shapes = [planes * tangents.n_chain, n_outputs * tangents.n_main]
+    width = factors[1].shape[1]
+    for factor, count in zip(factors, shapes, strict=True):
+        single = factor.astype(np.float64) if factor.dtype == np.float32 else factor
+        _need_numbers(single, (count, width), "a factor of the posterior")
+    numbers = [decode(tree[key]) for key in ("noise", "spread", "tails", "scores")]
+    for array, name in zip(numbers[:2], ("noise", "spread"), strict=True):
+        _need_numbers(array, (n_outputs,), f"the posterior's {name}")
+        _need(array.min() >= 0, f"the posterior's {name} is negative")
+    tails, scores = numbers[2:]
+    _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are not known")
+    _need_numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
+    _need(_is_number(tree["freedom"]), "its effective parameters are not a number")
+    chain_factor, main_factor = factors
+    freedom, n_held = float(tree["freedom"]), int(tree["n_held"])
+    found = Posterior(tangents, chain_factor, main_factor, freedom, n_held)
+    return Uncertainty(found, *numbers)
 
 
 def _is_course(entry: tuple[Any, Any]) -> bool:

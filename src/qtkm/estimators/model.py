@@ -20,18 +20,19 @@ from . import automatic, uncertainty
 from .checks import check_parameters
 from .dask import Partitions, is_collection
 from .inputs import Reading, names_of, read_columns, refuse_path
-from .predicting import PredictsDatasets, steps
+from .predicting import PredictsDatasets
 from .prepare import Prepared, prepare
 from .sharing import Shared
 from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
-from .targets import Target, target_names
+from .targets import Target
 from .uncertainty import Uncertain
 from .working import (
     cluster_of,
     ended_by_interrupts,
     engine_here,
     engine_of,
+    steps,
     threads,
     warn_user,
 )
@@ -83,7 +84,6 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
         with self._prepare(X, y, sample_weight, offset) as prepared:
-            self._target_names = target_names(y)
             self._solve(prepared)
 
     @ended_by_interrupts()
@@ -141,7 +141,6 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
                 self, open_source(source), target, features, weight, offset, known, cache
             )
             with prepare(self, table, engine, known) as prepared:
-                self._target_names = [target] if isinstance(target, str) else list(target)
                 self._solve(prepared)
         return self
 

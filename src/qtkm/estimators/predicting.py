@@ -13,16 +13,7 @@ from ..data.sources import Block, Source, open_source
 from ..data.sources.errors import DataFileError, need
 from ..data.sources.writing import TableWriter
 from ..limits import LIMITS
-
-
-def steps(n_rows: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that are evaluated at a time.
-
-    All but the last have the same length, because the rounding of a row depends on how many
-    there are: so the first rows of a table have the same bits however long the table is.
-    """
-    for begin in range(0, n_rows, LIMITS.predict_rows):
-        yield begin, min(begin + LIMITS.predict_rows, n_rows)
+from .uncertainty import check_coverage, half_widths
 
 
 class PredictsDatasets:
@@ -36,6 +27,8 @@ class PredictsDatasets:
         columns: Sequence[str] | None = None,
         keep: Sequence[str] = (),
         proba: bool = False,
+        std: bool = False,
+        interval: float | None = None,
     ) -> int:
         """Predict the rows of a table of any length, from a file to a file.
 
@@ -54,6 +47,11 @@ class PredictsDatasets:
             Columns of the source to carry along, before the predictions.
         proba : bool
             Probabilities of the classes instead of their labels.
+        std : bool
+            Add standard deviations of new observations: the column "std" ("std 0", …).
+        interval : float, optional
+            Add intervals of this coverage: the columns "lower" and "upper" ("lower 0", …; with
+            `proba` "lower probability of …").
 
         Returns
         -------
@@ -78,7 +76,7 @@ class PredictsDatasets:
         keep = [keep] if isinstance(keep, str) else list(keep)
         table = open_source(source)
         features = find_features(self, table, columns, keep)
-        predict = _predictor(self, proba, keep)
+        predict = predictor(self, proba, keep, std, interval)
         bar = tqdm(
             total=table.expected_rows(), desc="predict", unit=" rows", unit_scale=True,
             disable=not getattr(self, "verbose", 0),
@@ -235,33 +233,80 @@ def _concatenate(columns: Sequence[Any]) -> Any:
 # -- predictions out --------------------------------------------------------------------------
 
 
-def _predictor(
-    model: Any, proba: bool, keep: Sequence[str]
+def predictor(
+    model: Any,
+    proba: bool,
+    keep: Sequence[str],
+    std: bool = False,
+    interval: float | None = None,
 ) -> Callable[[Any, str], dict[str, NDArray]]:
-    """Return a function from rows to named columns of predictions."""
+    """Return a function from rows, and where they are, to named columns of predictions.
+
+    Parameters
+    ----------
+    model : estimator
+    proba, std, interval
+        As of `PredictsDatasets.predict_dataset`.
+    keep : sequence of str
+        Columns that are carried along, whose names are taken.
+    """
     try:
         method = model.predict_proba if proba else model.predict
     except AttributeError as error:  # a loss without probabilities says so in the cause
         what = error.__cause__ or f"{type(model).__name__} predicts numbers, not classes."
         raise ValueError(f"proba=True is not possible: {what}") from None
+    is_classifier = hasattr(model, "classes_")
+    if is_classifier and (std or (interval is not None and not proba)):
+        wanted = "std=True is" if std else "interval without proba=True is"
+        raise ValueError(f"{wanted} for numbers; use proba=True with interval=0.9 for classes.")
     if proba:
         names = [f"probability of {label}" for label in model.classes_]
-    elif hasattr(model, "classes_") or model._y_ndim == 1:
+    elif is_classifier or model._y_ndim == 1:
         names = ["prediction"]
     else:
         names = [f"prediction {k}" for k in range(model._reading.n_outputs)]
+    widths = None
+    if std or interval is not None:
+        known, level = model._known_uncertainty(), check_coverage(interval or 0.5)
+        widths = None if is_classifier else half_widths(known, level, "auto")
+
+    def columns(X: Any) -> dict[str, NDArray]:
+        if widths is None and interval is None:
+            return _named(names, method(X))
+        if is_classifier:
+            ends = model.predict_interval(X, interval)
+            low, high = (_named([f"{w} {n}" for n in names], ends[..., e])
+                         for e, w in enumerate(("lower", "upper")))  # fmt: skip
+            return _named(names, method(X)) | low | high
+        prediction, deviation = model.predict(X, return_std=True)
+        found = _named(names, prediction)
+        rest = [name.removeprefix("prediction") for name in names]
+        if std:
+            found |= _named([f"std{end}" for end in rest], deviation)
+        if interval is not None:
+            half = widths * deviation.reshape(len(deviation), -1)
+            center = prediction.reshape(half.shape)
+            found |= _named([f"lower{end}" for end in rest], center - half)
+            found |= _named([f"upper{end}" for end in rest], center + half)
+        return found
+
+    taken = [f"{word}{name.removeprefix('prediction')}" for name in names
+             for word in ("std", "lower", "upper")] if widths is not None else []  # fmt: skip
     for name in keep:
-        if name in names:
+        if name in names or name in taken:
             raise ValueError(f"keep names {name!r}, which is a column of predictions.")
 
     def predict(X: Any, where: str) -> dict[str, NDArray]:
         try:
-            result = method(X)
+            return columns(X)
         except ValueError as error:
             raise ValueError(f"{error} The rows stand in {where}.") from error
-        return dict(zip(names, result.reshape(len(result), -1).T, strict=True))
 
     return predict
+
+
+def _named(names: Sequence[str], values: NDArray) -> dict[str, NDArray]:
+    return dict(zip(names, values.reshape(len(values), -1).T, strict=True))
 
 
 def _beside(carried: Any, predictions: dict[str, NDArray]) -> Any:

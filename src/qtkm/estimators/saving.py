@@ -1,7 +1,7 @@
 """A fitted model to one file: all that predicts, and all that a further fit goes on from.
 
 The file is one of `qtkm.storage` of the kind "model": safetensors for the arrays, JSON for the
-rest, a checksum over both.  `qtkm.estimators.loading` reads it.  The layout of format 1, where
+rest, a checksum over both.  `qtkm.estimators.loading` reads it.  The layout of format 2, where
 a star marks what may be missing:
 
     class             name of the estimator, "QTKMRegressor" or "QTKMClassifier"
@@ -26,6 +26,12 @@ a star marks what may be missing:
     cores             arrays, in the layout of `cores_`
     alpha             the factor of the penalty that was used
     penalties *       the learned penalty of every column, or null for the plain norm
+    posterior *       text that says why there is none, or
+        network, cores    whose derivatives it is made of, or null for main effects alone
+        held              columns whose cores do not move
+        main              which main functions move, the intercept last; or null
+        chain_factor, main_factor, freedom, n_held     see `qtkm.objective.posterior`
+        noise, spread, tails, scores                   see `qtkm.estimators.uncertainty`
     summary *         n_iter, status, message, history
 
 What follows from these (`n_parameters_`, `rank_`, …) is not written.  A reader ignores keys that
@@ -45,6 +51,7 @@ from .checks import check_parameters
 from .encoding import encode, encode_part
 from .inputs import Reading
 from .loading import CLASSES, KIND, LEFT_OUT, from_tree
+from .uncertainty import Uncertainty
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -92,6 +99,7 @@ def to_tree(model: Any) -> dict[str, Any]:
         "cores": _encode("cores_", model.cores_),
         "alpha": float(model.alpha_),
         "penalties": _encode("penalties_", model.penalties_),
+        "posterior": _posterior(model._uncertainty),
         "summary": {
             key: _encode(f"{key}_", getattr(model, f"{key}_"))
             for key in ("n_iter", "status", "message", "history")
@@ -136,10 +144,26 @@ def _target(model: Any) -> dict[str, Any]:
     target: dict[str, Any] = dict(vars(model._reading.scale))
     target["range"] = model._reading.target_range
     target["names"] = model._reading.target_names
-    target["names"] = _listed(getattr(model, "_target_names", None))
     if hasattr(model, "classes_"):
         return target | {"classes": _encode("classes_", model.classes_)}
     return target | {"ndim": model._y_ndim}
+
+
+def _posterior(known: Any) -> Any:
+    """Tree of what a model knows of its errors."""
+    if not isinstance(known, Uncertainty):
+        return known
+    found, chain = known.posterior, known.posterior.tangents.chain
+    return {
+        "network": None if chain is None else encode_part(chain.network),
+        "cores": None if chain is None else encode(chain.all_cores),
+        "held": [] if chain is None else [bool(held) for held in chain.is_held],
+        "main": found.tangents.is_main,
+        "chain_factor": found.chain, "main_factor": found.main,
+        "freedom": found.freedom, "n_held": found.n_held,
+        "noise": known.noise, "spread": known.spread, "tails": known.tails,
+        "scores": known.scores,
+    }  # fmt: skip
 
 
 def _listed(values: Any) -> list[Any] | None:

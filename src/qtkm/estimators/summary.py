@@ -109,6 +109,24 @@ def _network(model: Any, is_whole: bool) -> list[str]:
     return [*lines, f"… {left_out} more lines, see network_.describe"] if left_out else lines
 
 
+def _errors(model: Any) -> list[tuple[str, str]]:
+    """Say what is known of the errors: noise and effective parameters."""
+    if not hasattr(model, "effective_parameters_"):
+        return []
+    text = f"{readable(model.effective_parameters_, 3)} effective parameters"
+    if hasattr(model, "noise_"):
+        noise = model.noise_ if isinstance(model.noise_, float) else model.noise_.tolist()
+        each = noise if isinstance(noise, list) else [noise]
+        shown = ", ".join(readable(sigma, 3) for sigma in each[:4]) + ", …" * (len(each) > 4)
+        text += f", noise {shown}"
+    known = model._uncertainty
+    if len(known.scores):
+        text += f", calibrated on {len(known.scores):,} rows"
+    if known.posterior.n_held:
+        text += f"; {known.posterior.n_held:,} weights held fixed"
+    return [("posterior", text)]
+
+
 def _fit(model: Any) -> list[str]:
     # a model that was loaded may come without a history
     history, loss = model.history_, model.loss_.describe()
@@ -124,5 +142,6 @@ def _fit(model: Any) -> list[str]:
         scores = history["validation_score"]
         best = max(range(len(scores)), key=scores.__getitem__)
         facts.append(("validation", f"best score {readable(scores[best])} after epoch {best + 1}"))
+    facts += _errors(model)
     lines = [f"{name:<12}{text}" for name, text in facts]
     return lines + textwrap.wrap(visible(model.message_), WIDTH)

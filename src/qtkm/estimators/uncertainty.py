@@ -28,8 +28,7 @@ from ..objective.posterior import Laplace, Posterior, Rows
 from ..parameters import as_random_state
 from . import defaults
 from .inputs import read_columns
-from .predicting import steps
-from .working import threads
+from .working import steps, threads
 
 Array = NDArray[Any]
 
@@ -37,7 +36,7 @@ METHODS = ("auto", "posterior", "conformal")
 #: rows held out below which nothing is calibrated, and most of them that are used
 FEWEST, MOST_HELD_OUT = 20, 800
 #: parts of the variance that may be noise, and degrees of freedom of Student's distribution
-PARTS = np.concatenate([[0.02], np.linspace(0.05, 1, 20)])
+PARTS = np.concatenate([[0.02], np.linspace(0.05, 0.95, 19), [0.99]])
 TAILS = (np.inf, 30.0, 12.0, 7.0, 5.0, 4.0, 3.0)
 #: logarithm of the likelihood that heavy tails must gain over normal ones
 LEAST_GAIN = 1.0
@@ -298,8 +297,8 @@ def _calibrated(
         noise, spread, tail = calibrate(error, variance, weight)
         found.append((noise, spread, tail))
         scores.append(error / np.sqrt(noise / weight + spread * variance))
-    noise, spread, tails = np.array(found).T
-    order = np.sort(np.abs(np.array(scores)), axis=1).T
+    noise, spread, tails = np.ascontiguousarray(np.array(found).T)
+    order = np.ascontiguousarray(np.sort(np.abs(np.array(scores)), axis=1).T)
     return Uncertainty(posterior, noise, spread, tails, order)
 
 
@@ -320,13 +319,16 @@ def calibrate(error: Array, variance: Array, weight: Array) -> tuple[float, floa
     unit = max(float(variance.mean()), 1e-300)
     parts = PARTS[:, None]
     shape = parts / weight + (1 - parts) * variance / unit  # (n_parts, n)
+    # errors that are alike everywhere do not tell noise from model: the posterior itself does
+    expected = np.clip(1 / (1 + unit), PARTS[0], PARTS[-1])
+    prior = -0.5 * (special.logit(PARTS) - special.logit(expected)) ** 2
     best = None
     for tail in TAILS:
         size = np.maximum((error**2 / shape).mean(axis=1), 1e-300)
         for _ in range(0 if np.isinf(tail) else 30):  # each step raises the likelihood
             ratio = error**2 / (shape * size[:, None])
             size = np.maximum(((tail + 1) / (tail + ratio) * error**2 / shape).mean(axis=1), 1e-300)
-        merit = log_density(error, size[:, None] * shape, tail).sum(axis=1)
+        merit = log_density(error, size[:, None] * shape, tail).sum(axis=1) + prior
         at = int(np.argmax(merit))
         if best is None or merit[at] > best[0] + LEAST_GAIN:
             factor = 1.0 if np.isinf(tail) else tail / (tail - 2)

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..engines import REGISTRY, Dask, Engine, Threads, is_elsewhere, one_blas_thread
 from ..interruption import deferred
+from ..limits import LIMITS
 
 
 @contextmanager
@@ -90,3 +91,13 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(own):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def steps(n_rows: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that are evaluated at a time.
+
+    All but the last have the same length, because the rounding of a row depends on how many
+    there are: so the first rows of a table have the same bits however long the table is.
+    """
+    for begin in range(0, n_rows, LIMITS.predict_rows):
+        yield begin, min(begin + LIMITS.predict_rows, n_rows)

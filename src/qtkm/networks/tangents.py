@@ -9,7 +9,6 @@ a fit (`qtkm.objective.posterior`) needs nothing else of a network.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from . import moments
 from .algebra import Diagonal, environments, partial_products
-from .network import Cores
+from .network import Cores, flatten, unflatten
 
 
 class ChainTangents:
@@ -41,6 +40,7 @@ class ChainTangents:
         precisions: Sequence[NDArray | None],
         is_held: Sequence[bool],
     ):
+        self.network, self.all_cores = network, cores
         self.algebra, n_columns = network.algebra, len(is_held)
         self.cores = [list(levels) for levels in cores[:n_columns]]
         self.closing = network.closing(cores, n_columns)  # (n_outputs, …)
@@ -58,6 +58,12 @@ class ChainTangents:
         free = zip(self.cores, self.is_held, strict=True)
         count = sum(core.size for levels, held in free if not held for core in levels)
         return count + self.has_outputs * self.closing.size
+
+    def without_penalty(self) -> "ChainTangents":
+        """Return the same tangents without precisions, which features do not need."""
+        flat = [np.ascontiguousarray(core) for core in flatten(self.all_cores)]
+        cores = unflatten(self.all_cores, flat)
+        return ChainTangents(self.network, cores, [None] * len(self.cores), self.is_held)
 
     def features(self, factors: Sequence[Sequence[NDArray]]) -> NDArray:
         """Return the derivatives z (n, n_outputs, n_parameters) of rows.
@@ -97,7 +103,7 @@ class ChainTangents:
 
     def gram(self) -> NDArray:
         """Return G, (n_parameters, n_parameters)."""
-        algebra, blocks = self.algebra, self._blocks
+        algebra, blocks = self.algebra, self._blocks()
         squares = [block.square(algebra) for block in blocks]
         before, after = partial_products(algebra, squares, algebra.last(squares[-1]))
         sizes = [block.n_parameters for block in blocks]
@@ -124,7 +130,6 @@ class ChainTangents:
                 behind = algebra.multiply(squares[d], behind)
         return gram
 
-    @cached_property
     def _blocks(self) -> list["Block"]:
         """Columns, then what closes their product."""
         parts = zip(self.cores, self.precisions, self.is_held, strict=True)

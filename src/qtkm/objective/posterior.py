@@ -434,7 +434,10 @@ class Laplace:
             main = main / np.sqrt(self.weight * self.price)[:, None]
         if planes * n_chain > 512:  # predictions of many rows would take too long
             chain, main = chain.astype(np.float32), main.astype(np.float32)
-        return Posterior(tangents, chain, main, freedom, self.n_held)
+        chain, main = np.ascontiguousarray(chain), np.ascontiguousarray(main)
+        moving = None if tangents.chain is None else tangents.chain.without_penalty()
+        own = Tangents(moving, tangents.is_main, tangents.shares, tangents.n_outputs)
+        return Posterior(own, chain, main, freedom, self.n_held)
 
 
 def is_possible(network: Any) -> bool:

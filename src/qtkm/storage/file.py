@@ -14,8 +14,9 @@ from safetensors import numpy as safetensors
 
 from .trees import join, split
 
-#: first number of the version of the layout: files of a higher one cannot be read
-FORMAT = 1
+#: version of the layout: files of a higher one cannot be read, those of lower ones can. 2 has
+#: main effects, penalties and posteriors, which 0.1.0 does not know
+FORMAT = 2
 #: what a container with metadata begins with, after eight bytes of length
 _BEGIN = b'{"__metadata__":'
 #: longest JSON text that is read, far above what any model needs
