@@ -67,7 +67,7 @@ def test_importing_needs_no_extras_and_shows_nothing():
         f"for name in {extras}: sys.modules[name] = None\n"
         "import numpy as np, qtkm\n"
         "X = np.random.default_rng(0).uniform(size=(30, 2))\n"
-        "qtkm.QTKMRegressor(rank=2, max_iter=2, penalty="ridge").fit(X, X[:, 0]).predict(X)\n"
+        "qtkm.QTKMRegressor(rank=2, max_iter=2, penalty='ridge').fit(X, X[:, 0]).predict(X)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -12,8 +12,6 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.machine import available_cores
-
 __all__ = ["REFERENCES", "NystroemRidge"]
 
 MOST_ROWS_FOR_EXACT_KERNEL = 4500
@@ -147,7 +145,7 @@ def ebm(n_rows, seed):
 
 
 def gaussian_process(n_rows, seed):
-    """Gaussian process, Matérn of smoothness 3/2 with a scale for each column; None on many rows."""
+    """Gaussian process, Matérn-3/2 with a scale for each column; None on many rows."""
     if n_rows > MOST_ROWS_FOR_GP:
         return None
     return make_pipeline(StandardScaler(), _MaternARD(seed))
