@@ -141,10 +141,10 @@ class QTKMClassifier(ClassifierMixin, Model):
     array([[0.9, 0.1],
            [0.1, 0.9]])
 
-    Three classes share one network; its last core holds the outputs:
+    Three classes share one network, here the paper's; its last core holds the outputs:
 
     >>> y = np.digitize(X.sum(axis=1), [-0.5, 0.5])
-    >>> model = QTKMClassifier(rank=5, random_state=0).fit(X, y)
+    >>> model = QTKMClassifier(rank=5, penalty="ridge", random_state=0).fit(X, y)
     >>> model.loss_, model.cores_[-1].shape, model.decision_function(X).shape
     (Softmax(residual='complex'), (3, 5), (600, 3))
     """
