@@ -14,7 +14,7 @@ from ..estimators.predicting import as_X
 from .output import watched
 from .reading import check_block, find_columns, join, most_rows, name_of, open_table, text_columns
 from .scoring import LabelSums, NumberSums, start_sums
-from .splitting import is_there
+from ..data.sources.mapped import is_there
 from .unseen import Unseen
 
 
