@@ -138,8 +138,8 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> model.predict([[0.5, 0.5], [0.5, -0.5]])
     array(['even', 'odd'], dtype='<U4')
     >>> model.predict_proba([[0.5, 0.5], [0.5, -0.5]]).round(1)
-    array([[0.9, 0.1],
-           [0.1, 0.9]])
+    array([[1., 0.],
+           [0., 1.]])
 
     Three classes share one network, here the paper's; its last core holds the outputs:
 
