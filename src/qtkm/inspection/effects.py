@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..estimators.wording import readable
 from .averages import mean_environments, one_way, two_way
+from .bands import effect_std, interaction_std
 from .response import Response, Rows
 from .results import Result, place
 from .support import Axis, Range, count_near
@@ -46,6 +47,8 @@ class MainEffect(Result):
     support : (n_grid,) array or None
         Number of rows near each value, or the sum of their weights: of its category, or within
         a twentieth of the column's range, which for heavy tails is that of `inner`.
+    std : (n_grid,) array or None
+        Standard deviation of the effect, by the posterior of the weights; None unless asked for.
     """
 
     name: str
@@ -56,6 +59,7 @@ class MainEffect(Result):
     response: str
     inner: Range | None = None
     support: NDArray[np.float64] | None = None
+    std: NDArray[np.float64] | None = None
 
     @property
     def effect(self) -> NDArray[np.float64]:
@@ -84,7 +88,8 @@ class MainEffect(Result):
     def _table(self) -> dict[str, Any]:
         support = np.full(len(self.values), np.nan) if self.support is None else self.support
         return {"column": self.name, "value": self.values, "effect": self.effect,
-                "partial_dependence": self.partial_dependence, "support": support}  # fmt: skip
+                "partial_dependence": self.partial_dependence, "support": support,
+                **({} if self.std is None else {"std": self.std})}  # fmt: skip
 
 
 @dataclass(repr=False)
@@ -109,6 +114,8 @@ class Interaction(Result):
     support : (n_first, n_second) array or None
         Number of rows near each pair of values, or the sum of their weights: of the category
         and within a twentieth of the column's range, which for heavy tails is that of `inner`.
+    std : (n_first, n_second) array or None
+        Standard deviation of the effect, by the posterior of the weights; None unless asked for.
     """
 
     names: tuple[str, str]
@@ -119,6 +126,7 @@ class Interaction(Result):
     response: str
     inner: tuple[Range | None, Range | None] = (None, None)
     support: NDArray[np.float64] | None = None
+    std: NDArray[np.float64] | None = None
 
     @property
     def effect(self) -> NDArray[np.float64]:
@@ -148,7 +156,8 @@ class Interaction(Result):
         return {self.names[0]: np.repeat(first, len(second)),
                 self.names[1]: np.tile(second, len(first)), "effect": self.effect.ravel(),
                 "partial_dependence": self.partial_dependence.ravel(),
-                "support": support.ravel()}  # fmt: skip
+                "support": support.ravel(),
+                **({} if self.std is None else {"std": self.std.ravel()})}  # fmt: skip
 
 
 def main_effects(
@@ -160,6 +169,7 @@ def main_effects(
     n_grid: int = 100,
     output: Any = None,
     sample_weight: Any = None,
+    std: bool = False,
 ) -> list[MainEffect]:
     """Exact main effects of columns, by one pass over the rows for all of them.
 
@@ -181,6 +191,8 @@ def main_effects(
         Which output of a regressor with several, or the decision for which class; of two
         classes it is the second one, and the first turns the sign.
     sample_weight : array of shape (n_rows,), optional
+    std : bool, default=False
+        Find also how sure the effects are.
 
     Returns
     -------
@@ -205,7 +217,8 @@ def main_effects(
     effects = []
     for d in chosen:
         values = grids.get(d, response.grid(d, n_grid, rows))
-        dependence = one_way(response, rows, d, response.values(d, values), means[d])
+        own = response.values(d, values)
+        dependence = one_way(response, rows, d, own, means[d])
         deciles = None
         if not response.is_categorical(d):
             deciles = np.quantile(rows.arrays[d], np.arange(0.1, 0.95, 0.1))
@@ -213,6 +226,7 @@ def main_effects(
         effects.append(MainEffect(
             response.names[d], values, dependence, mean, deciles, response.label,
             response.inner(d, rows), support,
+            effect_std(response, rows, d, own) if std else None,
         ))  # fmt: skip
     return effects
 
@@ -226,12 +240,13 @@ def interaction(
     n_grid: int = 50,
     output: Any = None,
     sample_weight: Any = None,
+    std: bool = False,
 ) -> Interaction:
     """Exact interaction of two columns, by one pass over the rows.
 
     Parameters
     ----------
-    model, X, grid, n_grid, output, sample_weight
+    model, X, grid, n_grid, output, sample_weight, std
         As in `main_effects`.
     columns : (name or number, name or number)
 
@@ -256,6 +271,7 @@ def interaction(
         response.label,
         (response.inner(first, rows), response.inner(second, rows)),
         count_near(axes, rows.weight * rows.total),
+        interaction_std(response, rows, pair, units) if std else None,
     )
 
 
