@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..drawing import plot
+from ..protocols import Column, Run, Setting, Shard
 from ..structure import Edge, Structure
 from .main_effects import MainProblem
-from .network import Cores, Network, Run
+from .network import Cores, Network
 
 
 class Additive(Network):
@@ -129,7 +130,7 @@ class Additive(Network):
 
     def iterate(
         self,
-        columns: Sequence[Any],
+        columns: Sequence[Column],
         cores: Cores,
         dtype: Any,
         run: Run,
@@ -172,7 +173,7 @@ class AdditiveIterate:
     def __init__(
         self,
         network: Additive,
-        columns: Sequence[Any],
+        columns: Sequence[Column],
         cores: Cores,
         dtype: Any,
         run: Run,
@@ -255,7 +256,7 @@ class AdditiveIterate:
         parts = zip(self.columns, main[:-1], self.main_precisions, strict=True)
         return [*(column.main_table(_used(weights, p)) for column, weights, p in parts), main[-1]]
 
-    def responses(self, shard: Any) -> NDArray:
+    def responses(self, shard: Shard) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
         return self.response_pass()(shard, run=self.run)
 
@@ -269,7 +270,7 @@ class AdditiveIterate:
 
     # -- local problems -----------------------------------------------------------------------
 
-    def problem(self, block: int, setting: Any) -> Any:
+    def problem(self, block: int, setting: Setting) -> Any:
         """Local problem of a block of the network, or of the main effects."""
         if block + 1 == self.n_blocks:
             return MainProblem(self, setting)
@@ -279,7 +280,7 @@ class AdditiveIterate:
         """Rule by which two-site problems choose bonds."""
         return self.inner.truncation(max_rank, tol)
 
-    def pair_problem(self, block: int, setting: Any, truncation: Any) -> Any:
+    def pair_problem(self, block: int, setting: Setting, truncation: Any) -> Any:
         """Two-site problems of the network."""
         return self.inner.pair_problem(block, self.reduced(setting), truncation)
 
@@ -398,7 +399,7 @@ def _priced(precision: NDArray | None, weights: NDArray, factor: int) -> tuple[f
 # -- passes -----------------------------------------------------------------------------------
 
 
-def add_tables(tables: Sequence[NDArray], shard: Any) -> NDArray[np.float64]:
+def add_tables(tables: Sequence[NDArray], shard: Shard) -> NDArray[np.float64]:
     """Return the main effects of coded rows, (n_rows, n_outputs)."""
     *columns, intercept = tables
     total = np.tile(np.asarray(intercept, dtype=np.float64), (len(shard), 1))
@@ -415,7 +416,7 @@ class ResponsePass:
     inner: Any
     tables: list[NDArray]
 
-    def __call__(self, shard: Any, run: Run) -> NDArray:
+    def __call__(self, shard: Shard, run: Run) -> NDArray:
         effects = add_tables(self.tables, shard)
         return effects if self.inner is None else effects + self.inner(shard, run=run)
 
@@ -427,14 +428,14 @@ class GradientPass:
     inner: Any
     n_columns: int
 
-    def __call__(self, shard: Any, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
         real = np.ascontiguousarray(slopes.real)
         own = [sum_by_code(shard, d, real) for d in range(self.n_columns)]
         inner = () if self.inner is None else self.inner(shard, slopes, run=run)
         return *inner, *own, real.sum(axis=0)
 
 
-def sum_by_code(shard: Any, column: int, values: NDArray) -> NDArray[np.float64]:
+def sum_by_code(shard: Shard, column: int, values: NDArray) -> NDArray[np.float64]:
     """Sum values (n_rows, k) over the rows of each grid value of a column."""
     codes, count = shard.codes[:, column], shard.n_codes[column]
     return np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
@@ -447,17 +448,17 @@ class Reduce:
     view: Callable[..., Any] | None
     tables: list[NDArray]
 
-    def __call__(self, shard: Any, run: Run) -> Any:
+    def __call__(self, shard: Shard, run: Run) -> Any:
         shard = shard if self.view is None else self.view(shard, run=run)
         return shard.reweighted(shard.weight, shard.target - add_tables(self.tables, shard))
 
-    def constant(self, shard: Any, run: Run) -> NDArray[np.float64]:
+    def constant(self, shard: Shard, run: Run) -> NDArray[np.float64]:
         """Σ ω(|y - m|² - |y|²) over the rows."""
         shard = shard if self.view is None else self.view(shard, run=run)
         return np.array([self.change(shard, add_tables(self.tables, shard))])
 
     @staticmethod
-    def change(shard: Any, effects: NDArray) -> float:
+    def change(shard: Shard, effects: NDArray) -> float:
         """Evaluate the change for known effects m."""
         each = (effects * (effects - 2 * shard.target)).sum(axis=1)
         return float(each.sum() if shard.weight is None else shard.weight @ each)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..limits import LIMITS
+from ..protocols import Column, Run, Setting, Shard
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Environments, closed_product
@@ -30,7 +31,7 @@ from .column_tables import (
 )
 from .evaluate import Evaluator
 from .moments import Digits, Moments
-from .network import Cores, Network, Run, flatten, unflatten
+from .network import Cores, Network, flatten, unflatten
 from .problem import (
     MOST_MOMENTS,
     CategoricalProblem,
@@ -75,7 +76,7 @@ class ChainNetwork(Network):
 
     def iterate(
         self,
-        columns: Sequence[Any],
+        columns: Sequence[Column],
         cores: Cores,
         dtype: Any,
         run: Run,
@@ -119,7 +120,7 @@ class ChainIterate:
     def __init__(
         self,
         network: ChainNetwork,
-        columns: Sequence[Any],
+        columns: Sequence[Column],
         cores: Cores,
         dtype: Any,
         run: Run,
@@ -217,7 +218,7 @@ class ChainIterate:
         self._stale.clear()
         return self._tables
 
-    def responses(self, shard: Any) -> NDArray:
+    def responses(self, shard: Shard) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
         return self.tables.responses(shard, self.run)
 
@@ -231,7 +232,7 @@ class ChainIterate:
 
     # -- local problems ---------------------------------------------------------------------
 
-    def problem(self, block: int, setting: Any) -> Problem:
+    def problem(self, block: int, setting: Setting) -> Problem:
         """Local problem of a column or of the output core."""
         if block == 0:
             self.settle()
@@ -242,18 +243,18 @@ class ChainIterate:
             return (PooledProblem if is_pooled else CategoricalProblem)(self, block, setting)
         return self.column_problem(block, setting, self.moments(block, setting))
 
-    def column_problem(self, block: int, setting: Any, known: Any) -> ColumnProblem:
+    def column_problem(self, block: int, setting: Setting, known: Any) -> ColumnProblem:
         """Local problem of a column of numbers whose moments, or statistics, are known."""
         kind = ColumnProblem if isinstance(known, Moments) else WideProblem
         return kind(self, block, setting, known)
 
-    def statistics(self, block: int, setting: Any) -> Statistics:
+    def statistics(self, block: int, setting: Setting) -> Statistics:
         """Sum over the rows of each grid value of a column, in one pass."""
         both = bool(setting.real_part and self.is_complex)
         *grams, rhs = setting.sum(StatisticsPass(self.tables, block, both))
         return Statistics(grams, rhs, self.tables.mixing)
 
-    def moments(self, block: int, setting: Any) -> Moments | Statistics:
+    def moments(self, block: int, setting: Setting) -> Moments | Statistics:
         """All that the functions of a column can see of its statistics.
 
         These themselves, where there are too many functions.
@@ -264,7 +265,7 @@ class ChainIterate:
             setting.kept["moments"] = self._moments(block, setting)
         return setting.kept["moments"]
 
-    def _moments(self, block: int, setting: Any) -> Moments | Statistics:
+    def _moments(self, block: int, setting: Setting) -> Moments | Statistics:
         tables, column = self.tables, self.columns[block]
         shape = tables.elements[block].shape[1:]
         size = math.prod(shape)
@@ -282,7 +283,7 @@ class ChainIterate:
         """Rule by which two-site problems choose bonds."""
         return self.network.truncation(max_rank, tol)
 
-    def pair_problem(self, block: int, setting: Any, truncation: Any) -> Any:
+    def pair_problem(self, block: int, setting: Setting, truncation: Any) -> Any:
         """Two-site problems of a train's column, and of its last core with the next column's."""
         if block == 0:
             self.settle()
@@ -426,7 +427,7 @@ class ChainIterate:
 # -- from the cores of a column to its table and back -----------------------------------------
 
 
-def column_table(algebra: Algebra, column: Any, cores: Sequence[NDArray]) -> NDArray:
+def column_table(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> NDArray:
     """Elements (n_grid, …) of a column at its grid values."""
     if column.is_categorical:
         return column.feature_map.spread(algebra.elements(cores[0]))
@@ -436,7 +437,7 @@ def column_table(algebra: Algebra, column: Any, cores: Sequence[NDArray]) -> NDA
     return table
 
 
-def _group_tables(algebra: Algebra, column: Any, cores: Sequence[NDArray]) -> list[NDArray]:
+def _group_tables(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> list[NDArray]:
     """Elements of every group of levels: their functions times their weights."""
     return [
         _sum_functions(functions, moments.weights_of(algebra, cores[levels]))
@@ -451,7 +452,7 @@ def _sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
 
 def column_change(
     algebra: Algebra,
-    column: Any,
+    column: Column,
     cores: Sequence[NDArray],
     direction: Sequence[NDArray],
     later: Sequence[NDArray],
@@ -481,7 +482,7 @@ def column_change(
 
 def column_gradient(
     algebra: Algebra,
-    column: Any,
+    column: Column,
     sums: NDArray,
     before: Sequence[NDArray],
     after: Sequence[NDArray],

@@ -10,7 +10,7 @@ has to be compiled.  Networks bring compiled loops for more (`is_large`).
 
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..limits import LIMITS
+from ..protocols import Column, Groups, Run, Shard
 from .algebra import Algebra, Environments, partial_products
 from .moments import mix, unpack
-
-Run = Callable[..., list[Any]]
 
 #: numbers of the squares of a block of rows, which stay in the cache
 BLOCK_NUMBERS = 1 << 16
@@ -30,7 +29,7 @@ BLOCK_NUMBERS = 1 << 16
 MANY_IN_GROUP = 4
 
 
-def is_large(shard: Any) -> bool:
+def is_large(shard: Shard) -> bool:
     """Return True if a pass over a shard is worth compiled loops."""
     return len(shard) > LIMITS.few_rows
 
@@ -110,14 +109,14 @@ class Points:
         Lines of squares per row.
     """
 
-    column: Any
+    column: Column
     codes: NDArray
     starts: NDArray | None
     n_each: int
     kept: dict[bool | None, NDArray] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, groups: Any, column: Any, n_each: int) -> "Points":
+    def of(cls, groups: Groups, column: Column, n_each: int) -> "Points":
         """Return the points of groups of rows, which keep them."""
         known = groups.kept.get(n_each)
         if known is None or known.column is not column:
@@ -227,7 +226,7 @@ class Tables:
         tables = self.elements if tables is None else tables
         return [np.take(table, codes[:, d], axis=0) for d, table in enumerate(tables)]
 
-    def responses(self, shard: Any, run: Run) -> NDArray:
+    def responses(self, shard: Shard, run: Run) -> NDArray:
         """Return the responses (n_rows, n_outputs)."""
         rows = self.rows(shard.codes)
         return self.respond(self._product(rows))
@@ -242,11 +241,11 @@ class Tables:
         """Close products (n, …) of all columns by these or other elements: (n, n_outputs)."""
         raise NotImplementedError
 
-    def states(self, shard: Any, run: Run) -> NDArray:
+    def states(self, shard: Shard, run: Run) -> NDArray:
         """Return the environments (n_rows, …) of the closing element."""
         raise NotImplementedError
 
-    def environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
+    def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
         """Return the environments outside of columns first … last-1.
 
         Shape (n_rows, n_outputs or 1, …), scaled by the root weights.
@@ -284,7 +283,7 @@ class Tables:
         """Return what multiplies environments in right-hand sides, like `environments`."""
         raise NotImplementedError
 
-    def _lines(self, shard: Any, column: int, run: Run) -> tuple[Any, NDArray, NDArray]:
+    def _lines(self, shard: Shard, column: int, run: Run) -> tuple[Any, NDArray, NDArray]:
         """Rows by the code of a column: groups, environments (P, n·n_each), products (n, P)."""
         groups = shard.groups(column)
         inside = self.environments(shard, column, column + 1, run)
@@ -295,7 +294,7 @@ class Tables:
         lines = lines.reshape(inside.shape[0] * inside.shape[1], -1)
         return groups, np.ascontiguousarray(lines.T), right.astype(self._double, copy=False)
 
-    def statistics(self, shard: Any, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
+    def statistics(self, shard: Shard, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
         groups, lines, right = self._lines(shard, column, run)
         n_each = lines.shape[1] // max(len(right), 1)
@@ -305,7 +304,9 @@ class Tables:
         ]
         return *grams, groups.sum(right, 1)
 
-    def moments(self, shard: Any, d: int, column: Any, both: bool, run: Run) -> tuple[NDArray, ...]:
+    def moments(
+        self, shard: Shard, d: int, column: Column, both: bool, run: Run
+    ) -> tuple[NDArray, ...]:
         """Return sums of packed squares times products of functions, then the right-hand side.
 
         See `moments.finish`.  Squares of a block of rows stay in the cache until they are summed.
@@ -332,7 +333,7 @@ class Tables:
         return np.complex128 if self.is_complex else np.float64
 
     def gradient(
-        self, shard: Any, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
+        self, shard: Shard, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
     ) -> tuple[NDArray, ...]:
         """Return Σ conj(slope)·environment at all columns' grid values, then of the closing.
 
@@ -363,7 +364,7 @@ class Tables:
         """Return Σ over rows of slope_k times the environment of the closing: (n_outputs, …)."""
         raise NotImplementedError
 
-    def tangents(self, shard: Any, change: "Change", run: Run) -> NDArray:
+    def tangents(self, shard: Shard, change: "Change", run: Run) -> NDArray:
         """Return the change of the responses when tables and closing change."""
         rows = self.rows(shard.codes)
         later = rows if change.later is None else self.rows(shard.codes, change.later)
@@ -397,7 +398,7 @@ class ResponsePass:
 
     tables: Tables
 
-    def __call__(self, shard: Any, run: Run) -> NDArray:
+    def __call__(self, shard: Shard, run: Run) -> NDArray:
         return self.tables.responses(shard, run)
 
 
@@ -407,10 +408,10 @@ class MomentsPass:
 
     tables: Tables
     block: int
-    column: Any
+    column: Column
     both: bool
 
-    def __call__(self, shard: Any, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         return self.tables.moments(shard, self.block, self.column, self.both, run)
 
 
@@ -422,7 +423,7 @@ class StatisticsPass:
     column: int
     both: bool
 
-    def __call__(self, shard: Any, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         return self.tables.statistics(shard, self.column, self.both, run)
 
 
@@ -433,7 +434,7 @@ class OutputPass:
     tables: Tables
     both: bool
 
-    def __call__(self, shard: Any, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         states = self.tables.states(shard, run).reshape(len(shard), -1)
         root, target = shard.scaled
         if len(root):
@@ -449,7 +450,7 @@ class GradientPass:
     tables: Tables
     later: list[NDArray] | None = None
 
-    def __call__(self, shard: Any, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
         return self.tables.gradient(shard, slopes, self.later, run)
 
 
@@ -460,7 +461,7 @@ class TangentPass:
     tables: Tables
     change: Change
 
-    def __call__(self, shard: Any, run: Run) -> NDArray:
+    def __call__(self, shard: Shard, run: Run) -> NDArray:
         return self.tables.tangents(shard, self.change, run)
 
 

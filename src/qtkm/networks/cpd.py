@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..protocols import Run, Shard
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
 from .column_tables import (
     Change,
-    Run,
     Tables,
     aligned,
     as_planes,
@@ -58,7 +58,7 @@ class CPDTables(Tables):
     def row_ends(self) -> Any:
         """Nothing stands around the product of all columns."""
 
-    def environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
+    def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
         """Return the environments (n_rows, 1, R) outside of columns first … last-1."""
         if len(self.elements) > last - first:
             return super().environments(shard, first, last, run)
@@ -78,7 +78,7 @@ class CPDTables(Tables):
         """Return Σ over rows of slope_k times the product of all columns: (n_outputs, R)."""
         return slopes.T[: len(slopes.T) * (self.mixing is not None)] @ product
 
-    def states(self, shard: Any, run: Run) -> NDArray:
+    def states(self, shard: Shard, run: Run) -> NDArray:
         """Return the products (n_rows, R) of all columns."""
         if not is_large(shard):
             return self._product(self.rows(shard.codes)).astype(self._double)
@@ -148,7 +148,7 @@ class CPDTables(Tables):
         """Planes of the output core; no rows for one output."""
         return self._to_planes(self.closing[: len(self.closing) * (self.mixing is not None)])
 
-    def responses(self, shard: Any, run: Run) -> NDArray:
+    def responses(self, shard: Shard, run: Run) -> NDArray:
         if not is_large(shard):
             return super().responses(shard, run)
         from ..kernels import entrywise as kernels
@@ -163,7 +163,7 @@ class CPDTables(Tables):
         run(respond, shard.blocks())
         return complex_numbers(out)
 
-    def statistics(self, shard: Any, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
+    def statistics(self, shard: Shard, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
         if not is_large(shard) or len(self.elements) == 1:
             return super().statistics(shard, column, both, run)
         from ..kernels import entrywise as kernels
@@ -189,7 +189,7 @@ class CPDTables(Tables):
         return *finished_grams(grams, groups.n_codes, is_complex), right
 
     def gradient(
-        self, shard: Any, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
+        self, shard: Shard, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
     ) -> tuple[NDArray, ...]:
         if not is_large(shard):
             return super().gradient(shard, slopes, later, run)
@@ -214,7 +214,7 @@ class CPDTables(Tables):
         whole = self._from_planes(total)
         return *np.split(whole, offsets[1:-1]), self._from_planes(total_mixing)
 
-    def tangents(self, shard: Any, change: Change, run: Run) -> NDArray:
+    def tangents(self, shard: Shard, change: Change, run: Run) -> NDArray:
         if not is_large(shard):
             return super().tangents(shard, change, run)
         from ..kernels import entrywise_gradient as kernels

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from ..protocols import Column, Run, Setting, Shard
+
 #: prior variances τ² of a block's function, in units of the target's variance, to choose from
 VARIANCES = np.array([0.0, *10.0 ** np.arange(-5, 2.01, 0.5)])
 #: logarithm of the likelihood that a function of a column must gain over none
@@ -34,7 +36,7 @@ class GramPass:
 
     functions: list[NDArray]
 
-    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
         size = 1 + sum(each.shape[1] for each in self.functions)
         total = np.zeros((size, size))
         step = max(256, MOST_NUMBERS // size)
@@ -59,7 +61,7 @@ class SumPass:
 
     inner: Any
 
-    def __call__(self, shard: Any, run: Any) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         target, weight = shard.target, shard.weight
         squares = np.zeros(3)
         rest = target
@@ -137,6 +139,13 @@ class Block:
     least_gain: float
     member: Member | None = None
     variance: float = 0.0
+    columns: NDArray | None = None
+
+    def columns_of(self, gram: NDArray) -> NDArray:
+        """Return the columns of a Gram matrix at the places, which are kept."""
+        if self.columns is None:
+            self.columns = np.ascontiguousarray(gram[:, self.places])
+        return self.columns
 
 
 @dataclass
@@ -150,7 +159,7 @@ class Known:
     blocks: list[Block] = field(default_factory=list)
 
 
-def analyse(whole: NDArray, columns: Sequence[Any]) -> Known:
+def analyse(whole: NDArray, columns: Sequence[Column]) -> Known:
     """Blocks of all main effects, from their Gram matrix with the constant first."""
     weight, sums = float(whole[0, 0]), whole[0, 1:]
     gram = whole[1:, 1:] - np.outer(sums, sums) / weight
@@ -188,7 +197,7 @@ class MainProblem:
 
     n_levels = 1
 
-    def __init__(self, iterate: Any, setting: Any):
+    def __init__(self, iterate: Any, setting: Setting):
         self.iterate, self.setting = iterate, setting
         columns = iterate.columns
         kept = setting.kept
@@ -301,9 +310,9 @@ class MainProblem:
 
     def _choose_block(self, block: Block, weights: NDArray, image: NDArray, noise: float) -> float:
         """Choose and solve one block, the others fixed; return its degrees of freedom."""
-        places, gram = block.places, self.known.gram
+        places, columns = block.places, block.columns_of(self.known.gram)
         now = weights[places]
-        products = self.products[places] - image[places] + gram[np.ix_(places, places)] @ now
+        products = self.products[places] - image[places] + columns[places] @ now
         scale = self._unit(noise)
         best = None
         # beside a network that changes as well, the kind of function stays
@@ -321,7 +330,7 @@ class MainProblem:
         ratio = block.variance / noise
         new = member.weights(own, ratio)
         weights[places] = new
-        image += gram[:, places] @ (new - now)
+        image += columns @ (new - now)
         return member.freedom(ratio)
 
     def _unit(self, noise: float) -> float:

@@ -20,7 +20,7 @@ and right-hand sides, gradients and penalties all go the same way.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from ..protocols import Column, Run
 from .algebra import Algebra
 
 #: values at a time whose functions are summed up where the environment is a number
@@ -316,7 +317,7 @@ class Moments:
 
 
 def column_moments(
-    algebra: Algebra, column: Any, sums: Any, shape: tuple[int, ...], run: Callable[..., list[Any]]
+    algebra: Algebra, column: Column, sums: Any, shape: tuple[int, ...], run: Run
 ) -> Moments:
     """Moments of a column from its statistics; `shape` is that of its elements."""
     is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
@@ -337,7 +338,7 @@ def column_moments(
 
 def finish(
     algebra: Algebra,
-    column: Any,
+    column: Column,
     totals: Sequence[NDArray],
     right: NDArray,
     size: int,
@@ -403,7 +404,7 @@ def _triangles(
     return upper, real.conj() - imaginary.conj() if conjugate else upper
 
 
-def _lag_sums(column: Any, sums: Any, shape: tuple[int, ...]) -> Moments:
+def _lag_sums(column: Column, sums: Any, shape: tuple[int, ...]) -> Moments:
     """Moments of a column whose environment is a number: products of two short lists of functions.
 
     With thousands of functions and values there is no room for all functions at all values.
@@ -467,7 +468,7 @@ def triangle(size: int) -> tuple[NDArray, NDArray]:
     return np.triu_indices(size)
 
 
-def _matrix_product(left: NDArray, right: NDArray, run: Callable[..., list[Any]]) -> NDArray:
+def _matrix_product(left: NDArray, right: NDArray, run: Run) -> NDArray:
     """Product of real matrices, in fixed parts for threads where it is large."""
     operations = 2 * left.shape[0] * right.size
     count = min(8, operations // SHARED_OPERATIONS)
@@ -508,7 +509,7 @@ def _by_digits(whole: NDArray, radices: Sequence[int]) -> NDArray:
     return apart.transpose(*order, 2 * n, 2 * n + 1).reshape(-1, *whole.shape[2:])
 
 
-def regroup(known: Moments, column: Any, merged: Any) -> Moments:
+def regroup(known: Moments, column: Column, merged: Column) -> Moments:
     """Return moments of a column for the same column with other levels."""
     high_first, n = tuple(reversed(column.radices)), len(column.radices)
     order = [*range(1, 2 * n, 2), *range(0, 2 * n, 2), 2 * n, 2 * n + 1]

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from .. import drawing
+from ..protocols import Column, Run, Setting, Shard
 from ..structure import Structure
 
 #: a list with one list of arrays per column (or one array per vertex), then maybe an output core
 Cores = list[Any]
-Run = Callable[..., list[Any]]
 
 
 class Network(BaseEstimator):
@@ -128,7 +128,7 @@ class Network(BaseEstimator):
 
     def iterate(
         self,
-        columns: Sequence[Any],
+        columns: Sequence[Column],
         cores: Cores,
         dtype: Any,
         run: Run,
@@ -207,7 +207,7 @@ class Iterate(Protocol):
     """
 
     cores: Cores
-    columns: Sequence[Any]
+    columns: Sequence[Column]
     is_complex: bool
     token: object
     precisions: list[NDArray | None]
@@ -231,10 +231,10 @@ class Iterate(Protocol):
     def penalty(self) -> float:
         """Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior."""
 
-    def problem(self, block: int, setting: Any) -> Any:
+    def problem(self, block: int, setting: Setting) -> Any:
         """Local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`."""
 
-    def responses(self, shard: Any) -> NDArray:
+    def responses(self, shard: Shard) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
 
     def response_pass(self) -> Callable[..., NDArray]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..protocols import Setting
 from . import moments
 from .algebra import Algebra, Diagonal
 from .local import LocalSystem, least_squares
@@ -35,7 +36,7 @@ class Problem:
     setting : Setting
     """
 
-    def __init__(self, iterate: Any, block: int, setting: Any):
+    def __init__(self, iterate: Any, block: int, setting: Setting):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.algebra: Algebra = iterate.algebra
         entry = iterate.cores[block]
@@ -100,7 +101,7 @@ class Problem:
 class ColumnProblem(Problem):
     """Cores of a column from its moments: neither rows nor grid are touched again."""
 
-    def __init__(self, iterate: Any, block: int, setting: Any, known: Any = None):
+    def __init__(self, iterate: Any, block: int, setting: Setting, known: Any = None):
         super().__init__(iterate, block, setting)
         self.column = iterate.columns[block]
         self.moments = known or iterate.moments(block, setting)
@@ -158,7 +159,7 @@ class ColumnProblem(Problem):
 class CategoricalProblem(Problem):
     """Core of a categorical column: one small system per category, some at a time."""
 
-    def __init__(self, iterate: Any, block: int, setting: Any):
+    def __init__(self, iterate: Any, block: int, setting: Setting):
         super().__init__(iterate, block, setting)
         self.sums = iterate.statistics(block, setting)
         self.outside = iterate.penalty_environment(block)
@@ -298,7 +299,7 @@ class PooledProblem(CategoricalProblem):
 class OutputProblem(Problem):
     """The output core: one regression of all outputs on what the columns contribute."""
 
-    def __init__(self, iterate: Any, setting: Any):
+    def __init__(self, iterate: Any, setting: Setting):
         super().__init__(iterate, len(iterate.columns), setting)
         self.sums = setting.sum(iterate.output_pass(self.is_split))
         self.outside = iterate.penalty_environment(self.block)

@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data import Shard
 from ..engines import add_in_order
+from ..protocols import Run
 from .passes import AfterResponses
 from .setting import Setting
 
@@ -107,7 +109,7 @@ class _Work:
     loss: Any
     share: float
 
-    def __call__(self, shard: Any, response: NDArray, run: Any) -> tuple[Any, NDArray]:
+    def __call__(self, shard: Shard, response: NDArray, run: Run) -> tuple[Any, NDArray]:
         weight, target = np.empty(len(shard)), np.empty(response.shape)
 
         def part(bounds: tuple[int, int]) -> float:
@@ -129,14 +131,14 @@ class _Reweigh:
     respond: Callable[..., NDArray]
     work: _Work
 
-    def __call__(self, shard: Any, run: Any) -> Any:
+    def __call__(self, shard: Shard, run: Run) -> Any:
         return self._both(shard, run)[0]
 
-    def constant(self, shard: Any, run: Any) -> NDArray:
+    def constant(self, shard: Shard, run: Run) -> NDArray:
         """Second part alone."""
         return self._both(shard, run)[1]
 
-    def _both(self, shard: Any, run: Any) -> tuple[Any, NDArray]:
+    def _both(self, shard: Shard, run: Run) -> tuple[Any, NDArray]:
         real = not self.work.loss.sees_complex
         return AfterResponses(self.respond, self.work, real)(shard, run=run)
 

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ..data import Shard
 from ..losses import Loss
+from ..protocols import Run
 
 Pass = Callable[..., Any]
 
 
-def totals(shard: Shard, run: Any) -> tuple[NDArray, NDArray, NDArray]:
+def totals(shard: Shard, run: Run) -> tuple[NDArray, NDArray, NDArray]:
     """Total weight, weighted sums of the squared targets, and number of rows."""
     target = shard.scaled[1]
     squares = np.array([float(np.vdot(column, column)) for column in target.T])
@@ -35,7 +36,7 @@ class LossPass:
 
     loss: Loss
 
-    def __call__(self, shard: Shard, response: NDArray, run: Any) -> NDArray:
+    def __call__(self, shard: Shard, response: NDArray, run: Run) -> NDArray:
         def part(bounds: tuple[int, int]) -> float:
             rows = slice(*bounds)
             values = self.loss.value(response[rows], shard.target[rows])
@@ -50,7 +51,7 @@ class SquarePass:
 
     respond: Pass
 
-    def __call__(self, shard: Shard, run: Any) -> NDArray:
+    def __call__(self, shard: Shard, run: Run) -> NDArray:
         error = ((self.respond(shard, run=run).real - shard.target) ** 2).sum(axis=1)
         total = float(error.sum() if shard.weight is None else shard.weight @ error)
         return np.array([total, weight_of(shard)])
@@ -62,7 +63,7 @@ class SizePass:
 
     respond: Pass
 
-    def __call__(self, shard: Shard, run: Any) -> NDArray:
+    def __call__(self, shard: Shard, run: Run) -> NDArray:
         response = self.respond(shard, run=run)
         return np.array([float(np.vdot(response, response).real)])
 
@@ -76,7 +77,7 @@ class SlopePass:
     loss: Loss
     total_weight: float
 
-    def __call__(self, shard: Shard, run: Any) -> tuple[Any, ...]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[Any, ...]:
         response = self.respond(shard, run=run)
         value = self.loss.value(response, shard.target)
         slopes = self.loss.gradient(response, shard.target)
@@ -95,7 +96,7 @@ class CurvaturePass:
     loss: Loss
     total_weight: float
 
-    def __call__(self, shard: Shard, response: NDArray, run: Any) -> tuple[Any, ...]:
+    def __call__(self, shard: Shard, response: NDArray, run: Run) -> tuple[Any, ...]:
         change = self.tangent(shard, run=run)
         slopes = self.loss.curvature_product(response, shard.target, change)
         slopes = slopes * scale_of(shard, self.total_weight)
@@ -110,7 +111,7 @@ class AfterResponses:
     then: Pass
     real: bool
 
-    def __call__(self, shard: Shard, run: Any) -> Any:
+    def __call__(self, shard: Shard, run: Run) -> Any:
         response = self.respond(shard, run=run)
         if self.real:
             response = np.ascontiguousarray(response.real)

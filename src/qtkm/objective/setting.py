@@ -6,6 +6,7 @@ from typing import Any
 
 from ..data import Shard
 from ..engines import Engine
+from ..protocols import Run
 
 
 @dataclass
@@ -72,5 +73,5 @@ class _Viewed:
     view: Callable[..., Shard]
     function: Callable[..., Any]
 
-    def __call__(self, shard: Shard, run: Any) -> Any:
+    def __call__(self, shard: Shard, run: Run) -> Any:
         return self.function(self.view(shard, run=run), run=run)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks import Cores
+from ..protocols import Column, Run, Shard
 
 #: size of the noise in the cores of a new term, in units of the prior
 NOISE = 3.0
@@ -69,7 +70,11 @@ def new_terms(objective: Any, iterate: Any, count: int, rng: np.random.RandomSta
 
 
 def _start(
-    column: Any, precision: NDArray | None, count: int, objective: Any, rng: np.random.RandomState
+    column: Column,
+    precision: NDArray | None,
+    count: int,
+    objective: Any,
+    rng: np.random.RandomState,
 ) -> list[NDArray]:
     """Cores of a column, constant but for noise in its lowest digit.
 
@@ -126,7 +131,7 @@ class Residuals:
     loss: Any
     terms: list[Term]
 
-    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
         response = self.respond(shard, run=run)
         if self.loss.is_quadratic:
             rest = shard.target - response.real
@@ -150,7 +155,7 @@ class PairPass:
     residuals: Residuals
     functions: list[NDArray]
 
-    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
         rest = _weighed(self.residuals(shard, run), shard)
         psi = np.concatenate(
             [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(self.functions)], axis=1
@@ -165,7 +170,7 @@ class FitPass:
     residuals: Residuals
     terms: list[Term]
 
-    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
         rest = _weighed(self.residuals(shard, run), shard)
         found = []
         for term in self.terms:
@@ -181,14 +186,14 @@ class MeanPass:
 
     n_columns: int
 
-    def __call__(self, shard: Any, run: Any) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         return tuple(
             np.bincount(shard.codes[:, d], shard.weight, minlength=shard.n_codes[d]).astype(float)
             for d in range(self.n_columns)
         )
 
 
-def _weighed(values: NDArray, shard: Any) -> NDArray:
+def _weighed(values: NDArray, shard: Shard) -> NDArray:
     return values if shard.weight is None else shard.weight[:, None] * values
 
 
@@ -227,14 +232,17 @@ def _best(
     means: Any,
 ) -> list[Term]:  # fmt: skip
     """Terms of the pairs whose matrices have the largest singular values."""
-    found = []
-    for d, e in pairs:
-        for block in sums[:, spans[d], spans[e]]:
-            left, values, right = np.linalg.svd(block, full_matrices=False)
-            found.append((-values[0], d, e, left[:, 0], right[0]))
-    found.sort(key=lambda each: each[:3])
+    counts = [span.stop - span.start for span in spans]
+    width = max(counts)
+    blocks = np.zeros((len(pairs), len(sums), width, width))  # smaller ones end in zeros
+    for block, (d, e) in zip(blocks, pairs, strict=True):
+        block[:, : counts[d], : counts[e]] = sums[:, spans[d], spans[e]]
+    left, values, right = np.linalg.svd(blocks)
+    order = np.argsort(-values[..., 0], axis=None, kind="stable")[:MOST_PAIRS]
     terms = []
-    for _, d, e, u, v in found[:MOST_PAIRS]:
+    for n, k in zip(*np.unravel_index(order, values.shape[:2]), strict=True):
+        d, e = pairs[n]
+        u, v = left[n, k, : counts[d], 0], right[n, k, 0, : counts[e]]
         tables = {d: functions[d] @ u, e: functions[e] @ v}
         weights = {
             d: columns[d].feature_map.combine(u, -float(means[d] @ u)),
@@ -244,7 +252,7 @@ def _best(
     return terms
 
 
-def _functions(column: Any) -> NDArray[np.float64]:
+def _functions(column: Column) -> NDArray[np.float64]:
     """First functions of a column at its grid values; those of `FeatureMap.combine`."""
     if column.is_categorical and len(column) > MOST_CATEGORIES:
         return np.zeros((len(column), 1))

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..networks import Cores
+from ..objective import Objective
 from ..parameters import check_number
 from . import solver
 from .solver import Report, Solver, shrink
@@ -49,7 +51,7 @@ class State(solver.State):
         return super().keep() | {"rng": self.rng.bit_generator.state}
 
     @classmethod
-    def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
+    def regain(cls, objective: Objective, kept: dict[str, Any]) -> "State":
         """State from what `keep` gave."""
         rng = np.random.default_rng()
         rng.bit_generator.state = kept["rng"]
@@ -124,7 +126,7 @@ class Adam(Solver):
         check_number("batch_size", self.batch_size, Integral, 1, or_word="auto")
         check_number("seed", self.seed, Integral, 0)
 
-    def start(self, objective: Any, cores: Any) -> State:
+    def start(self, objective: Objective, cores: Cores) -> State:
         """State before the first epoch."""
         cores = shrink(objective, cores)
         vector = objective.to_vector(cores)
@@ -132,7 +134,7 @@ class Adam(Solver):
         rng = np.random.default_rng(self.seed)
         return State(objective.at(cores), vector, zeros, zeros, rng, self.learning_rate)
 
-    def step(self, objective: Any, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: State, report: Report) -> State:
         """One epoch."""
         for shards in self._batches(objective, state.rng):
             _, gradient = objective.gradient(state.iterate, shards)
@@ -144,7 +146,7 @@ class Adam(Solver):
         report(state.iterate.snapshot(), [value])
         return state
 
-    def _batches(self, objective: Any, rng: np.random.Generator) -> Iterator[list[Any]]:
+    def _batches(self, objective: Objective, rng: np.random.Generator) -> Iterator[list[Any]]:
         """Shards of the rows of each step."""
         n_rows, size = objective.n_rows, self.batch_size
         if isinstance(size, str):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..networks import Cores, flatten, unflatten
+from ..objective import Objective
 from ..parameters import check_number
 from . import solver
 from .solver import Report, Solver
@@ -76,11 +77,11 @@ class ALS(Solver):
         if not isinstance(self.momentum, bool | np.bool_):
             raise ValueError(f"momentum={self.momentum!r} must be True or False.")
 
-    def start(self, objective: Any, cores: Any) -> State:
+    def start(self, objective: Objective, cores: Cores) -> State:
         """State before the first epoch."""
         return State(objective.at(cores))
 
-    def step(self, objective: Any, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: State, report: Report) -> State:
         """One epoch; `report(cores, objectives)` after every block of cores."""
         if self.momentum:
             return self._step_with_momentum(objective, state, report)
@@ -89,7 +90,7 @@ class ALS(Solver):
             report(state.iterate.snapshot(), values)
         return state
 
-    def _step_with_momentum(self, objective: Any, state: State, report: Report) -> State:
+    def _step_with_momentum(self, objective: Objective, state: State, report: Report) -> State:
         before = state.iterate.snapshot()
         beyond = None
         if state.previous is not None and state.count > 1:
@@ -108,7 +109,7 @@ class ALS(Solver):
         report(state.iterate.snapshot(), [value])
         return state
 
-    def _epoch(self, objective: Any, iterate: Any) -> float:
+    def _epoch(self, objective: Objective, iterate: Any) -> float:
         """Update every block; the objective afterwards."""
         for block in objective.blocks:
             values = objective.update(iterate, block, self.inner_sweeps)

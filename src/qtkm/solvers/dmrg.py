@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..networks import Network, TensorTrain
+from ..networks import Cores, Network, TensorTrain
+from ..objective import Objective
 from ..parameters import check_number
 from . import solver
 from .solver import Report, Solver
@@ -61,13 +62,13 @@ class DMRG(Solver):
             check_number("max_rank", self.max_rank, Integral, 1, hint=hint)
         check_number("tol", self.tol, Real, 0, below=1, hint="; 1e-3 is usual")
 
-    def start(self, objective: Any, cores: Any) -> State:
+    def start(self, objective: Objective, cores: Cores) -> State:
         """State before the first epoch."""
         iterate = objective.at(cores)
         largest = max(core.shape[2] for core in iterate.sites)
         return State(iterate, self.max_rank or largest)
 
-    def step(self, objective: Any, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: State, report: Report) -> State:
         """One epoch; `report(cores, objectives)` after every column."""
         iterate, cost = state.iterate, 0.0
         n_columns = len(iterate.columns)

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..networks import Cores
+from ..objective import Objective
 from ..parameters import check_number
 from . import solver
 from .solver import Report, Solver, shrink
@@ -81,13 +83,13 @@ class GaussNewton(Solver):
         check_number("cg_tol", self.cg_tol, Real, above=0, below=1, hint="; 0.1 is usual")
         check_number("damping", self.damping, Real, above=0, hint="; 0.01 is usual")
 
-    def start(self, objective: Any, cores: Any) -> State:
+    def start(self, objective: Objective, cores: Cores) -> State:
         """State before the first epoch."""
         cores = shrink(objective, cores)
         iterate = objective.at(cores)
         return State(iterate, objective.to_vector(cores), objective.value(iterate))
 
-    def step(self, objective: Any, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: State, report: Report) -> State:
         """One step, with as much damping as it needs to lower the objective."""
         gradient = objective.to_vector(objective.gradient(state.iterate)[1])
         if not np.isfinite(state.value) or not np.isfinite(gradient).all():
@@ -113,7 +115,7 @@ class GaussNewton(Solver):
         return state
 
     def _directions(
-        self, objective: Any, state: State, gradient: Vector
+        self, objective: Objective, state: State, gradient: Vector
     ) -> tuple["Directions", float]:
         """Lanczos directions of the Gauss-Newton matrix, and the damping to start with."""
         product = objective.curvature(state.iterate)

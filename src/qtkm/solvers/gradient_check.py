@@ -57,7 +57,7 @@ class GradientCheck:
 
 
 def check_gradient(
-    objective: Any,
+    objective: Objective,
     *cores_or_rows: Any,
     n_directions: int = 5,
     step: float = 1e-6,
@@ -136,7 +136,7 @@ def _curvature_errors(probe: "_Probe", within: list[tuple[Vector, NDArray]]) -> 
 class _Probe:
     """Derivatives at a point, and the differences they are compared with."""
 
-    def __init__(self, objective: Any, vector: Vector, step: float):
+    def __init__(self, objective: Objective, vector: Vector, step: float):
         self.objective, self.vector, self.step = objective, vector, step
         self.value, self.gradient = self._gradient(vector)
 
@@ -199,7 +199,7 @@ def _relative(found: NDArray, given: NDArray, least: float = 0.0) -> float:
     return float(np.linalg.norm(found - given)) / (scale or 1.0)
 
 
-def _owners(objective: Any) -> NDArray[np.int64]:
+def _owners(objective: Objective) -> NDArray[np.int64]:
     """For every real number of the vector of all cores, which core it belongs to."""
     width = 2 if objective.is_complex else 1
     sizes = [width * int(np.prod(shape)) for shape in flatten(objective.shapes)]

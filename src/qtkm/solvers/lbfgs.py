@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from ..networks import Cores
+from ..objective import Objective
 from ..parameters import check_number
 from .solver import EndEpoch, Report, Solver, State, Stop
 
@@ -51,7 +53,7 @@ class LBFGS(Solver):
             "iterations", self.iterations, Integral, 1, hint="; with 1, every iteration is an epoch"
         )
 
-    def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
+    def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
         """All epochs, in one call of SciPy so that its memory is kept: no checkpoint has that."""
         path = _Path(objective, self.iterations, report, end_epoch)
         options = {
@@ -72,7 +74,7 @@ class LBFGS(Solver):
 class _Path:
     """What SciPy calls: the objective at a point, and the point after every iteration."""
 
-    def __init__(self, objective: Any, iterations: int, report: Report, end_epoch: EndEpoch):
+    def __init__(self, objective: Objective, iterations: int, report: Report, end_epoch: EndEpoch):
         self.objective, self.iterations = objective, iterations
         self.report, self.end_epoch = report, end_epoch
         self.n_iterations = 0

@@ -11,6 +11,8 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import interruption
+from ..networks import Cores
+from ..objective import Objective
 from .checkpoint import Checkpoint
 from .solver import History, Result, Stop
 
@@ -62,7 +64,7 @@ class Progress:
 
     event: str
     epoch: int
-    cores: Any
+    cores: Cores
     history: History
 
 
@@ -110,7 +112,7 @@ class _Run:
     def n_iter(self) -> int:
         return len(self.history.objective)
 
-    def report(self, cores: Any, values: list[float]) -> None:
+    def report(self, cores: Cores, values: list[float]) -> None:
         """Take note of updated cores."""
         if not np.isfinite(values).all():
             raise Stop("failed", self.failure())
@@ -151,7 +153,7 @@ class _Run:
         if verdict is not None:
             raise Stop(*verdict)
 
-    def consider(self, cores: Any, value: float) -> None:
+    def consider(self, cores: Cores, value: float) -> None:
         """Keep cores of the lowest objective, where it is not the last one by itself."""
         if not self.is_monotone and value < self.lowest:
             self.best, self.lowest = cores, value
@@ -211,8 +213,8 @@ class _Run:
 
 def solve(
     solver: Any,
-    objective: Any,
-    cores: Any,
+    objective: Objective,
+    cores: Cores,
     stopping: Stopping,
     score: Callable[[Any], float] | None = None,
     callbacks: Sequence[Callable[[Progress], Any]] = (),
@@ -282,12 +284,12 @@ def solve(
         )
 
 
-def _refuse_priors(solver: Any, objective: Any) -> None:
-    for d, precision in enumerate(objective.precisions):
-        if precision is not None:
+def _refuse_priors(solver: Any, objective: Objective) -> None:
+    for d, penalty in enumerate(objective.penalties or ()):
+        if objective.precisions[d] is not None:
             raise ValueError(
                 f"{solver!r} takes the squared norm of the weights as penalty, and column "
-                f"{objective.columns[d].name!r} has {objective.penalties[d]!r}; use the penalty "
+                f"{objective.columns[d].name!r} has {penalty!r}; use the penalty "
                 "Ridge(), or another solver such as ALS() or GaussNewton()."
             )
 

@@ -6,7 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..networks import Network, TensorTrain
+from ..networks import Cores, Network, TensorTrain
+from ..objective import Objective
 from ..parameters import check_number
 from . import solver
 from .solver import Report, Solver
@@ -41,7 +42,7 @@ class State(solver.State):
     direction: Any = None
 
     @classmethod
-    def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
+    def regain(cls, objective: Objective, kept: dict[str, Any]) -> "State":
         """State from what `keep` gave, in which the frame is two lists."""
         state: Any = super().regain(objective, kept)
         state.frame = state.frame and Gauges(*state.frame)
@@ -81,12 +82,12 @@ class Riemannian(Solver):
         """Raise a ValueError for parameters that make no sense."""
         check_number("iterations", self.iterations, Integral, 1, hint="; 5 is usual")
 
-    def start(self, objective: Any, cores: Any) -> State:
+    def start(self, objective: Objective, cores: Cores) -> State:
         """State before the first epoch."""
         iterate = objective.at(cores)
         return State(iterate, objective.value(iterate))
 
-    def step(self, objective: Any, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: State, report: Report) -> State:
         """One epoch; `report(cores, objectives)` after every iteration."""
         state.record = {"gradient_norm": 0.0}
         for _ in range(self.iterations):
@@ -96,10 +97,10 @@ class Riemannian(Solver):
                 break
         return state
 
-    def _iteration(self, objective: Any, state: State) -> None:
+    def _iteration(self, objective: Objective, state: State) -> None:
         frame = state.iterate.frame()
-        state.value, gradient = objective.gradient(frame)
-        gradient = objective.to_vector(gradient)
+        state.value, cores = objective.gradient(frame)
+        gradient = objective.to_vector(cores)
         square = float(gradient @ gradient)
         state.record["gradient_norm"] = np.sqrt(square)
         if square == 0:
@@ -115,7 +116,7 @@ class Riemannian(Solver):
             "within rounding."
         )
 
-    def _directions(self, objective: Any, state: State, frame: Any, gradient: Any) -> Any:
+    def _directions(self, objective: Objective, state: State, frame: Any, gradient: Any) -> Any:
         """Yield the conjugate direction if it descends, then that of steepest descent."""
         if state.frame is not None:
             old_gradient, old_direction = (
@@ -130,7 +131,7 @@ class Riemannian(Solver):
         yield -gradient
 
     def _search(
-        self, objective: Any, state: State, frame: Any, gradient: Any, direction: Any
+        self, objective: Objective, state: State, frame: Any, gradient: Any, direction: Any
     ) -> bool:
         """Take a step that lowers the objective; False if there is none."""
         tangent = objective.from_vector(direction)

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..networks import Network, flatten, unflatten
+from ..networks import Cores, Network, flatten, unflatten
+from ..objective import Objective
 
 #: fields of every state that a checkpoint does not hold
 _SHARED = ("iterate", "record", "finished")
@@ -66,7 +67,7 @@ class State:
         return held | {name: getattr(self, name) for name in own}
 
     @classmethod
-    def regain(cls, objective: Any, kept: dict[str, Any]) -> "State":
+    def regain(cls, objective: Objective, kept: dict[str, Any]) -> "State":
         """State from what `keep` gave, or from what a file held of it.
 
         All arrays are copied: where they stand in memory, and in which order, may change the
@@ -94,15 +95,15 @@ class Solver(BaseEstimator):
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
 
-    def start(self, objective: Any, cores: Any) -> Any:
+    def start(self, objective: Objective, cores: Cores) -> Any:
         """State before the first epoch."""
         raise NotImplementedError(f"{type(self).__name__} has no start, and no run of its own.")
 
-    def step(self, objective: Any, state: Any, report: Report) -> Any:
+    def step(self, objective: Objective, state: Any, report: Report) -> Any:
         """One epoch; `report(cores, objectives)` after every update, at least once."""
         raise NotImplementedError(f"{type(self).__name__} has no step, and no run of its own.")
 
-    def run(self, objective: Any, cores: Any, report: Report, end_epoch: EndEpoch) -> None:
+    def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
         """Epochs without end: what ends them is a `Stop`, mostly raised by `end_epoch`.
 
         Parameters
@@ -121,8 +122,8 @@ class Solver(BaseEstimator):
 
     def run_with_checkpoints(
         self,
-        objective: Any,
-        cores: Any,
+        objective: Objective,
+        cores: Cores,
         report: Report,
         end_epoch: EndEpoch,
         kept: dict[str, Any] | None,
@@ -141,7 +142,9 @@ class Solver(BaseEstimator):
             state = self._epoch_of(objective, state, report, end_epoch)
             state = self.state.regain(objective, state.keep())
 
-    def _epoch_of(self, objective: Any, state: Any, report: Report, end_epoch: EndEpoch) -> Any:
+    def _epoch_of(
+        self, objective: Objective, state: Any, report: Report, end_epoch: EndEpoch
+    ) -> Any:
         state = self.step(objective, state, report)
         end_epoch(state)
         if state.finished:
@@ -158,7 +161,7 @@ def _copy(tree: Any) -> Any:
     return np.array(tree, order="C") if isinstance(tree, np.ndarray) else tree
 
 
-def shrink(objective: Any, cores: Any) -> Any:
+def shrink(objective: Objective, cores: Cores) -> Any:
     """Cores with responses no larger than the targets, where that lowers the objective.
 
     A start whose responses are far too large has steep gradients, which turn the first steps
@@ -223,7 +226,7 @@ class Result:
         None if there was no epoch.
     """
 
-    cores: Any
+    cores: Cores
     n_iter: int
     status: str
     message: str

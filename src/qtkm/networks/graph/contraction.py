@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Column, Run, Setting, Shard
 from ...structure import Structure
 from ..design import PLANNED_ROWS, ROWS, Term, Tree, adjoint, join
-from ..network import Cores, Run
+from ..network import Cores
 from .vertices import GradientPass, ResponsePass, TangentPass, VertexProblem
 
 #: what the leg of the outputs is called
@@ -38,7 +39,7 @@ class Rows:
     """
 
     def __init__(
-        self, structure: Structure, cores: Sequence[NDArray], columns: Sequence[Any], dtype: Any
+        self, structure: Structure, cores: Sequence[NDArray], columns: Sequence[Column], dtype: Any
     ):
         self.structure, self.columns, self.dtype = structure, columns, np.dtype(dtype)
         self.is_complex = np.iscomplexobj(cores[0])
@@ -154,7 +155,7 @@ class Iterate:
     def __init__(
         self,
         structure: Structure,
-        columns: Sequence[Any],
+        columns: Sequence[Column],
         cores: Cores,
         dtype: Any,
         run: Run,
@@ -240,10 +241,10 @@ class Iterate:
 
     # -- rows ---------------------------------------------------------------------------------
 
-    def problem(self, block: int, setting: Any) -> VertexProblem:
+    def problem(self, block: int, setting: Setting) -> VertexProblem:
         return VertexProblem(self, block, setting)
 
-    def responses(self, shard: Any) -> NDArray:
+    def responses(self, shard: Shard) -> NDArray:
         return self.response_pass()(shard, run=self.run)
 
     def response_pass(self) -> ResponsePass:

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Column, Run
 from ...structure import Edge, Structure
 from ..design import Tree
-from ..network import Cores, Network, Run
+from ..network import Cores, Network
 from .contraction import OUTPUTS, Iterate, Rows, outputs_of, with_phase
 from .vertices import pieces
 
@@ -89,7 +90,7 @@ class GraphNetwork(Network):
 
     def iterate(
         self,
-        columns: Sequence[Any],
+        columns: Sequence[Column],
         cores: Cores,
         dtype: Any,
         run: Run,

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Run, Setting, Shard
 from .. import design
 from ..local import LocalSystem, least_squares
-from ..network import Run
 
 #: entries of the matrices of a local problem; in double precision they take 400 MB, or twice that
 LARGEST_MATRIX = 50_000_000
@@ -27,7 +27,7 @@ BLOCK_ENTRIES = 1 << 20
 SUM_ENTRIES = 1 << 25
 
 
-def fill(rows: Any, shard: Any, run: Run, respond: Callable[[Any], NDArray]) -> NDArray:
+def fill(rows: Any, shard: Shard, run: Run, respond: Callable[[Any], NDArray]) -> NDArray:
     """Responses (n_rows, n_outputs) of a shard from respond(factors), some rows at a time."""
     tables = rows.tables()
     kind = np.complex128 if rows.is_complex else np.float64
@@ -42,7 +42,7 @@ def fill(rows: Any, shard: Any, run: Run, respond: Callable[[Any], NDArray]) -> 
 
 
 def add_up(
-    rows: Any, shard: Any, run: Run, accumulate: Callable[..., None], shapes: Sequence[Any]
+    rows: Any, shard: Shard, run: Run, accumulate: Callable[..., None], shapes: Sequence[Any]
 ) -> tuple[NDArray, ...]:
     """Arrays of some (shape, dtype), summed over a shard by accumulate(arrays, factors, part)."""
     tables = rows.tables()
@@ -81,7 +81,7 @@ class GradientPass:
     def __init__(self, rows: Any):
         self.rows = rows
 
-    def __call__(self, shard: Any, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
         def accumulate(total, factors, part):
             for out, more in zip(total, self.rows.gradients(factors, slopes[part]), strict=True):
                 out += more
@@ -97,7 +97,7 @@ class ResponsePass:
     def __init__(self, rows: Any):
         self.rows = rows
 
-    def __call__(self, shard: Any, run: Run) -> NDArray:
+    def __call__(self, shard: Shard, run: Run) -> NDArray:
         return fill(self.rows, shard, run, self.rows.responses)
 
 
@@ -107,7 +107,7 @@ class TangentPass:
     def __init__(self, rows: Any, direction: Sequence[NDArray]):
         self.rows, self.direction = rows, direction
 
-    def __call__(self, shard: Any, run: Run) -> NDArray:
+    def __call__(self, shard: Shard, run: Run) -> NDArray:
         def respond(factors):
             return self.rows.tangents(factors, self.direction)
 
@@ -141,7 +141,7 @@ class NormalEquations:
         self.rows, self.block, self.category = rows, block, category
         self.shape, self.both = shape, both
 
-    def __call__(self, shard: Any, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         root, target = shard.scaled
 
         def accumulate(total, factors, part):
@@ -197,7 +197,7 @@ class VertexProblem:
 
     n_levels = 1
 
-    def __init__(self, iterate: Any, block: int, setting: Any):
+    def __init__(self, iterate: Any, block: int, setting: Setting):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.split = bool(setting.real_part and iterate.is_complex)
         core, rows = iterate.cores[block], iterate.rows

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Shard
 from ..chain import ChainIterate, column_change
 from ..column_tables import GradientPass, ResponsePass, TangentPass
 from ..network import Cores, flatten, unflatten
@@ -53,7 +54,7 @@ class TrainFrame:
         """Changes with the cores."""
         return self.iterate.token
 
-    def responses(self, shard: Any) -> NDArray:
+    def responses(self, shard: Shard) -> NDArray:
         """Responses of a shard's rows."""
         return self.iterate.responses(shard)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Setting
 from ...structure import Edge, Structure
 from ..algebra import Matrices
 from ..chain import SMOOTH_NOISE, ChainIterate, ChainNetwork, site_legs
@@ -178,7 +179,7 @@ class TensorTrain(MatrixProduct):
         return Truncation(max_rank, tol)
 
     def pair_problem(
-        self, iterate: ChainIterate, block: int, setting: Any, truncation: Truncation
+        self, iterate: ChainIterate, block: int, setting: Setting, truncation: Truncation
     ) -> PairProblem:
         """Two-site problems of a column, and of its last core with the next column's."""
         return PairProblem(iterate, block, setting, truncation)

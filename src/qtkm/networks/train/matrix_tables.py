@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Run, Shard
 from ..column_tables import (
     Change,
-    Run,
     Tables,
     as_planes,
     complex_numbers,
@@ -44,7 +44,7 @@ class ProductTables(Tables):
         """Return the unit before all columns, and what closes their product."""
         return np.eye(self.bonds[0], dtype=self.kind)[None, None], self.closing[None]
 
-    def environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
+    def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
         """Return the environments (n_rows, n_outputs, left, right) of columns first … last-1."""
         if is_large(shard):
             return self._many_environments(shard, first, last, run)
@@ -65,7 +65,7 @@ class ProductTables(Tables):
         flat = slopes.T @ product.swapaxes(1, 2).reshape(len(product), -1)
         return flat.reshape(self.closing.shape)
 
-    def states(self, shard: Any, run: Run) -> NDArray:
+    def states(self, shard: Shard, run: Run) -> NDArray:
         """Return the transposed products (n_rows, right, left) of all columns."""
         if not is_large(shard):
             product = self._product(self.rows(shard.codes))
@@ -118,7 +118,7 @@ class ProductTables(Tables):
         planes = as_planes(closing.reshape(len(closing), -1), self.is_complex)
         return np.ascontiguousarray(planes.transpose(0, 2, 1))
 
-    def _many_environments(self, shard: Any, first: int, last: int, run: Run) -> NDArray:
+    def _many_environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
         from ...kernels import matrices as kernels
 
         bonds, closing = self.bonds, self._planes(self.closing)
@@ -139,12 +139,12 @@ class ProductTables(Tables):
             out = out[:, : left * right] + 1j * out[:, left * right :]
         return out.reshape(len(shard), n_outputs, left, right)
 
-    def responses(self, shard: Any, run: Run) -> NDArray:
+    def responses(self, shard: Shard, run: Run) -> NDArray:
         if not is_large(shard):
             return super().responses(shard, run)
         return self._respond(shard, self.closing, run)
 
-    def _respond(self, shard: Any, closing: NDArray, run: Run) -> NDArray:
+    def _respond(self, shard: Shard, closing: NDArray, run: Run) -> NDArray:
         from ...kernels import matrices as kernels
 
         planes = self._planes(closing)
@@ -157,7 +157,7 @@ class ProductTables(Tables):
         run(task, shard.blocks())
         return complex_numbers(out)
 
-    def statistics(self, shard: Any, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
+    def statistics(self, shard: Shard, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
         if not is_large(shard):
             return super().statistics(shard, column, both, run)
         from ...kernels import matrices as kernels
@@ -187,7 +187,7 @@ class ProductTables(Tables):
         return *finished_grams(grams, groups.n_codes, self.is_complex), right
 
     def gradient(
-        self, shard: Any, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
+        self, shard: Shard, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
     ) -> tuple[NDArray, ...]:
         if not is_large(shard):
             return super().gradient(shard, slopes, later, run)
@@ -224,7 +224,7 @@ class ProductTables(Tables):
         planes = flat.reshape(n_grid, 2 if self.is_complex else 1, left, -1)[..., :right]
         return planes[:, 0] + 1j * planes[:, 1] if self.is_complex else planes[:, 0]
 
-    def tangents(self, shard: Any, change: Change, run: Run) -> NDArray:
+    def tangents(self, shard: Shard, change: Change, run: Run) -> NDArray:
         if not is_large(shard):
             return super().tangents(shard, change, run)
         from ...kernels import matrices as kernels

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Column, Run, Setting, Shard
 from .. import design, moments
 from ..algebra import partial_products
 from ..local import LocalSystem, least_squares
@@ -53,7 +54,7 @@ class PairProblem:
 
     n_levels = 2
 
-    def __init__(self, iterate: Any, block: int, setting: Any, truncation: Truncation):
+    def __init__(self, iterate: Any, block: int, setting: Setting, truncation: Truncation):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.truncation = truncation
         self.values: list[float] = []
@@ -80,7 +81,7 @@ class PairProblem:
     def finish(self) -> None:
         """Nothing is left to be handed back: pairs are put in place as they are solved."""
 
-    def _inside(self, column: Any, level: int, known: Any) -> list[float]:
+    def _inside(self, column: Column, level: int, known: Any) -> list[float]:
         """Update a level and the next one of the same column."""
         iterate, block = self.iterate, self.block
         first, second = iterate.cores[block][level : level + 2]
@@ -227,7 +228,7 @@ def _restricted(system: LocalSystem, cores: list[NDArray], side: int, join: Any)
 
 
 def _across_system(
-    iterate: Any, block: int, setting: Any, shape: tuple[int, int, int, int]
+    iterate: Any, block: int, setting: Setting, shape: tuple[int, int, int, int]
 ) -> LocalSystem:
     """Local system of the merged core (q, p, left, right) of two neighbouring columns."""
     both = bool(setting.real_part and iterate.is_complex)
@@ -289,7 +290,7 @@ class _AcrossPass:
             if len(side.phase):
                 factors *= side.phase[:, None, None]
 
-    def __call__(self, shard: Any, run: Any) -> tuple[NDArray, NDArray, NDArray]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, NDArray, NDArray]:
         whole = self.tables.environments(shard, self.block, self.block + 2, run)
         target = shard.scaled[1]
 
@@ -313,14 +314,14 @@ class _AcrossPass:
         return hermitian, nothing, products.reshape(-1)
 
 
-def _features(column: Any, level: int) -> NDArray:
+def _features(column: Column, level: int) -> NDArray:
     """Factor entries of a level at the grid values."""
     if column.is_categorical:
         return column.feature_map.factors(column.values)
     return column.factors[:, column.slices[level]]
 
 
-def _product(column: Any, cores: list[NDArray], first: int, bond: int) -> NDArray:
+def _product(column: Column, cores: list[NDArray], first: int, bond: int) -> NDArray:
     """Products (n_grid, …) of some levels' matrices, from level `first` on."""
     kind = np.result_type(float, *cores, *(() if column.is_categorical else (column.factors,)))
     product = np.broadcast_to(np.eye(bond, dtype=kind), (len(column), bond, bond)).copy()
