@@ -36,6 +36,18 @@ def _cover_sizes(sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
     return cover(product(*map(range, sizes)))
 
 
+def crossed(
+    ones: Iterable[Any], others: Iterable[Any], few: Iterable[Any], fewer: Iterable[Any]
+) -> list[tuple[Any, Any]]:
+    """Pair all of one list with a few of the other, and the other way round.
+
+    For parts that meet only through a third one, such as networks and losses, which see each other
+    as weights and targets alone.
+    """
+    few, fewer = set(few), set(fewer)
+    return [(a, b) for a, b in product(ones, others) if a in few or b in fewer]
+
+
 def cover(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Choose rows, always the one that brings most new pairs, until no pair of these is missing."""
     every = list(rows)

@@ -83,3 +83,21 @@ def test_an_explanation_is_a_frame_and_a_drawing(cpd, X):
     found = display.explanation
     assert sum(widths) == pytest.approx(found.prediction[0] - found.base)
     assert found.prediction[0] == pytest.approx(cpd.predict(X)[4])
+
+
+@pytest.mark.parametrize("main_effects", [False, True])
+def test_gaps_and_pooled_categories_are_explained_and_drawn(X, y, main_effects):
+    from qtkm.inspection import importances, largest_coefficients
+    from qtkm.inspection import main_effects as effects_of
+    from tests.inspection.conftest import fit
+
+    gaps = X.assign(b=X["b"].where(X.index % 4 > 0), kind=X["kind"].where(X.index % 5 > 0))
+    model = fit(gaps, y, penalty="matern", n_basis=[9, 9, 1], quantization=3,
+                main_effects=main_effects)  # fmt: skip
+    found = explain(model, gaps, gaps)
+    total = found.base + found.contributions.sum(axis=1)
+    np.testing.assert_allclose(total, model.predict(gaps), rtol=1e-10, atol=1e-10)
+    assert np.isfinite(importances(model, gaps).total).all()
+    for effect in effects_of(model, gaps):
+        assert np.isfinite(effect.effect).all()
+    assert any("b missing or not" in label for label in largest_coefficients(model, 200).labels)

@@ -68,13 +68,6 @@ def test_a_rank_too_large_is_cut_to_what_the_cores_have_use_for(builder):
     assert max(edge.size for edge in bonds(structure).values()) <= 4
 
 
-@each_builder
-@pytest.mark.parametrize("rank", [0, -1, 2.5, "auto", None, True])
-def test_a_rank_that_makes_no_sense_is_refused(builder, rank):
-    with pytest.raises(ValueError, match=rf"rank={rank!r} must be a whole number >= 1"):
-        builder(rank=rank).check()
-
-
 @pytest.mark.parametrize("n_terms", [0, 1.5, None])
 def test_a_number_of_terms_that_makes_no_sense_is_refused(n_terms):
     with pytest.raises(ValueError, match=rf"n_terms={n_terms!r} must be a whole number >= 1"):

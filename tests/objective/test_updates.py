@@ -122,24 +122,6 @@ def test_an_update_is_the_least_squares_of_its_core(
         for found, expected, value, minimum in compare(objective, cores, block):
             assert value == pytest.approx(minimum, rel=1e-9)
             assert relative_error(found, expected) < 1e-9
-
-
-@covered
-@each_model
-@each_network
-@each_penalty
-@each_residual
-@each_output
-@each_weight
-@each_loop
-def test_values_of_an_update_are_the_objective(
-    columns, network, penalty, residual, n_outputs, weighted, loops, monkeypatch
-):
-    use_loops(monkeypatch, loops)
-    objective, cores = make(
-        columns, penalty, network=network, residual=residual, n_outputs=n_outputs,
-        weighted=weighted,
-    )  # fmt: skip
     iterate = objective.at(cores)
     assert objective.value(iterate) == pytest.approx(dense.value(objective, cores), rel=1e-10)
     for block in objective.blocks:

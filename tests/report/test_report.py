@@ -111,7 +111,7 @@ def test_the_command_takes_the_target_from_the_model(rows, tmp_path, capsys):
     assert command("report", tmp_path / "model.qtkm", tmp_path / "rows.csv", "--out", out) == 0
     facts, _ = read(out)
     assert "model.qtkm" in facts["code"]["shell"]
-    assert qtkm.load(tmp_path / "model.qtkm")._target_names == ["power"]
+    assert qtkm.load(tmp_path / "model.qtkm").target_names_ == ["power"]
 
 
 def test_intervals_of_scores_cover_what_is_found_on_other_rows():

@@ -127,7 +127,7 @@ def outputs_of(model: Any) -> list[Any]:
     classes = getattr(model, "classes_", None)
     if classes is not None:
         return classes.tolist()
-    n_outputs, names = model._reading.n_outputs, getattr(model, "_target_names", None)
+    n_outputs, names = model._reading.n_outputs, model.target_names_
     if n_outputs == 1:
         return []
     return names if names and len(names) == n_outputs else list(range(n_outputs))

@@ -68,7 +68,7 @@ def report(
 
 
 def _target_of(model: Any) -> str:
-    names = getattr(model, "_target_names", None)
+    names = model.target_names_
     if not names or len(names) > 1:
         raise ValueError(
             "the model file does not name its target, or names several; add --target COLUMN"

@@ -130,11 +130,6 @@ def _model(tree: Any) -> Any:
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     _set_task(model, target, loss, n_outputs)
-    named = target.get("names")
-    if named is not None:
-        fits = isinstance(named, list) and all(isinstance(name, str) for name in named)
-        _need(fits and len(named) >= 1, "the names of its targets are no text")
-    model._target_names = named
     _set_summary(model, tree.get("summary", {}), tree["alpha"])
     model.penalties_ = _penalties(tree.get("penalties"), reading.inputs)
     model._place(cores, network, loss)

@@ -25,7 +25,7 @@ from .prepare import Prepared, prepare
 from .sharing import Shared
 from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
-from .targets import Target, target_names
+from .targets import Target
 from .uncertainty import Uncertain
 from .working import (
     cluster_of,
@@ -81,7 +81,6 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
         with self._prepare(X, y, sample_weight, offset) as prepared:
-            self._target_names = target_names(y)
             self._solve(prepared)
 
     @ended_by_interrupts()
@@ -139,7 +138,6 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
                 self, open_source(source), target, features, weight, offset, known, cache
             )
             with prepare(self, table, engine, known) as prepared:
-                self._target_names = [target] if isinstance(target, str) else list(target)
                 self._solve(prepared)
         return self
 

@@ -144,7 +144,6 @@ def _target(model: Any) -> dict[str, Any]:
     target: dict[str, Any] = dict(vars(model._reading.scale))
     target["range"] = model._reading.target_range
     target["names"] = model._reading.target_names
-    target["names"] = _listed(getattr(model, "_target_names", None))
     if hasattr(model, "classes_"):
         return target | {"classes": _encode("classes_", model.classes_)}
     return target | {"ndim": model._y_ndim}

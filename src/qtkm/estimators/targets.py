@@ -19,13 +19,6 @@ SAFE = 1e100
 N_BINS = 1024
 
 
-def target_names(y: Any) -> list[str] | None:
-    """Return the names that a series or frame has for its targets, for axes and reports."""
-    kind = type(y).__name__
-    names = [y.name] if kind == "Series" else list(y.columns) if kind == "DataFrame" else []
-    return names if names and all(isinstance(name, str) and name for name in names) else None
-
-
 def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
     """Give y as an array of one or two dimensions."""
     who = type(estimator).__name__

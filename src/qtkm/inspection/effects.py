@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..estimators.wording import readable
 from .averages import mean_environments, one_way, two_way
 from .bands import effect_std, interaction_std
-from .response import Response, Rows
+from .response import Response, Rows, known
 from .results import Result, place
 from .support import Axis, Range, count_near
 
@@ -221,7 +221,7 @@ def main_effects(
         dependence = one_way(response, rows, d, own, means[d])
         deciles = None
         if not response.is_categorical(d):
-            deciles = np.quantile(rows.arrays[d], np.arange(0.1, 0.95, 0.1))
+            deciles = np.quantile(known(rows.arrays[d]), np.arange(0.1, 0.95, 0.1))
         support = count_near([_axis(response, rows, d, values)], rows.weight * rows.total)
         effects.append(MainEffect(
             response.names[d], values, dependence, mean, deciles, response.label,

@@ -285,7 +285,7 @@ def interaction_strengths(
     rows, n_columns = response.read(X, sample_weight), response.n_columns
     # a column that is the same in all rows would add rounding, and H a quotient of two such
     varying = [d for d, values in enumerate(rows.values)
-               if response.maps[d].n_features > 1 and np.ptp(values) > 0]  # fmt: skip
+               if response.maps[d].n_features > 1 and len(np.unique(values)) > 1]  # fmt: skip
     pairs = list(combinations(varying, 2))
     both, beyond = _pair_variances(response, rows, pairs)
     h, size = np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_columns))

@@ -94,8 +94,11 @@ class Response:
         self.names, self.maps = self._inputs.names, self._inputs.maps
         cores, n_columns = list(model.cores_), len(self.maps)
         main = cores.pop() if model.network_.has_main_effects else []
-        if not cores:  # main effects alone: a CPD without terms
+        network = getattr(model.network_, "network", model.network_)
+        if network is None:  # main effects alone: a CPD without terms
+            network = CPD(0)
             cores = [[np.zeros((radix, 0)) for radix in m.radices] for m in self.maps]
+        self._evaluator = network.evaluator(cores, self._inputs.frequencies)
         self.levels = [[self.algebra.elements(core) for core in c] for c in cores[:n_columns]]
         weight, self.label = _choose_output(model, output, self._reading.n_outputs)
         center, scale = self._reading.scale.mean, self._reading.scale.scale
@@ -162,7 +165,7 @@ class Response:
         if rows is None:
             box = self._inputs.columns[d].box
             return np.linspace(box.low, box.high, n_grid if box.low < box.high else 1)
-        distinct = np.unique(rows.arrays[d]).astype(np.float64)
+        distinct = np.unique(known(rows.arrays[d])).astype(np.float64)
         if len(distinct) <= n_grid:
             return distinct
         return steps(distinct, self.inner(d, rows), n_grid)
@@ -172,7 +175,8 @@ class Response:
         if self.is_categorical(d):
             return None
         if d not in rows.inner:
-            rows.inner[d] = inner_range(rows.arrays[d], rows.weight)
+            there = ~np.isnan(rows.arrays[d])
+            rows.inner[d] = inner_range(rows.arrays[d][there], rows.weight[there])
         return rows.inner[d]
 
     def values(self, d: int, raw: Any) -> NDArray:
@@ -197,25 +201,17 @@ class Response:
 
     def table(self, d: int, values: NDArray) -> NDArray:
         """Return what a column contributes at given values, (n, …)."""
-        feature_map, levels = self.maps[d], self.levels[d]
-        share = self._inputs.columns[d].frequencies
-        if share is not None:
-            unknown = np.tensordot(share, levels[0], 1)[None]
-            return np.concatenate([levels[0], unknown])[values % (len(share) + 1)]
-        factors, phase = feature_map.factors(values), feature_map.phase(values)
-        if phase is not None:
-            factors[:, feature_map.slices[0]] *= phase[:, None]
-        parts = feature_map.slices
-        table = np.tensordot(factors[:, parts[0]], levels[0], 1)
-        for part, level in zip(parts[1:], levels[1:], strict=True):
-            table = self.algebra.multiply(table, np.tensordot(factors[:, part], level, 1))
-        return table
+        if not self.closing.size:
+            return np.zeros((len(values), 0))
+        return self._evaluator._elements(d, self.maps[d], values)
 
     def main(self, d: int, values: NDArray) -> NDArray[np.float64]:
         """Return the main effect of a column beside the network at some values: (n,)."""
         if not self.main_weights:
             return np.zeros(len(values))
         weights, share = self.main_weights[d], self._inputs.columns[d].frequencies
+        if not len(weights):  # too many categories for a main effect
+            return np.zeros(len(values))
         if share is not None:
             return np.append(weights, share @ weights)[values % (len(share) + 1)]
         return self.maps[d].main_functions(values) @ weights
@@ -256,6 +252,12 @@ class Response:
         """Return the number of entries of a column's element."""
         first, last = self.levels[d][0], self.levels[d][-1]
         return first.shape[1] if first.ndim == 2 else first.shape[1] * last.shape[2]
+
+
+def known(values: NDArray) -> NDArray:
+    """Return the numbers that are not missing; one zero where all are."""
+    found = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    return found if len(found) else np.zeros(1)
 
 
 def fitted(model: Any) -> Any:
@@ -336,7 +338,7 @@ def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, st
     """Weights of the model's outputs, and what their sum is called."""
     classes = getattr(model, "classes_", None)
     if classes is None:
-        names = getattr(model, "_target_names", None)
+        names = model.target_names_
         names = names if names and len(names) == n_outputs else None
         if n_outputs == 1 and output in (None, 0, *(names or ())):
             return np.ones(1), names[0] if names else "response"

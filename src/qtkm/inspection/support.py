@@ -106,7 +106,7 @@ class Axis:
 
 def reach(rows: NDArray, inner: Range) -> float:
     """Range of a column that nearness is measured by: of its inner rows if tails are heavy."""
-    low, high = float(rows.min()), float(rows.max())
+    low, high = float(np.nanmin(rows)), float(np.nanmax(rows))
     return inner[1] - inner[0] if has_heavy_tails(low, high, inner) else high - low
 
 

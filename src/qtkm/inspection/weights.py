@@ -104,11 +104,16 @@ def largest_coefficients(
     values = response.algebra.close(states)
     order = np.argsort(-np.abs(values), kind="stable")[:n_coefficients]
     values, indices = values[order], indices[order]
-    for d, feature_map in enumerate(response.maps):
-        if feature_map.is_complex:
-            indices[:, d] -= feature_map.n_features // 2
     certain = int(np.sum(np.abs(values) >= bound))
-    labels = [_label(response, index) for index in indices]
+    gaps = np.zeros(indices.shape, dtype=bool)
+    for d, feature_map in enumerate(response.maps):
+        if (
+            feature_map.has_gaps
+        ):  # as many functions again, which differ by whether a value is there
+            gaps[:, d], indices[:, d] = np.divmod(indices[:, d], feature_map.inner.n_features)
+        if feature_map.is_complex:
+            indices[:, d] -= n_waves(feature_map) // 2
+    labels = [_label(response, index, gap) for index, gap in zip(indices, gaps, strict=True)]
     return Coefficients(
         list(response.names), indices, values, bound, certain, labels, response.label
     )
@@ -164,19 +169,31 @@ def _norms(response: Response, entries: NDArray, states: NDArray, gram: NDArray)
     return norms
 
 
-def _label(response: Response, index: NDArray[np.int64]) -> str:
+def n_waves(feature_map: Any) -> int:
+    """Return the number of functions, without those that say whether a value is missing."""
+    inner = feature_map.inner if feature_map.has_gaps else feature_map
+    return int(inner.n_features)
+
+
+def _label(response: Response, index: NDArray[np.int64], gap: NDArray[np.bool_]) -> str:
     """Basis functions in words, without those that are constant."""
     words = []
     for d, feature_map in enumerate(response.maps):
         name, number = shorten(response.names[d], 16), int(index[d])
         if feature_map.n_features == 1:
             continue  # the column has no choice
+        if feature_map.is_categorical and feature_map.pooled:
+            number -= 1  # the first function is a constant
+        if feature_map.is_categorical and number < 0:
+            continue
         if feature_map.is_categorical:
             words.append(f"{name}={visible(str(response.grid(d, 0)[number]))}")
         elif number and feature_map.is_complex:
             words.append(f"{name}:{number:+d}")
         elif number:
             words.append(f"{name}^{number}" if number > 1 else name)
+        if gap[d]:
+            words.append(f"{name} missing or not")
     return " · ".join(words) or "constant"
 
 
@@ -258,6 +275,8 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
             "spectrum needs Fourier; choose another column or look at its main effect."
         )
     algebra, weights = response.algebra, response.weights(d)
+    if feature_map.has_gaps:  # where a value is there
+        weights = weights.reshape(2, -1, *weights.shape[1:]).sum(axis=0)
     squares = [column_square(response, e) for e in range(response.n_columns)]
     closing = algebra.square(response.closing[None], np.ones(1), True)
     outer = environments(algebra, squares, closing)[d]
@@ -272,7 +291,8 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     frequencies = numbers / (float(feature_map.period) * response.width(d))
     main = None
     if response.main_weights:  # √2·(a·cos + b·sin) is a wave of either sign, of (a ∓ ib)/√2
-        waves = response.main_weights[d][1:].reshape(-1, 2)
+        count = len(response.main_weights[d]) - feature_map.has_gaps
+        waves = response.main_weights[d][1:count].reshape(-1, 2)
         sizes = np.hypot(*waves.T) / np.sqrt(2)
         main, zero = np.zeros(len(weights)), len(weights) // 2
         main[zero + 1 : zero + 1 + len(sizes)] = sizes

@@ -14,7 +14,7 @@ from .. import inspection
 from ..escaping import visible
 from ..estimators.html import name_network, name_score
 from ..estimators.wording import readable
-from ..inspection.response import Response, take_rows
+from ..inspection.response import Response, known, take_rows
 from .scores import Score, reliability, score_classes, score_numbers
 
 #: steps of curves and of maps, bins of histograms, dots of a scatter plot
@@ -23,8 +23,9 @@ GRID, MAP, BINS, DOTS = 80, 24, 30, 1500
 PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
 #: share in the variance below which a pair is not shown
 LEAST_SHARE = 1e-5
-#: rows of the background that a band of a main effect is averaged over, and columns with one
-BAND_ROWS, BANDS = 40, 16
+#: rows of the background that a band of a main effect is averaged over, columns that have one,
+#: and values at which it is computed
+BAND_ROWS, BANDS, BAND_STEPS = 30, 12, 25
 #: parts of new observations that intervals should contain
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
@@ -86,7 +87,7 @@ def _default_output(model: Any, output: Any) -> Any:
 
 
 def _target_name(model: Any, y: Any) -> str:
-    names = getattr(model, "_target_names", None) or []
+    names = model.target_names_ or []
     return ", ".join(names) or str(getattr(y, "name", None) or "target")
 
 
@@ -186,7 +187,7 @@ def _effects(
             shown = np.argsort(effect.values, kind="stable")
             low, high = effect.inner or (effect.values.min(), effect.values.max())
             counts, edges = np.histogram(
-                rows.arrays[d], BINS, (low, high if high > low else low + 1)
+                known(rows.arrays[d]), BINS, (low, high if high > low else low + 1)
             )
             fact |= {"x": effect.values[shown], "counts": counts, "edges": edges}
         band = _band(model, sample, d, effect.values[shown], options) if rank < BANDS else None
@@ -206,17 +207,15 @@ def _band(
         return None
     step = max(1, len(sample) // BAND_ROWS)
     rows = sample.iloc[::step].iloc[:BAND_ROWS]
-    whole = directions(rows).mean(axis=0)
-    means = []
-    for value in values:
-        moved = rows.copy()
-        moved[moved.columns[d]] = (
-            np.repeat(np.array([value], dtype=object), len(rows))
-            if isinstance(value, str)
-            else value
-        )
-        means.append(directions(moved).mean(axis=0) - whole)
-    return np.sqrt((np.array(means) ** 2).sum(axis=-1))[:, 0]
+    is_scale = np.asarray(values).dtype.kind in "biuf" and len(values) > BAND_STEPS
+    where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int) if is_scale else (
+        np.arange(len(values)))  # fmt: skip
+    moved = rows.iloc[np.tile(np.arange(len(rows)), len(where))].reset_index(drop=True)
+    moved[moved.columns[d]] = np.repeat(np.asarray(values)[where], len(rows))
+    found = directions(moved)
+    means = found.reshape(len(where), len(rows), *found.shape[1:]).mean(axis=1)
+    spread = np.sqrt(((means - directions(rows).mean(axis=0)) ** 2).sum(axis=-1))[:, 0]
+    return np.interp(np.arange(len(values)), where, spread)
 
 
 def _pairs(model: Any, sample: Any, shares: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -267,7 +266,7 @@ def _errors(
     predicted = model.predict(X)
     number = 0
     if predicted.ndim == 2:
-        names = getattr(model, "_target_names", None) or []
+        names = model.target_names_ or []
         number = names.index(output) if output in names else int(output)
         predicted, truth = predicted[:, number], truth[:, number]
     truth = truth.astype(np.float64)
