@@ -61,6 +61,21 @@ def test_words_that_a_page_introduces_are_in_the_vocabulary(page):
     assert [word for word in words if word.lower().rstrip("s") not in vocabulary] == []
 
 
+def test_the_listing_of_folders_is_the_source():
+    """Every folder and module in the listing exists, and every folder is in it."""
+    text = (DOCS.parent / "CONTRIBUTING.md").read_text("utf-8")
+    listing = text.partition("## Where things are")[2].partition("Siblings in one layer")[0]
+    root = Path(qtkm.__file__).parent
+    top, listed = "", set()
+    for indent, name in re.findall(r"^    ( *)(\w+)  +\w", listing, re.MULTILINE):
+        top = top if indent else name
+        path = f"{top}/{name}" if indent else name
+        assert (root / path / "__init__.py").exists() or (root / f"{path}.py").exists(), path
+        listed.add(path)
+    folders = {str(file.parent.relative_to(root)) for file in root.glob("*/**/__init__.py")}
+    assert folders <= listed
+
+
 @pytest.fixture
 def executed(monkeypatch):
     pytest.importorskip("sphinx")

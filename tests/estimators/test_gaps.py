@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 from qtkm import QTKMClassifier, QTKMRegressor, load
+from qtkm.inspection import importances, main_effects
 from qtkm.limits import LIMITS
 
 #: a fit of the kind that the defaults are made of
@@ -142,6 +143,21 @@ def test_a_column_that_is_missing_throughout_is_a_constant_one(rows):
     with pytest.warns(UserWarning, match="Of one value, which tells nothing: column 3"):
         model = QTKMRegressor(**MODEL).fit(empty, y)
     assert r2_score(y, model.predict(empty)) > 0.9
+
+
+@pytest.mark.parametrize("parameters", [{}, {"main_effects": False}, {"network": "train"}], ids=str)
+def test_effects_tell_what_a_missing_value_does(rows, parameters):
+    X, y = rows
+    model = QTKMRegressor(**MODEL | {"rank": 2} | parameters).fit(X, y)
+    first, second, _ = main_effects(model, X)
+    without = X.copy()
+    without[:, 0] = np.nan
+    assert first.missing == pytest.approx(model.predict(without).mean(), abs=1e-9)
+    assert first.mean == pytest.approx(model.predict(X).mean(), abs=1e-9)
+    assert second.missing is None
+    assert np.isfinite(first.values).all()
+    assert "where missing" in repr(first)
+    assert importances(model, X).total[0] > 0.1
 
 
 # -- kinds of columns --------------------------------------------------------------------------

@@ -195,7 +195,8 @@ def to_json(found: Findings) -> dict[str, Any]:
         ]  # fmt: skip
         facts["effects"] = [
             {"column": effect.name, "values": plain(effect.values), "effect": plain(effect.effect),
-             "mean": plain(effect.mean)} for effect in found.effects
+             "mean": plain(effect.mean), "missing": plain(effect.missing)}
+            for effect in found.effects
         ]  # fmt: skip
     return facts
 
@@ -208,6 +209,7 @@ def _varies(column: dict[str, Any]) -> bool:
 
 def _column(column: dict[str, Any]) -> dict[str, Any]:
     basis, categories = column["basis"], column["categories"]
+    basis = basis.inner if basis.has_gaps else basis
     return {
         "name": str(column["name"]),
         "basis": type(basis).__name__,

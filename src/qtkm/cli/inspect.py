@@ -165,10 +165,12 @@ def _print_shares(found: "Findings") -> None:
         columns(title, ["columns", "size", "H"], lines)
     effects = [found.effects[d] for d in found.varying[:MOST_LINES]]
     title = f"Main effects, above the mean {readable(found.effects[0].mean)}"
-    columns(title, ["column", "least", "greatest"], [_ends(effect) for effect in effects])
+    columns(
+        title, ["column", "least", "greatest", "missing"], [_ends(effect) for effect in effects]
+    )
 
 
-def _ends(effect: Any) -> tuple[str, str, str]:
+def _ends(effect: Any) -> tuple[str, str, str, str]:
     """Where the effect of a column is least and greatest, among values that rows are near to."""
     import numpy as np
 
@@ -181,7 +183,13 @@ def _ends(effect: Any) -> tuple[str, str, str]:
         f"{readable(effect.effect[i], sign='+')} at {_value(effect.values[i])}"
         for i in (order[0], order[-1])
     )
-    return effect.name, least, greatest
+    gaps = effect.missing
+    return (
+        effect.name,
+        least,
+        greatest,
+        "" if gaps is None else readable(gaps - effect.mean, sign="+"),
+    )
 
 
 def curve(values: Any) -> str:

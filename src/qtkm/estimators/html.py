@@ -133,7 +133,9 @@ def _columns(model: Any) -> str:
 
 def _describe(column: dict[str, Any]) -> tuple[str, str]:
     """Basis and range of a column, in words."""
-    basis, name = column["basis"], type(column["basis"]).__name__
+    gaps = " or missing" * column["basis"].has_gaps
+    basis = column["basis"].inner if gaps else column["basis"]
+    name = type(basis).__name__
     if column["categories"] is not None:
         count = len(column["categories"])
         return name, f"{count} categories" if count != 1 else "1 category"
@@ -142,7 +144,7 @@ def _describe(column: dict[str, Any]) -> tuple[str, str]:
         return "constant", readable(low)
     period = f", period {basis.period:g}" if hasattr(basis, "period") else ""
     functions = f"{basis.n_features} function{'s' * (basis.n_features != 1)}"
-    return f"{name}, {functions}{period}", f"{readable(low)} to {readable(high)}"
+    return f"{name}, {functions}{period}", f"{readable(low)} to {readable(high)}{gaps}"
 
 
 def _table(caption: str, lines: Sequence[Sequence[str]], names: Sequence[str] = ()) -> str:

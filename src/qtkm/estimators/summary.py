@@ -83,8 +83,9 @@ def _column(column: dict[str, Any]) -> str:
     basis = column["basis"]
     if low == high:
         return f"{readable(low)} in every row, so it tells nothing"
-    functions = f"{basis.n_features} {type(basis).__name__} functions"
-    text = f"{readable(low)} to {readable(high)}, {functions}"
+    inner = basis.inner if basis.has_gaps else basis
+    functions = f"{inner.n_features} {type(inner).__name__} functions"
+    text = f"{readable(low)} to {readable(high)}{' or missing' * basis.has_gaps}, {functions}"
     if hasattr(basis, "period"):
         text += f", period {basis.period:g}"
     return text

@@ -41,6 +41,8 @@ TAILS = (np.inf, 30.0, 12.0, 7.0, 5.0, 4.0, 3.0)
 LEAST_GAIN = 1.0
 #: held-out rows beyond the ends of an interval that "auto" takes conformal ones from
 BEYOND = 5
+#: rows whose deviations are computed without threads
+FEW_ROWS = 32
 #: slots into which distant rows of a sample go
 N_SLOTS = 1 << 16
 
@@ -413,6 +415,9 @@ class Uncertain:
             values = inputs.values(plain, part)
             out[part] = known.posterior.variances(inputs.maps, values)
 
+        if len(out) <= FEW_ROWS:  # threads would take longer than the rows
+            fill((0, len(out)))
+            return known.spread * out
         with threads(self.n_jobs) as engine:  # type: ignore[attr-defined]
             engine.run(fill, steps(len(out)))
         return known.spread * out

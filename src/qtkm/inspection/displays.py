@@ -114,6 +114,11 @@ class MainEffectDisplay(Display):
         main, supported = self.main_effect, self.main_effect.is_supported
         where, dot = positions(main.values), "." if len(main.values) <= FEW else ""
         ax.plot(where, main.effect, f"{dot}--", color=PALE, linewidth=1)
+        if main.missing is not None:
+            height = main.missing - main.mean
+            ax.axhline(height, color=FIRST, linestyle=":", linewidth=1)
+            ax.annotate("missing", (1, height), xycoords=("axes fraction", "data"), ha="right",
+                        va="bottom", fontsize="small")  # fmt: skip
         ax.plot(where, np.where(supported, main.effect, np.nan), f"{dot}-", color=FIRST)
         if main.std is not None:
             ends = main.effect - 2 * main.std, main.effect + 2 * main.std

@@ -47,6 +47,8 @@ class MainEffect(Result):
     support : (n_grid,) array or None
         Number of rows near each value, or the sum of their weights: of its category, or within
         a twentieth of the column's range, which for heavy tails is that of `inner`.
+    missing : float or None
+        Mean response over the rows with the column missing; None where no value was in the fit.
     std : (n_grid,) array or None
         Standard deviation of the effect, by the posterior of the weights; None unless asked for.
     """
@@ -59,6 +61,7 @@ class MainEffect(Result):
     response: str
     inner: Range | None = None
     support: NDArray[np.float64] | None = None
+    missing: float | None = None
     std: NDArray[np.float64] | None = None
 
     @property
@@ -83,6 +86,8 @@ class MainEffect(Result):
             return f"{self.name}: no effect"
         told = [f"{readable(effect[i], sign='+')} at {place(values[i])}"
                 for i in (effect.argmin(), effect.argmax())]  # fmt: skip
+        if self.missing is not None:
+            told[1] += f", {readable(self.missing - self.mean, sign='+')} where missing"
         return f"{self.name}: {' to '.join(told)}"
 
     def _table(self) -> dict[str, Any]:
@@ -226,6 +231,8 @@ def main_effects(
         effects.append(MainEffect(
             response.names[d], values, dependence, mean, deciles, response.label,
             response.inner(d, rows), support,
+            float(one_way(response, rows, d, np.full(1, np.nan), means[d])[0])
+            if response.maps[d].has_gaps else None,
             effect_std(response, rows, d, own) if std else None,
         ))  # fmt: skip
     return effects
