@@ -27,7 +27,7 @@ from ..objective import posterior as posteriors
 from ..objective.posterior import Laplace, Posterior, Rows
 from ..parameters import as_random_state
 from .inputs import read_columns
-from .working import steps, threads
+from .working import run_by_steps
 
 Array = NDArray[Any]
 
@@ -41,8 +41,6 @@ TAILS = (np.inf, 30.0, 12.0, 7.0, 5.0, 4.0, 3.0)
 LEAST_GAIN = 1.0
 #: held-out rows beyond the ends of an interval that "auto" takes conformal ones from
 BEYOND = 5
-#: rows whose deviations are computed without threads
-FEW_ROWS = 32
 #: slots into which distant rows of a sample go
 N_SLOTS = 1 << 16
 
@@ -415,11 +413,7 @@ class Uncertain:
             values = inputs.values(plain, part)
             out[part] = known.posterior.variances(inputs.maps, values)
 
-        if len(out) <= FEW_ROWS:  # threads would take longer than the rows
-            fill((0, len(out)))
-            return known.spread * out
-        with threads(self.n_jobs) as engine:  # type: ignore[attr-defined]
-            engine.run(fill, steps(len(out)))
+        run_by_steps(fill, len(out), self.n_jobs)  # type: ignore[attr-defined]
         return known.spread * out
 
     def _directions(self, X: Any) -> Array:
