@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 from sklearn.utils.validation import check_is_fitted
 
-from .. import networks
+from .. import losses, networks
 from ..data import Shard
-from ..losses import Squared
 from ..objective import posterior as posteriors
 from ..objective.posterior import Laplace, Posterior, Rows
 from ..parameters import as_random_state
@@ -83,7 +82,7 @@ def why_not(model: Any, objective: Any) -> str | None:
             f"network={model.network!r} has none; use 'cpd', 'train' or 'ring', or a conformal "
             "method such as MAPIE"
         )
-    known = loss.has_probabilities if loss.is_margin else isinstance(loss, Squared)
+    known = loss.has_probabilities if loss.is_margin else isinstance(loss, losses.Squared)
     if not known or (loss.is_margin and not hasattr(loss, "curvature_product")):
         return (
             f"loss={model.loss!r} has none; use 'squared' for numbers, 'logistic' or 'softmax' "
@@ -140,6 +139,10 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     for number, each in enumerate(judged):
         unseen[group == number] = each.responses(model, prepared.reading)
     if objective.loss.is_margin:
+        if not is_out.any():  # training rows, as if each had been left out
+            known = found.variances(inputs.maps, values)
+            unseen, variances = _left_out(objective.loss, responses, shard.target, known)
+            is_out = np.ones(len(shard), dtype=bool)
         return _of_classes(objective.loss, found, unseen[is_out], shard.target[is_out],
                            variances[is_out])  # fmt: skip
     errors = (shard.target - unseen)[is_out]
@@ -346,6 +349,17 @@ def log_density(error: Array, square: Array, tail: float) -> Array:
     )
 
 
+def _left_out(loss: Any, responses: Array, target: Array, variances: Array) -> tuple[Array, Array]:
+    """Responses of rows by a fit without them, to first order, and their variances then."""
+    slope = loss.gradient(responses, target).real
+    curvature = loss.curvature_product(responses, target, np.ones_like(responses)).real
+    if responses.shape[1] > 1 and isinstance(loss, losses.Softmax):
+        p = loss.link(responses)
+        curvature = p * (1 - p)
+    variances = variances / np.maximum(1 - curvature * variances, 0.05)
+    return responses + variances * slope, variances
+
+
 def _of_classes(
     loss: Any, posterior: Posterior, responses: Array, target: Array, variances: Array
 ) -> Uncertainty:
@@ -354,10 +368,10 @@ def _of_classes(
     choices = np.concatenate([[0.0], 2.0 ** np.arange(-4, 5)])
     spread = 1.0
     if len(responses) >= FEWEST:
-        losses = [
+        found = [
             float(loss.value(flattened(responses, c * variances), target).mean()) for c in choices
         ]
-        spread = float(choices[int(np.argmin(losses))])
+        spread = float(choices[int(np.argmin(found))])
     nothing = np.zeros(n_outputs)
     return Uncertainty(
         posterior, nothing, nothing + spread, nothing + np.inf, np.empty((0, n_outputs))
