@@ -139,10 +139,6 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     for number, each in enumerate(judged):
         unseen[group == number] = each.responses(model, prepared.reading)
     if objective.loss.is_margin:
-        if not is_out.any():  # training rows, as if each had been left out
-            known = found.variances(inputs.maps, values)
-            unseen, variances = _left_out(objective.loss, responses, shard.target, known)
-            is_out = np.ones(len(shard), dtype=bool)
         return _of_classes(objective.loss, found, unseen[is_out], shard.target[is_out],
                            variances[is_out])  # fmt: skip
     errors = (shard.target - unseen)[is_out]
@@ -347,17 +343,6 @@ def log_density(error: Array, square: Array, tail: float) -> Array:
         - 0.5 * np.log(np.pi * tail * square)
         - (tail + 1) / 2 * np.log1p(error**2 / (tail * square))
     )
-
-
-def _left_out(loss: Any, responses: Array, target: Array, variances: Array) -> tuple[Array, Array]:
-    """Responses of rows by a fit without them, to first order, and their variances then."""
-    slope = loss.gradient(responses, target).real
-    curvature = loss.curvature_product(responses, target, np.ones_like(responses)).real
-    if responses.shape[1] > 1 and isinstance(loss, losses.Softmax):
-        p = loss.link(responses)
-        curvature = p * (1 - p)
-    variances = variances / np.maximum(1 - curvature * variances, 0.05)
-    return responses + variances * slope, variances
 
 
 def _of_classes(
