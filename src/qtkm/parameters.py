@@ -60,7 +60,7 @@ def check_number(
 def check_numbers(name: str, given: Any, kind: type, least: float) -> None:
     """Check a list of different numbers, or of sequences of these, one number a column."""
     if isinstance(given, str) or not hasattr(given, "__len__"):
-        raise ValueError(f"{name}={given!r} must be a list of what is to be tried, or 'auto'.")
+        raise ValueError(f"{name}={given!r} must be a list of values to try, or 'auto'.")
     if len(given) == 0:
         raise ValueError(f"{name} is an empty list; give at least one entry, or 'auto'.")
     entries = plain_entries(given)
@@ -69,7 +69,7 @@ def check_numbers(name: str, given: Any, kind: type, least: float) -> None:
             check_number(f"an entry of {name}", entry, kind, least)
     twice = [entry for i, entry in enumerate(entries) if entry in entries[:i]]
     if twice:
-        raise ValueError(f"{name} has the entry {twice[0]!r} twice; once will do.")
+        raise ValueError(f"{name} has the entry {twice[0]!r} twice; list it once.")
 
 
 def plain_entries(values: Any) -> list[Any]:

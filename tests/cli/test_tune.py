@@ -156,7 +156,7 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
         (
             ["--scoring", "auc"],
             2,
-            "--scoring 'auc' is no score that scikit-learn has; did you mean roc_auc or ",
+            "--scoring 'auc' is not a score of scikit-learn; did you mean roc_auc or ",
         ),
         (["--loss", "hinge"], 1, "add --task classification"),
     ],

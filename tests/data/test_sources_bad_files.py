@@ -35,7 +35,7 @@ def scan(source, *names):
     [
         ("a.parquet", b"", "is empty: it has 0 bytes"),
         ("a.csv", b"", "is empty: it has 0 bytes"),
-        ("a.parquet", b"a,b\n1,2\n3,4\n", "is no Parquet file: it begins with b'a,b"),
+        ("a.parquet", b"a,b\n1,2\n3,4\n", "is not a Parquet file: it begins with b'a,b"),
         ("a.csv", b"PAR1 and more PAR1", "is a Parquet file, but its name says CSV"),
         ("a.parquet", b"PAR1" + 50 * b"x", "is cut off after 54 bytes"),
         ("a.parquet", b"PAR1" + 8 * b"x" + b"\x08\0\0\0PAR1", "its footer cannot be read"),
@@ -344,7 +344,7 @@ def test_the_same_iterator_twice_is_refused():
         ([np.ones((2, 2))], TypeError, "batch 1 is a ndarray; expected a frame"),
         ([{"a": [1]}, "a.csv"], TypeError, "mixes paths and batches"),
         (polars.LazyFrame({"a": [1]}), TypeError, "holds no rows yet; .*sink_parquet"),
-        (lambda: [], DataFileError, "There is no batch"),
+        (lambda: [], DataFileError, "No batches were given"),
         ([{}], DataFileError, "batch 1 has no columns"),
         ({"a": [1, 2], "b": [1]}, DataFileError, "2 rows in column 'a' and 1 in 'b'"),
         ({"a": 1}, DataFileError, "column 'a' of batch 1 is 1; expected an array"),

@@ -168,7 +168,7 @@ def test_a_warm_start_may_lack_a_class_and_not_have_a_new_one(classify, X, three
     model.fit(X[rest], three[rest])
     np.testing.assert_array_equal(model.classes_, ["a", "b", "c"])
     assert model.predict_proba(X).shape == (len(X), 3)
-    with pytest.raises(ValueError, match="cannot go on: y has the new labels 'd'; the fit has"):
+    with pytest.raises(ValueError, match="cannot continue: y has the new labels 'd'; the fit has"):
         model.fit(X, np.where(three == "b", "d", three))
     balanced = model.set_params(class_weight="balanced").fit(X[rest], three[rest])
     assert np.isfinite(balanced.decision_function(X)).all()

@@ -60,7 +60,10 @@ A = np.arange(12.0)
             np.column_stack([A > 5, A > 6]),
             r"y has the shape \(12, 2\), and QTKMClassifier takes one",
         ),
-        (np.column_stack([A, A]), "one label a row; for several labels a row, fit one model a col"),
+        (
+            np.column_stack([A, A]),
+            "one label per row; for several labels per row, fit one model per",
+        ),
         ([["a", "b"]] * 12, "sklearn.multioutput.MultiOutputClassifier"),
         (A[:5] > 2, "X and y have inconsistent numbers of rows: 12 and 5"),
         (np.zeros((12, 1, 1)), "Found array with dim 3"),
@@ -73,7 +76,7 @@ def test_labels_that_make_no_sense_are_refused(classify, y, message):
 
 def test_sparse_labels_are_refused(classify):
     sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(ValueError, match="takes one label a row"):
+    with pytest.raises(ValueError, match="takes one label per row"):
         classify().fit(A[:, None], sparse.csr_array(np.eye(12)))
 
 

@@ -204,10 +204,16 @@ def test_a_warm_start_keeps_the_categories(make, large):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rank": 5}, r"cannot go on from the fitted cores. The core of column 0, level 0 has"),
-        ({"n_basis": 16}, "cannot go on from the fitted cores. The cores of column 0 must be"),
-        ({"basis": "power"}, "cannot go on from the fitted cores.* complex, but all features are"),
-        ({"categorical_features": [0]}, "cannot go on: categorical_features names other columns"),
+        ({"rank": 5}, r"cannot continue from the fitted cores. The core of column 0, level 0 has"),
+        ({"n_basis": 16}, "cannot continue from the fitted cores. The cores of column 0 must be"),
+        (
+            {"basis": "power"},
+            "cannot continue from the fitted cores.* complex, but all features are",
+        ),
+        (
+            {"categorical_features": [0]},
+            "cannot continue: categorical_features names other columns",
+        ),
     ],
 )
 def test_a_warm_start_into_another_model_is_an_error(make, X, y, changes, message):

@@ -154,9 +154,13 @@ def test_other_networks_are_refused_by_name(tucker, X):
 
 
 def test_an_output_must_be_chosen_among_several(outputs, three_classes, two_classes, X):
-    with pytest.raises(ValueError, match=r"output=None is no output of the model; use one of 0, 1"):
+    with pytest.raises(
+        ValueError, match=r"output=None is not an output of the model; use one of 0, 1"
+    ):
         main_effects(outputs, X)
-    with pytest.raises(ValueError, match=r"output=7 is no class of the model; use one of 0, 1, 2"):
+    with pytest.raises(
+        ValueError, match=r"output=7 is not a class of the model; use one of 0, 1, 2"
+    ):
         main_effects(three_classes, X, output=7)
-    with pytest.raises(ValueError, match="output='maybe' is no class of the model; use one of"):
+    with pytest.raises(ValueError, match="output='maybe' is not a class of the model; use one of"):
         main_effects(two_classes, X, output="maybe")

@@ -290,7 +290,7 @@ def test_progress_is_shown_if_asked_for(regressor, X, y, capsys):
     ("changes", "message"),
     [
         ({"ranks": []}, "ranks is an empty list; give at least one entry, or 'auto'"),
-        ({"ranks": 5}, "ranks=5 must be a list of what is to be tried, or 'auto'"),
+        ({"ranks": 5}, "ranks=5 must be a list of values to try, or 'auto'"),
         ({"ranks": [2, 0]}, "an entry of ranks=0 must be a whole number >= 1"),
         ({"ranks": [2.5]}, "an entry of ranks=2.5 must be a whole number"),
         ({"alphas": [1, -1]}, "an entry of alphas=-1 must be a finite number >= 0"),

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from ..data import prefetched
 from ..data.sources import Block, Source
-from ..data.sources.mapped import take_rows
+from ..data.sources.mapped import is_there, take_rows
 from ..estimators.predicting import as_X
 from .output import watched
 from .reading import check_block, find_columns, join, most_rows, name_of, open_table, text_columns
 from .scoring import LabelSums, NumberSums, start_sums
-from .splitting import is_there
 from .unseen import Unseen
 
 

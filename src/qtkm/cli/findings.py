@@ -152,7 +152,7 @@ def choose_output(model: Any, text: str | None) -> Any:
         if text in (str(value), *[f"{number}"][: not hasattr(model, "classes_")]):
             return value
     shown = ", ".join(map(str, known[:20])) + ", …" * (len(known) > 20)
-    raise ValueError(f"--output {text} is no output of the model; it has {shown}")
+    raise ValueError(f"--output {text} is not an output of the model; it has {shown}")
 
 
 def to_json(found: Findings) -> dict[str, Any]:

@@ -54,9 +54,9 @@ def open_rows(job: Job, seed: int, *, in_blocks: bool, quiet: bool, shown: bool)
         if not quiet:
             note(f"{job.data[0]} is large for the memory of this machine and read block by block")
     if in_blocks:
-        rows: Any = RowsInBlocks(job, open_table(job.data), seed, shown)
+        rows: Any = RowsInBlocks(job, open_table(job.data, categories=job.category), seed, shown)
     else:
-        rows = RowsInMemory(job, open_table(job.data), seed)
+        rows = RowsInMemory(job, open_table(job.data, categories=job.category), seed)
     for remark in [] if quiet else rows.survey.remarks():
         note(remark)
     return rows

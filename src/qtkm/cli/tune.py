@@ -136,6 +136,6 @@ def _scorer(name: str | None) -> str | None:
     near = list(dict.fromkeys([*get_close_matches(name, known), *parts]))[:MOST_SCORES]
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise typer.BadParameter(
-        f"--scoring {name!r} is no score that scikit-learn has; {hint}"
+        f"--scoring {name!r} is not a score of scikit-learn; {hint}"
         "sklearn.metrics.get_scorer_names() lists them all"
     )

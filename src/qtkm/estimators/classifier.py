@@ -259,8 +259,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         classes = labels.find_classes(y, weight, type(self).__name__)
         if not self._goes_on:
             return classes
-        what = "warm_start=True cannot go on: y has the new labels "
-        labels.refuse_unknown(classes, self.classes_, what, "Use warm_start=False to start anew.")
+        what = "warm_start=True cannot continue: y has the new labels "
+        labels.refuse_unknown(classes, self.classes_, what, "Use warm_start=False to start again.")
         return self.classes_
 
     def decision_function(self, X: Any) -> NDArray:

@@ -218,8 +218,8 @@ class NumberColumn:
             self.has_gaps = seen.has_gaps
         elif seen.has_gaps and not self.has_gaps:
             raise ValueError(
-                f"warm_start=True cannot go on: {self.label} has missing values, and the first fit "
-                "has seen none; use warm_start=False to start anew."
+                f"warm_start=True cannot continue: {self.label} has missing values, and the first "
+                "fit has seen none; use warm_start=False to start again."
             )
 
     def known_as(self, known: "NumberColumn") -> None:
@@ -471,8 +471,8 @@ class CategoryColumn:
         new = [value for value in present if value not in self.categories.codes]
         if new:
             raise ValueError(
-                f"warm_start=True cannot go on: {self.label} has categories that the first fit "
-                f"has not seen ({shorten(new)}); use warm_start=False to start anew."
+                f"warm_start=True cannot continue: {self.label} has categories that the first fit "
+                f"has not seen ({shorten(new)}); use warm_start=False to start again."
             )
 
     def known_as(self, known: "CategoryColumn") -> None:

@@ -206,7 +206,7 @@ def _encode_type(value: Any) -> dict[str, Any]:
 
 def _decode_type(tree: Any) -> np.dtype:
     if tree["name"] not in NUMBERS:
-        raise ValueError(f"{tree['name']!r} is no type of numbers")
+        raise ValueError(f"{tree['name']!r} is not a numeric type")
     return np.dtype(tree["name"])
 
 

@@ -201,7 +201,7 @@ class Reading:
             problem = f"y has {n_outputs} outputs, and the first fit had {self.n_outputs}"
         if problem:
             raise ValueError(
-                f"warm_start=True cannot go on: {problem}; use warm_start=False to start anew."
+                f"warm_start=True cannot continue: {problem}; use warm_start=False to start again."
             )
 
 

@@ -31,8 +31,8 @@ def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
     labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if hasattr(y, "toarray") or (labels.ndim == 2 and labels.shape[1] != 1):
         raise ValueError(
-            f"y has the shape {np.shape(y)}, and {who} takes one label a row; for several labels "
-            "a row, fit one model a column with sklearn.multioutput.MultiOutputClassifier."
+            f"y has the shape {np.shape(y)}, and {who} takes one label per row; for several labels "
+            "per row, fit one model per column with sklearn.multioutput.MultiOutputClassifier."
         )
     labels = column_or_1d(labels, warn=True)
     _refuse_missing(labels)
@@ -48,7 +48,7 @@ def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
 
 def _refuse_missing(labels: NDArray) -> None:
     if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError("Input y contains infinity, which is no label; leave out its rows.")
+        raise ValueError("Input y contains infinity, which is not a label; drop these rows.")
     if labels.dtype.kind not in "fO":
         return
     rows = [row for row, label in enumerate(labels.tolist()) if is_missing(label)]
@@ -228,8 +228,8 @@ class LabelTarget:
         check_labels(seen, self.who, True)  # labels of one kind in all blocks
         self.classes = find_classes(seen, None, self.who)
         if self.known is not None:
-            what = "warm_start=True cannot go on: y has the new labels "
-            hint = "Use warm_start=False to start anew."
+            what = "warm_start=True cannot continue: y has the new labels "
+            hint = "Use warm_start=False to start again."
             refuse_unknown(self.classes, self.known, what, hint)
             self.classes = self.known
         self.exponent = np.zeros(self.n_outputs, dtype=np.int64)

@@ -89,7 +89,7 @@ class Prepared:
                 return check_given(self.objective, self.earlier, labels)
             except ValueError as error:
                 raise ValueError(
-                    f"warm_start=True cannot go on from the fitted cores. {error} Use "
+                    f"warm_start=True cannot continue from the fitted cores. {error} Use "
                     "warm_start=False to start anew."
                 ) from None
         if isinstance(init, str):

@@ -220,16 +220,18 @@ def sampled(
     many slots, and slots with one row come back.
     """
     if getattr(shards, "are_here", True):
-        whole = []
-        for number, shard in enumerate(shards):
-            kept = np.ones(len(shard), dtype=bool)
-            if number == 0 and but is not None and len(but) < len(shard):
-                kept[but] = False
-            whole.append(shard if kept.all() else shard.take(np.flatnonzero(kept)))
-        joined = whole[0] if len(whole) == 1 else _joined(whole)
-        if len(joined) <= most:
-            return joined
-        return joined.take(np.sort(rng.permutation(len(joined))[: int(most)]))
+        rows = [np.arange(len(shard)) for shard in shards]
+        if but is not None and len(but) < len(rows[0]):
+            rows[0] = np.delete(rows[0], but)
+        ends = np.cumsum([len(each) for each in rows])
+        if ends[-1] > most:  # chosen first: all rows side by side would take as much again
+            kept = np.sort(rng.permutation(ends[-1])[: int(most)])
+            parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
+            starts = ends - [len(each) for each in rows]
+            rows = [each[p - s] for each, p, s in zip(rows, parts, starts, strict=True)]
+        pairs = zip(shards, rows, strict=True)
+        some = [s if len(r) == len(s) else s.take(r) for s, r in pairs]
+        return some[0] if len(some) == 1 else _joined(some)
     n_rows = float(engine.sum(_count, shards)[0])
     most = min(most, posteriors.SAMPLE)
     taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)

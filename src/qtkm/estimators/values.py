@@ -76,7 +76,7 @@ def _to_array(column: Any, label: str) -> Any:
 
 
 def _infer(values: NDArray) -> NDArray:
-    """Array of what an array of objects holds, itself where that is no type of numbers."""
+    """Array of what an array of objects holds, itself where that is not a numeric type."""
     try:
         found = to_column(values, "", "X")
     except DataFileError:

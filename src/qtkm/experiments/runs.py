@@ -177,7 +177,7 @@ class Records:
                 ]
                 raise ValueError(
                     f"{self.path} holds results of other settings: {', '.join(differ)}; choose "
-                    "another output folder, or remove that file to begin anew"
+                    "another output folder, or remove that file to start again"
                 )
         elif settings:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -195,7 +195,7 @@ class ResidualsDisplay(Display):
         """
         if not is_regressor(model):
             raise ValueError(
-                f"{type(model).__name__} is no regressor and has no residuals; for classes use "
+                f"{type(model).__name__} is not a regressor and has no residuals; for classes use "
                 "sklearn.metrics.ConfusionMatrixDisplay or RocCurveDisplay."
             )
         predicted, observed = model.predict(X), np.asarray(y, dtype=np.float64)
@@ -346,5 +346,7 @@ class CoverageDisplay(Display):
 
 def _check_output(output: Any, n_outputs: int) -> int:
     if output not in range(n_outputs):
-        raise ValueError(f"output={output!r} is no output of the model; use 0 … {n_outputs - 1}.")
+        raise ValueError(
+            f"output={output!r} is not an output of the model; use 0 … {n_outputs - 1}."
+        )
     return int(output)

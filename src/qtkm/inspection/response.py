@@ -344,18 +344,18 @@ def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, st
             return np.ones(1), names[0] if names else "response"
         if names and output in names:
             output = names.index(output)
-        chosen = _choose(output, range(n_outputs), "output")
+        chosen = _choose(output, range(n_outputs), "an output")
         return chosen, names[output] if names else f"response of output {output}"
     loss = type(model.loss_).__name__
     kind = "log-odds of" if loss in ("Softmax", "Logistic") else "decision for"
     if len(classes) == 2:
         # one decision function: for the second class, and turned round for the first
         output = classes[1] if output is None else output
-        sides = _choose(output, classes.tolist(), "class")
+        sides = _choose(output, classes.tolist(), "a class")
         sign = sides[1] - sides[0]
         weight = sign * np.array([1.0] if n_outputs == 1 else [-1.0, 1.0])
         return weight, f"{kind} {visible(str(output))}"
-    weight, label = _choose(output, classes.tolist(), "class"), f"{kind} {visible(str(output))}"
+    weight, label = _choose(output, classes.tolist(), "a class"), f"{kind} {visible(str(output))}"
     if loss == "Softmax":  # its outputs have an arbitrary term in common, differences do not
         weight = weight - (1 - weight) / (len(classes) - 1)
     return weight, f"{label} against the rest" if kind.startswith("log") else label
@@ -365,7 +365,7 @@ def _choose(output: Any, known: Sequence[Any], what: str) -> NDArray:
     """Weight 1 for the chosen one, 0 for the others."""
     if output not in known:
         raise ValueError(
-            f"output={output!r} is no {what} of the model; use one of "
+            f"output={output!r} is not {what} of the model; use one of "
             f"{', '.join(map(repr, known))}."
         )
     return np.eye(len(known))[known.index(output)]

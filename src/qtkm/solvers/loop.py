@@ -257,7 +257,7 @@ def solve(
             raise ValueError(
                 f"{type(solver).__name__} cannot write checkpoints, because its class names no "
                 "`state` that could be kept (that of L-BFGS is in another library); use another "
-                "solver, or warm_start=True to go on from cores."
+                "solver, or warm_start=True to continue from cores."
             )
         kept = checkpoint.load()
     try:

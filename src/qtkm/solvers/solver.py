@@ -97,11 +97,11 @@ class Solver(BaseEstimator):
 
     def start(self, objective: Objective, cores: Cores) -> Any:
         """State before the first epoch."""
-        raise NotImplementedError(f"{type(self).__name__} has no start, and no run of its own.")
+        raise NotImplementedError(f"{type(self).__name__} implements neither start nor run.")
 
     def step(self, objective: Objective, state: Any, report: Report) -> Any:
         """One epoch; `report(cores, objectives)` after every update, at least once."""
-        raise NotImplementedError(f"{type(self).__name__} has no step, and no run of its own.")
+        raise NotImplementedError(f"{type(self).__name__} implements neither step nor run.")
 
     def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
         """Epochs without end: what ends them is a `Stop`, mostly raised by `end_epoch`.

@@ -27,7 +27,7 @@ class BatchSource(Source):
         try:
             first = next(iterator)
         except StopIteration:
-            raise DataFileError("There is no batch; pass at least one.") from None
+            raise DataFileError("No batches were given; pass at least one.") from None
         self.names = list(as_columns(first, "batch 1")[0])
         if isinstance(batches, list | tuple):
             counts = [as_columns(batch, f"batch {k + 1}")[1] for k, batch in enumerate(batches)]

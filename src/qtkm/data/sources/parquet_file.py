@@ -127,7 +127,7 @@ def _refuse_foreign(path: Path, size: int) -> None:
         tail = file.read(4)
     if head != MAGIC:
         raise DataFileError(
-            f"{path} is no Parquet file: it begins with {head!r} instead of {MAGIC!r}."
+            f"{path} is not a Parquet file: it begins with {head!r} instead of {MAGIC!r}."
         )
     if tail != MAGIC or size < 12:
         raise DataFileError(
