@@ -36,6 +36,15 @@ Quiet = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON, also with --quiet.")]
 
 
+Offset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that is added to the response, for counts the logarithm of the exposure.",
+    ),
+]
+
+
 @dataclass(kw_only=True)
 class Job:
     """Which table to learn from, what to predict, and where the model goes.
@@ -49,7 +58,7 @@ class Job:
     task : {"auto", "regression", "classification"}
     drop, category : list of str
         Columns to leave out, and to take for categories beside those of text.
-    weight : str or None
+    weight, offset : str or None
     test_size : float
         Share of rows to test on.
     """
@@ -82,6 +91,7 @@ class Job:
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of weights of the rows.")
     ] = None
+    offset: Offset = None
     test_size: Annotated[
         float,
         typer.Option(

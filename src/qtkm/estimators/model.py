@@ -32,8 +32,7 @@ from .working import (
     ended_by_interrupts,
     engine_here,
     engine_of,
-    steps,
-    threads,
+    run_by_steps,
     warn_user,
 )
 
@@ -278,8 +277,7 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
             responses = evaluator.responses(inputs.maps, inputs.values(plain, part))
             out[part] = reading.scale.undo(self.loss_.prediction(responses))
 
-        with threads(self.n_jobs) as engine:
-            engine.run(respond, steps(len(out)))
+        run_by_steps(respond, len(out), self.n_jobs)
         out = self.loss_.keep_inside(out)
         _refuse_overflow(out)
         return out
