@@ -116,11 +116,13 @@ class ComparisonDisplay(Display):
 
     def _draw(self, ax: "Axes") -> None:
         found = self.comparison
-        for i, name in enumerate(found.names):
-            x, y = found.seconds[i].mean(), found.mean[i]
-            colour = SECOND if i == 0 else FIRST
+        seconds = found.seconds.mean(axis=1)
+        for place, i in enumerate(np.argsort(seconds, kind="stable")):
+            x, y, colour = seconds[i], found.mean[i], SECOND if i == 0 else FIRST
             ax.errorbar(x, y, found.margin[i], fmt="o", color=colour, capsize=3)
-            ax.annotate(written(name), (x, y), (7, 4), textcoords="offset points", color=colour)
+            # above and below in turn, so that names of neighbours have room
+            ax.annotate(written(found.names[i]), (x, y), (6, -13 if place % 2 else 6),
+                        textcoords="offset points", color=colour)  # fmt: skip
         ax.set_xscale("log")
         ax.margins(x=0.25, y=0.15)
         ax.set(
