@@ -1,6 +1,5 @@
 """What a report shows, as numbers and text that JSON can hold."""
 
-from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
 from itertools import combinations
@@ -14,6 +13,7 @@ from .. import inspection
 from ..escaping import visible
 from ..estimators.html import name_network, name_score
 from ..estimators.wording import readable
+from ..inspection.bands import effect_std
 from ..inspection.response import Response, known, take_rows
 from .scores import Score, reliability, score_classes, score_numbers
 
@@ -25,9 +25,8 @@ PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
 MOST_SCORED = 200_000
 #: share in the variance below which a pair is not shown
 LEAST_SHARE = 1e-5
-#: rows of the background that a band of a main effect is averaged over, columns that have one,
-#: and values at which it is computed
-BAND_ROWS, BANDS, BAND_STEPS = 30, 12, 25
+#: columns whose effects have a band, and values at which it is computed
+BANDS, BAND_STEPS = 12, 25
 #: parts of new observations that intervals should contain
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
@@ -203,31 +202,22 @@ def _effects(
                 known(rows.arrays[d]), BINS, (low, high if high > low else low + 1)
             )
             fact |= {"x": effect.values[shown], "counts": counts, "edges": edges}
-        band = _band(model, sample, d, effect.values[shown], options) if rank < BANDS else None
+        band = _band(response, rows, d, effect.values[shown]) if rank < BANDS else None
         found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
                              "band": band})  # fmt: skip
     return found
 
 
-def _band(
-    model: Any, sample: Any, d: int, values: Sequence[Any], options: dict[str, Any]
-) -> NDArray | None:
+def _band(response: Response, rows: Any, d: int, values: NDArray) -> NDArray | None:
     """Return the standard deviation of a main effect at values, where a posterior is known."""
-    directions = getattr(model, "_directions", None)
-    if directions is None or not getattr(model, "_has_posterior", False):
+    try:
+        is_scale = values.dtype.kind in "biuf" and len(values) > BAND_STEPS
+        where = np.arange(len(values))
+        if is_scale:
+            where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
+        spread = effect_std(response, rows, d, response.values(d, values[where]))
+    except (AttributeError, ValueError):  # a model without a posterior
         return None
-    if not hasattr(sample, "iloc") or is_classifier(model) or options["output"] not in (None, 0):
-        return None
-    step = max(1, len(sample) // BAND_ROWS)
-    rows = sample.iloc[::step].iloc[:BAND_ROWS]
-    is_scale = np.asarray(values).dtype.kind in "biuf" and len(values) > BAND_STEPS
-    where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int) if is_scale else (
-        np.arange(len(values)))  # fmt: skip
-    moved = rows.iloc[np.tile(np.arange(len(rows)), len(where))].reset_index(drop=True)
-    moved[moved.columns[d]] = np.repeat(np.asarray(values)[where], len(rows))
-    found = directions(moved)
-    means = found.reshape(len(where), len(rows), *found.shape[1:]).mean(axis=1)
-    spread = np.sqrt(((means - directions(rows).mean(axis=0)) ** 2).sum(axis=-1))[:, 0]
     return np.interp(np.arange(len(values)), where, spread)
 
 
