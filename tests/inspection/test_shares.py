@@ -115,3 +115,13 @@ def test_the_target_of_these_tests_has_interactions(cpd, X):
     # or the oracles above would compare zeros
     assert np.ptp(make_target(X)) > 1
     assert importances(cpd, X).second_order.max() > 0.05
+
+
+def test_shares_of_many_terms_are_averages_near_the_exact_ones(cpd, X, monkeypatch):
+    exact = importances(cpd, X)
+    monkeypatch.setattr("qtkm.inspection.importance.MOST_TERMS", 2)
+    monkeypatch.setattr("qtkm.inspection.importance.SAMPLES", 4000)
+    found = importances(cpd, X)
+    for name in ("first_order", "total", "second_order"):
+        np.testing.assert_allclose(getattr(found, name), getattr(exact, name), atol=0.04)
+    assert found.variance == pytest.approx(exact.variance, rel=0.08)
