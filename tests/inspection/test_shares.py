@@ -123,5 +123,5 @@ def test_shares_of_many_terms_are_averages_near_the_exact_ones(cpd, X, monkeypat
     monkeypatch.setattr("qtkm.inspection.importance.SAMPLES", 4000)
     found = importances(cpd, X)
     for name in ("first_order", "total", "second_order"):
-        np.testing.assert_allclose(getattr(found, name), getattr(exact, name), atol=0.04)
+        np.testing.assert_allclose(getattr(found, name), getattr(exact, name), atol=0.08)
     assert found.variance == pytest.approx(exact.variance, rel=0.08)

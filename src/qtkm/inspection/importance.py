@@ -98,8 +98,8 @@ def importances(
     Re f of a complex f has E(Re f)² = ½ E|f|² + ½ Re E f².  The cost is O(n_rows·R²) a column
     for a CPD and O(n_rows·R⁴) for trains and rings.
 
-    A CPD of more than 400 terms has squares of too many pairs of terms; its shares are averages over
-    1,000 drawn rows of independent columns, good to a few hundredths of their size.
+    A CPD of more than 400 terms has too many pairs of terms for this; its shares are averages
+    over 1,000 drawn rows of independent columns, good to a few hundredths of their size.
 
     Where columns depend on each other, so do their effects, and a share tells about the model
     and not about the data.
