@@ -73,6 +73,7 @@ __all__ = [
     "Tucker",
     "Tweedie",
     "check_gradient",
+    "compare",
     "load",
 ]
 
@@ -113,11 +114,12 @@ _PLACES = {
     "GaussNewton": "solvers",
     "Riemannian": "solvers",
     "check_gradient": "solvers",
+    "compare": "comparison",
 }
 #: packages that may be named without being imported
 _PACKAGES = {
-    "baselines", "data", "datasets", "engines", "estimators", "features", "inspection", "losses",
-    "networks", "objective", "penalties", "selection", "solvers", "storage",
+    "baselines", "data", "datasets", "engines", "estimators", "export", "features", "inspection",
+    "losses", "networks", "objective", "penalties", "report", "selection", "solvers", "storage",
 }  # fmt: skip
 
 

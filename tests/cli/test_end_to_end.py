@@ -103,7 +103,7 @@ def test_every_command_has_an_example(name, capsys):
     assert f"Example: qtkm {name}" in capsys.readouterr().out
 
 
-TABLE = {"target", "out", "task", "drop", "category", "weight", "test-size"}
+TABLE = {"target", "out", "task", "drop", "category", "weight", "offset", "test-size"}
 MODEL = {"basis", "network", "solver", "loss", "max-iter", "random-state", "n-jobs", "json",
          "quiet", "cyclic"}  # fmt: skip
 
@@ -116,7 +116,7 @@ MODEL = {"basis", "network", "solver", "loss", "max-iter", "random-state", "n-jo
         ("tune", TABLE | MODEL | {"ranks", "n-basis", "periods", "alphas", "cv", "scoring",
                                   "sample-rows", "max-rows", "table", "plot"}),
         ("predict", {"out", "keep", "proba", "quiet"}),
-        ("evaluate", {"target", "json", "quiet"}),
+        ("evaluate", {"target", "offset", "json", "quiet"}),
         ("inspect", {"data", "target", "plots", "output", "max-rows", "rows", "json"}),
     ],
 )  # fmt: skip

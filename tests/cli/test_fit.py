@@ -1,5 +1,6 @@
 """fit, predict and evaluate from end to end, and what goes wrong with files."""
 
+import json
 import os
 from datetime import date
 from decimal import Decimal
@@ -233,6 +234,20 @@ def test_a_loss_for_classes_does_not_fit_numbers(tmp_path, frame, capsys):
     assert command("fit", tmp_path / "a.csv", *words) == 1
     assert "add --task classification" in capsys.readouterr().err
     assert command("fit", tmp_path / "a.csv", "--target", "power", "--task", "guess") == 2
+
+
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
+def test_an_offset_is_an_exposure(tmp_path, limit, capsys):
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame({"x": rng.uniform(size=300), "years": rng.uniform(0.1, 9, size=300)})
+    rows["claims"] = rng.poisson(rows["years"] * np.exp(rows["x"]))
+    rows.assign(years=np.log(rows["years"])).to_csv(tmp_path / "a.csv", index=False)
+    words = ["--target", "claims", "--offset", "years", "--loss", "poisson", *SMALL, *limit]
+    model = tmp_path / "m.qtkm"
+    assert command("fit", tmp_path / "a.csv", *words, "--out", model, "-q") == 0
+    assert list(qtkm.load(model).feature_names_in_) == ["x"]
+    assert command("evaluate", model, tmp_path / "a.csv", "--offset", "years", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["r2"] > 0.7
 
 
 def test_a_loss_for_counts_fits_counts(tmp_path, frame, capsys):

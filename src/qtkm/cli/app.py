@@ -53,6 +53,8 @@ for command in (
     fit.evaluate,
     inspect.inspect,
     share.report,
+    share.export,
+    share.compare,
     reproduce.demo,
 ):
     app.command()(command)

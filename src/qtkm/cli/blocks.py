@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from ..data import prefetched
 from ..data.sources import Block, Source
-from ..data.sources.mapped import take_rows
+from ..data.sources.mapped import is_there, take_rows
 from ..estimators.predicting import as_X
 from .output import watched
 from .reading import check_block, find_columns, join, most_rows, name_of, open_table, text_columns
 from .scoring import LabelSums, NumberSums, start_sums
-from .splitting import is_there
 from .unseen import Unseen
 
 
@@ -168,6 +167,7 @@ def score_rows(
     weight: str | None,
     shown: bool,
     unseen: Unseen | None = None,
+    offset: str | None = None,
 ) -> NumberSums | LabelSums:
     """Accumulate the scores of a model over all rows of a source that have a target.
 
@@ -185,8 +185,10 @@ def score_rows(
         Whether progress is shown.
     unseen : Unseen, optional
         Counts the rows that are scored and that the model is not made for.
+    offset : str, optional
+        Column of offsets.
     """
-    needed = [target] if weight is None else [target, weight]
+    needed = [each for each in (target, weight, offset) if each is not None]
     names = find_columns(model, source, needed, name)
     sums = start_sums(model)
     for block, left_out in checked_blocks(model, source, names, needed, "score", shown):
@@ -200,7 +202,8 @@ def score_rows(
             truth = truth.rename(target)
         try:
             weights = None if weight is None else block.columns[weight]
-            sums.add(as_X(model, block, names), truth, weights)
+            shift = {} if offset is None else {"offset": block.columns[offset]}
+            sums.add(as_X(model, block, names), truth, weights, **shift)
         except ValueError as error:
             raise ValueError(f"{block.where}: {error}") from None
     return sums

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .failures import FAILED, INTERRUPTED
-from .options import Data, Job, Json, Model, ModelOptions, Quiet, flattened
+from .options import Data, Job, Json, Model, ModelOptions, Offset, Quiet, flattened
 
 
 @flattened
@@ -177,6 +177,7 @@ def evaluate(
             help="Column of the true values; default: that of the fit.",
         ),
     ] = None,
+    offset: Offset = None,
     as_json: Json = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show neither progress nor remarks.")
@@ -202,4 +203,4 @@ def evaluate(
     """
     from . import jobs
 
-    jobs.evaluate(model, data, target, quiet, as_json)
+    jobs.evaluate(model, data, target, quiet, as_json, offset)

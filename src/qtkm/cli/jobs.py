@@ -58,7 +58,12 @@ def fit(
 
 
 def evaluate(
-    model_file: Path, data: Sequence[Path], target: str | None, quiet: bool, as_json: bool = False
+    model_file: Path,
+    data: Sequence[Path],
+    target: str | None,
+    quiet: bool,
+    as_json: bool = False,
+    offset: str | None = None,
 ) -> None:
     """Print the scores of a model on the rows of a table.
 
@@ -73,12 +78,16 @@ def evaluate(
         Whether neither progress nor remarks are shown.
     as_json : bool
         JSON instead of a table.
+    offset : str or None
+        Column of offsets.
     """
     model, name = load(model_file), name_of(data)
     target = find_target(model, target, model_file)
     source = open_table(data, text_columns(model))
-    unseen = Unseen(model, find_columns(model, source, [target], name))
-    sums = score_rows(model, source, target, name, None, output.is_watched(quiet), unseen)
+    unseen = Unseen(
+        model, find_columns(model, source, [c for c in (target, offset) if c is not None], name)
+    )
+    sums = score_rows(model, source, target, name, None, output.is_watched(quiet), unseen, offset)
     if sums.n_rows == 0:
         raise ValueError(f"{name} has no row with a target")
     if as_json:

@@ -36,6 +36,15 @@ Quiet = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON, also with --quiet.")]
 
 
+Offset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that is added to the response, for counts the logarithm of the exposure.",
+    ),
+]
+
+
 @dataclass(kw_only=True)
 class Job:
     """Which table to learn from, what to predict, and where the model goes.
@@ -49,7 +58,7 @@ class Job:
     task : {"auto", "regression", "classification"}
     drop, category : list of str
         Columns to leave out, and to take for categories beside those of text.
-    weight : str or None
+    weight, offset : str or None
     test_size : float
         Share of rows to test on.
     """
@@ -82,6 +91,7 @@ class Job:
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of weights of the rows.")
     ] = None
+    offset: Offset = None
     test_size: Annotated[
         float,
         typer.Option(
@@ -127,6 +137,14 @@ class ModelOptions:
             "for classes: logistic (the default), squared_hinge, hinge or squared.",
         ),
     ] = None
+    penalty: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Prior of the weights: matern or rbf (rough functions cost more), or ridge, which "
+            "with everything else left out is the model of the paper.",
+        ),
+    ] = "matern"
     cyclic: Annotated[
         list[str],
         typer.Option(
@@ -138,7 +156,7 @@ class ModelOptions:
     max_iter: Annotated[
         int,
         typer.Option(min=1, metavar="N", help="Most epochs; each updates all weights once."),
-    ] = 40
+    ] = 200
     random_state: Annotated[
         int,
         typer.Option(min=0, metavar="SEED", help="Seed of all that is random: test rows, start."),

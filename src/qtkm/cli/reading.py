@@ -71,7 +71,9 @@ def most_rows(wanted: int | None, n_columns: int) -> int:
     return min(MOST_ROWS, int(memory / (BYTES_A_VALUE * n_columns)) + 1)
 
 
-def open_table(data: Sequence[Path], text: Sequence[str] = ()) -> Source:
+def open_table(
+    data: Sequence[Path], text: Sequence[str] = (), categories: Sequence[str] = ()
+) -> Source:
     """Open files, folders of files or patterns, to be read block by block.
 
     Parameters
@@ -79,6 +81,8 @@ def open_table(data: Sequence[Path], text: Sequence[str] = ()) -> Source:
     data : sequence of pathlib.Path
     text : sequence of str
         Columns that hold text, also where it looks like something else.
+    categories : sequence of str
+        Columns that hold text where it looks like times.
     """
     if data[0].name.lower().endswith(ZIPPED) and not is_many(data):
         return _unpack(data[0])
@@ -86,7 +90,7 @@ def open_table(data: Sequence[Path], text: Sequence[str] = ()) -> Source:
     for path in files:
         refuse_encoding(path)
     try:
-        return TextSource(files, kind, text)
+        return TextSource(files, kind, text, categories)
     except DataFileError:
         for path in files:
             if hint := separator_hint(path):

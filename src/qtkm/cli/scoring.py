@@ -71,12 +71,15 @@ class NumberSums(_Sums):
         self._sure = np.zeros(4)
         self._known: Any = model._uncertainty if hasattr(model, "noise_") else None
 
-    def add(self, X: Any, y: Any, weight: Any = None) -> None:
-        """Add rows: what the model predicts from, the truth, and weights."""
+    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None) -> None:
+        """Add rows: what the model predicts from, the truth, weights and offsets."""
         truth = _numbers(y)
-        is_sure = self._known is not None and self.model._y_ndim == 1
+        shift = {} if offset is None else {"offset": np.asarray(offset, dtype=float)}
+        is_sure = self._known is not None and self.model._y_ndim == 1 and not shift
         predicted, deviation = (
-            self.model.predict(X, return_std=True) if is_sure else (self.model.predict(X), None)
+            self.model.predict(X, return_std=True)
+            if is_sure
+            else (self.model.predict(X, **shift), None)
         )
         if predicted.ndim > 1:
             raise ValueError(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from ..data.sources import Block, Source
-from ..data.sources.mapped import MappedSource, draw_rows, take_rows
+from ..data.sources.mapped import MappedSource, draw_rows, is_there, take_rows
 
 #: with fewer rows, none is set aside
 FEWEST_ROWS = 5
@@ -91,12 +91,3 @@ class HoldOut:
     def _part(self, source: Source, change: Any, share: float) -> Source:
         rule = repr((self.needed, self.share, self.seed, sorted(self.always)))
         return MappedSource(source, change, needs=self.needed, rule=rule, share=share)
-
-
-def is_there(values: Any) -> NDArray[np.bool_]:
-    """Which entries of a column of a block are not missing."""
-    if not isinstance(values, np.ndarray):
-        return values.notna().to_numpy()
-    if values.dtype.kind in "mM":
-        return ~np.isnat(values)
-    return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)

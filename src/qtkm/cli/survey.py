@@ -52,6 +52,8 @@ class Survey:
         Which rows count; learns the first row of every label.
     task : {"auto", "regression", "classification"}
         What the user says; becomes what is so after a look at the rows.
+    weight : str or None
+        Column of row weights.
 
     Attributes
     ----------
@@ -60,7 +62,12 @@ class Survey:
     """
 
     def __init__(
-        self, features: Sequence[str], category: Sequence[str], hold_out: HoldOut, task: str
+        self,
+        features: Sequence[str],
+        category: Sequence[str],
+        hold_out: HoldOut,
+        task: str,
+        weight: str | None = None,
     ):
         self.features, self.hold_out = list(features), hold_out
         self.columns = {
@@ -68,7 +75,7 @@ class Survey:
             for name in self.features
         }
         self.target = TargetSurvey(hold_out.needed[0])
-        self.weights = [WeightSurvey(name) for name in hold_out.needed[1:]]
+        self.weights = [] if weight is None else [WeightSurvey(weight)]
         self.task = self.given = task
         self.n_rows = self.n_left_out = 0
         self._left_out: list[int] = []

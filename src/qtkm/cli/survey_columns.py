@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..data.sources import Block
 from ..data.sources.kinds import SPANS, TIMES, kind_of_values
+from ..data.sources.mapped import is_there
 from ..estimators.columns import factorize
 from ..estimators.values import look_like_times
-from .splitting import is_there
 from .task import are_numbers, find_strange, task_of_numbers
 
 #: with more categories than this part of the rows, a column tells rows apart, not kinds of them

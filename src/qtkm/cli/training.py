@@ -54,9 +54,9 @@ def open_rows(job: Job, seed: int, *, in_blocks: bool, quiet: bool, shown: bool)
         if not quiet:
             note(f"{job.data[0]} is large for the memory of this machine and read block by block")
     if in_blocks:
-        rows: Any = RowsInBlocks(job, open_table(job.data), seed, shown)
+        rows: Any = RowsInBlocks(job, open_table(job.data, categories=job.category), seed, shown)
     else:
-        rows = RowsInMemory(job, open_table(job.data), seed)
+        rows = RowsInMemory(job, open_table(job.data, categories=job.category), seed)
     for remark in [] if quiet else rows.survey.remarks():
         note(remark)
     return rows
@@ -65,12 +65,13 @@ def open_rows(job: Job, seed: int, *, in_blocks: bool, quiet: bool, shown: bool)
 def _look(job: Job, source: Source, seed: int, shown: bool) -> Survey:
     """Look at all rows of a table, and refuse those that cannot be fitted to."""
     name = name_of(job.data)
-    needed = [job.target] if job.weight is None else [job.target, job.weight]
+    needed = [name for name in (job.target, job.weight, job.offset) if name is not None]
     check_names(source.names, [*needed, *job.drop, *job.category], name)
     features = [column for column in source.names if column not in {*needed, *job.drop}]
     if not features:
         raise ValueError(f"{name} has no column left to predict {job.target!r} from")
-    survey = Survey(features, job.category, HoldOut(needed, job.test_size, seed), job.task)
+    hold_out = HoldOut(needed, job.test_size, seed)
+    survey = Survey(features, job.category, hold_out, job.task, job.weight)
     survey.look(source, name, shown)
     return survey
 
@@ -118,11 +119,15 @@ class RowsInMemory:
         if hasattr(self._y, "cat"):
             self._y = self._y.astype(object)
         self._weights = None if job.weight is None else frame[job.weight].to_numpy()
+        self._offset = None if job.offset is None else frame[job.offset].to_numpy()
         self._train, self._test = split_rows(self._y, job.test_size, survey.task, seed)
 
     def _take(self, rows: Any) -> tuple[Any, Any, Any]:
         weights = None if self._weights is None else self._weights[rows]
         return self._X.iloc[rows], self._y.iloc[rows], weights
+
+    def _shift(self, rows: Any) -> dict[str, Any]:
+        return {} if self._offset is None else {"offset": self._offset[rows]}
 
     def sample(self, most: int, seed: int) -> tuple[tuple[Any, Any, Any], int]:
         """Draw training rows at random.
@@ -146,13 +151,13 @@ class RowsInMemory:
     def fit(self, model: Any, cache: Path | None = None) -> None:
         """Fit a model to all training rows."""
         with _without_what_is_told():
-            model.fit(*self._take(self._train))
+            model.fit(*self._take(self._train), **self._shift(self._train))
 
     def score(self, model: Any) -> NumberSums | LabelSums:
         """Accumulate the scores of a model over the test rows."""
         sums = start_sums(model)
         if len(self._test):
-            sums.add(*self._take(self._test))
+            sums.add(*self._take(self._test), **self._shift(self._test))
         return sums
 
     def score_by(self, scorer: Any, model: Any) -> float | None:
@@ -215,7 +220,11 @@ class RowsInBlocks:
         with _without_what_is_told():
             try:
                 model.fit_dataset(
-                    self._training_rows, **options, weight=self._job.weight, cache=cache
+                    self._training_rows,
+                    **options,
+                    weight=self._job.weight,
+                    offset=self._job.offset,
+                    cache=cache,
                 )
             except MemoryError as error:  # in the words of the command line
                 raise MemoryError(str(error).replace("memory_limit=", "--memory-limit ")) from None
@@ -226,7 +235,8 @@ class RowsInBlocks:
         if not hold_out.share:
             return start_sums(model)
         test = hold_out.test_rows(self._source)
-        return score_rows(model, test, job.target, name_of(job.data), job.weight, self._shown)
+        return score_rows(model, test, job.target, name_of(job.data), job.weight, self._shown,
+                          offset=job.offset)  # fmt: skip
 
     def score_by(self, scorer: Any, model: Any) -> float | None:
         """None: a score of any kind needs all rows at once."""

@@ -61,6 +61,8 @@ def tune(
         The fitted model, and whether the search was interrupted.
     """
     check_writable(job.out)
+    if job.offset is not None:
+        raise ValueError("--offset is for qtkm fit; fit with the parameters of a search without it")
     _check_files(table, plot)
     seed, shown = parameters["random_state"], bool(parameters["verbose"])
     rows = open_rows(job, seed, in_blocks=False, quiet=quiet, shown=shown)

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 #: values up to which they are sorted and searched; more are hashed by compiled loops
 FEW_VALUES = 10_000
+#: distinct values that a first hash table has room for: 4 MB, where one for all rows may be 100
+MANY_VALUES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,14 @@ def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64
         return values if len(values) <= limit else None
     from ..kernels import grids as kernels
 
-    keys, used = _hash_table(min(limit, len(column)))
-    if kernels.distinct(column.view(np.uint64), limit, keys, used) > limit:
-        return None
-    return np.sort(keys[used >= 0].view(np.float64))
+    limit = min(limit, len(column))
+    for most in (MANY_VALUES, limit):  # most columns need no table for as many values as rows
+        keys, used = _hash_table(min(most, limit))
+        if kernels.distinct(column.view(np.uint64), min(most, limit), keys, used) <= most:
+            return np.sort(keys[used >= 0].view(np.float64))
+        if most >= limit:
+            break
+    return None
 
 
 def _hash_table(n_values: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -32,8 +32,7 @@ from .working import (
     ended_by_interrupts,
     engine_here,
     engine_of,
-    steps,
-    threads,
+    run_by_steps,
     warn_user,
 )
 
@@ -49,7 +48,10 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
     @property
     def _goes_on(self) -> bool:
         """Whether a fit goes on from the last one."""
-        return bool(self.warm_start) and hasattr(self, "_reading")
+        if not self.warm_start or not hasattr(self, "_reading"):
+            return False
+        # a full-rank model, of one term per row, is nothing that an epoch could go on from
+        return not any("share" in step for step in self.history_.get("path", ()))
 
     @property
     def _known(self) -> Reading | None:
@@ -275,8 +277,7 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
             responses = evaluator.responses(inputs.maps, inputs.values(plain, part))
             out[part] = reading.scale.undo(self.loss_.prediction(responses))
 
-        with threads(self.n_jobs) as engine:
-            engine.run(respond, steps(len(out)))
+        run_by_steps(respond, len(out), self.n_jobs)
         out = self.loss_.keep_inside(out)
         _refuse_overflow(out)
         return out

@@ -48,3 +48,24 @@ class Shared:
         from ..report import write_report
 
         return write_report(self, X, y, path, output=output, max_rows=max_rows, title=title)
+
+    def to_onnx(self, path: str | os.PathLike[str], *, dtype: str = "float64") -> Path:
+        """Write the model as an ONNX file, which predicts without qtkm.
+
+        Needs the extra `onnx`. The graph has one input of shape (n, 1) for each column: numbers,
+        NaN for missing ones; text or whole numbers for categories, an empty text for missing ones.
+        Its outputs are ``prediction``, or ``label`` and ``probabilities``.
+
+        Parameters
+        ----------
+        path : path-like
+        dtype : {"float64", "float32"}, default="float64"
+            Type of numbers inside of the graph.
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        from ..export import export
+
+        return export(self, path, "onnx", dtype=dtype)

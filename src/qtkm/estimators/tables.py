@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 
 from .. import data
 from ..data.sources import ArraySource, Block, DataFileError, Source
+from ..data.sources.mapped import is_there, take_rows
 from ..engines import Engine
 from ..engines.remote import serial
 from ..limits import LIMITS
@@ -29,6 +30,7 @@ from .memory import Need, parse_limit
 from .rows import Arranged, Split, Splitter, arrange, count_distinct, make_shards
 from .targets import NumberTarget, Target, drop_weightless, refuse_unequal
 from .values import shorten
+from .working import warn_user
 
 logger = logging.getLogger(__name__)
 
@@ -263,7 +265,7 @@ class FileTable(BlockTable):
         cache: Any = None,
     ):
         self.model, self.source, self.features, self.reader = model, source, features, reader
-        self.weight, self.is_vector = weight, is_vector
+        self.weight, self.is_vector, self.needed = weight, is_vector, reader.names
         self._columns = [*features, *reader.names, *([] if weight is None else [weight])]
         self._cache = Cache(cache, source, self._columns)
         self.inputs = read_inputs(model, self._first_rows(), known)[0]
@@ -293,9 +295,15 @@ class FileTable(BlockTable):
             disable=not self.model.verbose,
         )  # fmt: skip
         with bar:
+            n_missing = 0
             for block in data.prefetched(blocks):
-                yield block
+                there = ~np.logical_or.reduce([~is_there(block.columns[n]) for n in self.needed])
+                n_missing += int((~there).sum())
+                yield take_rows(block, there)
                 bar.update(block.n_rows)
+        if n_missing and what == "scan":
+            told = "no target" if len(self.needed) == 1 else "no target or no offset"
+            warn_user(f"{n_missing:,} rows have {told} and are left out.", UserWarning)
 
     def scan(self, engine: Engine) -> Scan:
         scan = self.empty_scan()

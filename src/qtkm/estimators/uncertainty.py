@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy import special, stats
 from sklearn.utils.validation import check_is_fitted
 
-from .. import networks
+from .. import losses, networks
 from ..data import Shard
-from ..losses import Squared
 from ..objective import posterior as posteriors
 from ..objective.posterior import Laplace, Posterior, Rows
 from ..parameters import as_random_state
+from . import defaults
 from .inputs import read_columns
-from .working import steps, threads
+from .working import run_by_steps
 
 Array = NDArray[Any]
 
@@ -83,7 +83,7 @@ def why_not(model: Any, objective: Any) -> str | None:
             f"network={model.network!r} has none; use 'cpd', 'train' or 'ring', or a conformal "
             "method such as MAPIE"
         )
-    known = loss.has_probabilities if loss.is_margin else isinstance(loss, Squared)
+    known = loss.has_probabilities if loss.is_margin else isinstance(loss, losses.Squared)
     if not known or (loss.is_margin and not hasattr(loss, "curvature_product")):
         return (
             f"loss={model.loss!r} has none; use 'squared' for numbers, 'logistic' or 'softmax' "
@@ -172,7 +172,7 @@ class _Judged:
     def responses(self, model: Any, reading: Any) -> Array:
         """Responses of the chosen rows, within the range that the model keeps to."""
         found = self.iterate.responses(self.chosen).real
-        margin = getattr(model, "prediction_margin", None)
+        margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
         if margin is not None and reading.target_range is not None:
             low, high = reading.scale.apply(np.array(reading.bounds(margin)))
             found = np.clip(found, low, high)
@@ -221,18 +221,24 @@ def sampled(
     many slots, and slots with one row come back.
     """
     if getattr(shards, "are_here", True):
-        whole = []
-        for number, shard in enumerate(shards):
-            kept = np.ones(len(shard), dtype=bool)
-            if number == 0 and but is not None and len(but) < len(shard):
-                kept[but] = False
-            whole.append(shard if kept.all() else shard.take(np.flatnonzero(kept)))
-        joined = whole[0] if len(whole) == 1 else _joined(whole)
-        if len(joined) <= most:
-            return joined
-        return joined.take(np.sort(rng.permutation(len(joined))[: int(most)]))
+        rows = [np.arange(len(shard)) for shard in shards]
+        if but is not None and len(but) < len(rows[0]):
+            rows[0] = np.delete(rows[0], but)
+        ends = np.cumsum([len(each) for each in rows])
+        if ends[-1] > most:  # chosen first: all rows side by side would take as much again
+            kept = np.sort(rng.permutation(ends[-1])[: int(most)])
+            parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
+            starts = ends - [len(each) for each in rows]
+            rows = [each[p - s] for each, p, s in zip(rows, parts, starts, strict=True)]
+        pairs = zip(shards, rows, strict=True)
+        some = [s if len(r) == len(s) else s.take(r) for s, r in pairs]
+        return some[0] if len(some) == 1 else _joined(some)
+    return hashed(shards, min(most, posteriors.SAMPLE), engine)
+
+
+def hashed(shards: Any, most: float, engine: Any) -> Shard:
+    """Take about `most` rows by a hash of what they hold, the same wherever they are."""
     n_rows = float(engine.sum(_count, shards)[0])
-    most = min(most, posteriors.SAMPLE)
     taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)
     counts, codes, target, weight, n_codes, is_weighted = taken
     kept = counts == 1
@@ -354,10 +360,10 @@ def _of_classes(
     choices = np.concatenate([[0.0], 2.0 ** np.arange(-4, 5)])
     spread = 1.0
     if len(responses) >= FEWEST:
-        losses = [
+        found = [
             float(loss.value(flattened(responses, c * variances), target).mean()) for c in choices
         ]
-        spread = float(choices[int(np.argmin(losses))])
+        spread = float(choices[int(np.argmin(found))])
     nothing = np.zeros(n_outputs)
     return Uncertainty(
         posterior, nothing, nothing + spread, nothing + np.inf, np.empty((0, n_outputs))
@@ -413,8 +419,7 @@ class Uncertain:
             values = inputs.values(plain, part)
             out[part] = known.posterior.variances(inputs.maps, values)
 
-        with threads(self.n_jobs) as engine:  # type: ignore[attr-defined]
-            engine.run(fill, steps(len(out)))
+        run_by_steps(fill, len(out), self.n_jobs)  # type: ignore[attr-defined]
         return known.spread * out
 
     def _directions(self, X: Any) -> Array:

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..engines import REGISTRY, Dask, Engine, Threads, is_elsewhere, one_blas_thread
 from ..interruption import deferred
 from ..limits import LIMITS
+
+#: rows that take less time than to start threads
+FEW_ROWS = 32
 
 
 @contextmanager
@@ -101,3 +104,12 @@ def steps(n_rows: int) -> Iterator[tuple[int, int]]:
     """
     for begin in range(0, n_rows, LIMITS.predict_rows):
         yield begin, min(begin + LIMITS.predict_rows, n_rows)
+
+
+def run_by_steps(function: Callable[[tuple[int, int]], None], n_rows: int, n_jobs: Any) -> None:
+    """Call a function for ranges of rows, on threads where there are enough of them."""
+    if n_rows <= FEW_ROWS:
+        function((0, n_rows))
+        return
+    with threads(n_jobs) as engine:
+        engine.run(function, steps(n_rows))

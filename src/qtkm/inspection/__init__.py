@@ -14,7 +14,7 @@ from .displays import (
 )
 from .effects import Interaction, MainEffect, interaction, main_effects
 from .explanation import Explanation, ExplanationDisplay, explain
-from .fit_displays import HistoryDisplay, ResidualsDisplay
+from .fit_displays import CoverageDisplay, HistoryDisplay, ResidualsDisplay
 from .importance import Importances, InteractionStrengths, importances, interaction_strengths
 from .weight_displays import CoefficientsDisplay, RankOneTermsDisplay, SpectrumDisplay
 from .weights import (
@@ -29,6 +29,7 @@ from .weights import (
 __all__ = [
     "Coefficients",
     "CoefficientsDisplay",
+    "CoverageDisplay",
     "Explanation",
     "ExplanationDisplay",
     "HistoryDisplay",

@@ -30,6 +30,7 @@ from .plotting import (
     write_title,
     written,
 )
+from .response import fitted
 from .results import place
 from .support import FEW, TAIL, edges, inner_range
 
@@ -44,6 +45,9 @@ NO_ROWS = "#c8c8c8"
 
 class MainEffectDisplay(Display):
     """Effect of one column: a curve with the deciles of its numbers, or a dot a category.
+
+    A band of two standard deviations on either side shows how sure the effect is, where the model
+    has a posterior.
 
     The curve is dashed and pale among the outermost hundredth of the rows on either side, unless
     the column has no more than twelve values, and where there are no rows within a twentieth of
@@ -72,6 +76,7 @@ class MainEffectDisplay(Display):
         column : name or number
         ax : matplotlib Axes, optional
         """
+        options.setdefault("std", fitted(model)._has_posterior)
         return cls(main_effects(model, X, [column], **options)[0]).plot(ax)
 
     @property
@@ -85,6 +90,7 @@ class MainEffectDisplay(Display):
             return [*["pale: no rows"][: is_guess and not self._left_out],
                     *[smaller][: bool(self._left_out)]]  # fmt: skip
         deciles = ["ticks: deciles"] if main.deciles is not None else []
+        deciles += ["band: 2 standard deviations"] if main.std is not None else []
         dashed = f"dashed: outermost {TAIL:.0%} of rows, or none"
         return [*deciles, dashed] if is_guess else deciles
 
@@ -114,6 +120,9 @@ class MainEffectDisplay(Display):
             ax.annotate("missing", (1, height), xycoords=("axes fraction", "data"), ha="right",
                         va="bottom", fontsize="small")  # fmt: skip
         ax.plot(where, np.where(supported, main.effect, np.nan), f"{dot}-", color=FIRST)
+        if main.std is not None:
+            ends = main.effect - 2 * main.std, main.effect + 2 * main.std
+            ax.fill_between(where, *ends, where=supported, color=FIRST, alpha=0.2, linewidth=0)
         if 2 <= supported.sum() < len(supported):
             ax.set_ylim(*_limits(main.effect, supported))
         if main.deciles is not None:
@@ -129,6 +138,10 @@ class MainEffectDisplay(Display):
         for shown, colour in ((supported[order], FIRST), (~supported[order], PALE)):
             ax.vlines(where[shown], 0, effect[shown], color=colour, linewidth=1)
             ax.plot(where[shown], effect[shown], "o", color=colour)
+            if main.std is not None:
+                half = 2 * main.std[order][shown]
+                ends = effect[shown] - half, effect[shown] + half
+                ax.vlines(where[shown], *ends, color=colour, linewidth=6, alpha=0.2)
         ax.margins(x=0.5 / max(len(order), 4))
         name_ticks(ax.xaxis, main.values[order].tolist())
 

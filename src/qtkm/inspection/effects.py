@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..estimators.wording import readable
 from .averages import mean_environments, one_way, two_way
+from .bands import effect_std, interaction_std
 from .response import Response, Rows, known
 from .results import Result, place
 from .support import Axis, Range, count_near
@@ -48,6 +49,8 @@ class MainEffect(Result):
         a twentieth of the column's range, which for heavy tails is that of `inner`.
     missing : float or None
         Mean response over the rows with the column missing; None where no value was in the fit.
+    std : (n_grid,) array or None
+        Standard deviation of the effect, by the posterior of the weights; None unless asked for.
     """
 
     name: str
@@ -59,6 +62,7 @@ class MainEffect(Result):
     inner: Range | None = None
     support: NDArray[np.float64] | None = None
     missing: float | None = None
+    std: NDArray[np.float64] | None = None
 
     @property
     def effect(self) -> NDArray[np.float64]:
@@ -89,7 +93,8 @@ class MainEffect(Result):
     def _table(self) -> dict[str, Any]:
         support = np.full(len(self.values), np.nan) if self.support is None else self.support
         return {"column": self.name, "value": self.values, "effect": self.effect,
-                "partial_dependence": self.partial_dependence, "support": support}  # fmt: skip
+                "partial_dependence": self.partial_dependence, "support": support,
+                **({} if self.std is None else {"std": self.std})}  # fmt: skip
 
 
 @dataclass(repr=False)
@@ -114,6 +119,8 @@ class Interaction(Result):
     support : (n_first, n_second) array or None
         Number of rows near each pair of values, or the sum of their weights: of the category
         and within a twentieth of the column's range, which for heavy tails is that of `inner`.
+    std : (n_first, n_second) array or None
+        Standard deviation of the effect, by the posterior of the weights; None unless asked for.
     """
 
     names: tuple[str, str]
@@ -124,6 +131,7 @@ class Interaction(Result):
     response: str
     inner: tuple[Range | None, Range | None] = (None, None)
     support: NDArray[np.float64] | None = None
+    std: NDArray[np.float64] | None = None
 
     @property
     def effect(self) -> NDArray[np.float64]:
@@ -153,7 +161,8 @@ class Interaction(Result):
         return {self.names[0]: np.repeat(first, len(second)),
                 self.names[1]: np.tile(second, len(first)), "effect": self.effect.ravel(),
                 "partial_dependence": self.partial_dependence.ravel(),
-                "support": support.ravel()}  # fmt: skip
+                "support": support.ravel(),
+                **({} if self.std is None else {"std": self.std.ravel()})}  # fmt: skip
 
 
 def main_effects(
@@ -165,6 +174,7 @@ def main_effects(
     n_grid: int = 100,
     output: Any = None,
     sample_weight: Any = None,
+    std: bool = False,
 ) -> list[MainEffect]:
     """Exact main effects of columns, by one pass over the rows for all of them.
 
@@ -186,6 +196,8 @@ def main_effects(
         Which output of a regressor with several, or the decision for which class; of two
         classes it is the second one, and the first turns the sign.
     sample_weight : array of shape (n_rows,), optional
+    std : bool, default=False
+        Find also how sure the effects are.
 
     Returns
     -------
@@ -210,7 +222,8 @@ def main_effects(
     effects = []
     for d in chosen:
         values = grids.get(d, response.grid(d, n_grid, rows))
-        dependence = one_way(response, rows, d, response.values(d, values), means[d])
+        own = response.values(d, values)
+        dependence = one_way(response, rows, d, own, means[d])
         deciles = None
         if not response.is_categorical(d):
             deciles = np.quantile(known(rows.arrays[d]), np.arange(0.1, 0.95, 0.1))
@@ -220,6 +233,7 @@ def main_effects(
             response.inner(d, rows), support,
             float(one_way(response, rows, d, np.full(1, np.nan), means[d])[0])
             if response.maps[d].has_gaps else None,
+            effect_std(response, rows, d, own) if std else None,
         ))  # fmt: skip
     return effects
 
@@ -233,12 +247,13 @@ def interaction(
     n_grid: int = 50,
     output: Any = None,
     sample_weight: Any = None,
+    std: bool = False,
 ) -> Interaction:
     """Exact interaction of two columns, by one pass over the rows.
 
     Parameters
     ----------
-    model, X, grid, n_grid, output, sample_weight
+    model, X, grid, n_grid, output, sample_weight, std
         As in `main_effects`.
     columns : (name or number, name or number)
 
@@ -263,6 +278,7 @@ def interaction(
         response.label,
         (response.inner(first, rows), response.inner(second, rows)),
         count_near(axes, rows.weight * rows.total),
+        interaction_std(response, rows, pair, units) if std else None,
     )
 
 

@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from ..estimators.html import name_score
+from ..estimators.uncertainty import half_widths
 from .plotting import (
     FAINT,
     FIRST,
     LONGEST_WORDS,
+    PALE,
     SECOND,
     Display,
     cut_axis,
@@ -126,6 +128,8 @@ class ResidualsDisplay(Display):
         What to draw against the predictions where there is no column.
     name : str or None
         Name of the column.
+    interval : (n_rows, 2) array or None
+        Ends of intervals, drawn where there is no column and rows are few.
     """
 
     def __init__(
@@ -135,6 +139,7 @@ class ResidualsDisplay(Display):
         against: NDArray | None = None,
         kind: str = "observed",
         name: str | None = None,
+        interval: NDArray | None = None,
     ):
         if kind not in ("observed", "residuals"):
             raise ValueError(f"kind={kind!r} is unknown; use 'observed' or 'residuals'.")
@@ -143,6 +148,7 @@ class ResidualsDisplay(Display):
         self.against = None if against is None else np.asarray(against)
         self.kind = kind
         self.name = name
+        self.interval = None if interval is None else np.asarray(interval, dtype=np.float64)
 
     @property
     def notes(self) -> list[str]:
@@ -168,6 +174,7 @@ class ResidualsDisplay(Display):
         kind: str = "observed",
         column: Any = None,
         output: int | None = None,
+        interval: float | None = None,
         ax: "Axes | None" = None,
     ) -> "ResidualsDisplay":
         """Predict and draw.
@@ -182,6 +189,8 @@ class ResidualsDisplay(Display):
             Draw the residuals against this column.
         output : int, optional
             Which output of a model with several.
+        interval : float, optional
+            Coverage of intervals to draw around the predictions, such as 0.9; red where they miss.
         ax : matplotlib Axes, optional
         """
         if not is_regressor(model):
@@ -192,22 +201,26 @@ class ResidualsDisplay(Display):
         predicted, observed = model.predict(X), np.asarray(y, dtype=np.float64)
         if observed.shape != predicted.shape:
             raise ValueError(f"y has the shape {observed.shape}, expected {predicted.shape}.")
+        ends = None if interval is None else fitted(model).predict_interval(X, interval)
         if predicted.ndim == 2:
             chosen = _check_output(output, predicted.shape[1])
             predicted, observed = predicted[:, chosen], observed[:, chosen]
+            ends = None if ends is None else ends[:, chosen]
         against, name = None, None
         if column is not None:
             against, name = column_values(model, X, column)
-        return cls(observed, predicted, against, kind, name).plot(ax)
+        return cls(observed, predicted, against, kind, name, ends).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         if self.against is not None:
             self._draw_column(ax, self.against)
         elif self.kind == "residuals":
+            self._draw_intervals(ax, self.predicted)
             self._draw_rows(ax, self.predicted, self.residuals)
             ax.axhline(0, color="black", linewidth=1)
             ax.set(title="Residuals", xlabel="predicted", ylabel="observed - predicted")
         else:
+            self._draw_intervals(ax, 0.0)
             self._draw_rows(ax, self.predicted, self.observed)
             # a line without ends through the rows, so that the axes are those of the rows
             middle = np.clip(self.predicted[0], self.observed.min(), self.observed.max())
@@ -217,6 +230,16 @@ class ResidualsDisplay(Display):
             number_ticks(ax.xaxis)
         number_ticks(ax.yaxis)
         plain(ax)
+
+    def _draw_intervals(self, ax: "Axes", base: Any) -> None:
+        """Draw the interval of every row above a base, those that miss in another colour."""
+        if self.interval is None or len(self.observed) > MANY_ROWS:
+            return
+        low, high = self.interval.T
+        misses = (self.observed < low) | (self.observed > high)
+        for rows, colour in ((~misses, PALE), (misses, SECOND)):
+            ends = [(end - base)[rows] for end in (low, high)]
+            ax.vlines(self.predicted[rows], *ends, color=colour, linewidth=1)
 
     def _draw_rows(self, ax: "Axes", x: NDArray, y: NDArray) -> None:
         """Draw a dot a row, or how many rows there are in cells where dots would hide dots."""
@@ -254,6 +277,71 @@ class ResidualsDisplay(Display):
             if len(rows):
                 where = np.full(len(rows), edge)
                 ax.scatter(where, rows, s=16, marker=marker, color=SECOND, linewidths=0)
+
+
+class CoverageDisplay(Display):
+    """How much of some rows lies within intervals of every coverage: the calibration of a model.
+
+    On the diagonal intervals hold what they say; below it they are too narrow.
+
+    Parameters
+    ----------
+    levels : (n,) array
+        Coverages of the intervals.
+    covered : (n,) array
+        Part of the rows within them.
+    n_rows : int
+    """
+
+    def __init__(self, levels: NDArray, covered: NDArray, n_rows: int):
+        self.levels, self.covered, self.n_rows = np.asarray(levels), np.asarray(covered), n_rows
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        method: str = "auto",
+        output: int | None = None,
+        ax: "Axes | None" = None,
+    ) -> "CoverageDisplay":
+        """Predict intervals of many coverages, and draw how much they hold.
+
+        Parameters
+        ----------
+        model : QTKMRegressor
+        X : array or frame of shape (n_rows, n_columns)
+            Rows that the model was not fitted to.
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        method : {"auto", "posterior", "conformal"}, default="auto"
+            As of `QTKMRegressor.predict_interval`.
+        output : int, optional
+            Which output of a model with several.
+        ax : matplotlib Axes, optional
+        """
+        model, levels = fitted(model), np.arange(0.05, 0.96, 0.05)
+        observed = np.asarray(y, dtype=np.float64)
+        predicted, deviation = model.predict(X, return_std=True)
+        chosen = 0 if predicted.ndim == 1 else _check_output(output, predicted.shape[1])
+        scores = np.abs(observed - predicted) / deviation
+        scores = scores if scores.ndim == 1 else scores[:, chosen]
+        known = model._known_uncertainty()
+        widths = [half_widths(known, float(level), method)[chosen] for level in levels]
+        covered = [float(np.mean(scores <= width)) for width in widths]
+        return cls(levels, np.array(covered), len(observed)).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        # what chance leaves of rows that are covered as intervals say
+        chance = 2 * np.sqrt(self.levels * (1 - self.levels) / self.n_rows)
+        ax.fill_between(self.levels, self.levels - chance, self.levels + chance, color=FAINT,
+                        alpha=0.4, linewidth=0)  # fmt: skip
+        ax.axline((0, 0), slope=1, color="black", linewidth=1)
+        ax.plot(self.levels, self.covered, ".-", color=FIRST)
+        ax.set(title="Calibration", xlabel="coverage of intervals", ylabel="part of rows within",
+               xlim=(0, 1), ylim=(0, 1))  # fmt: skip
+        plain(ax)
 
 
 def _check_output(output: Any, n_outputs: int) -> int:

@@ -76,6 +76,8 @@ class Response:
         Elements of the entries of every column's cores.
     closing : array
         What closes the product of all columns, in units of y.
+    output_weight : (n_outputs,) array
+        What the scaled outputs are multiplied by.
     main_weights : list of (n_functions,) arrays
         Weights of the main effects beside the network, in units of y; empty if it has none.
     offset : float
@@ -102,6 +104,7 @@ class Response:
         center, scale = self._reading.scale.mean, self._reading.scale.scale
         if model.loss_.has_log_link:
             center, scale, self.label = np.log(scale), np.ones(len(scale)), f"log {self.label}"
+        self.output_weight = weight * scale
         self.main_weights = [weights @ (weight * scale) for weights in main[:-1]]
         self.offset = float(weight @ center) + sum(float(c @ (weight * scale)) for c in main[-1:])
         output_core = cores[n_columns] if len(cores) > n_columns else None
@@ -111,6 +114,15 @@ class Response:
     def n_columns(self) -> int:
         """Number of columns."""
         return len(self.maps)
+
+    def uncertainty(self) -> Any:
+        """Return what the model knows of its errors; a ValueError says why it knows nothing."""
+        return self._model._known_uncertainty()
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether the model knows how sure its responses are."""
+        return bool(self._model._has_posterior)
 
     def column(self, column: Any) -> int:
         """Return the index of a column given by its name or number."""

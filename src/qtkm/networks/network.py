@@ -72,7 +72,15 @@ class Network(BaseEstimator):
             Sizes of the levels of every column.
         n_outputs : int
         """
+        self._refuse_open_rank()
         return drawing.describe(self.structure(radices, n_outputs), type(self).__name__)
+
+    def _refuse_open_rank(self) -> None:
+        if isinstance(rank := getattr(self, "rank", None), str):
+            raise ValueError(
+                f"rank={rank!r} is chosen in a fit; give a number to draw a network of that rank, "
+                f"as in {type(self).__name__}(8), or draw `network_` of a fitted model."
+            )
 
     def plot(
         self,

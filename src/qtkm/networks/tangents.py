@@ -73,33 +73,36 @@ class ChainTangents:
         factors : list of list of (n, Q) arrays
             Of every column and level, the phase in the first level.
         """
-        dtype = np.result_type(factors[0][0], *(f for levels in factors for f in levels))
-        n_rows, elements = len(factors[0][0]), []
-        for levels, cores in zip(factors, self.cores, strict=True):
-            for factor, core in zip(levels, cores, strict=True):
-                each = self.algebra.elements(core)
-                flat = factor @ each.reshape(len(each), -1).astype(dtype, copy=False)
-                elements.append(flat.reshape(n_rows, 1, *each.shape[1:]))
+        n_rows, n_outputs = len(factors[0][0]), len(self.closing)
+        flat = [factor for levels in factors for factor in levels]
+        dtype = np.result_type(*{factor.dtype for factor in flat})
+        cores = [self.algebra.elements(core) for levels in self.cores for core in levels]
+        elements = []
+        for factor, core in zip(flat, cores, strict=True):
+            found = factor @ core.reshape(len(core), -1).astype(dtype, copy=False)
+            elements.append(found.reshape(n_rows, 1, *core.shape[1:]))
         closing = self.closing.astype(dtype, copy=False)[None]
-        found = environments(self.algebra, [*elements, closing], self.algebra.last(closing))
-        n_outputs, place, parts = len(self.closing), 0, []
-        for levels, held in zip(factors, self.is_held, strict=True):
-            for factor in levels:
-                outside, place = found[place], place + 1
-                if held:
-                    continue
-                size = int(np.prod(outside.shape[2:]))
-                outside = outside.reshape(*outside.shape[:2], 1, size)
-                each = factor[:, None, :, None] * outside
-                each = np.broadcast_to(each, (n_rows, n_outputs, *each.shape[2:]))
-                parts.append(each.reshape(n_rows, n_outputs, -1))
+        last = self.algebra.last(closing).astype(dtype)
+        outside = environments(self.algebra, [*elements, closing], last)
+        out = np.empty((n_rows, n_outputs, self.n_parameters), dtype=dtype)
+        is_held = np.repeat(self.is_held, [len(levels) for levels in factors])
+        first = 0
+        for n, (factor, core) in enumerate(zip(flat, cores, strict=True)):
+            if is_held[n]:
+                continue
+            size = core.size // len(core)
+            inside = outside[n].reshape(*outside[n].shape[:2], 1, size)
+            part = out[:, :, first : first + core.size]
+            # a view: the last axis is split, not moved
+            part = part.reshape(n_rows, n_outputs, len(core), size)
+            np.multiply(factor[:, None, :, None], inside, out=part)
+            first += core.size
         if self.has_outputs:
-            state = np.broadcast_to(found[-1], (n_rows, 1, *found[-1].shape[2:]))
-            state = state.reshape(n_rows, -1)
-            each = np.zeros((n_rows, n_outputs, n_outputs, state.shape[1]), dtype=dtype)
-            each[:, range(n_outputs), range(n_outputs)] = state[:, None]
-            parts.append(each.reshape(n_rows, n_outputs, -1))
-        return np.concatenate(parts, axis=2)
+            state = outside[-1].reshape(len(outside[-1]), -1)
+            part = out[:, :, first:].reshape(n_rows, n_outputs, n_outputs, -1)
+            part[:] = 0
+            part[:, range(n_outputs), range(n_outputs)] = state[:, None]
+        return out
 
     def gram(self) -> NDArray:
         """Return G, (n_parameters, n_parameters)."""

@@ -33,9 +33,9 @@ Array = NDArray[Any]
 #: entries of cores that move; a CPD keeps its largest terms, other networks hold columns
 MOST_PARAMETERS = 1600
 #: directions of the posterior that are kept, random combinations of all others, and rows by which
-#: they are chosen; the combinations leave standard deviations with an error of 1/√256 of the part
+#: they are chosen; the combinations leave variances with a relative error of √(2/64) of the part
 #: that the kept directions do not carry
-DIRECTIONS, SKETCHES, PROBES = 192, 128, 400
+DIRECTIONS, SKETCHES, PROBES = 128, 64, 400
 #: rows that the information is summed over unless all are asked for, the least of them, and the
 #: operations that their features and sums may take
 SAMPLE, LEAST_SAMPLE, MOST_WORK = 6000, 500, 1.2e10

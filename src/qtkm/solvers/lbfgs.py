@@ -68,7 +68,9 @@ class LBFGS(Solver):
             callback=path.follow, options=options,
         )  # fmt: skip
         path.finish(outcome.x, float(outcome.fun))
-        raise Stop("converged", _explain(outcome))
+        slope = float(np.abs(outcome.jac).max(initial=0.0))
+        is_flat = slope <= FLAT * max(abs(float(outcome.fun)), np.finfo(float).tiny)
+        raise Stop("converged" if is_flat else "stopped early", _explain(outcome))
 
 
 class _Path:
@@ -119,6 +121,10 @@ class _Path:
         if self.iterate is None or not np.array_equal(vector, self.vector):
             self.vector = vector.copy()  # SciPy goes on writing in its own
             self.iterate = self.objective.at(self.objective.from_vector(self.vector))
+
+
+#: largest slope, as a part of the objective, at which an end of the line search is convergence
+FLAT = 1e-6
 
 
 def _explain(outcome: Any) -> str:

@@ -91,8 +91,8 @@ def _cast(array: Any, wanted: Any) -> Any:
 class TextSource(FileSource):
     """Rows of files, of which some columns of CSV files are text whatever they look like.
 
-    So are all columns that look like times, and a column without a name has the one that pandas
-    gives it: a model that was fitted to a frame finds its columns and its categories again.
+    A column without a name has the one that pandas gives it: a model that was fitted to a frame
+    finds its columns and its categories again.
 
     Parameters
     ----------
@@ -100,9 +100,17 @@ class TextSource(FileSource):
     kind : {"Parquet", "CSV"}
     text : sequence of str
         Columns of CSV files that hold text; of Parquet files, the files say what they hold.
+    categories : sequence of str
+        Columns that are text if they look like times.
     """
 
-    def __init__(self, paths: Sequence[Path], kind: str, text: Sequence[str] = ()):
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        kind: str,
+        text: Sequence[str] = (),
+        categories: Sequence[str] = (),
+    ):
         super().__init__(paths, kind)
         self._unnamed: str | None = None
         if kind != "CSV":
@@ -110,7 +118,8 @@ class TextSource(FileSource):
         string = need("pyarrow", "CSV files are read").string()
         for part in self._parts:
             for name, found in part.types.items():
-                if name in text or kind_of(found) in (TIMES, SPANS):
+                is_time = kind_of(found) in (TIMES, SPANS)
+                if name in text or (name in categories and is_time):
                     part.types[name] = string
         if "" in self.names:
             position = self.names.index("")

@@ -83,6 +83,15 @@ def take_rows(block: Block, keep: NDArray[np.bool_]) -> Block:
     return Block(columns, int(keep.sum()), block.first_row, block.where, carried)
 
 
+def is_there(values: Any) -> NDArray[np.bool_]:
+    """Return which entries of a column of a block are not missing."""
+    if not isinstance(values, np.ndarray):
+        return values.notna().to_numpy()
+    if values.dtype.kind in "mM":
+        return ~np.isnat(values)
+    return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+
+
 def _take(values: Any, keep: NDArray[np.bool_]) -> Any:
     if isinstance(values, np.ndarray):
         return values[keep]

@@ -52,6 +52,11 @@ class GraphNetwork(Network):
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
         self.check()
         structure = self.build(radices, n_outputs)
+        if not isinstance(structure, Structure):
+            raise TypeError(
+                f"build of {type(self).__name__} returns a {type(structure).__name__}, where a "
+                "Structure is expected, such as Drawing.finish returns; does it end with return?"
+            )
         check_structure(structure)
         return structure
 

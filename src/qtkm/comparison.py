@@ -1,0 +1,315 @@
+"""Should I use this here?  Our defaults beside the usual models, on the same folds of a table."""
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from .escaping import visible
+from .estimators import QTKMClassifier, QTKMRegressor
+from .estimators.wording import readable
+from .inspection.plotting import FIRST, SECOND, Display, number_ticks, plain, written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: training rows up to which kernel methods and Gaussian processes are tried
+MOST_KERNEL, MOST_PROCESS = 4000, 1500
+#: rows up to which there are five folds; beyond there are three
+FEW_ROWS = 5000
+#: what a score is called, by the task
+SCORES = {"regression": "R²", "classification": "accuracy"}
+
+
+@dataclass
+class Comparison:
+    """Scores of several models on the same folds.
+
+    Attributes
+    ----------
+    names : list of str
+        Ours first.
+    scores : (n_models, n_folds) array
+        R² or accuracy on each test fold; NaN where a model failed.
+    seconds : (n_models, n_folds) array
+        Time of each fit and its predictions.
+    score_name : str
+    n_rows, n_used : int
+        Rows of the table, and those of a sample that were used.
+    notes : list of str
+        Models that were left out, or failed, and why.
+    """
+
+    names: list[str]
+    scores: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    score_name: str
+    n_rows: int
+    n_used: int
+    notes: list[str]
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean score of every model."""
+        return self.scores.mean(axis=1)
+
+    @property
+    def margin(self) -> NDArray[np.float64]:
+        """Half of the 95 % interval of every mean, by Student's distribution over the folds."""
+        n = self.scores.shape[1]
+        return student.ppf(0.975, n - 1) * self.scores.std(axis=1, ddof=1) / np.sqrt(n)
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame, the best model first."""
+        import pandas
+
+        frame = pandas.DataFrame({
+            "model": self.names, self.score_name: self.mean, "margin": self.margin,
+            "seconds": self.seconds.mean(axis=1),
+        })  # fmt: skip
+        return frame.sort_values(self.score_name, ascending=False, ignore_index=True)
+
+    def lines(self) -> list[tuple[str, str, str]]:
+        """Return name, score with its interval, and seconds of every model, the best first."""
+        order = np.argsort(-np.nan_to_num(self.mean, nan=-np.inf), kind="stable")
+        return [
+            (visible(self.names[i]), f"{self.mean[i]:.4f} ± {self.margin[i]:.4f}",
+             readable(self.seconds[i].mean(), 3))
+            for i in order
+        ]  # fmt: skip
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.names))
+        head = f"{self.score_name} over {self.scores.shape[1]} folds of {self.n_used:,} rows"
+        lines = [
+            f"  {name:<{width}}  {score}  {seconds} s" for name, score, seconds in self.lines()
+        ]
+        return "\n".join([head, *lines, *(f"  ({note})" for note in self.notes)])
+
+    def plot(self, ax: "Axes | None" = None) -> "ComparisonDisplay":
+        """Draw scores with their intervals against seconds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+        """
+        return ComparisonDisplay(self).plot(ax)
+
+
+class ComparisonDisplay(Display):
+    """Scores of models against the time that they take.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+
+    def __init__(self, comparison: Comparison):
+        self.comparison = comparison
+
+    def _draw(self, ax: "Axes") -> None:
+        found = self.comparison
+        for i, name in enumerate(found.names):
+            x, y = found.seconds[i].mean(), found.mean[i]
+            colour = SECOND if i == 0 else FIRST
+            ax.errorbar(x, y, found.margin[i], fmt="o", color=colour, capsize=3)
+            ax.annotate(written(name), (x, y), (7, 4), textcoords="offset points", color=colour)
+        ax.set_xscale("log")
+        ax.margins(x=0.25, y=0.15)
+        ax.set(
+            title=f"{found.score_name} over {found.scores.shape[1]} folds, with 95 % intervals",
+            xlabel="seconds for a fit and its predictions", ylabel=found.score_name,
+        )  # fmt: skip
+        number_ticks(ax.yaxis)
+        plain(ax)
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    task: str = "auto",
+    categorical_features: Any = None,
+    models: Mapping[str, Any] | None = None,
+    cv: int | None = None,
+    max_rows: int = 20_000,
+    random_state: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Compare our defaults with ridge, boosting, and where rows are few kernel methods.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n_rows, n_columns)
+    y : array of shape (n_rows,)
+    task : {"auto", "regression", "classification"}
+        "auto" takes text and truth values for classes, and numbers for numbers.
+    categorical_features : sequence of str or int, optional
+        Columns of categories; by default all columns of text.
+    models : dict of estimators, optional
+        More models to compare with, by name.
+    cv : int, optional
+        Number of folds; by default five, or three beyond 5,000 rows.
+    max_rows : int, default=20,000
+        Larger tables are sampled.
+    random_state : int, default=0
+    progress : callable, optional
+        Called with the name of each model before its fits.
+
+    Returns
+    -------
+    Comparison
+
+    Notes
+    -----
+    Intervals are Student's over the folds.  Folds share training rows, so that they are
+    rather too short.
+
+    Examples
+    --------
+    >>> import numpy as np, qtkm
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(150, 2))
+    >>> found = qtkm.compare(X, np.sin(6 * X[:, 0]) * X[:, 1], cv=2)
+    >>> found.names[0], found.scores.shape[1]
+    ('qtkm', 2)
+    """
+    from sklearn.base import clone
+    from sklearn.metrics import accuracy_score, r2_score
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    frame, target = _as_frame(X), np.asarray(y)
+    n_rows = len(frame)
+    is_class = task == "classification" or (task == "auto" and target.dtype.kind in "OUSb")
+    rng = np.random.default_rng(random_state)
+    if n_rows > max_rows:
+        kept = np.sort(rng.choice(n_rows, max_rows, replace=False))
+        frame, target = frame.iloc[kept].reset_index(drop=True), target[kept]
+    text = _categories(frame, categorical_features)
+    folds = cv or (5 if len(frame) <= FEW_ROWS else 3)
+    splitter = (StratifiedKFold if is_class else KFold)(folds, shuffle=True,
+                                                        random_state=random_state)  # fmt: skip
+    parts = list(splitter.split(frame, target))
+    chosen, notes = _models(frame, text, len(parts[0][0]), is_class, random_state)
+    chosen |= dict(models or {})
+    measure = accuracy_score if is_class else r2_score
+    scores, seconds = np.full((2, len(chosen), folds), np.nan)
+    for i, (name, model) in enumerate(chosen.items()):
+        if progress is not None:
+            progress(name)
+        for k, (train, test) in enumerate(parts):
+            begin = time.perf_counter()
+            try:
+                with warnings.catch_warnings():  # of searches at the ends of their grids
+                    warnings.simplefilter("ignore")
+                    fitted = clone(model).fit(frame.iloc[train], target[train])
+                    predicted = fitted.predict(frame.iloc[test])
+                scores[i, k] = measure(target[test], predicted)
+            except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
+                notes.append(f"{name} failed: {' '.join(str(error).split())[:120]}")
+                break
+            seconds[i, k] = time.perf_counter() - begin
+    names = list(chosen)
+    kind = "classification" if is_class else "regression"
+    return Comparison(names, scores, seconds, SCORES[kind], n_rows, len(frame), notes)
+
+
+def _as_frame(X: Any) -> Any:
+    import pandas
+
+    if isinstance(X, pandas.DataFrame):
+        return X.reset_index(drop=True)
+    values = X.to_pandas() if hasattr(X, "to_pandas") else X
+    return pandas.DataFrame(values).rename(columns=str).reset_index(drop=True)
+
+
+def _categories(frame: Any, given: Any) -> list[str]:
+    if given is not None:
+        return [frame.columns[c] if isinstance(c, int | np.integer) else c for c in given]
+    return [name for name in frame if frame[name].dtype.kind not in "biuf"]
+
+
+def _models(
+    frame: Any, text: list[str], n_train: int, is_class: bool, seed: int
+) -> tuple[dict[str, Any], list[str]]:
+    """Return models by name, ours first, and why others are left out."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    numbers = [name for name in frame if name not in text]
+    options = {"categorical_features": text or None, "random_state": seed}
+    boosting = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+    linear = RidgeCV(np.logspace(-4, 4, 17))
+    if is_class:
+        grid = {"C": [0.01, 0.1, 1.0, 10.0]}
+        linear = GridSearchCV(LogisticRegression(max_iter=300), grid, cv=3)
+    models = {
+        "qtkm": (QTKMClassifier if is_class else QTKMRegressor)(**options),
+        "logistic regression" if is_class else "ridge": make_pipeline(
+            _wide(numbers, text), linear),
+        "boosting": make_pipeline(_narrow(numbers, text), boosting(random_state=seed)),
+    }  # fmt: skip
+    notes = []
+    for most, make in ((MOST_KERNEL, _kernel), (MOST_PROCESS, _process)):
+        label, estimator = make(is_class, seed)
+        if n_train <= most:
+            models[label] = make_pipeline(_wide(numbers, text), estimator)
+        else:
+            notes.append(f"{label} left out: more than {most:,} training rows")
+    return models, notes
+
+
+def _kernel(is_class: bool, seed: int) -> tuple[str, Any]:
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    if is_class:
+        grid = {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.01, 0.1]}
+        return "support vectors", GridSearchCV(SVC(), grid, cv=3)
+    grid = {"alpha": [1e-3, 1e-2, 1e-1, 1.0], "gamma": [0.01, 0.03, 0.1, 0.3]}
+    search = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=3)
+    return "kernel ridge", TransformedTargetRegressor(search, transformer=StandardScaler())
+
+
+def _process(is_class: bool, seed: int) -> tuple[str, Any]:
+    from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+
+    if is_class:
+        return "Gaussian process", GaussianProcessClassifier(RBF(3.0), random_state=seed)
+    kernel = 1.0 * Matern(3.0, nu=1.5) + WhiteKernel(0.1)
+    return "Gaussian process", GaussianProcessRegressor(kernel, normalize_y=True,
+                                                        random_state=seed)  # fmt: skip
+
+
+def _wide(numbers: list[str], text: list[str]) -> Any:
+    """Return what turns columns into scaled numbers and indicators of categories."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    scale = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    code = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50,
+                         sparse_output=False)  # fmt: skip
+    return make_column_transformer((scale, numbers), (code, text))
+
+
+def _narrow(numbers: list[str], text: list[str]) -> Any:
+    """Return what turns categories into ordered numbers, as trees take them."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.preprocessing import OrdinalEncoder
+
+    code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan,
+                          encoded_missing_value=np.nan)  # fmt: skip
+    return make_column_transformer(("passthrough", numbers), (code, text))

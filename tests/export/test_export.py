@@ -1,0 +1,146 @@
+"""Exported models predict as the library does."""
+
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from qtkm import Power, QTKMClassifier, QTKMRegressor
+from qtkm.export import export
+from tests.cli.commands import command
+
+pandas = pytest.importorskip("pandas")
+
+QUOTED = 'a "quoted\\ name'
+SETTINGS = {"rank": 3, "alpha": 1e-3, "n_basis": 9, "quantization": 3, "max_iter": 3,
+            "random_state": 0, "n_jobs": 1, "categorical_features": ["kind", QUOTED]}  # fmt: skip
+FULL = {"main_effects": True, "penalty": "matern", "scaling": "half", "period": 2.0}
+CASES = {
+    "plain": {},
+    "main effects": FULL,
+    "gam": FULL | {"rank": 0},
+    "train": {"network": "train"},
+    "ring with main effects": FULL | {"network": "ring"},
+    "power": {"basis": [Power(n_basis=4), "fourier", "fourier", "fourier"], "n_basis": "auto",
+              "main_effects": True},
+    "counts": FULL | {"loss": "poisson"},
+    "margin": {"prediction_margin": 0.0},
+}  # fmt: skip
+
+
+def make_rows(n=200, has_gaps=True):
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame({"wind": rng.gamma(2, 3, n), "angle": rng.uniform(-4, 4, n)})
+    rows["kind"] = rng.choice(["sea", "land", "lake"], n)
+    rows[QUOTED] = rng.integers(3, 6, n)
+    if has_gaps:
+        rows.loc[rng.random(n) < 0.2, "angle"] = np.nan
+    target = np.sin(rows["wind"]) * rows["angle"].fillna(1) + (rows["kind"] == "sea")
+    return rows, target + 5
+
+
+def new_rows(n=120):
+    """Rows that leave the range of the fit, with categories it has not seen."""
+    rows, _ = make_rows(n)
+    return rows.assign(wind=rows["wind"] * 1.5, kind=rows["kind"].where(rows.index % 7 > 0, "new"))
+
+
+def load_module(path):
+    spec = importlib.util.spec_from_file_location("exported", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_onnx(path, X, dtype=np.float64):
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    given = {}
+    for each in session.get_inputs():
+        values = X[each.name].to_numpy()[:, None]
+        kinds = {"tensor(string)": object, "tensor(int64)": np.int64}
+        given[each.name] = values.astype(kinds.get(each.type, dtype))
+    names = [each.name for each in session.get_outputs()]
+    return dict(zip(names, session.run(None, given), strict=True))
+
+
+@pytest.fixture(scope="module", params=CASES)
+def regressor(request):
+    X, y = make_rows(has_gaps=request.param != "plain")
+    return QTKMRegressor(**SETTINGS | CASES[request.param]).fit(X, y)
+
+
+def test_a_python_file_predicts_the_same_bits(regressor, tmp_path):
+    module = load_module(export(regressor, tmp_path / "model.py", "python"))
+    with pytest.warns(UserWarning, match="missing") if not regressor.columns_[1]["gaps"] else (
+        np.errstate()):  # fmt: skip
+        expected = regressor.predict(new_rows())
+    np.testing.assert_array_equal(module.predict(new_rows()), expected)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 1e-4)])
+@pytest.mark.filterwarnings("ignore:Values are missing")
+def test_an_onnx_file_predicts_the_same(regressor, tmp_path, dtype, rtol):
+    pytest.importorskip("onnx")
+    path = tmp_path / "model.onnx"
+    regressor.to_onnx(path, dtype=dtype)
+    found = run_onnx(path, new_rows(), np.dtype(dtype))["prediction"][:, 0]
+    expected = regressor.predict(new_rows())
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_and_probabilities_are_exported(tmp_path, n_classes):
+    X, y = make_rows()
+    labels = np.array(["low", "mid", "top"])[np.digitize(y, [5, 6][: n_classes - 1])]
+    model = QTKMClassifier(**SETTINGS | FULL).fit(X, labels)
+    Z = new_rows()
+    module = load_module(export(model, tmp_path / "model.py", "python"))
+    assert module.predict(Z).tolist() == model.predict(Z).tolist()
+    np.testing.assert_allclose(module.predict_proba(Z), model.predict_proba(Z), rtol=1e-12)
+    pytest.importorskip("onnx")
+    model.to_onnx(tmp_path / "model.onnx")
+    found = run_onnx(tmp_path / "model.onnx", Z)
+    assert found["label"].tolist() == model.predict(Z).tolist()
+    np.testing.assert_allclose(found["probabilities"], model.predict_proba(Z), atol=1e-9)
+
+
+def test_several_outputs_are_exported(tmp_path):
+    X, y = make_rows()
+    model = QTKMRegressor(**SETTINGS | FULL).fit(X, np.column_stack([y, 2 * y + 1]))
+    module = load_module(export(model, tmp_path / "model.py", "python"))
+    np.testing.assert_array_equal(module.predict(X), model.predict(X))
+    pytest.importorskip("onnx")
+    model.to_onnx(tmp_path / "model.onnx")
+    found = run_onnx(tmp_path / "model.onnx", X)["prediction"]
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-8)
+
+
+def test_a_python_file_runs_without_the_library(tmp_path):
+    X, y = make_rows(20, has_gaps=False)
+    X, y = X[["wind", "angle"]], y
+    settings = SETTINGS | {"categorical_features": None}
+    model = QTKMRegressor(**settings).fit(X, y)
+    model.save(tmp_path / "model.qtkm")
+    X.to_csv(tmp_path / "rows.csv", index=False)
+    words = [tmp_path / "model.qtkm", "--to", "python", "--out", tmp_path / "alone.py"]
+    assert command("export", *words) == 0
+    words = [sys.executable, "-I", str(tmp_path / "alone.py"), str(tmp_path / "rows.csv")]
+    found = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    np.testing.assert_allclose([float(v) for v in found.stdout.split()], model.predict(X))
+    assert "qtkm" not in [line.split()[1] for line in
+                          (tmp_path / "alone.py").read_text().splitlines()
+                          if line.startswith(("import ", "from "))]  # fmt: skip
+
+
+def test_what_cannot_be_exported_says_so(tmp_path):
+    X, y = make_rows(has_gaps=False)
+    tucker = QTKMRegressor(network="tucker", rank=2, n_basis=2, max_iter=1).fit(
+        X[["wind", "angle"]], y
+    )
+    with pytest.raises(ValueError, match="Tucker, and exports serve CPD"):
+        export(tucker, tmp_path / "model.py", "python")
+    with pytest.raises(ValueError, match="format 'pmml' is unknown; use one of onnx, python"):
+        export(tucker, tmp_path / "model.py", "pmml")

@@ -1,0 +1,66 @@
+"""Models are compared on the same folds."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyRegressor
+
+import qtkm
+from tests.cli.commands import command
+
+pandas = pytest.importorskip("pandas")
+
+
+def make_rows(n=160):
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame(rng.uniform(size=(n, 2)), columns=["wind", "sun"])
+    rows["kind"] = rng.choice(["sea", "land"], n)
+    rows["power"] = np.sin(5 * rows["wind"]) * rows["sun"] + (rows["kind"] == "sea")
+    rows["level"] = np.where(rows["power"] > 0.6, "high", "low")
+    rows.loc[rng.random(n) < 0.1, "sun"] = np.nan
+    return rows
+
+
+def test_numbers_are_compared_on_the_same_folds(capsys):
+    rows = make_rows()
+    more = {"mean": DummyRegressor()}
+    found = qtkm.compare(rows[["wind", "sun", "kind"]], rows["power"], cv=2, models=more)
+    assert found.names == ["qtkm", "ridge", "boosting", "kernel ridge", "Gaussian process", "mean"]
+    assert np.isfinite(found.scores).all(), found.notes
+    mean = dict(zip(found.names, found.mean, strict=True))
+    assert mean["qtkm"] > mean["ridge"] > mean["mean"]
+    frame = found.to_frame()
+    assert frame["R²"].is_monotonic_decreasing
+    assert "ridge" in repr(found)
+    display = found.plot()
+    assert len(display.ax_.texts) == len(found.names)
+
+
+def test_the_command_compares_classes(tmp_path, capsys):
+    rows = make_rows().drop(columns="power")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    words = ["compare", tmp_path / "rows.csv", "--target", "level", "--folds", 2]
+    assert command(*words, "--json", "--max-rows", 100, "--plot", tmp_path / "new" / "a.png") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["score"] == "accuracy"
+    assert (facts["n_rows"], facts["n_used"]) == (160, 100)
+    assert facts["notes"] == []
+    assert (tmp_path / "new" / "a.png").exists()
+    assert command(*words) == 0
+    shown = capsys.readouterr()
+    assert "logistic regression" in shown.out
+    assert "2 folds of 160 rows" in shown.out
+
+
+def test_a_model_that_fails_is_named(monkeypatch):
+    from qtkm import comparison
+
+    monkeypatch.setattr(comparison, "MOST_KERNEL", 10)
+    monkeypatch.setattr(comparison, "MOST_PROCESS", 10)
+    rows = make_rows(60)
+    wrong = {"wrong": DummyRegressor(strategy="quantile")}
+    found = qtkm.compare(rows[["wind", "kind"]], rows["power"], cv=2, models=wrong)
+    assert any(note.startswith("wrong failed:") for note in found.notes)
+    assert any(note.startswith("kernel ridge left out") for note in found.notes)
+    assert np.isnan(found.mean[-1])
