@@ -30,7 +30,9 @@ def press():
 
 
 def make(**changes):
-    return QTKMRegressor(rank=2, n_basis=4, alpha=1e-4, random_state=0, tol=0, **changes)
+    return QTKMRegressor(
+        rank=2, n_basis=4, alpha=1e-4, random_state=0, tol=0, **changes, penalty="ridge"
+    )
 
 
 def test_ctrl_c_waits_for_a_check():

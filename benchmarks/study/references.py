@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import RidgeCV
@@ -13,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 __all__ = ["REFERENCES", "NystroemRidge"]
 
 MOST_ROWS_FOR_EXACT_KERNEL = 4500
+MOST_ROWS_FOR_GP = 1500
+MOST_ROWS_FOR_EBM = 50_000
 GAMMAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # times 1 / n_columns, inputs standardized
 ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
@@ -119,4 +123,57 @@ class _ScaledKernelRidge(KernelRidge):
         return super().fit(X, y)
 
 
-REFERENCES = {"linear": linear, "boosting": boosting, "kernel": kernel}
+def boosting_500(n_rows, seed):
+    """Histogram gradient boosting with 500 trees."""
+    return HistGradientBoostingRegressor(max_iter=500, random_state=seed)
+
+
+def lightgbm(n_rows, seed):
+    """LightGBM with its defaults."""
+    from lightgbm import LGBMRegressor
+
+    return LGBMRegressor(random_state=seed, verbose=-1, n_jobs=1)
+
+
+def ebm(n_rows, seed):
+    """Explainable boosting machine with its defaults; None where it would take too long."""
+    from interpret.glassbox import ExplainableBoostingRegressor
+
+    if n_rows > MOST_ROWS_FOR_EBM:
+        return None
+    return ExplainableBoostingRegressor(random_state=seed, n_jobs=1)
+
+
+def gaussian_process(n_rows, seed):
+    """Gaussian process, Matérn-3/2 with a scale for each column; None on many rows."""
+    if n_rows > MOST_ROWS_FOR_GP:
+        return None
+    return make_pipeline(StandardScaler(), _MaternARD(seed))
+
+
+class _MaternARD(RegressorMixin, BaseEstimator):
+    def __init__(self, seed=0):
+        self.seed = seed
+
+    def fit(self, X, y):
+        kernel = ConstantKernel(1.0, (1e-3, 1e4)) * Matern(
+            np.ones(X.shape[1]), (1e-2, 1e4), nu=1.5
+        ) + WhiteKernel(0.1, (1e-8, 10.0))
+        self.model_ = GaussianProcessRegressor(
+            kernel, normalize_y=True, n_restarts_optimizer=1, random_state=self.seed
+        ).fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+
+REFERENCES = {
+    "ridge": linear,
+    "boosting": boosting,
+    "boosting_500": boosting_500,
+    "lightgbm": lightgbm,
+    "ebm": ebm,
+    "kernel": kernel,
+    "gp": gaussian_process,
+}

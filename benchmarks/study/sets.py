@@ -39,6 +39,7 @@ SMALL = {
     "spambase": Source("classification/spambase.csv.gz"),
     "wine": Source("uci/wine.csv"),
     "banana": Source("uci/banana.csv"),
+    "diabetes": Source("diabetes"),
     "ccpp": Source("regression/ccpp.csv.gz"),
 }
 MEDIUM = {
@@ -115,5 +116,9 @@ def load(name, home, seed):
 def _read(path):
     import pandas as pd
 
+    if path.name == "diabetes":
+        from sklearn.datasets import load_diabetes
+
+        return np.column_stack(load_diabetes(return_X_y=True))
     read = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
     return read(path).to_numpy(dtype=float)

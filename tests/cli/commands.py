@@ -11,9 +11,9 @@ from qtkm.data.sources.mapped import draw_rows
 #: of the table and the models that `conftest` makes
 N_ROWS = 3000
 FEATURES = ["wind", "sun", "kind"]
-SETTINGS = {"rank": 3, "n_basis": 8, "max_iter": 3}
-SMALL = ["--rank", 3, "--n-basis", 8, "--max-iter", 3]
-TINY = ["--rank", 2, "--n-basis", 4, "--max-iter", 2]
+SETTINGS = {"penalty": "ridge", "rank": 3, "n_basis": 8, "max_iter": 3}
+SMALL = ["--penalty", "ridge", "--rank", 3, "--n-basis", 8, "--max-iter", 3]
+TINY = ["--penalty", "ridge", "--rank", 2, "--n-basis", 4, "--max-iter", 2]
 FIT = ["--target", "power", "--drop", "high", "--drop", "id", "--out", "m.qtkm", *SMALL]
 
 

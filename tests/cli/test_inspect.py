@@ -13,7 +13,14 @@ from tests.cli.commands import command
 
 pandas = pytest.importorskip("pandas")
 
-SETTINGS = {"rank": 3, "n_basis": 4, "max_iter": 3, "random_state": 0, "n_jobs": 1}
+SETTINGS = {
+    "penalty": "ridge",
+    "rank": 3,
+    "n_basis": 4,
+    "max_iter": 3,
+    "random_state": 0,
+    "n_jobs": 1,
+}
 FEATURES = ["wind", "[red]sun", "kind"]
 
 

@@ -10,7 +10,14 @@ from qtkm.cli.plots import _figures
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
 
-SETTINGS = {"rank": 2, "n_basis": 4, "max_iter": 3, "random_state": 0, "n_jobs": 1}
+SETTINGS = {
+    "penalty": "ridge",
+    "rank": 2,
+    "n_basis": 4,
+    "max_iter": 3,
+    "random_state": 0,
+    "n_jobs": 1,
+}
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:Of one value", "ignore:X has one row")

@@ -106,7 +106,7 @@ def test_of_a_large_table_a_sample_is_inspected(frame, parts, models, capsys):
 def test_a_model_without_names_is_inspected(frame, parts, capsys):
     pytest.importorskip("matplotlib")
     X, y = frame[["wind", "sun"]].to_numpy(), np.arange(N_ROWS)
-    qtkm.QTKMRegressor(rank=2, n_basis=4, max_iter=2).fit(X, y).save("m.qtkm")
+    qtkm.QTKMRegressor(rank=2, n_basis=4, max_iter=2, penalty="ridge").fit(X, y).save("m.qtkm")
     frame[["wind", "sun", "id"]].to_csv("a.csv", index=False)
     words = ["--data", "a.csv", "--target", "id", "--plots", "plots"]
     assert command("inspect", "m.qtkm", *words) == 0

@@ -5,7 +5,15 @@ import pytest
 
 from qtkm import QTKMClassifier, QTKMRegressor
 
-SETTINGS = {"n_basis": 8, "period": 2.0, "rank": 3, "alpha": 1e-4, "max_iter": 8, "random_state": 0}
+SETTINGS = {
+    "penalty": "ridge",
+    "n_basis": 8,
+    "period": 2.0,
+    "rank": 3,
+    "alpha": 1e-4,
+    "max_iter": 8,
+    "random_state": 0,
+}
 
 
 def make_model(**changes):

@@ -25,7 +25,15 @@ import dask.dataframe
 from distributed import Client, LocalCluster
 
 N_ROWS, SHARD_ROWS = 300, 60
-SETTINGS = {"n_basis": 8, "period": 2.0, "rank": 3, "alpha": 1e-4, "max_iter": 2, "random_state": 0}
+SETTINGS = {
+    "penalty": "ridge",
+    "n_basis": 8,
+    "period": 2.0,
+    "rank": 3,
+    "alpha": 1e-4,
+    "max_iter": 2,
+    "random_state": 0,
+}
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from qtkm.networks import flatten
 pytest.importorskip("pyarrow")
 
 N_ROWS = 6000
-SETTINGS = {"rank": 3, "n_basis": 8, "max_iter": 2, "tol": 0, "random_state": 0}
+SETTINGS = {"penalty": "ridge", "rank": 3, "n_basis": 8, "max_iter": 2, "tol": 0, "random_state": 0}
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,14 @@ from qtkm.estimators.html import MOST_POINTS, _curve, learned
 
 #: elements that have no end
 VOID = {"path", "polyline", "circle", "meta", "link", "br", "img", "input"}
-SETTINGS = {"rank": 2, "n_basis": 4, "max_iter": 3, "random_state": 0, "n_jobs": 1}
+SETTINGS = {
+    "penalty": "ridge",
+    "rank": 2,
+    "n_basis": 4,
+    "max_iter": 3,
+    "random_state": 0,
+    "n_jobs": 1,
+}
 
 
 class Reader(HTMLParser):

@@ -8,7 +8,14 @@ from qtkm.features import FeatureMap
 from qtkm.losses import Loss
 from qtkm.solvers import ALS, Solver, State
 
-SETTINGS = {"rank": 2, "n_basis": 4, "period": 2.0, "alpha": 1e-4, "random_state": 0}
+SETTINGS = {
+    "penalty": "ridge",
+    "rank": 2,
+    "n_basis": 4,
+    "period": 2.0,
+    "alpha": 1e-4,
+    "random_state": 0,
+}
 
 
 class Poisson(Loss):

@@ -295,7 +295,8 @@ import resource, sys
 import numpy, pandas, qtkm
 folder, *names = sys.argv[1:]
 X = numpy.random.default_rng(0).uniform(size=(20_000, 2))
-model = qtkm.QTKMRegressor(n_basis=4, rank=2, max_iter=1, n_jobs=1).fit(X[:50], X[:50, 0])
+model = qtkm.QTKMRegressor(n_basis=4, rank=2, max_iter=1, n_jobs=1, penalty="ridge")
+model.fit(X[:50], X[:50, 0])
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 for name in names:
     try:

@@ -25,7 +25,15 @@ from qtkm.limits import LIMITS
 
 LOG_LINK = [Poisson(), Gamma(), Tweedie(1.5), Tweedie(1.0), Tweedie(2.0)]
 LOSSES = [*LOG_LINK, Huber(), Quantile(0.8)]
-SETTINGS = {"rank": 2, "n_basis": 4, "period": 2.0, "alpha": 1e-3, "random_state": 0, "n_jobs": 1}
+SETTINGS = {
+    "penalty": "ridge",
+    "rank": 2,
+    "n_basis": 4,
+    "period": 2.0,
+    "alpha": 1e-3,
+    "random_state": 0,
+    "n_jobs": 1,
+}
 
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 log_link = pytest.mark.parametrize("loss", LOG_LINK, ids=repr)
@@ -176,7 +184,9 @@ def test_extreme_targets_side_by_side_leave_finite_positive_predictions(loss):
 def test_predictions_are_positive_and_finite_however_far_away(loss):
     X, y, _ = draw(loss, 100)
     basis = Power(4)
-    model = QTKMRegressor(basis, rank=2, loss=loss, extrapolation="continue", random_state=0)
+    model = QTKMRegressor(
+        basis, rank=2, loss=loss, extrapolation="continue", random_state=0, penalty="ridge"
+    )
     predicted = model.fit(X, y).predict(np.array([[1e6, 3.0], [-1e6, 3.0], [3.0, 1e6]]))
     assert np.isfinite(predicted).all()
     assert (predicted > 0).all()
@@ -292,7 +302,7 @@ def test_early_stopping_and_searches_go_by_the_loss():
     model = QTKMRegressor(loss="poisson", early_stopping=True, **SETTINGS).fit(X, y)
     assert np.max(model.history_["validation_score"]) < 0
     search = QTKMRegressorCV(
-        QTKMRegressor(loss="poisson", random_state=0, n_jobs=1, max_iter=6),
+        QTKMRegressor(loss="poisson", random_state=0, n_jobs=1, max_iter=6, penalty="ridge"),
         ranks=[1, 2], n_basis=[4], periods=[2.0], alphas=[1e-3], cv=3,
     )  # fmt: skip
     search.fit(X, y)

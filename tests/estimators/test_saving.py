@@ -22,7 +22,15 @@ X = RNG.uniform(-1, 2, size=(60, 3)).round(2)
 Y = np.column_stack([np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2], X[:, 0] - X[:, 2] ** 2])
 y = Y[:, 0]
 THREE = np.digitize(y, [-0.5, 0.8])
-SETTINGS = {"n_basis": 4, "period": 2.0, "rank": 2, "alpha": 1e-3, "max_iter": 3, "random_state": 0}
+SETTINGS = {
+    "penalty": "ridge",
+    "n_basis": 4,
+    "period": 2.0,
+    "rank": 2,
+    "alpha": 1e-3,
+    "max_iter": 3,
+    "random_state": 0,
+}
 #: cores of three columns with two digits each
 START = [[RNG.normal(size=(2, 2)) * (1 + 1j) for _ in range(2)] for _ in range(3)]
 MIXED = [None if k % 7 == 0 else ("a", "b", 3, 2.5, True)[k % 5] for k in range(60)]

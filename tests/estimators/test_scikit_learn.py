@@ -118,7 +118,9 @@ def test_a_transformer_for_some_of_the_columns(make, X, y):
 
 def test_a_classifier_in_pipelines_and_meta_estimators(X, y):
     labels = np.where(y > 0.5, "high", "low")
-    model = QTKMClassifier(n_basis=8, period=2.0, rank=3, max_iter=4, random_state=0)
+    model = QTKMClassifier(
+        n_basis=8, period=2.0, rank=3, max_iter=4, random_state=0, penalty="ridge"
+    )
     assert cross_val_score(make_pipeline(StandardScaler(), model), X, labels).min() > 0.7
     calibrated = CalibratedClassifierCV(clone(model).set_params(loss="hinge"), cv=2)
     assert calibrated.fit(X, labels).predict_proba(X).shape == (len(X), 2)

@@ -38,7 +38,9 @@ def few_models(monkeypatch):
 
     def machine(name, rank, family):
         def make(setting):
-            return QTKMRegressor(n_basis=8, rank=rank, max_iter=1, random_state=setting.seed)
+            return QTKMRegressor(
+                n_basis=8, rank=rank, max_iter=1, random_state=setting.seed, penalty="ridge"
+            )
 
         return airline.Candidate(name, make, airline.count_weights, 1.0, family)
 
@@ -148,7 +150,7 @@ def test_a_fit_that_was_cut_short_is_no_result(tmp_path):
         raise KeyboardInterrupt
 
     def make(setting):
-        return QTKMRegressor(n_basis=8, rank=2, callbacks=stop)
+        return QTKMRegressor(n_basis=8, rank=2, callbacks=stop, penalty="ridge")
 
     candidate = airline.Candidate("QTKM", make, airline.count_weights, 1.0, "QTKM")
     halves = airline.Flights("nyc_flights", options(tmp_path)).split(0)

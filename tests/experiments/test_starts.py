@@ -39,7 +39,14 @@ def test_both_starts_have_the_same_responses(basis):
 def test_a_fit_from_the_start_is_that_of_a_random_start_of_the_same_seed():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(60, 2)), rng.normal(size=60)
-    settings = {"n_basis": 8, "period": 3.0, "rank": 2, "max_iter": 2, "random_state": 5}
+    settings = {
+        "penalty": "ridge",
+        "n_basis": 8,
+        "period": 3.0,
+        "rank": 2,
+        "max_iter": 2,
+        "random_state": 5,
+    }
     given = QTKMRegressor(init=quantized_start([(2, 2, 2)] * 2, 2, seed=5), **settings).fit(X, y)
     drawn = QTKMRegressor(init="random", **settings).fit(X, y)
     np.testing.assert_array_equal(given.predict(X), drawn.predict(X))

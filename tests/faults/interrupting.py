@@ -29,7 +29,8 @@ RNG = np.random.default_rng(0)
 N_ROWS, N_COLUMNS = 3000, 6
 X = RNG.integers(0, 200, size=(N_ROWS, N_COLUMNS)).astype(float)
 y = np.sin(X[:, 0] / 20) * X[:, 1] + RNG.normal(size=N_ROWS)
-SETTINGS = {"rank": 8, "n_basis": 16, "alpha": 1e-6, "tol": 0, "random_state": 0, "n_jobs": 2,
+SETTINGS = {"penalty": "ridge",
+            "rank": 8, "n_basis": 16, "alpha": 1e-6, "tol": 0, "random_state": 0, "n_jobs": 2,
             "early_stopping": False, "max_iter": 12}  # fmt: skip
 #: a second Ctrl-C soon after the first counts as the same
 TWICE = 0.3

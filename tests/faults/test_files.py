@@ -15,7 +15,8 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(40, 2)).astype(object)
 X[:, 1] = np.array(["a", "b", None], dtype=object)[RNG.integers(0, 3, 40)]
 y = RNG.normal(size=40)
-SETTINGS = {"rank": 2, "n_basis": 4, "max_iter": 2, "random_state": 0, "n_jobs": 1,
+SETTINGS = {"penalty": "ridge",
+            "rank": 2, "n_basis": 4, "max_iter": 2, "random_state": 0, "n_jobs": 1,
             "categorical_features": [1], "early_stopping": False}  # fmt: skip
 MODELS = {
     "cpd": (QTKMRegressor(**SETTINGS), y),

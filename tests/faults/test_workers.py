@@ -19,7 +19,8 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(400, 3))
 y = np.sin(5 * X[:, 0]) * X[:, 1]
-SETTINGS = {"rank": 3, "n_basis": 8, "period": 2, "alpha": 1e-5, "random_state": 0, "tol": 0,
+SETTINGS = {"penalty": "ridge",
+            "rank": 3, "n_basis": 8, "period": 2, "alpha": 1e-5, "random_state": 0, "tol": 0,
             "max_iter": 6, "early_stopping": False}  # fmt: skip
 
 

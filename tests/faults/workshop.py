@@ -34,7 +34,8 @@ from tests.faults.interrupting import need
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(300, 3)).round(2)
 y = np.sin(5 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=300)
-SETTINGS = {"n_basis": 8, "period": 2, "alpha": 1e-5, "rank": 3, "random_state": 0, "tol": 0,
+SETTINGS = {"penalty": "ridge",
+            "n_basis": 8, "period": 2, "alpha": 1e-5, "rank": 3, "random_state": 0, "tol": 0,
             "early_stopping": False, "n_jobs": 1, "max_iter": 12}  # fmt: skip
 SOLVERS = {
     "als": {},

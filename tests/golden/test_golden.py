@@ -32,7 +32,7 @@ def make_regressor(trace, **parameters):
         basis=str(trace["kind"]), n_basis=int(trace["M"]), rank=int(trace["R"]),
         alpha=float(trace["alpha"]), max_iter=int(trace["sweeps"]), tol=0, bounds=(0, 1),
         extrapolation="continue", normalize_y=False, early_stopping=False, max_bins=None,
-        **parameters,
+        penalty="ridge", quantization=parameters.pop("quantization", 2), **parameters,
     )  # fmt: skip
 
 

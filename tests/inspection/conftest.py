@@ -9,7 +9,14 @@ from qtkm import Power, QTKMClassifier, QTKMRegressor
 matplotlib.use("Agg")
 pd = pytest.importorskip("pandas")
 
-SETTINGS = {"period": 2.0, "alpha": 1e-3, "max_iter": 4, "random_state": 0, "n_jobs": 1}
+SETTINGS = {
+    "penalty": "ridge",
+    "period": 2.0,
+    "alpha": 1e-3,
+    "max_iter": 4,
+    "random_state": 0,
+    "n_jobs": 1,
+}
 
 
 def make_frame(n=60):

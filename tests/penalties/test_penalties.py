@@ -56,7 +56,8 @@ def wavy(n_rows=200):
 
 def settings(**more):
     return {"n_basis": 27, "period": 2.0, "quantization": 3, "rank": 2, "alpha": 1e-4,
-            "penalty": "matern", "random_state": 0, "n_jobs": 1} | more  # fmt: skip
+            "penalty": "matern", "main_effects": False, "scaling": "range", "random_state": 0,
+            "n_jobs": 1} | more  # fmt: skip
 
 
 @pytest.mark.parametrize("momentum", [False, True])

@@ -102,7 +102,7 @@ def test_panels_divide_given_axes(search):
 
 
 def test_one_value_of_everything_is_drawn_as_well(X, y):
-    model = QTKMRegressor(n_basis=4, period=2.0, rank=1, max_iter=2)
+    model = QTKMRegressor(n_basis=4, period=2.0, rank=1, max_iter=2, penalty="ridge")
     search = QTKMRegressorCV(model, alphas=[1e-3], refit=False).fit(X, y)
     assert [ax.get_xlabel() for ax in SearchDisplay.from_estimator(search).axes_] == ["alpha"]
 

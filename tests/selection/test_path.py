@@ -45,7 +45,9 @@ def test_adjacent_candidates_are_one_step_away():
 
 
 def prepared(X, y, network, rank):
-    model = QTKMRegressor(network=network, rank=rank, n_basis=4, period=2.0, random_state=0)
+    model = QTKMRegressor(
+        network=network, rank=rank, n_basis=4, period=2.0, random_state=0, penalty="ridge"
+    )
     posed, engine = Posed(model, X, y, None), Threads(1)
     return posed.prepared(posed.model({}), engine)
 

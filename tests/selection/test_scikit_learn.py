@@ -10,8 +10,10 @@ from qtkm import QTKMClassifier, QTKMClassifierCV, QTKMRegressor, QTKMRegressorC
 
 GRID = {"alphas": [1e-1, 1e-3], "ranks": [2], "n_basis": [4], "periods": [2.0], "cv": 2}
 ESTIMATORS = [
-    QTKMRegressorCV(QTKMRegressor(max_iter=3, random_state=0), **GRID),
-    QTKMClassifierCV(QTKMClassifier(max_iter=3, loss="squared", random_state=0), **GRID),
+    QTKMRegressorCV(QTKMRegressor(max_iter=3, random_state=0, penalty="ridge"), **GRID),
+    QTKMClassifierCV(
+        QTKMClassifier(max_iter=3, loss="squared", random_state=0, penalty="ridge"), **GRID
+    ),
 ]
 
 

@@ -137,6 +137,14 @@ class ModelOptions:
             "for classes: logistic (the default), squared_hinge, hinge or squared.",
         ),
     ] = None
+    penalty: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Prior of the weights: matern or rbf (rough functions cost more), or ridge, which "
+            "with everything else left out is the model of the paper.",
+        ),
+    ] = "matern"
     cyclic: Annotated[
         list[str],
         typer.Option(
@@ -148,7 +156,7 @@ class ModelOptions:
     max_iter: Annotated[
         int,
         typer.Option(min=1, metavar="N", help="Most epochs; each updates all weights once."),
-    ] = 40
+    ] = 200
     random_state: Annotated[
         int,
         typer.Option(min=0, metavar="SEED", help="Seed of all that is random: test rows, start."),

@@ -12,6 +12,7 @@ does not depend on how many rows there are.  Evidence for the numbers here is in
 docs/decisions/0016-automatic.md.
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +20,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
-from .. import solvers
+from .. import interruption, solvers
 from ..data import ShardList
+from ..limits import LIMITS
 from ..networks import CPD, Additive, Cores, flatten, unflatten
 from ..objective import Objective
 from ..objective.terms import new_terms
+from . import mixing
 from .cores import fit_main_effects
+from .uncertainty import hashed
+
+logger = logging.getLogger(__name__)
 
 #: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
 #: rank, and of the last fit to all rows, with folds and without
@@ -45,6 +52,8 @@ SAMPLE = 6000
 #: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
 #: some rows, whose passes are compiled, so much for each
 RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
+#: most further rounds of epochs
+MOST_ROUNDS = 3
 #: least relative progress of the last fit
 TOL = 2e-3
 #: part of its range by which a prediction may leave the targets
@@ -67,7 +76,6 @@ def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
         and model.init == "smooth"
         and isinstance(model.solver, str)
         and model.solver == "als"
-        and model.checkpoint is None
     )
 
 
@@ -120,6 +128,7 @@ class Fold:
         iterate = fit_main_effects(objective)
         self.main = State(0, iterate.cores, list(iterate.precisions))
         self._terms: Cores | None = None
+        self.sample = _sample(objective).shards
 
     def at(self, state: State, size: float = 0.0) -> tuple[Objective, Any]:
         """Return the objective of a state at a given penalty, and its iterate."""
@@ -134,14 +143,14 @@ class Fold:
         """Start a network on the residual of the main effects; deterministic."""
         if self._terms is None:
             objective, iterate = self.at(self.main)
-            self._terms = new_terms(objective, iterate, rank, rng)
+            self._terms = new_terms(objective, iterate, rank, rng, self.sample)
         return State(rank, [*self._terms, *self.main.cores], self.main.precisions)
 
     def grow(self, state: State, count: int, rng: np.random.RandomState) -> State:
         """Add terms, started on the residual."""
         objective, iterate = self.at(state)
-        more = new_terms(objective, iterate, count, rng)
-        inner = [_join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
+        more = new_terms(objective, iterate, count, rng, self.sample)
+        inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
         return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
 
     def fit(self, state: State, size: float, epochs: int) -> State:
@@ -201,9 +210,16 @@ class Search:
         self.begin = time.perf_counter()
         self.path: list[dict[str, Any]] = []
         objective = prepared.objective
-        self.limits = _limits(objective) if objective.loss.is_quadratic else None
+        self.limits = None
+        if objective.loss.is_quadratic:
+            reading = prepared.reading
+            self.limits = tuple(reading.scale.apply(np.array(reading.bounds(MARGIN))))
         self.n_rows, self.n_columns = objective.n_rows, len(objective.columns)
         self.aside: list[NDArray | None] = []
+        self.network: Trial | None = None
+        self.mixer: mixing.Mixer | None = None
+        self.best: Trial | None = None
+        self.bar = tqdm(desc="search", unit="trial", disable=not model.verbose)
         self.parts = self._split(objective)
         self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
@@ -248,7 +264,13 @@ class Search:
         seconds = time.perf_counter() - self.begin
         alpha = size / self.prepared.objective.total_weight
         self.path.append({"rank": rank, "alpha": alpha, "error": error, "seconds": seconds})
-        return Trial(states, rank, size, losses * weights / weights.mean(), error)
+        trial = Trial(states, rank, size, losses * weights / weights.mean(), error)
+        if self.best is None or error < self.best.error:
+            self.best = trial
+        self.bar.set_postfix_str(f"rank {rank}, alpha {alpha:.1e}, loss {error:.4g}", False)
+        self.bar.update()
+        logger.info("rank %d, alpha %.2g: held-out loss %.5g", rank, alpha, error)
+        return trial
 
     def further(self, trial: Trial, size: float, epochs: int) -> Trial:
         """Run more epochs from a trial, at another penalty."""
@@ -265,11 +287,19 @@ class Search:
         alone = self.judge([fold.main for fold in self.folds], 0.0)
         if self.n_columns == 1 or self.rank == 0:
             return alone
-        best = self._network()
-        if isinstance(self.model.rank, str) and not _is_better(alone, best, GAIN, 1.0):
+        self.network = best = self._network()
+        if not isinstance(self.model.rank, str):
+            return self._with_all_rows(best)
+        is_better = _is_better(alone, best, GAIN, 1.0)
+        if mixing.is_possible(self):
+            self.mixer = mixing.Mixer(self, best)
+            mix = self.mixer.mix(best if is_better else alone)
+            if mix is not None and mix.share == 1:
+                return alone
+        if not is_better:
             return alone
-        best = self._with_all_rows(best)
-        return self._grown(best) if isinstance(self.model.rank, str) else best
+        self.network = self._refined(self._grown(self._with_all_rows(best)))
+        return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
         """Refit with all rows if the penalty was chosen on a sample."""
@@ -329,6 +359,15 @@ class Search:
             best = found
         return best
 
+    def _refined(self, best: Trial) -> Trial:
+        """Run more epochs as long as held-out rows gain."""
+        for _ in range(MOST_ROUNDS):
+            trial = self.further(best, best.size, GROWING)
+            if trial.error > best.error * (1 - GAIN):
+                break
+            best = trial
+        return best
+
     def _most(self) -> int:
         """Return the largest rank that is worth its time."""
         n = self.n_rows
@@ -341,8 +380,12 @@ class Search:
     def finish(self, best: Trial) -> solvers.Result:
         """Fit the best trial to all rows."""
         prepared, model = self.prepared, self.model
-        judged = zip(self.aside, self.folds, best.states, strict=True)
-        prepared.held_out = [(rows, f.held_out, f.at(state)[1]) for rows, f, state in judged]
+        mix = None if self.mixer is None else self.mixer.mix(best)
+        unseen = [fold.at(state)[1] for fold, state in zip(self.folds, best.states, strict=True)]
+        if mix is not None:
+            unseen = mix.unseen
+        judged = zip(self.aside, self.folds, unseen, strict=True)
+        prepared.held_out = [(rows, fold.held_out, each) for rows, fold, each in judged]
         functions = prepared.objective.network.functions
         network = Additive(CPD(best.rank) if best.rank else None, functions)
         alpha = best.size / prepared.objective.total_weight
@@ -352,11 +395,10 @@ class Search:
             whole = fit_main_effects(objective)
             objective.precisions = list(whole.precisions)
             result = prepared.solve(model, whole.cores, max_iter=1)
-            result.status, result.message = (
-                "converged",
-                ("Main effects are all that held-out rows speak for."),
-            )
-            return self._noted(result)
+            if result.status != "interrupted":
+                result.status = "converged"
+                result.message = "Held-out rows ask for no network beside the main effects."
+            return self._noted(self._mixed(result, mix))
         results = []
         is_alone = len(best.states) == 1
         for n, state in enumerate(best.states):
@@ -371,8 +413,17 @@ class Search:
                 stopping = solvers.Stopping(min(model.max_iter, LAST), TOL)
                 result = solvers.solve(solver, objective, state.cores, stopping)
             results.append(result)
+            if result.status == "interrupted":
+                break
+            if result.status == "max_iter":
+                result.status = "converged"
+                result.message = (
+                    f"Held-out rows chose rank {best.rank} and the penalty; {result.n_iter} epochs "
+                    "followed on all rows."
+                )
         prepared.member = results[0].cores, results[0].precisions
-        return self._noted(self._mean(results, best.rank) if len(results) > 1 else results[0])
+        result = self._mean(results, best.rank) if len(results) > 1 else results[0]
+        return self._noted(self._mixed(result, mix))
 
     def _mean(self, results: list[solvers.Result], rank: int) -> solvers.Result:
         """One model whose response is the mean of those of several."""
@@ -380,7 +431,7 @@ class Search:
         first, *others = [result.cores for result in results]
         inner = [list(e) if isinstance(e, list) else e for e in first[:-1]]
         for cores in others:
-            inner = [_join(a, b) for a, b in zip(inner, cores[:-1], strict=True)]
+            inner = [mixing.join(a, b) for a, b in zip(inner, cores[:-1], strict=True)]
         inner[0] = [inner[0][0] / count, *inner[0][1:]]
         main = [sum(each) / count for each in zip(*(r.cores[-1] for r in results), strict=True)]
         objective = self.prepared.objective
@@ -391,6 +442,63 @@ class Search:
         flat = [np.ascontiguousarray(core) for core in flatten(inner)]
         result.cores = [*unflatten(inner, flat), main]
         result.message += f" The model is the mean of {count}, fitted from different rows."
+        return result
+
+    def interrupted(self) -> solvers.Result:
+        """Return the best trial so far, as it is."""
+        objective = self.prepared.objective
+        functions = objective.network.functions
+        best = self.best
+        if best is None:
+            zero = Additive(None, functions).no_effects(objective.n_outputs)
+            best = Trial([State(0, [zero], list(objective.precisions))], 0, 0.0, np.zeros(1), 0.0)
+        network = Additive(CPD(best.rank) if best.rank else None, functions)
+        self.prepared.objective = objective.with_parts(network, best.size / objective.total_weight)
+        message = (
+            "Interrupted while rank and penalty were searched for; the best model of some of the "
+            "rows is kept. Fit again, or give rank and alpha to leave out the search."
+        )
+        results = [
+            solvers.Result(s.cores, 0, "interrupted", message, solvers.History(), s.precisions)
+            for s in best.states
+        ]
+        if len(results) > 1 and best.rank:
+            return self._noted(self._mean(results, best.rank))
+        return self._noted(results[0])
+
+    def _mixed(self, result: solvers.Result, mix: mixing.Mix | None) -> solvers.Result:
+        """Put the full-rank model beside the network."""
+        if mix is None:
+            return result
+        prepared = self.prepared
+        objective, network = prepared.objective, self.network
+        assert network is not None
+        result.cores = mix.cores(result.cores, fit_main_effects(objective), objective.loss)
+        if prepared.member is None:
+            prepared.member = network.states[0].cores, network.states[0].precisions
+        cores, precisions = prepared.member
+        prepared.member = [*mixing.one_level(cores[:-1]), cores[-1]], precisions
+        columns = [_whole_column(column) for column in objective.columns]
+        rank = result.cores[0][0].shape[1]
+        prepared.objective = replace(
+            objective,
+            columns=columns,
+            network=Additive(CPD(rank), objective.network.functions),
+            alpha=network.size / objective.total_weight,
+        )
+        result.precisions = precisions
+        inputs = prepared.inputs.with_maps([column.feature_map for column in columns])
+        prepared.reading = replace(prepared.reading, inputs=inputs)
+        self.path.append({
+            "rank": rank, "alpha": mix.size / objective.total_weight, "error": mix.error,
+            "seconds": time.perf_counter() - self.begin, "share": mix.share, "factor": mix.factor,
+        })  # fmt: skip
+        if result.status == "converged":
+            result.message = (
+                f"Held-out rows chose a model of full rank, {len(mix.sections.centres)} terms of "
+                f"one row each, for {100 * mix.share:.0f} % of the response"
+                + (", and a network for the rest." if mix.share < 1 else ".")
+            )
         return result
 
     def _noted(self, result: solvers.Result) -> solvers.Result:
@@ -408,13 +516,21 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
         Its objective becomes that of the rank and penalty that were found.
     """
     search = Search(model, prepared)
-    return search.finish(search.run())
+    with search.bar:
+        try:
+            best = search.run()
+        except KeyboardInterrupt:
+            return search.interrupted()
+    return search.finish(best)
 
 
 def _sample(objective: Objective) -> Objective:
     """Return the objective on a sample of the rows if there are many and they are in memory."""
-    if not objective.rows_are_here or objective.n_rows <= 2 * SAMPLE:
+    if objective.n_rows <= 2 * SAMPLE:
         return objective
+    if objective.n_rows > LIMITS.merge_rows:  # the same rows, wherever they are
+        some = hashed(objective.shards, SAMPLE, objective.engine)
+        return replace(objective, shards=ShardList([some]), scatter=0.0)
     step = -(-objective.n_rows // SAMPLE)
     shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
     return replace(objective, shards=ShardList(shards), scatter=0.0)
@@ -429,22 +545,13 @@ def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:
     return float(change.mean()) > least
 
 
-def _join(a: Any, b: Any) -> Any:
-    """Terms of two CPDs side by side: cores of a column, or the output core."""
-    if isinstance(a, list):
-        return [np.concatenate(pair, axis=1) for pair in zip(a, b, strict=True)]
-    return np.concatenate([a, b], axis=1)
+def _whole_column(column: Any) -> Any:
+    """Return a column with one level."""
+    while len(column.radices) > 1:
+        column = column.merged(0)
+    return column
 
 
 def _ignore(cores: Any, values: list[float]) -> None:
-    """Take no note of an update."""
-
-
-def _limits(objective: Objective) -> tuple[NDArray, NDArray] | None:
-    """Range of the targets and a margin, where the rows are here to be looked at."""
-    if not objective.rows_are_here:
-        return None
-    low = np.min([shard.target.min(axis=0) for shard in objective.shards], axis=0)
-    high = np.max([shard.target.max(axis=0) for shard in objective.shards], axis=0)
-    margin = MARGIN * (high - low)
-    return low - margin, high + margin
+    """Take no note of an update, but for Ctrl-C."""
+    interruption.check()

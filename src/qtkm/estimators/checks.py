@@ -84,7 +84,7 @@ def _check_cyclic(name: str, value: Any) -> None:
 
 def _check_margin(name: str, value: Any) -> None:
     if value is not None:
-        check_number(name, value, Real, 0)
+        check_number(name, value, Real, 0, or_word="auto")
 
 
 def _check_callbacks(name: str, value: Any) -> None:
@@ -113,7 +113,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "residual": lambda name, value: check_option(name, value, RESIDUALS),
     "class_weight": _check_class_weight,
     "extrapolation": lambda name, value: check_option(name, value, EXTRAPOLATIONS),
-    "main_effects": check_flag,
+    "main_effects": _check_choice_of_flag,
     "prediction_margin": _check_margin,
     "cyclic": _check_cyclic,
     "scaling": lambda name, value: check_option(name, value, SCALINGS),

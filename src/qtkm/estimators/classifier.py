@@ -138,13 +138,13 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> model.predict([[0.5, 0.5], [0.5, -0.5]])
     array(['even', 'odd'], dtype='<U4')
     >>> model.predict_proba([[0.5, 0.5], [0.5, -0.5]]).round(1)
-    array([[0.9, 0.1],
-           [0.1, 0.9]])
+    array([[1., 0.],
+           [0., 1.]])
 
-    Three classes share one network; its last core holds the outputs:
+    Three classes share one network, here the paper's; its last core holds the outputs:
 
     >>> y = np.digitize(X.sum(axis=1), [-0.5, 0.5])
-    >>> model = QTKMClassifier(rank=5, random_state=0).fit(X, y)
+    >>> model = QTKMClassifier(rank=5, penalty="ridge", random_state=0).fit(X, y)
     >>> model.loss_, model.cores_[-1].shape, model.decision_function(X).shape
     (Softmax(residual='complex'), (3, 5), (600, 3))
     """
@@ -155,23 +155,23 @@ class QTKMClassifier(ClassifierMixin, Model):
         *,
         n_basis="auto",
         period="auto",
-        quantization=2,
+        quantization="auto",
         network="cpd",
         rank="auto",
         alpha="auto",
-        penalty="ridge",
-        main_effects=False,
+        penalty="matern",
+        main_effects="auto",
         loss="logistic",
         class_weight=None,
         solver="als",
-        max_iter=40,
+        max_iter=200,
         tol="auto",
         init="smooth",
         max_bins="auto",
         categorical_features=None,
         cyclic=None,
         bounds=None,
-        scaling="range",
+        scaling="auto",
         extrapolation="clip",
         early_stopping="auto",
         validation_fraction=0.1,

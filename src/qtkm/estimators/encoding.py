@@ -28,7 +28,9 @@ from .. import features, losses, networks, penalties, solvers, storage
 
 #: folders of parts, each with its registry of names and classes
 REGISTRIES: dict[str, Mapping[str, type]] = {
-    "features": ChainMap({"gaps": features.WithGaps}, features.REGISTRY),
+    "features": ChainMap(
+        {"gaps": features.WithGaps, "joined_gaps": features.Joined}, features.REGISTRY
+    ),
     "networks": {**networks.REGISTRY, "additive": networks.Additive},
     "losses": losses.REGISTRY,
     "penalties": penalties.REGISTRY,

@@ -48,7 +48,10 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
     @property
     def _goes_on(self) -> bool:
         """Whether a fit goes on from the last one."""
-        return bool(self.warm_start) and hasattr(self, "_reading")
+        if not self.warm_start or not hasattr(self, "_reading"):
+            return False
+        # a full-rank model, of one term per row, is nothing that an epoch could go on from
+        return not any("share" in step for step in self.history_.get("path", ()))
 
     @property
     def _known(self) -> Reading | None:

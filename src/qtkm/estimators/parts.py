@@ -80,7 +80,7 @@ def _is_list(value: Any) -> bool:
 
 def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_rank: Any) -> Any:
     """Network of an estimator; `known_rank` is that of an earlier fit."""
-    if _is_zero(estimator.rank) and estimator.main_effects:
+    if _is_zero(estimator.rank) and defaults.main_effects(estimator):
         return None
     rank = {"rank": (estimator.rank, _UNSET)}
     network = resolve("network", estimator.network, networks.REGISTRY, rank, networks.Network)
@@ -94,7 +94,7 @@ def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_r
 
 def beside_main_effects(estimator: Any, network: Any, maps: Sequence[features.FeatureMap]) -> Any:
     """Add main effects to a network if the estimator has them."""
-    if not estimator.main_effects:
+    if not defaults.main_effects(estimator):
         return network
     return networks.Additive(network, [feature_map.n_main for feature_map in maps])
 
@@ -181,7 +181,7 @@ def make_solver(estimator: Any) -> Any:
             f"solver={estimator.solver!r} does not fit network={estimator.network!r}; use one of "
             f"{_list(name for name, cls in known if isinstance(network, cls.fits))}."
         )
-    if estimator.main_effects and not issubclass(networks.Additive, solver.fits):
+    if defaults.main_effects(estimator) and not issubclass(networks.Additive, solver.fits):
         others = (
             n for n, cls in solvers.REGISTRY.items() if issubclass(networks.Additive, cls.fits)
         )
@@ -230,7 +230,7 @@ def make_maps(
         shorthands = {
             "n_basis": (given["n_basis"][d], _UNSET),
             "period": (given["period"][d], _UNSET),
-            "quantization": (estimator.quantization, 2),
+            "quantization": (estimator.quantization, _UNSET),
         }
         feature_map = resolve(
             "basis", given["basis"][d], features.REGISTRY, shorthands, features.FeatureMap
@@ -240,7 +240,7 @@ def make_maps(
         )
         if column.cycle is not None:
             _make_cyclic(feature_map, column.label)
-        _finish(feature_map, column.label, shape, None if known is None else known[d])
+        _finish(estimator, feature_map, column.label, shape, None if known is None else known[d])
         is_constant = column.box is not None and column.box.is_point
         if is_constant and not is_counted:
             feature_map = feature_map.for_one_value()
@@ -271,7 +271,11 @@ def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
 
 
 def _finish(
-    feature_map: Any, label: str, shape: tuple[int, int], known: features.FeatureMap | None
+    estimator: Any,
+    feature_map: Any,
+    label: str,
+    shape: tuple[int, int],
+    known: features.FeatureMap | None,
 ) -> None:
     """Fill in the "auto" parameters of a numeric column's map, and check all."""
     if feature_map.is_categorical:
@@ -281,7 +285,7 @@ def _finish(
         )
     for name, default in (("n_basis", defaults.n_basis), ("period", defaults.period)):
         if _same(getattr(feature_map, name, None), _UNSET):
-            setattr(feature_map, name, getattr(known, name, default(*shape)))
+            setattr(feature_map, name, getattr(known, name, default(estimator, feature_map, shape)))
     period = getattr(feature_map, "period", 1.0)
     if not isinstance(period, Real) or isinstance(period, bool):
         raise ValueError(f"period={period!r} of {label} must be a number >= 1, or 'auto'.")

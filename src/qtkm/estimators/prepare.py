@@ -218,7 +218,7 @@ def prepare(
             _refuse_distant_rows(solver, rows.train)
             counts = engine.sum(count_codes, rows.train)
             for own, column, count in zip(inputs.columns, coding.columns, counts, strict=True):
-                own.weigh(column.values, count, model.scaling)
+                own.weigh(column.values, count, defaults.scaling(model))
             objective = Objective(
                 columns=coding.columns, shards=rows.train, network=network, loss=loss,
                 engine=engine, alpha=alpha, scatter=scatter, dtype=float_type(model.dtype),

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Shard
 from ..losses import Loss, Squared
 from ..objective import Objective
-from . import parts
+from . import defaults, parts
 from .dask import is_collection, predict_lazily
 from .model import Model, Score
 from .rows import spread
@@ -37,29 +37,36 @@ class QTKMRegressor(RegressorMixin, Model):
         value below that says otherwise is an error.
     n_basis : int, "auto" or a sequence of these, default="auto"
         Number M of basis functions of a column; a sequence has one entry for each. Any
-        number will do, but those with many small divisors have the most digits. "auto"
-        grows slowly with the number of rows, see `qtkm.estimators.defaults`.
+        number will do, but those with many small divisors have the most digits. "auto" is 27
+        for Fourier features under a prior; else it grows slowly with the number of rows.
     period : float, "auto" or a sequence of these, default="auto"
         Period L ≥ 1 of the Fourier basis where the box of a column has length 1; longer is
-        smoother. A sequence has one entry for each column. Not used by the power basis.
-    quantization : int, "prime", sequence of int or None, default=2
+        smoother. A sequence has one entry for each column. Not used by the power basis. "auto"
+        is 2 under a prior.
+    quantization : int, "prime", sequence of int, None or "auto", default="auto"
         How M splits into digits: by an integer base while it divides and then into primes, all
         into primes, or into given radices, lowest digit first, whose product is M. None is
-        the model that is not quantized, with one core for each column.
+        the model that is not quantized, with one core for each column. "auto" splits powers of 3
+        into nines and what is left, all else like 2.
     network : str or Network, default="cpd"
         Tensor network of the weights: a canonical polyadic decomposition "cpd", a tensor
         "train" or "ring", or another of `qtkm.networks.REGISTRY`.
     rank : int, "auto" or what else the network takes, default="auto"
-        Rank R of the network. An epoch of a "cpd" takes time quadratic in it. "auto" grows with
-        the numbers of rows and outputs; with cores given as `init` it is theirs.
+        Rank R of the network. An epoch of a "cpd" takes time quadratic in it. With main effects
+        and a "cpd", "auto" searches for it on held-out rows, from 0 up, and on up to 60,000 rows
+        also tries the model of full rank, see Notes. Else it grows with the numbers of rows and
+        outputs; with cores given as `init` it is theirs.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
-        targets. "auto" falls with the number of rows.
-    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
+        targets. "auto" is chosen together with the rank where that is searched for, and falls
+        with the number of rows otherwise.
+    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="matern"
         What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
         rough functions cost more than smooth ones; a sequence has one for each column. Length
-        scales and shares that are "auto" are learned along with the cores.
-    main_effects : bool, default=False
+        scales and shares that are "auto" are learned along with the cores. ``penalty="ridge"``
+        with all else left out is the model of the paper: it switches main effects, scaling and
+        the margin of predictions off.
+    main_effects : "auto" or bool, default="auto"
         Add an intercept, a slope and a smooth function of each column to the network, which then
         has to say no more than interactions. Their smoothness is chosen by marginal likelihood.
         With `rank=0` they are all there is: a generalized additive model.
@@ -75,7 +82,7 @@ class QTKMRegressor(RegressorMixin, Model):
         real.
     solver : str or Solver, default="als"
         Alternating least squares "als", or another of `qtkm.solvers.REGISTRY`.
-    max_iter : int, default=40
+    max_iter : int, default=200
         Largest number of epochs, that is of updates of every core.
     tol : float or "auto", default="auto"
         Stop when an epoch lowers the objective by no more than this fraction of it; 0 never
@@ -102,12 +109,13 @@ class QTKMRegressor(RegressorMixin, Model):
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
         takes the least and the greatest value in the training rows.
-    scaling : {"range", "rank", "half", "auto"}, default="range"
+    scaling : {"range", "rank", "half", "auto"}, default="auto"
         How values are placed in the box: by the range alone, by the share of training rows below
-        them, or at the mean of the two, which serves columns with long tails; "auto" is "half".
-    prediction_margin : float or None, default=None
+        them, or at the mean of the two, which serves columns with long tails. "auto" is "half",
+        and "range" with ``penalty="ridge"``.
+    prediction_margin : float, None or "auto", default="auto"
         Predictions stay within the range of the training targets and this part of it on either
-        side; None sets no bounds.
+        side; None sets no bounds. "auto" is 0.1, and None with ``penalty="ridge"``.
     extrapolation : {"clip", "continue", "error"}, default="clip"
         What becomes of values outside of the range: the nearest end is taken, the basis goes
         on outside of the box, or a ValueError is raised. It holds for training rows as well,
@@ -221,6 +229,11 @@ class QTKMRegressor(RegressorMixin, Model):
     is an exact minimum, so the objective never rises; the problem is not convex, and
     different `random_state` lead to different models.  A prediction is Re f.
 
+    With everything at "auto" a fit begins with a search on held-out rows: main effects, networks
+    of growing rank, and the model of full rank, whose weights are a CPD of one term per row,
+    solved exactly under the learned prior (a Gaussian process).  Held-out rows say how the two
+    are mixed.  ``history_["path"]`` lists what was tried.
+
     Rows of weight zero are as if they were not there, and up to 100,000 rows equal ones are
     merged, so that a weight of 2 is the same as a row that stands there twice, to the last bit.
 
@@ -239,9 +252,13 @@ class QTKMRegressor(RegressorMixin, Model):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(500, 3))
     >>> y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
-    >>> model = QTKMRegressor(rank=4, random_state=0).fit(X, y)
+    >>> model = QTKMRegressor(random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.99
     True
+
+    The model of the paper, its rank given:
+
+    >>> model = QTKMRegressor(penalty="ridge", rank=4, random_state=0).fit(X, y)
     >>> [core.shape for core in model.cores_[0]]
     [(2, 4), (2, 4), (2, 4), (2, 4), (2, 4)]
 
@@ -249,7 +266,8 @@ class QTKMRegressor(RegressorMixin, Model):
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> grid = {"basis__n_basis": [4, 12], "basis__period": [2.0]}
-    >>> search = GridSearchCV(QTKMRegressor(Fourier(), random_state=0), grid, cv=3).fit(X, y)
+    >>> paper = QTKMRegressor(Fourier(), penalty="ridge", random_state=0)
+    >>> search = GridSearchCV(paper, grid, cv=3).fit(X, y)
     >>> search.best_params_
     {'basis__n_basis': 12, 'basis__period': 2.0}
     """
@@ -260,24 +278,24 @@ class QTKMRegressor(RegressorMixin, Model):
         *,
         n_basis="auto",
         period="auto",
-        quantization=2,
+        quantization="auto",
         network="cpd",
         rank="auto",
         alpha="auto",
-        penalty="ridge",
-        main_effects=False,
+        penalty="matern",
+        main_effects="auto",
         loss="squared",
         residual="complex",
         solver="als",
-        max_iter=40,
+        max_iter=200,
         tol="auto",
         init="smooth",
         max_bins="auto",
         categorical_features=None,
         cyclic=None,
         bounds=None,
-        scaling="range",
-        prediction_margin=None,
+        scaling="auto",
+        prediction_margin="auto",
         extrapolation="clip",
         normalize_y=True,
         early_stopping="auto",
@@ -416,8 +434,9 @@ class QTKMRegressor(RegressorMixin, Model):
     def _predict(self, X: Any) -> NDArray:
         """Predictions (n, n_outputs), kept within the margin."""
         response = self._responses(X)
-        if self.prediction_margin is not None:
-            response = np.clip(response, *self._reading.bounds(self.prediction_margin))
+        margin = defaults.prediction_margin(self)
+        if margin is not None:
+            response = np.clip(response, *self._reading.bounds(margin))
         return response
 
     def _as_y(self, values: NDArray) -> NDArray:

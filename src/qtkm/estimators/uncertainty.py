@@ -25,6 +25,7 @@ from ..data import Shard
 from ..objective import posterior as posteriors
 from ..objective.posterior import Laplace, Posterior, Rows
 from ..parameters import as_random_state
+from . import defaults
 from .inputs import read_columns
 from .working import run_by_steps
 
@@ -171,7 +172,7 @@ class _Judged:
     def responses(self, model: Any, reading: Any) -> Array:
         """Responses of the chosen rows, within the range that the model keeps to."""
         found = self.iterate.responses(self.chosen).real
-        margin = getattr(model, "prediction_margin", None)
+        margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
         if margin is not None and reading.target_range is not None:
             low, high = reading.scale.apply(np.array(reading.bounds(margin)))
             found = np.clip(found, low, high)
@@ -232,8 +233,12 @@ def sampled(
         pairs = zip(shards, rows, strict=True)
         some = [s if len(r) == len(s) else s.take(r) for s, r in pairs]
         return some[0] if len(some) == 1 else _joined(some)
+    return hashed(shards, min(most, posteriors.SAMPLE), engine)
+
+
+def hashed(shards: Any, most: float, engine: Any) -> Shard:
+    """Take about `most` rows by a hash of what they hold, the same wherever they are."""
     n_rows = float(engine.sum(_count, shards)[0])
-    most = min(most, posteriors.SAMPLE)
     taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)
     counts, codes, target, weight, n_codes, is_weighted = taken
     kept = counts == 1

@@ -3,7 +3,7 @@
 from .categorical import Categorical
 from .feature_map import FeatureMap
 from .fourier import Fourier
-from .gaps import WithGaps
+from .gaps import Joined, WithGaps
 from .power import Power
 
 #: shorthand in the estimators -> class; a new map is one file and one line here
@@ -13,4 +13,4 @@ REGISTRY: dict[str, type[FeatureMap]] = {
     "categorical": Categorical,
 }
 
-__all__ = ["REGISTRY", "Categorical", "FeatureMap", "Fourier", "Power", "WithGaps"]
+__all__ = ["REGISTRY", "Categorical", "FeatureMap", "Fourier", "Joined", "Power", "WithGaps"]

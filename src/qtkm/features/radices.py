@@ -19,7 +19,9 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     quantization : int, "prime", sequence of int, None or "auto"
         An integer Q divides M by Q while it divides, and splits what is left into
         ascending primes; "prime" splits M into ascending primes; a sequence is taken as
-        it is; None keeps one level of radix M (the non-quantized model). "auto" means 2.
+        it is; None keeps one level of radix M (the non-quantized model). "auto" splits
+        powers of 3 into nines, and a 3 if one is left, and all else like 2: with odd
+        radices low frequencies are low digits.
 
     Returns
     -------
@@ -38,7 +40,7 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
         return (n_basis,)
     if isinstance(quantization, str):
         if quantization == "auto":
-            return _powers(n_basis, 2) or (1,)
+            return _powers(n_basis, 9 if _is_power_of_3(n_basis) else 2) or (1,)
         if quantization != "prime":
             raise ValueError(
                 f"quantization={quantization!r} is not known; use an integer such as 2, "
@@ -58,6 +60,12 @@ def _powers(n_basis: int, base: int) -> tuple[int, ...]:
         levels.append(base)
         n_basis //= base
     return (*levels, *_primes(n_basis))
+
+
+def _is_power_of_3(n: int) -> bool:
+    while n % 3 == 0:
+        n //= 3
+    return n == 1
 
 
 def _primes(n: int) -> tuple[int, ...]:

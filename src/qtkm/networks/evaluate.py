@@ -63,7 +63,7 @@ class Evaluator:
         if len(values[0]) >= LIMITS.predict_rows and self.is_smooth(maps):
             return self._interpolate(maps, values)
         widest = max(sum(group.stop - group.start for group in m.groups) for m in maps)
-        widest = max(widest, *(min(m.n_features, 256) for m in maps))
+        widest = max(widest, self.closing.shape[1], *(min(m.n_features, 256) for m in maps))
         step = max(64, MOST_NUMBERS // widest)
         parts = []
         for first in range(0, max(1, len(values[0])), step):

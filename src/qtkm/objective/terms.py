@@ -32,7 +32,9 @@ LEAST_CURVATURE = 1e-3
 SHARE = 0.5
 
 
-def new_terms(objective: Any, iterate: Any, count: int, rng: np.random.RandomState) -> Cores:
+def new_terms(
+    objective: Any, iterate: Any, count: int, rng: np.random.RandomState, shards: Any = None
+) -> Cores:
     """Cores of new terms of a CPD that follow what an iterate leaves unexplained.
 
     Parameters
@@ -43,6 +45,8 @@ def new_terms(objective: Any, iterate: Any, count: int, rng: np.random.RandomSta
     count : int
         Number of terms.
     rng : RandomState
+    shards : sequence of Shard, optional
+        Rows to look at; those of the objective by default.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def new_terms(objective: Any, iterate: Any, count: int, rng: np.random.RandomSta
         for d, column in enumerate(columns)
     ]
     sizes = np.full((objective.n_outputs, count), 1e-3)
-    for r, term in enumerate(_find(objective, iterate, count)):
+    for r, term in enumerate(_find(objective, iterate, count, shards)):
         for d, weights in term.weights.items():
             parts = _digits(weights, columns[d].radices)
             for level, part in enumerate(parts):
@@ -197,9 +201,9 @@ def _weighed(values: NDArray, shard: Shard) -> NDArray:
     return values if shard.weight is None else shard.weight[:, None] * values
 
 
-def _find(objective: Any, iterate: Any, count: int) -> list[Term]:
+def _find(objective: Any, iterate: Any, count: int, shards: Any) -> list[Term]:
     columns = objective.columns
-    shards, engine = _some(objective), objective.engine
+    shards, engine = _some(objective, shards), objective.engine
     counts = engine.sum(MeanPass(len(columns)), shards)
     functions, means, spans, first = [], [], [], 0
     for column, weight in zip(columns, counts, strict=True):
@@ -259,12 +263,14 @@ def _functions(column: Column) -> NDArray[np.float64]:
     return column.feature_map.first_functions(column.values)
 
 
-def _some(objective: Any) -> Sequence[Any]:
+def _some(objective: Any, shards: Any) -> Sequence[Any]:
     """All shards, or some rows of those in memory."""
-    if not objective.rows_are_here or objective.n_rows <= MOST_ROWS:
-        return objective.shards
-    step = -(-objective.n_rows // MOST_ROWS)
-    return [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
+    shards = objective.shards if shards is None else shards
+    n_rows = sum(map(len, shards)) if getattr(shards, "are_here", False) else 0
+    if n_rows <= MOST_ROWS:
+        return shards
+    step = -(-n_rows // MOST_ROWS)
+    return [shard.take(np.arange(0, len(shard), step)) for shard in shards]
 
 
 def _digits(weights: NDArray, radices: Sequence[int]) -> list[NDArray]:
