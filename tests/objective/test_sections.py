@@ -36,7 +36,7 @@ def full_rank(objective, centres=slice(None)):
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_it_is_ridge_regression_on_all_products_of_functions(n_outputs):
     objective = make(n_outputs=n_outputs)
-    sections, part, found = full_rank(objective)
+    _, part, found = full_rank(objective)
     phi, target, weight = dense.rows(objective)
     root = phi / np.sqrt(dense.precisions(objective).reshape(-1))
     root = np.concatenate([root.real, root.imag], axis=1)
