@@ -118,8 +118,9 @@ _PLACES = {
 }
 #: packages that may be named without being imported
 _PACKAGES = {
-    "baselines", "data", "datasets", "engines", "estimators", "export", "features", "inspection",
-    "losses", "networks", "objective", "penalties", "report", "selection", "solvers", "storage",
+    "baselines", "comparison", "data", "datasets", "engines", "estimators", "export", "features",
+    "inspection", "losses", "networks", "objective", "penalties", "report", "selection", "solvers",
+    "storage",
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class Shared:
             classes.
         max_rows : int, default=5000
             Shares, effects and contributions are computed from a sample of this size if there
-            are more rows; scores use all rows.
+            are more rows; scores use up to 200,000 rows. The report says so.
         title : str, optional
 
         Returns

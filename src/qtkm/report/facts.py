@@ -1,6 +1,5 @@
 """What a report shows, as numbers and text that JSON can hold."""
 
-from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
 from itertools import combinations
@@ -14,6 +13,7 @@ from .. import inspection
 from ..escaping import visible
 from ..estimators.html import name_network, name_score
 from ..estimators.wording import readable
+from ..inspection.bands import effect_std
 from ..inspection.response import Response, known, take_rows
 from .scores import Score, reliability, score_classes, score_numbers
 
@@ -21,11 +21,12 @@ from .scores import Score, reliability, score_classes, score_numbers
 GRID, MAP, BINS, DOTS = 80, 24, 30, 1500
 #: pairs shown as maps, rows explained, categories of a column, spectra, points of a history
 PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
+#: rows that are predicted and scored; of more, a sample
+MOST_SCORED = 200_000
 #: share in the variance below which a pair is not shown
 LEAST_SHARE = 1e-5
-#: rows of the background that a band of a main effect is averaged over, columns that have one,
-#: and values at which it is computed
-BAND_ROWS, BANDS, BAND_STEPS = 30, 12, 25
+#: columns whose effects have a band, and values at which it is computed
+BANDS, BAND_STEPS = 12, 25
 #: parts of new observations that intervals should contain
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
@@ -53,10 +54,12 @@ def collect(
     if len(truth) != n_rows:
         raise ValueError(f"X has {n_rows:,} rows and y {len(truth):,}; give one target per row.")
     rng = np.random.default_rng(seed)
-    chosen = np.arange(n_rows)
-    if n_rows > max_rows:
-        chosen = np.sort(rng.choice(n_rows, max_rows, replace=False))
-    sample = X if n_rows <= max_rows else take_rows(X, chosen)
+    numbers = _draw(n_rows, MOST_SCORED, rng)
+    scored, truth = (
+        (X, truth) if len(numbers) == n_rows else (take_rows(X, numbers), truth[numbers])
+    )
+    chosen = _draw(len(numbers), max_rows, rng)
+    sample = scored if len(chosen) == len(numbers) else take_rows(scored, chosen)
     output = _default_output(model, output)
     response = Response(model, output)
     options = {"output": output}
@@ -66,7 +69,7 @@ def collect(
         "task": "classification" if is_classifier(model) else "regression",
         "target": _text(_target_name(model, y)), "response": _text(response.label),
         "created": date.today().isoformat(), "version": version("qtkm"),
-        "n_rows": n_rows, "n_used": len(chosen),
+        "n_rows": n_rows, "n_scored": len(numbers), "n_used": len(chosen),
         "columns": _columns(model, X, sample, shares, order),
         "effects": _effects(model, response, sample, order, options),
         "pairs": _pairs(model, sample, shares, options),
@@ -74,9 +77,18 @@ def collect(
         "decisions": _decisions(model), "path": _path(model),
         "code": _code(model, file),
     }  # fmt: skip
-    facts |= _errors(model, X, truth, sample, rng, output)
+    facts |= _errors(model, scored, truth, sample, rng, output)
+    for row in facts["rows"]:
+        row["n"] = int(numbers[row["n"]])
     facts["cards"] = _cards(model, facts)
     return _plain(facts)
+
+
+def _draw(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return the numbers of all rows, or of a random sample of them."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(rng.choice(n_rows, most, replace=False))
 
 
 def _default_output(model: Any, output: Any) -> Any:
@@ -190,31 +202,22 @@ def _effects(
                 known(rows.arrays[d]), BINS, (low, high if high > low else low + 1)
             )
             fact |= {"x": effect.values[shown], "counts": counts, "edges": edges}
-        band = _band(model, sample, d, effect.values[shown], options) if rank < BANDS else None
+        band = _band(response, rows, d, effect.values[shown]) if rank < BANDS else None
         found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
                              "band": band})  # fmt: skip
     return found
 
 
-def _band(
-    model: Any, sample: Any, d: int, values: Sequence[Any], options: dict[str, Any]
-) -> NDArray | None:
+def _band(response: Response, rows: Any, d: int, values: NDArray) -> NDArray | None:
     """Return the standard deviation of a main effect at values, where a posterior is known."""
-    directions = getattr(model, "_directions", None)
-    if directions is None or not getattr(model, "_has_posterior", False):
+    try:
+        is_scale = values.dtype.kind in "biuf" and len(values) > BAND_STEPS
+        where = np.arange(len(values))
+        if is_scale:
+            where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
+        spread = effect_std(response, rows, d, response.values(d, values[where]))
+    except (AttributeError, ValueError):  # a model without a posterior
         return None
-    if not hasattr(sample, "iloc") or is_classifier(model) or options["output"] not in (None, 0):
-        return None
-    step = max(1, len(sample) // BAND_ROWS)
-    rows = sample.iloc[::step].iloc[:BAND_ROWS]
-    is_scale = np.asarray(values).dtype.kind in "biuf" and len(values) > BAND_STEPS
-    where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int) if is_scale else (
-        np.arange(len(values)))  # fmt: skip
-    moved = rows.iloc[np.tile(np.arange(len(rows)), len(where))].reset_index(drop=True)
-    moved[moved.columns[d]] = np.repeat(np.asarray(values)[where], len(rows))
-    found = directions(moved)
-    means = found.reshape(len(where), len(rows), *found.shape[1:]).mean(axis=1)
-    spread = np.sqrt(((means - directions(rows).mean(axis=0)) ** 2).sum(axis=-1))[:, 0]
     return np.interp(np.arange(len(values)), where, spread)
 
 
@@ -356,7 +359,7 @@ def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
     margin = readable((best["high"] - best["low"]) / 2, 2)
     return [
         [best["name"], readable(best["value"]), f"± {margin} (95 %)"],
-        ["rows scored", f"{facts['n_rows']:,}", f"{len(facts['columns'])} columns"],
+        ["rows scored", f"{facts['n_scored']:,}", f"{len(facts['columns'])} columns"],
         ["parameters", f"{model.n_parameters_:,}", name_network(model.network_)],
         ["most important", facts["columns"][0]["name"], top],
         *([["time to fit", f"{readable(seconds[-1], 3)} s", f"{model.n_iter_} epochs"]]

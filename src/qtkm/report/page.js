@@ -190,7 +190,7 @@ function bars(width, list, o) {
 
 // -- the page --------------------------------------------------------------------------------
 const sampled = D.n_used < D.n_rows ? `${num(D.n_used)} of ${num(D.n_rows)} rows, drawn at random` : `all ${num(D.n_rows)} rows`;
-document.getElementById("lead").append(`Predicts ${D.target} (${D.task}) from ${D.columns.length} columns. Scores are from ${num(D.n_rows)} rows; shares and effects from ${sampled}.`);
+document.getElementById("lead").append(`Predicts ${D.target} (${D.task}) from ${D.columns.length} columns. Scores are from ${D.n_scored < D.n_rows ? num(D.n_scored) + " of " + num(D.n_rows) + " rows, drawn at random" : num(D.n_rows) + " rows"}; shares and effects from ${sampled}.`);
 main.append(el("div", { class: "cards" }, D.cards.map(([name, value, more]) => el("div", { class: "card" }, el("span", {}, name), el("b", { title: value }, value), el("span", {}, more)))));
 
 // scores
