@@ -15,6 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks import (
+    accuracy,
     classifiers,
     compilation,
     costs,
@@ -51,6 +52,7 @@ BENCHMARKS = {
     "solvers": solvers.run,
     "classifiers": classifiers.run,
     "counts": counts.run,
+    "accuracy": accuracy.run,
     "tuning": tuning.run,
     "uncertainty": uncertainty.run,
     "from_disk": from_disk.run,

@@ -285,8 +285,8 @@ def _judge(lines):
     """Rows of the report: coverage by level and set, likelihoods beside GPs."""
     sets = [name for name in (*SMALL, *LARGE) if any(line["set"] == name for line in lines)]
 
-    def mean(method, name, what):
-        found = [line[what] for line in lines if (line["method"], line["set"]) == (method, name)]
+    def mean(method, name, what, among=lines):
+        found = [line[what] for line in among if (line["method"], line["set"]) == (method, name)]
         return float(np.mean(found)) if found else np.nan
 
     rows = []
@@ -307,8 +307,10 @@ def _judge(lines):
             )
         )  # fmt: skip
     for method, names in (("exact gp", SMALL), ("sparse gp", ("protein",))):
+        shared = {(line["set"], line["split"]) for line in lines if line["method"] == method}
+        own = [line for line in lines if (line["set"], line["split"]) in shared]
         both = [
-            (mean("qtkm", name, "nll"), mean(method, name, "nll"), name)
+            (mean("qtkm", name, "nll", own), mean(method, name, "nll", own), name)
             for name in names
             if name in sets
         ]

@@ -30,7 +30,9 @@ X_train, X_test, y_train, y_test = train_test_split(X, label, random_state=0)
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
 for ax, loss in zip(axes, ("logistic", "squared_hinge", "squared"), strict=True):
-    model = QTKMClassifier(loss=loss, n_basis=16, period=2, rank=12, random_state=0)
+    model = QTKMClassifier(
+        loss=loss, n_basis=16, period=2, rank=12, random_state=0, penalty="ridge"
+    )
     model.fit(X_train, y_train)
     DecisionBoundaryDisplay.from_estimator(
         model, X, response_method="decision_function", ax=ax, cmap="RdBu", vmin=-2.5, vmax=2.5,

@@ -75,8 +75,9 @@ models = {
         period=["auto", 1],
         rank=3,
         random_state=0,
+        penalty="ridge",
     ),
-    "waves": QTKMRegressor(n_basis=[8, 4], period=[2, 1], rank=3, random_state=0),
+    "waves": QTKMRegressor(n_basis=[8, 4], period=[2, 1], rank=3, random_state=0, penalty="ridge"),
 }
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
 amounts = np.linspace(0, 100, 300)

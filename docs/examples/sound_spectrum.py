@@ -47,7 +47,7 @@ models = {}
 for rank in (10, 40):
     models[rank] = QTKMRegressor(
         n_basis=4096, period=1, rank=rank, alpha=0, init="random", solver=ALS(momentum=True),
-        max_iter=40, tol=1e-5, early_stopping=False, random_state=0,
+        max_iter=40, tol=1e-5, early_stopping=False, random_state=0, penalty="ridge",
     ).fit(X, y)  # fmt: skip
     model = models[rank]
     print(

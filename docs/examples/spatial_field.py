@@ -38,10 +38,24 @@ measured = height(places) + 0.05 * rng.normal(size=3000)
 
 models = {
     "QTKM": QTKMRegressor(
-        n_basis=32, period=1.5, rank=25, alpha=1e-5, init="random", tol=1e-3, random_state=0
+        n_basis=32,
+        period=1.5,
+        rank=25,
+        alpha=1e-5,
+        init="random",
+        tol=1e-3,
+        random_state=0,
+        penalty="ridge",
     ),
     "QTKM, another start": QTKMRegressor(
-        n_basis=32, period=1.5, rank=25, alpha=1e-5, init="random", tol=1e-3, random_state=1
+        n_basis=32,
+        period=1.5,
+        rank=25,
+        alpha=1e-5,
+        init="random",
+        tol=1e-3,
+        random_state=1,
+        penalty="ridge",
     ),
     "kernel ridge, same features": ProductKernelRidge(n_basis=32, period=1.5, alpha=1e-5),
 }

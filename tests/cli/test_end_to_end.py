@@ -115,9 +115,10 @@ MODEL = {"basis", "network", "solver", "loss", "max-iter", "random-state", "n-jo
                                  "memory-limit", "cache"}),
         ("tune", TABLE | MODEL | {"ranks", "n-basis", "periods", "alphas", "cv", "scoring",
                                   "sample-rows", "max-rows", "table", "plot"}),
-        ("predict", {"out", "keep", "proba", "quiet"}),
+        ("predict", {"out", "keep", "proba", "std", "interval", "quiet"}),
         ("evaluate", {"target", "offset", "json", "quiet"}),
-        ("inspect", {"data", "target", "plots", "output", "max-rows", "rows", "json"}),
+        ("inspect", {"data", "target", "plots", "output", "max-rows", "rows", "weights",
+                     "json"}),
     ],
 )  # fmt: skip
 def test_every_option_is_in_the_help(name, options, capsys):

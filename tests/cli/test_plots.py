@@ -56,7 +56,7 @@ def test_columns_of_one_value_have_no_panels(rows, target, figures):
     assert len(found.pairs) == 10
     sizes = [found.strengths.size[pair] for pair in found.pairs]
     assert sizes == sorted(sizes, reverse=True)
-    for name, panels in (("main-effects", 5), ("spectra", 4), ("interactions", 4)):
+    for name, panels in (("main-effects", 5), ("interactions", 4)):
         shown = titles(figures[name])
         assert len(shown) == panels
         assert not any("year" in title or "country" in title for title in shown)
@@ -71,7 +71,6 @@ def test_one_label_for_all_panels_says_what_they_measure(figures):
     assert "deciles" in figure.get_supxlabel()
     assert not any("deciles" in ax.get_xlabel() for ax in figure.axes)
     assert {ax.get_xlabel() for ax in figure.axes} == {*"abcd", "kind"}
-    assert "units of the response" in figures["spectra"].get_supylabel()
 
 
 def test_errors_say_that_the_rows_may_be_those_of_the_fit(figures, rows):

@@ -110,3 +110,46 @@ def test_one_column_needs_no_network():
     model = QTKMRegressor(**settings()).fit(X, np.sin(5 * X[:, 0]))
     assert model.rank_ == 0
     assert model.score(X, np.sin(5 * X[:, 0])) > 0.999
+
+
+def bumps(n_rows=150):
+    """A function of three columns that is no sum of few products: the full-rank model's case."""
+    rng = np.random.default_rng(0)
+    X, places = rng.uniform(size=(n_rows, 3)), np.random.default_rng(1).uniform(size=(12, 3))
+    distances = np.linalg.norm(X[:, None] - places, axis=2)
+    return X, np.exp(-0.5 * (distances / 0.2) ** 2) @ (-1.0) ** np.arange(12)
+
+
+def test_the_full_rank_model_is_mixed_in_saved_and_started_anew(tmp_path):
+    X, y = bumps()
+    model = QTKMRegressor(random_state=0, warm_start=True, n_jobs=1).fit(X, y)
+    last = model.history_["path"][-1]
+    assert 0 < last["share"] <= 1
+    assert last["error"] <= min(step["error"] for step in model.history_["path"][:-1])
+    assert model.rank_ >= len(X)
+    X_test, y_test = bumps(400)
+    assert model.score(X_test[150:], y_test[150:]) > 0.5
+    model.save(tmp_path / "model.qtkm")
+    loaded = qtkm.load(tmp_path / "model.qtkm")
+    np.testing.assert_array_equal(loaded.predict(X_test), model.predict(X_test))
+    assert not model._goes_on
+
+
+def test_the_search_keeps_its_best_on_ctrl_c(monkeypatch):
+    from qtkm.estimators import automatic
+
+    calls = []
+
+    def stop(self, state, size, epochs):
+        calls.append(size)
+        if len(calls) > 4:
+            raise KeyboardInterrupt
+        return fit(self, state, size, epochs)
+
+    fit = automatic.Fold.fit
+    monkeypatch.setattr(automatic.Fold, "fit", stop)
+    X, y = table()
+    with pytest.warns(UserWarning, match="Interrupted while rank and penalty"):
+        model = QTKMRegressor(**settings()).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert model.score(X, y) > 0.5

@@ -233,6 +233,15 @@ def test_one_wild_value_does_not_spoil_a_column():
 # -- categories --------------------------------------------------------------------------------
 
 
+def test_very_many_categories_are_fitted_without_main_effects(monkeypatch):
+    monkeypatch.setattr("qtkm.features.categorical.MOST_CATEGORIES", 10)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-1, 1, size=600), rng.integers(30, size=600)])
+    y = np.sin(3 * X[:, 0]) + rng.normal(size=30)[X[:, 1].astype(int)]
+    model = QTKMRegressor(**MODEL, categorical_features=[1]).fit(X, y)
+    assert model.score(X, y) > 0.95
+
+
 def test_rare_categories_stay_near_the_mean():
     rng = np.random.default_rng(0)
     n, count = 400, 100

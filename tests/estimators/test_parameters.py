@@ -120,6 +120,7 @@ CASES = [
     ("memory_limit", 0, "memory_limit=0 must be a number of bytes > 0, a text such as"),
     ("memory_limit", "1 parsec", "memory_limit=.1 parsec. must be a number of bytes"),
     ("memory_limit", True, "memory_limit=True must be a number of bytes"),
+    ("posterior", "never", "posterior='never' is not known; use one of 'auto', True, False"),
     ("early_stopping", "never", "early_stopping='never' is not known; use one of 'auto', True"),
     ("early_stopping", None, "early_stopping=None is not known; use one of 'auto', True, False"),
     ("early_stopping", 0.1, "early_stopping=0.1 is not known"),

@@ -18,7 +18,9 @@ top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.15])
 for ax, (n_basis, period) in zip(
     top.subplots(1, 3, sharey=True), ((4, 10), (16, 4), (64, 2)), strict=True
 ):
-    model = QTKMRegressor(n_basis=n_basis, period=period, rank=6, random_state=0).fit(x, y)
+    model = QTKMRegressor(
+        n_basis=n_basis, period=period, rank=6, random_state=0, penalty="ridge"
+    ).fit(x, y)
     ax.plot(x, y, ".", color="0.6")
     ax.plot(line, np.sin(8 * line), color="0.3", lw=1, ls=":")
     ax.plot(line, model.predict(line), color="C0")
@@ -37,7 +39,9 @@ for ax, (title, X, target, rank) in zip(bottom.subplots(1, 2), sets, strict=True
     errors = np.zeros((len(periods), len(sizes)))
     for i, period in enumerate(periods):
         for j, n_basis in enumerate(sizes):
-            model = QTKMRegressor(n_basis=n_basis, period=period, rank=rank, random_state=0)
+            model = QTKMRegressor(
+                n_basis=n_basis, period=period, rank=rank, random_state=0, penalty="ridge"
+            )
             guess = cross_val_predict(model, X, target, cv=folds)
             errors[i, j] = np.mean((guess - target) ** 2) / np.var(target)
     image = ax.imshow(np.log(errors), cmap="Blues", aspect="auto")

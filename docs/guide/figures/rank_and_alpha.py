@@ -21,7 +21,7 @@ def errors(X, y, values, name, **settings):
     for seed in range(3):
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, random_state=seed)
         for value in values:
-            model = QTKMRegressor(random_state=seed, **settings, **{name: value})
+            model = QTKMRegressor(penalty="ridge", random_state=seed, **settings, **{name: value})
             model.fit(X_train, y_train)
             found.append([1 - model.score(X_train, y_train), 1 - model.score(X_test, y_test)])
     return np.median(np.reshape(found, (3, len(values), 2)), axis=0)

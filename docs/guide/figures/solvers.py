@@ -28,7 +28,7 @@ for ax, (network, choices) in zip(axes, solvers.items(), strict=True):
     for name, solver in choices.items():
         model = QTKMRegressor(
             network=network, rank=ranks[network], solver=solver, n_basis=16, period=4, alpha=1e-3,
-            max_iter=400, tol=0, callbacks=enough, random_state=0, n_jobs=1,
+            max_iter=400, tol=0, callbacks=enough, random_state=0, n_jobs=1, penalty="ridge",
         )  # fmt: skip
         clone(model).set_params(max_iter=1).fit(X, y)  # loads the compiled loops
         model.fit(X, y)

@@ -15,7 +15,9 @@ def course(X, y, ranks, starts, **settings):
     sizes, errors = [], []
     for rank in ranks:
         models = [
-            QTKMRegressor(rank=rank, random_state=s, early_stopping=False, **settings)
+            QTKMRegressor(
+                rank=rank, penalty="ridge", random_state=s, early_stopping=False, **settings
+            )
             for s in range(starts)
         ]
         residuals = [m.fit(X_train, y_train).predict(X_test) - y_test for m in models]

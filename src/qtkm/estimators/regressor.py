@@ -190,10 +190,6 @@ class QTKMRegressor(RegressorMixin, Model):
     vc_bound_ : float
         Upper bound 2·P·log₂(12·number of cores) on the VC dimension, as [1]_ counts: the theorem
         is one for real networks, and P counts a complex number once.
-    noise_ : float or array of shape (n_outputs,)
-        Standard deviation of y around the true response, as estimated by the posterior.
-    effective_parameters_ : float
-        Effective number of parameters: how many the rows have determined, not the penalty.
     alpha_ : float
         The penalty that was used.
     penalties_ : list of Penalty or None

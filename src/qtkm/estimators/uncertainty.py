@@ -10,6 +10,7 @@ Without such rows both are RSS / (rows - effective parameters).  Errors of held-
 their standard deviations are kept, and their quantiles are those of conformal intervals.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -34,6 +35,8 @@ Array = NDArray[Any]
 METHODS = ("auto", "posterior", "conformal")
 #: rows held out below which nothing is calibrated, and most of them that are used
 FEWEST, MOST_HELD_OUT = 20, 800
+#: most basis functions of a column whose weights are written out
+MOST_FUNCTIONS = 2**16
 #: parts of the variance that may be noise, and degrees of freedom of Student's distribution
 PARTS = np.concatenate([[0.02], np.linspace(0.05, 0.95, 19), [0.99]])
 TAILS = (np.inf, 30.0, 12.0, 7.0, 5.0, 4.0, 3.0)
@@ -82,6 +85,12 @@ def why_not(model: Any, objective: Any) -> str | None:
         return (
             f"network={model.network!r} has none; use 'cpd', 'train' or 'ring', or a conformal "
             "method such as MAPIE"
+        )
+    largest = max(math.prod(column.radices) for column in objective.columns)
+    if largest > MOST_FUNCTIONS:
+        return (
+            f"a column has {largest:,} basis functions, and at most {MOST_FUNCTIONS:,} are served; "
+            "use a smaller n_basis"
         )
     known = loss.has_probabilities if loss.is_margin else isinstance(loss, losses.Squared)
     if not known or (loss.is_margin and not hasattr(loss, "curvature_product")):

@@ -38,7 +38,7 @@ class Categorical(FeatureMap):
         return (int(self.n_categories) + bool(self.pooled),)
 
     def factors(self, values: Array) -> Array:
-        found = self.main_functions(values)
+        found = self.first_functions(values)
         if not self.pooled:
             return found
         return np.concatenate([np.ones((len(found), 1)), found], axis=1)
@@ -64,11 +64,11 @@ class Categorical(FeatureMap):
         return count if count <= MOST_CATEGORIES else 0
 
     def main_functions(self, values: Array) -> Array:
-        codes = np.asarray(values, dtype=np.int64)
-        return (codes[:, None] == np.arange(self.n_categories)).astype(np.float64)
+        return self.first_functions(values)[:, : self.n_main]
 
     def first_functions(self, values: Array) -> Array:
-        return self.main_functions(values)
+        codes = np.asarray(values, dtype=np.int64)
+        return (codes[:, None] == np.arange(self.n_categories)).astype(np.float64)
 
     def combine(self, coefficients: Array, constant: float) -> Array:
         weights = np.asarray(coefficients, dtype=np.float64)

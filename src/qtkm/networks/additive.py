@@ -464,13 +464,20 @@ class Reduce:
         return float(each.sum() if shard.weight is None else shard.weight @ each)
 
 
+def _with_unknown(weights: NDArray, share: NDArray) -> NDArray[np.float64]:
+    """Return the weights of all categories, zero where these are too many, then of an unknown."""
+    if not len(weights):
+        return np.zeros((len(share) + 1, weights.shape[1]))
+    return np.concatenate([weights, (share @ weights)[None]])
+
+
 class Evaluator:
     """Cores made ready for values that lie on no grid."""
 
     def __init__(self, inner: Any, main: Sequence[NDArray], shares: Sequence[NDArray | None]):
         self.inner, self.main = inner, main
         self.tables = [
-            None if share is None else np.concatenate([weights, (share @ weights)[None]])
+            None if share is None else _with_unknown(weights, share)
             for weights, share in zip(main[:-1], shares, strict=True)
         ]
 
