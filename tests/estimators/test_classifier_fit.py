@@ -90,7 +90,7 @@ def test_at_full_rank_the_logistic_fit_is_logistic_regression_on_powers():
     y = np.where(np.sin(6 * x[:, 0]) + rng.normal(scale=0.4, size=200) > 0, 1, -1)
     alpha = 1e-3
     basis = Power(n_basis=4, quantization=None)
-    settings = {"basis": basis, "rank": 1, "alpha": alpha, "bounds": (0, 1)}
+    settings = {"penalty": "ridge", "basis": basis, "rank": 1, "alpha": alpha, "bounds": (0, 1)}
     model = QTKMClassifier(**settings, max_iter=100, tol=1e-13, random_state=0).fit(x, y)
     features = x ** np.arange(4)
     best = explicit_optimum(features, y, alpha)
@@ -107,7 +107,8 @@ def test_at_full_rank_the_logistic_fit_is_logistic_regression_on_sines_and_cosin
     x = rng.uniform(size=(150, 1))
     y = np.where(np.cos(5 * x[:, 0]) + rng.normal(scale=0.4, size=150) > 0, 1, -1)
     alpha, period = 1e-3, 2.0
-    settings = {"n_basis": 5, "period": period, "quantization": None, "rank": 1, "alpha": alpha}
+    settings = {"penalty": "ridge", "n_basis": 5, "period": period, "quantization": None,
+                "rank": 1, "alpha": alpha}  # fmt: skip
     model = QTKMClassifier(**settings, bounds=(0, 1), max_iter=200, tol=1e-13, random_state=0)
     model.fit(x, y)
     phases = 2 * np.pi * x * np.arange(-2, 3) / period
@@ -123,7 +124,14 @@ def test_at_full_rank_the_softmax_fit_is_multinomial_regression_on_powers():
     y = np.digitize(x[:, 0] + rng.normal(scale=0.2, size=200), [0.3, 0.7])
     alpha = 1e-3
     basis = Power(n_basis=4, quantization=None)
-    settings = {"basis": basis, "rank": 4, "alpha": alpha, "bounds": (0, 1), "init": "random"}
+    settings = {
+        "penalty": "ridge",
+        "basis": basis,
+        "rank": 4,
+        "alpha": alpha,
+        "bounds": (0, 1),
+        "init": "random",
+    }
     model = QTKMClassifier(**settings, max_iter=2000, tol=1e-10, random_state=0).fit(x, y)
     theirs = LogisticRegression(
         C=1 / (2 * alpha * len(y)), fit_intercept=False, tol=1e-10, max_iter=5000

@@ -23,7 +23,7 @@ def entries(estimator, section):
 
 def fitted(estimator, X, y):
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = estimator(rank=2, n_basis=4, max_iter=2)
+    model = estimator(rank=2, alpha=1e-3, n_basis=4, max_iter=2)
     return model.fit(frame, y if estimator is QTKMRegressor else y > 0)
 
 
@@ -44,7 +44,9 @@ def test_every_default_is_the_one_described(estimator):
 def test_every_fitted_attribute_is_described(estimator, X, y):
     model = fitted(estimator, X, y)
     names = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
-    assert set(entries(estimator, "Attributes")) == names
+    described = set(entries(estimator, "Attributes"))
+    assert names <= described
+    assert all(hasattr(model, name) for name in described - {"noise_"})  # numbers alone have noise
 
 
 @every_estimator

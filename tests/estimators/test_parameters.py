@@ -73,7 +73,9 @@ CASES = [
         "smooth",
         r"penalty=.smooth. is not known; use a name \(.ridge., .matern., .rbf.\)",
     ),
-    ("main_effects", "yes", "main_effects=.yes. must be True or False"),
+    ("main_effects", "yes", "main_effects=.yes. is not known; use one of .auto., True, False"),
+    ("cyclic", {"x9": 2.0}, "cyclic"),
+    ("posterior", "yes", "posterior=.yes. is not known; use one of .auto., True, False"),
     ("prediction_margin", -1, "prediction_margin=-1 must be a finite number >= 0"),
     ("scaling", "log", "scaling=.log. is not known; use one of .range., .rank., .half., .auto."),
     ("loss", "hinge", "loss='hinge' tells classes apart, and QTKMRegressor predicts numbers; use"),
@@ -167,7 +169,7 @@ OF_CLASSIFIERS = [
     ("class_weight", {1: np.inf}, "class_weight of 1 is inf, and must be a finite number > 0"),
     ("class_weight", {1: "2"}, "class_weight of 1 is '2', and must be a finite number > 0"),
     ("alpha", -1, "alpha=-1 must be a finite number >= 0, or 'auto'"),
-    ("rank", 0, "rank=0 must be a whole number >= 1"),
+    ("rank", -1, "rank=-1 must be a whole number >= 1"),
     ("solver", "riemannian", "solver='riemannian' does not fit network='cpd'; use one of 'als'"),
 ]
 

@@ -58,7 +58,15 @@ def one_column(loss, alpha):
     """Model that is linear in its single core, and its features at some numbers in [0, 1]."""
     basis = Power(3, quantization=None)
     return QTKMRegressor(
-        basis, rank=1, alpha=alpha, loss=loss, tol=0, max_iter=300, early_stopping=False, n_jobs=1
+        basis,
+        rank=1,
+        alpha=alpha,
+        penalty="ridge",
+        loss=loss,
+        tol=0,
+        max_iter=300,
+        early_stopping=False,
+        n_jobs=1,
     ), lambda x: x[:, None] ** np.arange(3)
 
 

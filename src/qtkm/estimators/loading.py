@@ -146,12 +146,15 @@ def _need(holds: Any, problem: str) -> None:
 
 
 def _unfitted(cls: Any, parameters: Any) -> Any:
-    """Estimator with parameters; those it does not have are left out."""
+    """Estimator with parameters; those it does not have are left out.
+
+    A file without a penalty is of a version that had the paper's alone.
+    """
     known = cls().get_params(deep=False)
-    model = cls(**{
+    model = cls(**{"penalty": "ridge", **{
         name: decode(value) for name, value in parameters.items()
         if name in known and name not in LEFT_OUT
-    })  # fmt: skip
+    }})  # fmt: skip
     check_parameters(model)
     return model
 

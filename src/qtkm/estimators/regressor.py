@@ -179,6 +179,8 @@ class QTKMRegressor(RegressorMixin, Model):
         ``seconds`` since the start, after every epoch; ``validation_score``, R² on the
         validation rows after every epoch (with another loss than the squared one, its mean times
         -1), empty without early stopping; and what else the solver notes after every epoch.
+        After a search also ``path``: a dict for each trial with its rank, alpha, held-out error
+        and seconds, the last one with the share of the full-rank model, if there is one.
     status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
