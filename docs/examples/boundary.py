@@ -51,7 +51,7 @@ X, label = make_blobs(
 )
 label = np.array(["inner", "outer", "outer", "left"])[label]
 model = QTKMClassifier(random_state=0).fit(X, label)
-print(model.loss_, model.cores_[-1].shape)
+print(model.loss_, model.message_)
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
 DecisionBoundaryDisplay.from_estimator(

@@ -472,6 +472,9 @@ class Search:
             return result
         prepared = self.prepared
         objective, network = prepared.objective, self.network
+        if mix.share == 0:
+            result.cores = mix.shrunk(result.cores, mix.factor)
+            return result
         assert network is not None
         result.cores = mix.cores(result.cores, fit_main_effects(objective), objective.loss)
         if prepared.member is None:

@@ -111,22 +111,25 @@ class Mix:
         """
         bases = [main.responses(shard).real for shard in self.shards]
         found = solve(self.parts, bases, self.size, loss)
-        if found is None:
-            return cores
+        assert found is not None  # fewer rows could be solved for
         own, other = self.factor * (1 - self.share), self.factor * self.share
+        *inner, effects = self.shrunk([*one_level(cores[:-1]), cores[-1]], own)
         terms = self.sections.cores(other * found)
-        inner = one_level(cores[:-1])
         if inner and own > 0:
-            last = len(self.sections.columns)
-            if len(inner) > last:
-                inner[last] = own * inner[last]
-            else:
-                inner[0] = [own * inner[0][0]]
             terms = [join(a, b) for a, b in zip(inner, terms, strict=True)]
-        pairs = zip(cores[-1], main.cores[-1], strict=True)
-        effects = [own * a + other * b for a, b in pairs]
+        return [*terms, [a + other * b for a, b in zip(effects, main.cores[-1], strict=True)]]
+
+    def shrunk(self, cores: Cores, factor: float) -> Cores:
+        """Cores with a multiple of the response, drawn to the centre by the factor c."""
+        *inner, effects = cores
+        effects = [factor * each for each in effects]
         effects[-1] = effects[-1] + (1 - self.factor) * self.centre
-        return [*terms, effects]
+        last = len(self.sections.columns)
+        if len(inner) > last:
+            inner[last] = factor * inner[last]
+        elif inner:
+            inner[0] = [factor * inner[0][0], *inner[0][1:]]
+        return [*inner, effects]
 
 
 @dataclass
