@@ -42,8 +42,8 @@ FIRST, LEAST, GREATEST, STEPS = 1e-2, 1e-6, 10.0, (10**-0.5, 1.0, 10**0.5)
 COMPARED_FOLDS = 2
 #: parts of the full-rank model in the mix
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-#: relative gain of held-out rows below which a step has not brought anything
-GAIN = 0.005
+#: relative gain of held-out rows, and standard errors of it, below which nothing is mixed in
+GAIN, ERRORS = 0.005, 2.0
 #: slopes above this are taken for 1
 LEAST_SLOPE = 0.95
 
@@ -215,7 +215,9 @@ class Mixer:
             mixed = [(1 - share) * a + share * b for a, b in zip(network, unseen, strict=True)]
             found.append((self._error(mixed), share, mixed))
         error, share, mixed = min(found, key=lambda each: each[0])
-        if error > found[0][0] * (1 - GAIN):
+        change = self._losses(network) - self._losses(mixed)
+        least = max(GAIN * found[0][0], ERRORS * float(change.std()) / np.sqrt(len(change)))
+        if found[0][0] - error < least:
             error, share, mixed = found[0]
         factor, centre = self._slope(mixed)
         if share == 0 and factor == 1:
@@ -307,16 +309,20 @@ class Mixer:
         """Responses of the held-out rows of some folds."""
         return [bases[i][i] + parts[i].design @ found for i, found in enumerate(fits)]
 
-    def _error(self, unseen: Sequence[Any], shards: Sequence[Shard] | None = None) -> float:
-        """Mean loss of held-out rows."""
-        total = weight = 0.0
+    def _losses(self, unseen: Sequence[Any], shards: Sequence[Shard] | None = None) -> Array:
+        """Losses of held-out rows, times their weights over the mean weight."""
+        losses, weights = [], []
         for response, shard in zip(unseen, self.shards if shards is None else shards, strict=False):
             if self.limits is not None:
                 response = np.clip(response, *self.limits)
-            losses = self.loss.value(response, shard.target)
-            own = np.ones(len(losses)) if shard.weight is None else shard.weight
-            total, weight = total + float(own @ losses), weight + float(own.sum())
-        return total / weight
+            losses.append(self.loss.value(response, shard.target))
+            weights.append(np.ones(len(shard)) if shard.weight is None else shard.weight)
+        weight = np.concatenate(weights)
+        return np.concatenate(losses) * weight / weight.mean()
+
+    def _error(self, unseen: Sequence[Any], shards: Sequence[Shard] | None = None) -> float:
+        """Mean loss of held-out rows."""
+        return float(self._losses(unseen, shards).mean())
 
     def _slope(self, unseen: Sequence[Array]) -> tuple[float, Array]:
         """Slope of held-out targets over predictions, at most 1, and the mean of the targets."""
