@@ -30,7 +30,7 @@ def is_auto(value: Any) -> bool:
 
 def is_plain(estimator: Any) -> bool:
     """Return True if all columns have the paper's penalty, the norm of the weights."""
-    given = estimator.penalty
+    given = getattr(estimator, "penalty", "ridge")  # baselines have none here
     each = (
         given
         if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
