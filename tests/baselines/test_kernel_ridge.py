@@ -109,7 +109,13 @@ def test_a_network_of_full_rank_comes_to_the_same_predictions(X, y, new):
     X, new = X[:, :2], new[:, :2]
     settings = {"n_basis": 3, "period": 2.0, "alpha": 0.01}
     network = QTKMRegressor(
-        network=CPD(3), quantization=None, max_iter=300, tol=0, random_state=0, **settings
+        network=CPD(3),
+        penalty="ridge",
+        quantization=None,
+        max_iter=300,
+        tol=0,
+        random_state=0,
+        **settings,
     ).fit(X, y)
     model = ProductKernelRidge(**settings).fit(X, y)
     np.testing.assert_allclose(network.predict(new), model.predict(new), atol=1e-5)

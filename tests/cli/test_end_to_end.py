@@ -104,7 +104,7 @@ def test_every_command_has_an_example(name, capsys):
 
 
 TABLE = {"target", "out", "task", "drop", "category", "weight", "offset", "test-size"}
-MODEL = {"basis", "network", "solver", "loss", "max-iter", "random-state", "n-jobs", "json",
+MODEL = {"basis", "network", "solver", "loss", "penalty", "max-iter", "random-state", "n-jobs", "json",
          "quiet", "cyclic"}  # fmt: skip
 
 

@@ -248,7 +248,7 @@ def test_residuals_of_one_output(outputs, X, y):
     both = np.column_stack([y, np.cos(X["b"])])
     display = ResidualsDisplay.from_estimator(outputs, X, both, output=1)
     np.testing.assert_allclose(display.residuals, both[:, 1] - outputs.predict(X)[:, 1])
-    with pytest.raises(ValueError, match="output=None is no output"):
+    with pytest.raises(ValueError, match="output=None is not an output"):
         ResidualsDisplay.from_estimator(outputs, X, both)
 
 
@@ -262,7 +262,7 @@ def test_history_and_residuals_serve_every_network(tucker, X, y):
 
 
 def test_classes_have_no_residuals(two_classes, X, y):
-    with pytest.raises(ValueError, match="QTKMClassifier is no regressor"):
+    with pytest.raises(ValueError, match="QTKMClassifier is not a regressor"):
         ResidualsDisplay.from_estimator(two_classes, X, y)
 
 

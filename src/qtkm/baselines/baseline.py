@@ -117,7 +117,9 @@ class Baseline(RegressorMixin, BaseEstimator):
     def _make_maps(self, basis: Any, period: Any) -> list[Any]:
         """Return the feature map of every column, as for an estimator with these parameters."""
         # digits have no meaning here, so a map may have any
-        given = SimpleNamespace(basis=basis, n_basis=self.n_basis, period=period, quantization=2)
+        given = SimpleNamespace(
+            basis=basis, n_basis=self.n_basis, period=period, quantization="auto"
+        )
         return parts.make_maps(given, self._inputs(), self._shape)
 
     def _alpha(self) -> float:

@@ -533,6 +533,8 @@ def _sample(objective: Objective) -> Objective:
         return objective
     if objective.n_rows > LIMITS.merge_rows:  # the same rows, wherever they are
         some = hashed(objective.shards, SAMPLE, objective.engine)
+        if len(some) < SAMPLE / 2:  # most rows are equal to others
+            return objective
         return replace(objective, shards=ShardList([some]), scatter=0.0)
     step = -(-objective.n_rows // SAMPLE)
     shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]

@@ -172,7 +172,9 @@ class NumberColumn:
             what, is_text, _ = str(error).partition(", not numbers")
             if self.feature_map is None or not is_text:
                 raise
-            raise type(error)(f"{what}, and the model was fitted to {self.holds}") from None
+            raise type(error)(
+                f"{what}, and the model was fitted to {self.holds}: {error}"
+            ) from None
         if not is_finite:
             refuse_infinite(values, self.label, first_row)
         if holds != self.holds and len(present(values)):

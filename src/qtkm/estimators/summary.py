@@ -67,13 +67,16 @@ def _columns(model: Any, is_whole: bool) -> list[str]:
             text if column["categories"] is not None else f"{text}{_prior(penalty)}"
             for text, column, penalty in pairs
         ]
-    names = [
-        textwrap.shorten(visible(str(column["name"])), 20, placeholder="…") for column in shown
-    ]
+    names = [_cut(visible(str(column["name"]))) for column in shown]
     width = max(map(len, names))
     lines = [f"  {name:<{width}}  {text}" for name, text in zip(names, said, strict=True)]
     left_out = len(model.columns_) - len(shown)
     return [*lines, f"  … {left_out} more, see columns_"] if left_out else lines
+
+
+def _cut(name: str, most: int = 20) -> str:
+    """Return a name, or as much of it as there is room for."""
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _column(column: dict[str, Any]) -> str:

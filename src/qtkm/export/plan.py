@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators import defaults
 from ..features import Categorical, Fourier, Power
 from ..features.gaps import WithGaps
 from ..networks import CPD, TensorRing, TensorTrain
@@ -100,8 +101,9 @@ def make_plan(model: Any) -> Plan:
         reading.scale.mean, reading.scale.scale, facts,
     )  # fmt: skip
     plan.classes = getattr(model, "classes_", None)
-    if getattr(model, "prediction_margin", None) is not None:
-        low, high = reading.bounds(model.prediction_margin)
+    margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
+    if margin is not None:
+        low, high = reading.bounds(margin)
         plan.bounds = np.array(np.broadcast_arrays(low, high, np.zeros(n_outputs))[:2])
     return plan
 

@@ -65,15 +65,17 @@ class Sections:
     def cores(self, coefficients: Array) -> Cores:
         """Cores of the CPD, one level per column, of coefficients (J, n_outputs) of `design`."""
         sizes = solve_triangular(self.root, coefficients, lower=True, trans="T")
+        is_complex = any(column.feature_map.is_complex for column in self.columns)
+        kind = np.complex128 if is_complex else np.float64
         cores: Cores = []
         for d, (column, precision) in enumerate(zip(self.columns, self.precisions, strict=True)):
             functions = column.feature_map.features(column.values)[self.centres[:, d]]
-            weights = functions.conj().T
+            weights = functions.conj().T.astype(kind)
             cores.append([weights if precision is None else weights / precision[:, None]])
         if sizes.shape[1] == 1:
             cores[0][0] = cores[0][0] * sizes[:, 0]
         else:
-            cores.append(sizes.T.astype(cores[0][0].dtype))
+            cores.append(sizes.T.astype(kind))
         return cores
 
 
