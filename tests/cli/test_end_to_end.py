@@ -104,8 +104,8 @@ def test_every_command_has_an_example(name, capsys):
 
 
 TABLE = {"target", "out", "task", "drop", "category", "weight", "offset", "test-size"}
-MODEL = {"basis", "network", "solver", "loss", "penalty", "max-iter", "random-state", "n-jobs", "json",
-         "quiet", "cyclic"}  # fmt: skip
+MODEL = {"basis", "network", "solver", "loss", "penalty", "max-iter", "random-state", "n-jobs",
+         "json", "quiet", "cyclic"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,9 @@ def test_one_column_needs_no_network():
 def bumps(n_rows=300):
     """A function of three columns that is no sum of few products: the full-rank model's case."""
     rng = np.random.default_rng(0)
-    X, places = rng.uniform(size=(n_rows, 3)), np.random.default_rng(1).uniform(size=(12, 3))
+    X, places = rng.uniform(size=(n_rows, 3)), np.random.default_rng(1).uniform(size=(40, 3))
     distances = np.linalg.norm(X[:, None] - places, axis=2)
-    return X, np.exp(-0.5 * (distances / 0.2) ** 2) @ (-1.0) ** np.arange(12)
+    return X, np.exp(-0.5 * (distances / 0.2) ** 2) @ (-1.0) ** np.arange(40)
 
 
 def test_the_full_rank_model_is_mixed_in_saved_and_started_anew(tmp_path):

@@ -26,8 +26,8 @@ ESTIMATORS = [
     ),
     QTKMClassifier(rank=2, alpha=1e-3),
     QTKMClassifier(
-        Power(), max_iter=5, penalty="ridge", loss="softmax", quantization=None, class_weight="balanced",
-        dtype="float32", init="random",
+        Power(), max_iter=5, penalty="ridge", loss="softmax", quantization=None,
+        class_weight="balanced", dtype="float32", init="random",
     ),
 ]  # fmt: skip
 

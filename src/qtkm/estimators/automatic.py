@@ -518,13 +518,15 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
     prepared : Prepared
         Its objective becomes that of the rank and penalty that were found.
     """
-    search = Search(model, prepared)
-    with search.bar:
-        try:
-            best = search.run()
-        except KeyboardInterrupt:
-            return search.interrupted()
-    return search.finish(best)
+    # overflow is judged by the objective that follows from it
+    with np.errstate(over="ignore", invalid="ignore"):
+        search = Search(model, prepared)
+        with search.bar:
+            try:
+                best = search.run()
+            except KeyboardInterrupt:
+                return search.interrupted()
+        return search.finish(best)
 
 
 def _sample(objective: Objective) -> Objective:
