@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..protocols import Column, Run, Setting, Shard
 
@@ -355,6 +355,12 @@ class MainProblem:
             matrix = scale[:, None] * matrix * scale
             matrix[np.diag_indices(len(used))] += 1e-13
             rhs = scale[:, None] * self.products[used] / total
-            weights[used] = scale[:, None] * cho_solve(cho_factor(matrix, lower=True), rhs)
+            try:
+                found = cho_solve(cho_factor(matrix, lower=True), rhs)
+            except LinAlgError:  # weights of the rows that differ by more than numbers can hold
+                found = np.linalg.lstsq(matrix, rhs, rcond=1e-12)[0]
+            except ValueError:  # weights without bounds: whoever asked takes the step back
+                found = np.zeros_like(rhs)
+            weights[used] = scale[:, None] * found
         intercept = (self.total - known.means @ weights) / known.weight
         return weights, intercept
