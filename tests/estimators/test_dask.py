@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from contextlib import suppress
 from itertools import pairwise
 
@@ -297,6 +298,10 @@ def test_a_checkpoint_of_a_cluster_serves_threads(client, X, y, tmp_path):
 
 def assert_usable(client, X, y):
     """The client has nothing left to do, and does the next fit."""
+    for _ in range(100):  # what was cancelled takes a moment to end
+        if not any(client.processing().values()):
+            break
+        time.sleep(0.05)
     assert not any(client.processing().values())
     assert_equal_fits(regress().fit(X, y), regress().fit(as_array(X), as_array(y)))
 
