@@ -76,6 +76,7 @@ def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
         and model.init == "smooth"
         and isinstance(model.solver, str)
         and model.solver == "als"
+        and model.checkpoint is None  # which keeps the course of one fit, not of a search
     )
 
 

@@ -159,6 +159,7 @@ class QTKMRegressor(RegressorMixin, Model):
         If it holds one of this very fit (the same rows and parameters; `max_iter`, `tol`,
         `n_jobs` and what is only shown may differ), the fit goes on from it to the same cores,
         bit for bit, as if it had never been interrupted. `random_state` should be a number.
+        Rank and alpha are not searched for then: "auto" falls back on their rules.
     checkpoint_seconds : float, default=0
         Write a checkpoint no more often than this, except after the last epoch.
     memory_limit : int, str or None, default=None
