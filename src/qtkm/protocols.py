@@ -6,6 +6,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+#: what a checkpoint holds: arrays and plain values, in nested dicts and lists
+Kept = dict[str, Any]
+
 
 class Run(Protocol):
     """Applies a function to every task; results in the order of the tasks."""

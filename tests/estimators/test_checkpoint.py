@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from qtkm import ALS, LBFGS, QTKMClassifier, QTKMRegressor
+from qtkm import ALS, QTKMClassifier, QTKMRegressor
 from qtkm.networks import flatten
 
 RNG = np.random.default_rng(0)
@@ -154,9 +154,22 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, changes, rows, differ)
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_a_solver_whose_memory_is_elsewhere_says_so(tmp_path):
-    with pytest.raises(ValueError, match="LBFGS cannot write checkpoints"):
-        regressor(solver=LBFGS(), checkpoint=tmp_path).fit(X, y)
+def test_lbfgs_continues_from_the_cores_of_its_checkpoint(tmp_path):
+    first = regressor(solver="lbfgs", max_iter=3, checkpoint=tmp_path).fit(X, y)
+    rest = regressor(solver="lbfgs", max_iter=8, checkpoint=tmp_path).fit(X, y)
+    assert rest.history_["objective"][:3] == first.history_["objective"]
+    assert rest.n_iter_ == 8
+    assert (np.diff(rest.history_["objective"]) <= 0).all()
+    whole = regressor(solver="lbfgs", max_iter=8).fit(X, y)
+    np.testing.assert_allclose(rest.history_["objective"][-1], whole.history_["objective"][-1], 0.2)
+
+
+def test_a_solver_that_keeps_no_state_says_so(tmp_path):
+    class Forgetful(ALS):
+        state = None
+
+    with pytest.raises(ValueError, match="Forgetful cannot write checkpoints"):
+        regressor(solver=Forgetful(), checkpoint=tmp_path).fit(X, y)
 
 
 def test_seconds_between_checkpoints_are_kept_except_at_the_end(tmp_path):

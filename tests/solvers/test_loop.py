@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from qtkm.solvers import ALS, Progress, Solver, State, Stop, Stopping, solve
+from qtkm.solvers import ALS, LBFGS, Progress, Solver, State, Stop, Stopping, solve
 from tests.problems import make_cores, make_map, make_objective
 
 BLOCKS = 3
@@ -179,6 +179,19 @@ def test_a_solver_that_may_rise_has_converged_after_ten_epochs_that_gain_little(
     result = wander(*([1.0] + [0.95, 1.05] * 20), tol=0.01)
     assert (result.status, result.n_iter) == ("converged", 11)
     assert "last 10 epochs" in result.message
+
+
+def test_one_slow_epoch_of_lbfgs_is_no_convergence():
+    class Uneven(Script):
+        window = LBFGS.window
+
+    slow = [0.5 ** (epoch - (epoch > 3)) for epoch in range(12)]  # nothing is gained in epoch 4
+    for solver, n_iter in ((Script, 5), (Uneven, 12)):
+        values = solver(lambda block: slow[(block - 1) // BLOCKS])
+        assert solve(values, None, [0], Stopping(12, 0.01)).n_iter == n_iter
+    still = solve(Uneven(lambda block: 1.0), None, [0], Stopping(12, 0.01))
+    assert (still.status, still.n_iter) == ("converged", LBFGS.window + 1)
+    assert "last 5 epochs" in still.message
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

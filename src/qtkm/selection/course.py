@@ -88,8 +88,10 @@ class Course:
         self.model, self._posed, self._stop = posed.model(parameters), posed, stop
         self.n_epochs, self.finished, self.seconds = 0, False, 0.0
         solver = parts.make_solver(self.model)
-        self._solver = solver if solver.state is None else _Pausing(solver)
-        self._memory = None if solver.state is None else _Memory()
+        # L-BFGS runs inside of SciPy and cannot pause
+        can_pause = solver.state is not None and type(solver).run is solvers.Solver.run
+        self._solver = _Pausing(solver) if can_pause else solver
+        self._memory = _Memory() if can_pause else None
 
     @property
     def _goes_on(self) -> bool:

@@ -3,21 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..data import Shard
 from ..networks import Cores
 from ..objective import Objective
 from ..parameters import check_number
+from ..protocols import Kept
 from . import solver
-from .solver import Report, Solver, shrink
-
-Vector = NDArray[np.float64]
+from .solver import Report, Solver, Vector, shrink
 
 #: rows of a batch: not so many that an epoch has few steps, not so few that tables of the grids,
-#: which every step fills anew, cost more than the rows; never more than memory likes
+#: which every step fills anew, cost more than the rows; never more than memory allows
 STEPS, FEWEST_STEPS, LEAST_ROWS, MOST_ROWS = 32, 8, 16, 65536
 #: epochs without a lower objective after which the learning rate is halved
 PATIENCE = 5
@@ -25,13 +24,13 @@ PATIENCE = 5
 
 @dataclass
 class State(solver.State):
-    """Where the method stands.
+    """Current state.
 
     Attributes
     ----------
     vector : all cores as real numbers
     mean, square : running means of the gradient and of its squares
-    rng : where the order of the rows comes from
+    rng : generator of the order of the rows
     rate : learning rate
     n_steps : steps taken
     lowest, waited : lowest objective of an epoch, and epochs since
@@ -46,19 +45,18 @@ class State(solver.State):
     lowest: float = float("inf")
     waited: int = 0
 
-    def keep(self) -> dict[str, Any]:
+    def keep(self) -> Kept:
         """Return the state for a checkpoint, with that of the random generator."""
         return super().keep() | {"rng": self.rng.bit_generator.state}
 
     @classmethod
-    def regain(cls, objective: Objective, kept: dict[str, Any]) -> "State":
-        """State from what `keep` gave."""
+    def regain(cls, objective: Objective, kept: Kept) -> "State":
         rng = np.random.default_rng()
         rng.bit_generator.state = kept["rng"]
-        return cast(State, super().regain(objective, kept | {"rng": rng}))
+        return super().regain(objective, kept | {"rng": rng})
 
 
-class Adam(Solver):
+class Adam(Solver[State]):
     """Adaptive moments: stochastic gradient steps, each number scaled by its own gradients.
 
     Parameters
@@ -70,7 +68,7 @@ class Adam(Solver):
         Rows of a step.  "auto" gives an epoch 32 steps, or fewer of more rows where columns
         have so many grid values that they would cost more than the rows.
     beta_1, beta_2 : float
-        How much of the running means of the gradient and of its squares a step keeps.
+        Share of the running means of the gradient and of its squares that a step keeps.
     epsilon : float
         Added to the root of the mean square.
     seed : int
@@ -78,9 +76,9 @@ class Adam(Solver):
 
     Notes
     -----
-    An epoch visits all rows once, in an order drawn anew; then one cheap pass evaluates the
-    objective over all of them, which is what the history tells.  The cost is about that of
-    one full gradient, and for every step that of the tables.
+    An epoch visits all rows once, in random order; then one cheap pass evaluates the objective
+    over all of them for the history.  The cost is about that of one full gradient, plus that of
+    the tables for every step.
 
     The objective may rise, so the cores of the lowest one (or of the best validation score)
     are kept.  Try it where a pass over all rows is long, or where ALS does not fit: on 20,000
@@ -98,8 +96,7 @@ class Adam(Solver):
 
     is_monotone: ClassVar[bool] = False
     needs_rows: ClassVar[bool] = True
-
-    state: ClassVar[type[solver.State]] = State
+    state: ClassVar[type[solver.State] | None] = State
 
     def __init__(
         self,
@@ -118,7 +115,6 @@ class Adam(Solver):
         self.seed = seed
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
         for name, usual in (("learning_rate", "0.01"), ("epsilon", "1e-8")):
             check_number(name, getattr(self, name), Real, above=0, hint=f"; {usual} is usual")
         for name, usual in (("beta_1", "0.9"), ("beta_2", "0.99")):
@@ -127,27 +123,28 @@ class Adam(Solver):
         check_number("seed", self.seed, Integral, 0)
 
     def start(self, objective: Objective, cores: Cores) -> State:
-        """State before the first epoch."""
         cores = shrink(objective, cores)
         vector = objective.to_vector(cores)
-        zeros = np.zeros_like(vector)
-        rng = np.random.default_rng(self.seed)
+        zeros, rng = np.zeros_like(vector), np.random.default_rng(self.seed)
         return State(objective.at(cores), vector, zeros, zeros, rng, self.learning_rate)
 
     def step(self, objective: Objective, state: State, report: Report) -> State:
-        """One epoch."""
         for shards in self._batches(objective, state.rng):
             _, gradient = objective.gradient(state.iterate, shards)
             self._move(state, objective.to_vector(gradient))
             state.iterate = objective.at(objective.from_vector(state.vector))
         state.record = {"learning_rate": state.rate}
         value = objective.value(state.iterate)
-        _judge(state, value)
+        state.waited += 1
+        if value < state.lowest:
+            state.lowest, state.waited = value, 0
+        elif state.waited >= PATIENCE:
+            state.rate, state.waited = state.rate / 2, 0
         report(state.iterate.snapshot(), [value])
         return state
 
-    def _batches(self, objective: Objective, rng: np.random.Generator) -> Iterator[list[Any]]:
-        """Shards of the rows of each step."""
+    def _batches(self, objective: Objective, rng: np.random.Generator) -> Iterator[list[Shard]]:
+        """Yield the shards of the rows of each step."""
         n_rows, size = objective.n_rows, self.batch_size
         if isinstance(size, str):
             size = automatic_size(n_rows, [len(column) for column in objective.columns])
@@ -172,15 +169,6 @@ class Adam(Solver):
 
 
 def automatic_size(n_rows: int, n_grid: list[int]) -> int:
-    """Rows of a step: 32 steps an epoch, but rows for every grid value as long as 8 remain."""
+    """Return the rows of a step: 32 steps an epoch, fewer if grids are large but at least 8."""
     rows = max(n_rows // STEPS, min(max(n_grid), n_rows // FEWEST_STEPS), LEAST_ROWS)
     return min(rows, MOST_ROWS)
-
-
-def _judge(state: State, value: float) -> None:
-    """Halve the learning rate once the objective has stopped falling."""
-    state.waited += 1
-    if value < state.lowest:
-        state.lowest, state.waited = value, 0
-    elif state.waited >= PATIENCE:
-        state.rate, state.waited = state.rate / 2, 0

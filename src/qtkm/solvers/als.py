@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from ..networks import Cores, flatten, unflatten
+from ..networks import Cores, Iterate, flatten, unflatten
 from ..objective import Objective
-from ..parameters import check_number
+from ..parameters import check_flag, check_number
 from . import solver
 from .solver import Report, Solver
 
@@ -18,7 +16,7 @@ FAST = 0.01
 
 @dataclass
 class State(solver.State):
-    """Where the scheme stands.
+    """Current state.
 
     Attributes
     ----------
@@ -35,7 +33,7 @@ class State(solver.State):
     count: int = 0
 
 
-class ALS(Solver):
+class ALS(Solver[State]):
     """Alternating linear scheme.
 
     An epoch visits the columns in order and a column's levels from the lowest digit up; each
@@ -52,37 +50,33 @@ class ALS(Solver):
 
     Notes
     -----
-    An epoch is one pass over the rows a column.  It has no step size and, where the loss is
+    An epoch takes one pass over the rows per column.  It has no step size and, where the loss is
     quadratic, makes more of an epoch than any other solver: the one to begin with.
 
     With momentum an epoch begins at x + β·(x - x'), where x' are the cores one epoch before x
     and β = (k-1)/(k+2) is Nesterov's; k counts the epochs since one last lowered the objective
-    by more than 1 %, for while a fit is fast there is nothing to gain. An epoch that ends above
-    the one before it is done again from x, and k starts from 1: the objective never rises from
-    one epoch to the next.  Within an epoch it may, so callbacks are told of whole epochs only.
+    by more than 1 %. An epoch that ends above the one before it is repeated from x, and k starts
+    from 1: the objective never rises from one epoch to the next.  Within an epoch it may, so
+    callbacks are called after whole epochs only.
     The scheme is that of Mitchell, Ye and De Sterck, "Nesterov acceleration of alternating
     least squares for canonical tensor decomposition" (2020), with the simplest of their
-    restarts; what it brings here is in docs/decisions/0010-momentum.md.
+    restarts; docs/decisions/0010-momentum.md has measurements.
     """
 
-    state: ClassVar[type[solver.State]] = State
+    state: ClassVar[type[solver.State] | None] = State
 
     def __init__(self, inner_sweeps=1, momentum=False):
         self.inner_sweeps = inner_sweeps
         self.momentum = momentum
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
         check_number("inner_sweeps", self.inner_sweeps, Integral, 1)
-        if not isinstance(self.momentum, bool | np.bool_):
-            raise ValueError(f"momentum={self.momentum!r} must be True or False.")
+        check_flag("momentum", self.momentum)
 
     def start(self, objective: Objective, cores: Cores) -> State:
-        """State before the first epoch."""
         return State(objective.at(cores))
 
     def step(self, objective: Objective, state: State, report: Report) -> State:
-        """One epoch; `report(cores, objectives)` after every block of cores."""
         if self.momentum:
             return self._step_with_momentum(objective, state, report)
         for block in objective.blocks:
@@ -91,11 +85,11 @@ class ALS(Solver):
         return state
 
     def _step_with_momentum(self, objective: Objective, state: State, report: Report) -> State:
-        before = state.iterate.snapshot()
-        beyond = None
+        before, beyond = state.iterate.snapshot(), None
         if state.previous is not None and state.count > 1:
             beta = (state.count - 1) / (state.count + 2)
-            cores = _extrapolate(before, state.previous, beta)
+            pairs = zip(flatten(before), flatten(state.previous), strict=True)
+            cores = unflatten(before, [core + beta * (core - old) for core, old in pairs])
             beyond = objective.at(cores, state.iterate.precisions)
             value = self._epoch(objective, beyond)
         if beyond is not None and value <= state.value:
@@ -109,13 +103,8 @@ class ALS(Solver):
         report(state.iterate.snapshot(), [value])
         return state
 
-    def _epoch(self, objective: Objective, iterate: Any) -> float:
-        """Update every block; the objective afterwards."""
+    def _epoch(self, objective: Objective, iterate: Iterate) -> float:
+        """Update every block; return the objective afterwards."""
         for block in objective.blocks:
             values = objective.update(iterate, block, self.inner_sweeps)
         return values[-1]
-
-
-def _extrapolate(cores: Cores, previous: Cores, beta: float) -> Cores:
-    pairs = zip(flatten(cores), flatten(previous), strict=True)
-    return unflatten(cores, [core + beta * (core - before) for core, before in pairs])

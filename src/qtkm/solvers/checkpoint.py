@@ -1,7 +1,6 @@
 """Checkpoints of a fit: what the loop and the solver hold after an epoch, in a folder.
 
-Each is one file, written whole or not at all. The last two are kept, so that there is one to go
-back to if the newest is damaged.
+Each is one file, written atomically. The last two are kept, in case the newest is damaged.
 """
 
 import os
@@ -9,9 +8,9 @@ import re
 import time
 import warnings
 from pathlib import Path
-from typing import Any
 
 from .. import storage
+from ..protocols import Kept
 
 KIND = "checkpoint"
 #: how many files are kept
@@ -26,25 +25,24 @@ class Checkpoint:
     ----------
     folder : path-like
     fingerprint : dict
-        What a fit that goes on must have in common with the one that was interrupted.
+        What a resumed fit must have in common with the one that was interrupted.
     seconds : float
         Write no more often than this; 0 writes after every epoch.
     """
 
-    def __init__(
-        self, folder: str | os.PathLike[str], fingerprint: dict[str, Any], seconds: float = 0.0
-    ):
+    def __init__(self, folder: str | os.PathLike[str], fingerprint: Kept, seconds: float = 0.0):
         self.folder, self.fingerprint, self.seconds = Path(folder), fingerprint, seconds
         self._last = -float("inf")
 
     def files(self) -> list[Path]:
-        """Files of the folder, the newest first."""
+        """Return the files of the folder, the newest first."""
         if not self.folder.is_dir():
             return []
-        found = [path for path in self.folder.iterdir() if _NAME.fullmatch(path.name)]
-        return sorted(found, key=_epoch, reverse=True)
+        names = ((_NAME.fullmatch(path.name), path) for path in self.folder.iterdir())
+        found = sorted(((int(name[1]), path) for name, path in names if name), reverse=True)
+        return [path for _, path in found]
 
-    def save(self, epoch: int, kept: dict[str, Any], *, force: bool = False) -> None:
+    def save(self, epoch: int, kept: Kept, *, force: bool = False) -> None:
         """Write what is kept after an epoch, if it is time."""
         now = time.monotonic()
         if not force and now - self._last < self.seconds:
@@ -55,16 +53,16 @@ class Checkpoint:
         for old in self.files()[KEPT:]:
             old.unlink(missing_ok=True)
 
-    def load(self) -> dict[str, Any] | None:
+    def load(self) -> Kept | None:
         """Load the newest complete file; None if there is no file.
 
         Raises
         ------
         ValueError
-            If a file is of another fit, or no file is whole.
+            If a file belongs to another fit, or all files are damaged.
         """
-        files, damage = self.files(), []
-        for path in files:
+        damage: list[str] = []
+        for path in self.files():
             try:
                 tree = storage.read(path, KIND)
             except FileNotFoundError:  # another process has written a newer one, and removed this
@@ -83,21 +81,14 @@ class Checkpoint:
             )
         return None
 
-    def _check(self, path: Path, tree: Any) -> None:
+    def _check(self, path: Path, tree: object) -> None:
         found = tree.get("fingerprint") if isinstance(tree, dict) else None
         if found == self.fingerprint:
             return
         found = found if isinstance(found, dict) else {}
-        differ = sorted(
-            name for name in found.keys() | self.fingerprint.keys()
-            if found.get(name) != self.fingerprint.get(name)
-        )  # fmt: skip
+        names = found.keys() | self.fingerprint.keys()
+        differ = sorted(n for n in names if found.get(n) != self.fingerprint.get(n))
         raise ValueError(
             f"{path} is a checkpoint of another fit: {', '.join(differ)} differ. Choose another "
             "folder for this fit, or remove that one to start anew."
         )
-
-
-def _epoch(path: Path) -> int:
-    found = _NAME.fullmatch(path.name)
-    return int(found.group(1)) if found else -1

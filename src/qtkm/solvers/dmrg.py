@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 from ..networks import Cores, Network, TensorTrain
+from ..networks.chain import ChainIterate
 from ..objective import Objective
 from ..parameters import check_number
 from . import solver
@@ -13,18 +14,19 @@ from .solver import Report, Solver
 
 @dataclass
 class State(solver.State):
-    """Where the scheme stands: the iterate, and the largest rank of a bond."""
+    """Current state: the iterate, and the largest rank of a bond."""
 
+    iterate: ChainIterate
     max_rank: int
 
 
-class DMRG(Solver):
+class DMRG(Solver[State]):
     """Density-matrix renormalization group: pairs of neighbouring cores, ranks by truncation.
 
     An epoch visits the pairs of neighbouring cores of a train from the first to the last.  Each
     pair is merged, brought to the minimum of the objective with all other cores fixed, and
-    split again by a singular value decomposition, which says how large the bond between them
-    need be.  Ranks grow and shrink.
+    split again by a singular value decomposition, which determines the size of the bond between
+    them.  Ranks grow and shrink.
 
     Parameters
     ----------
@@ -37,11 +39,11 @@ class DMRG(Solver):
     -----
     A split that would leave the objective above where it was is not made, so the objective
     never rises.  ``history.records`` has after every epoch ``"ranks"``, the bonds between the
-    cores, and ``"truncation"``, by how much leaving something out raised the objective, summed
-    over the splits of the epoch.
+    cores, and ``"truncation"``, by how much truncation raised the objective, summed over the
+    splits of the epoch.
 
     Pairs inside of a column are solved from its moments, a pair of two columns from the
-    rows, at 4·(Q²R²)² operations a row: several times the price of an epoch of alternating
+    rows, at 4·(Q²R²)² operations per row: several times the price of an epoch of alternating
     least squares.  Merged cores of more than 2048 unknowns (columns of many categories) are
     left as they are, and with several outputs the last bond keeps its rank.  Use it to find
     ranks, and alternating least squares to finish.
@@ -49,31 +51,26 @@ class DMRG(Solver):
 
     needs_rows: ClassVar[bool] = True
     fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
-    state: ClassVar[type[solver.State]] = State
+    state: ClassVar[type[solver.State] | None] = State
 
     def __init__(self, max_rank=None, tol=1e-3):
         self.max_rank = max_rank
         self.tol = tol
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
         if self.max_rank is not None:
             hint = ", or None for the start's largest rank"
             check_number("max_rank", self.max_rank, Integral, 1, hint=hint)
         check_number("tol", self.tol, Real, 0, below=1, hint="; 1e-3 is usual")
 
     def start(self, objective: Objective, cores: Cores) -> State:
-        """State before the first epoch."""
         iterate = objective.at(cores)
-        largest = max(core.shape[2] for core in iterate.sites)
-        return State(iterate, self.max_rank or largest)
+        return State(iterate, self.max_rank or max(core.shape[2] for core in iterate.sites))
 
     def step(self, objective: Objective, state: State, report: Report) -> State:
-        """One epoch; `report(cores, objectives)` after every column."""
         iterate, cost = state.iterate, 0.0
-        n_columns = len(iterate.columns)
         for block in objective.blocks:
-            if block == n_columns:  # the output core
+            if block == len(iterate.columns):  # the output core
                 values = objective.update(iterate, block)
             else:
                 truncation = iterate.truncation(state.max_rank, self.tol)

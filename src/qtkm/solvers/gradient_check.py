@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from ..networks import flatten
+from ..networks import Cores, Iterate, flatten
 from ..objective import Objective
-
-Vector = NDArray[np.float64]
+from .solver import Vector
 
 #: largest relative error that finite differences in double precision explain
 TOLERANCE = 1e-5
@@ -19,7 +17,7 @@ TOLERANCE = 1e-5
 
 @dataclass(repr=False)
 class GradientCheck:
-    """Relative errors of derivatives against central differences, one a direction.
+    """Relative errors of derivatives against central differences, one per direction.
 
     Attributes
     ----------
@@ -40,28 +38,26 @@ class GradientCheck:
     @property
     def ok(self) -> bool:
         """Whether no error is larger than rounding explains."""
-        return all(bool(np.all(errors <= TOLERANCE)) for errors in self._errors().values())
-
-    def _errors(self) -> dict[str, Vector]:
-        errors = {"gradient": self.gradient, "tangent": self.tangent}
-        return errors if self.curvature is None else errors | {"curvature": self.curvature}
+        found = (errors for errors in vars(self).values() if errors is not None)
+        return all(bool(np.all(errors <= TOLERANCE)) for errors in found)
 
     def __repr__(self) -> str:
         lines = [f"GradientCheck: {'ok' if self.ok else 'not ok'}"]
-        for name, errors in self._errors().items():
+        for name, errors in vars(self).items():
+            if errors is None:
+                lines.append(f"  {name} not offered by the loss")
+                continue
             verdict = "ok" if np.all(errors <= TOLERANCE) else f"wrong, > {TOLERANCE:g}"
             lines.append(f"  {name:9s} largest relative error {np.max(errors):.1e} ({verdict})")
-        if self.curvature is None:
-            lines.append("  curvature not offered by the loss")
         return "\n".join(lines)
 
 
 def check_gradient(
-    objective: Objective,
-    *cores_or_rows: Any,
+    objective: Objective | BaseEstimator,
+    *cores_or_rows: Cores,
     n_directions: int = 5,
     step: float = 1e-6,
-    random_state: Any = 0,
+    random_state: int | np.random.Generator = 0,
 ) -> GradientCheck:
     """Compare the derivatives of an objective with finite differences.
 
@@ -70,8 +66,8 @@ def check_gradient(
     Parameters
     ----------
     objective : estimator or Objective
-        Of an estimator, which need not be fitted, the objective and the cores are those with which
-        its fit would begin. Tables are made in double precision whatever the type of either.
+        Of an estimator, which need not be fitted, the objective and the cores with which its fit
+        would begin are checked. Tables are computed in double precision in either case.
     *cores_or_rows : X and y (and weights), or cores
         Where to check; random cores are better than a minimum, where all gradients vanish.
     n_directions : int
@@ -99,9 +95,13 @@ def check_gradient(
     >>> check_gradient(QTKMRegressor(n_basis=4, rank=2, random_state=0), X, X[:, 0] * X[:, 1]).ok
     True
     """
-    options = {"n_directions": n_directions, "step": step, "random_state": random_state}
     if not isinstance(objective, Objective):
-        return _check_model(objective, cores_or_rows, options)
+        changes = {"solver": "als", "checkpoint": None, "warm_start": False, "init": "random"}
+        with clone(objective).set_params(**changes)._prepare(*cores_or_rows) as prepared:
+            return check_gradient(
+                prepared.objective, prepared.start("random"),
+                n_directions=n_directions, step=step, random_state=random_state,
+            )  # fmt: skip
     (cores,) = cores_or_rows
     rng = np.random.default_rng(random_state)
     precisions = objective.precisions
@@ -112,25 +112,15 @@ def check_gradient(
     directions = [probe.scaled(rng.normal(size=count)) for _ in range(n_directions)]
     parts = [owners == core for core in rng.integers(owners.max() + 1, size=n_directions)]
     within = [(probe.scaled(rng.normal(size=count), part), part) for part in parts]
+    try:
+        curvature = np.array([probe.curvature_error(*direction) for direction in within])
+    except NotImplementedError:
+        curvature = None
     return GradientCheck(
         np.array([probe.gradient_error(direction) for direction in directions]),
         np.array([probe.tangent_error(direction) for direction in directions]),
-        _curvature_errors(probe, within),
+        curvature,
     )
-
-
-def _check_model(model: Any, rows: tuple[Any, ...], options: dict[str, Any]) -> GradientCheck:
-    changes = {"solver": "als", "checkpoint": None, "warm_start": False, "init": "random"}
-    with clone(model).set_params(**changes)._prepare(*rows) as prepared:
-        return check_gradient(prepared.objective, prepared.start("random"), **options)
-
-
-def _curvature_errors(probe: "_Probe", within: list[tuple[Vector, NDArray]]) -> Vector | None:
-    try:
-        product = probe.curvature()
-        return np.array([probe.curvature_error(product, *direction) for direction in within])
-    except NotImplementedError:
-        return None
 
 
 class _Probe:
@@ -140,49 +130,43 @@ class _Probe:
         self.objective, self.vector, self.step = objective, vector, step
         self.value, self.gradient = self._gradient(vector)
 
-    def scaled(self, direction: Vector, part: Any = True) -> Vector:
-        """Direction within some of the numbers, as long as these themselves."""
+    def scaled(self, direction: Vector, part: NDArray | bool = True) -> Vector:
+        """Restrict a direction to some of the numbers, and scale it to their norm."""
         direction = direction * part
         length = np.linalg.norm(self.vector * part) or 1.0
         return direction * (length / np.linalg.norm(direction))
 
     def gradient_error(self, direction: Vector) -> float:
-        """Relative error of the gradient along a direction.
+        """Return the relative error of the gradient along a direction.
 
-        A derivative far below the objective itself drowns in its rounding, and is measured
-        by the objective.
+        A derivative far below the objective itself drowns in its rounding, and is compared with
+        the objective.
         """
-        found = self._difference(lambda v: self.objective.value(self._at(v)), direction)
-        given = float(self.gradient @ direction)
+        found = self._difference(lambda v: np.array(self.objective.value(self._at(v))), direction)
         typical = np.linalg.norm(self.gradient) * np.linalg.norm(direction)
-        typical /= np.sqrt(len(direction))
-        scale = max(abs(found), abs(given), typical, 1e-4 * abs(self.value))
-        return abs(found - given) / (scale or 1.0)
+        least = max(float(typical) / np.sqrt(len(direction)), 1e-4 * abs(self.value))
+        return _relative(found, self.gradient @ direction, least)
 
     def tangent_error(self, direction: Vector) -> float:
-        """Relative error of the change of the responses along a direction."""
+        """Return the relative error of the change of the responses along a direction."""
         run = self.objective.engine.run
         tangent = self._at(self.vector).tangent(self.objective.from_vector(direction))
         given = np.concatenate([tangent(shard, run=run) for shard in self.objective.shards])
         return _relative(self._difference(self._responses, direction), given)
 
-    def curvature(self) -> Callable[[Vector], Vector]:
-        """Product with the Gauss-Newton matrix."""
+    def curvature_error(self, direction: Vector, part: NDArray) -> float:
+        """Return the relative error of the change of a core's gradient when that core changes."""
         product = self.objective.curvature(self._at(self.vector))
-        from_vector, to_vector = self.objective.from_vector, self.objective.to_vector
-        return lambda direction: to_vector(product(from_vector(direction)))
-
-    def curvature_error(self, product: Any, direction: Vector, part: NDArray) -> float:
-        """Relative error of the change of a core's gradient when that core changes."""
+        given = self.objective.to_vector(product(self.objective.from_vector(direction)))
         found = self._difference(lambda v: self._gradient(v)[1][part], direction)
         typical = 1e-4 * np.linalg.norm(self.gradient[part])
-        return _relative(found, product(direction)[part], float(typical))
+        return _relative(found, given[part], float(typical))
 
-    def _difference(self, function: Callable[[Vector], Any], direction: Vector) -> Any:
+    def _difference(self, function: Callable[[Vector], NDArray], direction: Vector) -> NDArray:
         change = self.step * direction
         return (function(self.vector + change) - function(self.vector - change)) / (2 * self.step)
 
-    def _at(self, vector: Vector) -> Any:
+    def _at(self, vector: Vector) -> Iterate:
         return self.objective.at(self.objective.from_vector(vector))
 
     def _responses(self, vector: Vector) -> NDArray:
@@ -200,7 +184,7 @@ def _relative(found: NDArray, given: NDArray, least: float = 0.0) -> float:
 
 
 def _owners(objective: Objective) -> NDArray[np.int64]:
-    """For every real number of the vector of all cores, which core it belongs to."""
+    """Return for every real number of the vector of all cores which core it belongs to."""
     width = 2 if objective.is_complex else 1
     sizes = [width * int(np.prod(shape)) for shape in flatten(objective.shapes)]
     for core in range(len(sizes) - objective.network.n_real, len(sizes)):

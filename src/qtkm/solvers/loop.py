@@ -5,19 +5,20 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from .. import interruption
 from ..networks import Cores
 from ..objective import Objective
+from ..protocols import Kept
 from .checkpoint import Checkpoint
-from .solver import History, Result, Stop
+from .solver import History, Result, Solver, State, Stop
 
-#: epochs over which the progress of a solver that is not monotone is judged: enough for a
-#: learning rate that was halved on the way to show what it does
+#: least `window` of a solver that is not monotone: enough epochs for a learning rate that was
+#: halved on the way to take effect
 WINDOW = 10
 
 logger = logging.getLogger(__name__)
@@ -32,10 +33,8 @@ class Stopping:
     max_iter : int
         Largest number of epochs.
     tol : float
-        Stop when an epoch lowers the objective by less than this fraction of it.  For a solver
-        whose objective may rise, one epoch says little: it stops when the lowest objective of
-        the last ten epochs is below the lowest before them by less than ten times this
-        fraction.
+        Stop when an epoch lowers the objective by less than this fraction of it, on average over
+        one epoch for most solvers, five for L-BFGS and ten for those that are not monotone.
     patience : int
         Stop after this many epochs without a better validation score.
     """
@@ -47,7 +46,7 @@ class Stopping:
 
 @dataclass
 class Progress:
-    """What callbacks are told.
+    """Argument of callbacks.
 
     Attributes
     ----------
@@ -57,7 +56,7 @@ class Progress:
     epoch : int
         Number of epochs begun, from 1.
     cores : list
-        Copies of the cores as they stand.
+        Copies of the current cores.
     history : History
         So far.
     """
@@ -68,61 +67,65 @@ class Progress:
     history: History
 
 
+Score = Callable[[State], float]
+Callback = Callable[[Progress], object]
 #: what a checkpoint holds of the loop, beside history and the solver's state
 _KEPT = ("latest", "best", "best_score", "best_epoch", "lowest", "precisions", "best_precisions")
 
 
 @dataclass
 class _Run:
+    solver: Solver
     stopping: Stopping
-    score: Callable[[Any], float] | None
-    callbacks: Sequence[Callable[[Progress], Any]]
-    bar: Any
-    is_monotone: bool = True
+    score: Score | None
+    callbacks: Sequence[Callback]
+    bar: tqdm
+    checkpoint: Checkpoint | None
+    latest: Cores
     history: History = field(default_factory=History)
     begin: float = field(default_factory=time.perf_counter)
-    latest: Any = None
-    best: Any = None
+    best: Cores | None = None
     best_score: float = float("-inf")
     best_epoch: int = 0
     lowest: float = float("inf")
-    precisions: Any = None
-    best_precisions: Any = None
+    precisions: list[NDArray | None] | None = None
+    best_precisions: list[NDArray | None] | None = None
     stop_requested: bool = False
-    checkpoint: Checkpoint | None = None
 
-    def keep(self, state: Any, force: bool = False) -> None:
-        """Write a checkpoint, if there are any and it is time."""
-        if self.checkpoint is None:
-            return
-        kept = {name: getattr(self, name) for name in _KEPT}
-        kept |= {"history": vars(self.history), "state": state.keep()}
-        self.checkpoint.save(self.n_iter, kept, force=force)
-
-    def regain(self, kept: dict[str, Any]) -> None:
-        """Take up what a checkpoint holds."""
-        for name in _KEPT:
-            setattr(self, name, kept[name])
-        self.history = History(**kept["history"])
-        self.begin -= self.history.seconds[-1]
-        self.bar.update(self.n_iter)
-        logger.info("the fit goes on after epoch %d", self.n_iter)
+    @property
+    def window(self) -> int:
+        solver = self.solver
+        return solver.window if solver.is_monotone else max(solver.window, WINDOW)
 
     @property
     def n_iter(self) -> int:
         return len(self.history.objective)
 
+    def regain(self, kept: Kept) -> None:
+        """Continue from what a checkpoint holds."""
+        for name in _KEPT:
+            setattr(self, name, kept[name])
+        self.history = History(**kept["history"])
+        self.begin -= self.history.seconds[-1]
+        self.bar.update(self.n_iter)
+        logger.info("the fit continues after epoch %d", self.n_iter)
+
     def report(self, cores: Cores, values: list[float]) -> None:
-        """Take note of updated cores."""
+        """Record updated cores."""
         if not np.isfinite(values).all():
-            raise Stop("failed", self.failure())
+            raise Stop(
+                "failed",
+                f"The objective became infinite or not a number in epoch {self.n_iter + 1}; the "
+                "best cores before are kept. Try a larger alpha, init='smooth', another solver "
+                "or, where the solver has one, a smaller learning_rate.",
+            )
         self.history.objective_updates.extend(values)
         self.latest = cores
         self._call("block", self.n_iter + 1)
         interruption.check()
 
-    def end_epoch(self, state: Any) -> None:
-        """Take note of an epoch, and stop if it was the last."""
+    def end_epoch(self, state: State) -> None:
+        """Record an epoch, and stop if it was the last."""
         seconds = time.perf_counter() - self.begin
         # the score first: an interruption leaves the lists of the history equally long
         score = None if self.score is None else self.score(state)
@@ -131,19 +134,24 @@ class _Run:
         self.history.seconds.append(seconds)
         for name, value in state.record.items():
             self.history.records.setdefault(name, []).append(value)
-        if score is not None:
+        text = f"objective {self.history.objective[-1]:.6g}"
+        if score is None:
+            self.consider(self.latest, self.history.objective[-1])
+        else:
+            text += f", validation {score:.4f}"
             self.history.validation_score.append(score)
             if score > self.best_score:
-                self.best, self.best_score, self.best_epoch = self.latest, score, self.n_iter
-                self.best_precisions = self.precisions
-        else:
-            self.consider(self.latest, self.history.objective[-1])
+                self.best_score, self.best_epoch = score, self.n_iter
+                self.best, self.best_precisions = self.latest, self.precisions
         self._call("epoch", self.n_iter)
-        text = _describe(self.history)
         logger.debug("epoch %d after %.1f s: %s", self.n_iter, seconds, text)
         self.bar.set_postfix_str(text, refresh=False)
         self.bar.update()
-        self.keep(state, force=bool(state.finished) or self.verdict() is not None)
+        if self.checkpoint is not None:
+            kept = {name: getattr(self, name) for name in _KEPT}
+            kept |= {"history": vars(self.history), "state": state.keep()}
+            is_last = bool(state.finished) or self.verdict() is not None
+            self.checkpoint.save(self.n_iter, kept, force=is_last)
         self.stop_if_due()
         interruption.check()
 
@@ -154,10 +162,9 @@ class _Run:
             raise Stop(*verdict)
 
     def consider(self, cores: Cores, value: float) -> None:
-        """Keep cores of the lowest objective, where it is not the last one by itself."""
-        if not self.is_monotone and value < self.lowest:
-            self.best, self.lowest = cores, value
-            self.best_precisions = self.precisions
+        """Keep cores of the lowest objective, where it need not be the last one."""
+        if not self.solver.is_monotone and value < self.lowest:
+            self.lowest, self.best, self.best_precisions = value, cores, self.precisions
 
     def _call(self, event: str, epoch: int) -> None:
         for callback in self.callbacks:
@@ -166,58 +173,50 @@ class _Run:
                 self.stop_requested = True
 
     def converged(self) -> bool:
-        values, tol = self.history.objective, self.stopping.tol
-        if self.is_monotone:
-            return len(values) > 1 and values[-2] - values[-1] <= tol * abs(values[-2])
-        if len(values) <= WINDOW:
+        values, window = self.history.objective, self.window
+        if len(values) <= window or self.stopping.tol == 0:
             return False
-        before, after = min(values[:-WINDOW]), min(values[-WINDOW:])
-        return before - after <= WINDOW * tol * abs(before)
+        before, after = min(values[:-window]), min(values[-window:])
+        return before - after <= window * self.stopping.tol * abs(before)
 
     def verdict(self) -> tuple[str, str] | None:
+        """Return status and message of a fit that is to end."""
+        stopping, window = self.stopping, self.window
         if self.stop_requested:
             return "stopped early", "A callback asked to stop."
-        if self.score is not None and self.n_iter - self.best_epoch >= self.stopping.patience:
+        if self.score is not None and self.n_iter - self.best_epoch >= stopping.patience:
             return "stopped early", (
                 f"The validation score was best after epoch {self.best_epoch}; the cores of that "
                 "epoch are kept."
             )
-        if self.stopping.tol > 0 and self.converged():
-            epochs = "The last epoch" if self.is_monotone else f"Each of the last {WINDOW} epochs"
-            mean = "" if self.is_monotone else " on average"
+        if self.converged():
+            epochs = "The last epoch" if window == 1 else f"Each of the last {window} epochs"
+            mean = "" if window == 1 else " on average"
             return "converged", (
-                f"{epochs} lowered the objective by less than tol={self.stopping.tol:g} "
-                f"of it{mean}."
+                f"{epochs} lowered the objective by less than tol={stopping.tol:g} of it{mean}."
             )
-        if self.n_iter >= self.stopping.max_iter:
+        if self.n_iter >= stopping.max_iter:
             return "max_iter", (
-                f"Stopped after max_iter={self.stopping.max_iter} epochs; a larger max_iter, or "
+                f"Stopped after max_iter={stopping.max_iter} epochs; a larger max_iter, or "
                 "warm_start=True, may lower the objective further."
             )
         return None
 
-    def failure(self) -> str:
-        return (
-            f"The objective became infinite or not a number in epoch {self.n_iter + 1}; the best "
-            "cores before are kept. Try a larger alpha, init='smooth', another solver or, where "
-            "the solver has one, a smaller learning_rate."
-        )
-
     def result(self, status: str, message: str) -> Result:
-        is_last = self.best is None
-        cores = self.latest if is_last else self.best
-        precisions = self.precisions if is_last else self.best_precisions
+        cores, precisions = self.latest, self.precisions
+        if self.best is not None:
+            cores, precisions = self.best, self.best_precisions
         logger.info("%s after %d epochs: %s", status, self.n_iter, message)
         return Result(cores, self.n_iter, status, message, self.history, precisions)
 
 
 def solve(
-    solver: Any,
+    solver: Solver,
     objective: Objective,
     cores: Cores,
     stopping: Stopping,
-    score: Callable[[Any], float] | None = None,
-    callbacks: Sequence[Callable[[Progress], Any]] = (),
+    score: Score | None = None,
+    callbacks: Sequence[Callback] = (),
     verbose: int = 0,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
@@ -237,7 +236,7 @@ def solve(
     verbose : int
         0 is silent, 1 shows a progress bar.
     checkpoint : Checkpoint, optional
-        Where what a fit holds is written after its epochs; one that is there is taken up.
+        Where to write checkpoints; a fit that has one there continues from it.
 
     Returns
     -------
@@ -247,21 +246,16 @@ def solve(
     """
     if not solver.takes_priors:
         _refuse_priors(solver, objective)
+    if checkpoint is not None and solver.state is None:
+        raise ValueError(
+            f"{type(solver).__name__} cannot write checkpoints, because its class has no `state` "
+            "that could be kept; use another solver, or warm_start=True to continue from cores."
+        )
     bar = tqdm(total=stopping.max_iter, desc="fit", unit="epoch", disable=not verbose)
-    run = _Run(
-        stopping, score, callbacks, bar, solver.is_monotone, latest=cores, checkpoint=checkpoint
-    )
-    kept = None
-    if checkpoint is not None:
-        if solver.state is None:
-            raise ValueError(
-                f"{type(solver).__name__} cannot write checkpoints, because its class names no "
-                "`state` that could be kept (that of L-BFGS is in another library); use another "
-                "solver, or warm_start=True to continue from cores."
-            )
-        kept = checkpoint.load()
+    run = _Run(solver, stopping, score, callbacks, bar, checkpoint, cores)
+    kept = None if checkpoint is None else checkpoint.load()
     try:
-        # overflow is judged by the objective that follows from it
+        # overflow shows in the objective that follows from it
         with bar, np.errstate(over="ignore", invalid="ignore"):
             if kept is not None:
                 run.regain(kept)
@@ -280,11 +274,11 @@ def solve(
         return run.result(
             "interrupted",
             f"Interrupted in epoch {run.n_iter + 1}; the best cores so far are kept. Fit again "
-            "with warm_start=True to go on from them.",
+            "with warm_start=True to continue from them.",
         )
 
 
-def _refuse_priors(solver: Any, objective: Objective) -> None:
+def _refuse_priors(solver: Solver, objective: Objective) -> None:
     for d, penalty in enumerate(objective.penalties or ()):
         if objective.precisions[d] is not None:
             raise ValueError(
@@ -292,10 +286,3 @@ def _refuse_priors(solver: Any, objective: Objective) -> None:
                 f"{objective.columns[d].name!r} has {penalty!r}; use the penalty "
                 "Ridge(), or another solver such as ALS() or GaussNewton()."
             )
-
-
-def _describe(history: History) -> str:
-    text = f"objective {history.objective[-1]:.6g}"
-    if history.validation_score:
-        text += f", validation {history.validation_score[-1]:.4f}"
-    return text

@@ -1,16 +1,20 @@
 """Riemannian conjugate gradients on the trains of fixed ranks."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from ..networks import Cores, Network, TensorTrain
+from ..networks.chain import ChainIterate
+from ..networks.train.frame import Gauges, TrainFrame
 from ..objective import Objective
 from ..parameters import check_number
+from ..protocols import Kept
 from . import solver
-from .solver import Report, Solver
+from .solver import Report, Solver, Vector
 
 #: a step must gain at least this fraction of what its slope promises
 LEAST_GAIN = 1e-4
@@ -18,38 +22,24 @@ LEAST_GAIN = 1e-4
 TRIES = 20
 
 
-class Gauges(NamedTuple):
-    """All that is needed of a tangent space to carry its vectors over to another one."""
-
-    left: list[Any]
-    right: list[Any]
-
-
 @dataclass
 class State(solver.State):
-    """Where the method stands.
+    """Objective, and tangent space, gradient and direction of the last step (if any)."""
 
-    Attributes
-    ----------
-    value : objective
-    frame : tangent space of the last step, None before the first
-    gradient, direction : tangent vectors of the last step, as real numbers
-    """
-
+    iterate: ChainIterate
     value: float
-    frame: "Gauges | None" = None
-    gradient: Any = None
-    direction: Any = None
+    frame: Gauges | None = None
+    gradient: Vector = field(default_factory=lambda: np.empty(0))
+    direction: Vector = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def regain(cls, objective: Objective, kept: dict[str, Any]) -> "State":
-        """State from what `keep` gave, in which the frame is two lists."""
-        state: Any = super().regain(objective, kept)
+    def regain(cls, objective: Objective, kept: Kept) -> "State":
+        state = super().regain(objective, kept)
         state.frame = state.frame and Gauges(*state.frame)
         return state
 
 
-class Riemannian(Solver):
+class Riemannian(Solver[State]):
     """Conjugate gradients on the manifold of tensor trains of fixed ranks.
 
     Parameters
@@ -60,9 +50,9 @@ class Riemannian(Solver):
     Notes
     -----
     An iteration projects the gradient to the tangent space of the trains of these ranks, where
-    no direction is redundant and inner products are those of the weight tensor, joins it with
-    the last direction (Polak-Ribière, carried over by projection), takes the step that the
-    Gauss-Newton curvature along it asks for, halved until the objective falls, and returns to
+    no direction is redundant and inner products are those of the weight tensor, combines it with
+    the last direction (Polak-Ribière, transported by projection), takes the step that follows
+    from the Gauss-Newton curvature along it, halved until the objective falls, and returns to
     the trains by singular value decompositions.  It costs a gradient, a product with the
     curvature and a cheap pass for every step length tried, O(N·D·R²) in all.
 
@@ -71,24 +61,21 @@ class Riemannian(Solver):
     """
 
     fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
-    #: its coordinates are those in which the norm of the weights is plain
+    #: in its coordinates only the norm of the weights is simple
     takes_priors: ClassVar[bool] = False
-    state: ClassVar[type[solver.State]] = State
+    state: ClassVar[type[solver.State] | None] = State
 
     def __init__(self, iterations=5):
         self.iterations = iterations
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
         check_number("iterations", self.iterations, Integral, 1, hint="; 5 is usual")
 
     def start(self, objective: Objective, cores: Cores) -> State:
-        """State before the first epoch."""
         iterate = objective.at(cores)
         return State(iterate, objective.value(iterate))
 
     def step(self, objective: Objective, state: State, report: Report) -> State:
-        """One epoch; `report(cores, objectives)` after every iteration."""
         state.record = {"gradient_norm": 0.0}
         for _ in range(self.iterations):
             self._iteration(objective, state)
@@ -98,12 +85,12 @@ class Riemannian(Solver):
         return state
 
     def _iteration(self, objective: Objective, state: State) -> None:
-        frame = state.iterate.frame()
+        frame: TrainFrame = state.iterate.frame()
         state.value, cores = objective.gradient(frame)
         gradient = objective.to_vector(cores)
-        square = float(gradient @ gradient)
-        state.record["gradient_norm"] = np.sqrt(square)
-        if square == 0:
+        norm = float(np.linalg.norm(gradient))
+        state.record["gradient_norm"] = norm
+        if norm == 0:
             state.finished = "The gradient is zero."
             return
         for direction in self._directions(objective, state, frame, gradient):
@@ -116,14 +103,16 @@ class Riemannian(Solver):
             "within rounding."
         )
 
-    def _directions(self, objective: Objective, state: State, frame: Any, gradient: Any) -> Any:
+    def _directions(
+        self, objective: Objective, state: State, frame: TrainFrame, gradient: Vector
+    ) -> Iterator[Vector]:
         """Yield the conjugate direction if it descends, then that of steepest descent."""
         if state.frame is not None:
             old_gradient, old_direction = (
                 objective.to_vector(frame.transport(state.frame, objective.from_vector(v)))
                 for v in (state.gradient, state.direction)
             )
-            change = gradient @ (gradient - old_gradient)
+            change = float(gradient @ (gradient - old_gradient))
             beta = max(0.0, change / float(state.gradient @ state.gradient))
             direction = beta * old_direction - gradient
             if beta > 0 and direction @ gradient < 0:
@@ -131,9 +120,14 @@ class Riemannian(Solver):
         yield -gradient
 
     def _search(
-        self, objective: Objective, state: State, frame: Any, gradient: Any, direction: Any
+        self,
+        objective: Objective,
+        state: State,
+        frame: TrainFrame,
+        gradient: Vector,
+        direction: Vector,
     ) -> bool:
-        """Take a step that lowers the objective; False if there is none."""
+        """Take a step that lowers the objective; return False if there is none."""
         tangent = objective.from_vector(direction)
         slope = float(gradient @ direction)
         curved = float(objective.to_vector(objective.curvature(frame)(tangent)) @ direction)

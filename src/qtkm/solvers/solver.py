@@ -5,29 +5,30 @@
                      ◄── report(cores, values) ──   after every update
                      ◄── end_epoch(state) ───────   after every epoch; raises Stop at the end
 
-A solver with steps of its own fills in `start` and `step`; one that lives in another library
-fills in `run`, and calls `end_epoch` from that library's callback.
+A solver with steps of its own implements `start` and `step`; one that lives in another library
+implements `run`, and calls `end_epoch` from that library's callback.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from ..networks import Cores, Network, flatten, unflatten
+from ..networks import Cores, Iterate, Network, flatten, unflatten
 from ..objective import Objective
+from ..protocols import Kept
 
-#: fields of every state that a checkpoint does not hold
-_SHARED = ("iterate", "record", "finished")
-
-Report = Callable[[Any, list[float]], None]
+Vector = NDArray[np.float64]
+Report = Callable[[Cores, list[float]], None]
 EndEpoch = Callable[["State"], None]
+Own = TypeVar("Own", bound="State")
 
 
 class Stop(Exception):
-    """The end of a fit, raised by the loop or by a solver that cannot go on.
+    """The end of a fit, raised by the loop or by a solver that cannot continue.
 
     Parameters
     ----------
@@ -44,67 +45,69 @@ class Stop(Exception):
 
 @dataclass
 class State:
-    """Where a solver stands after an epoch; solvers add what they need.
+    """What a solver carries from one epoch to the next; solvers add what they need.
 
     Attributes
     ----------
     iterate : Iterate
-        The cores as they stand, from which the validation score is taken.
+        The current cores, from which the validation score is computed.
     record : dict
         Numbers of this epoch for `History.records`, by name; the same names every epoch.
     finished : str
         Why no further epoch can be better, in a sentence; empty while one may be.
     """
 
-    iterate: Any
-    record: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    iterate: Iterate
+    record: Kept = field(default_factory=dict, kw_only=True)
     finished: str = field(default="", kw_only=True)
 
-    def keep(self) -> dict[str, Any]:
+    def keep(self) -> Kept:
         """Return the state for a checkpoint: the cores, and the solver's own attributes."""
-        own = [part.name for part in fields(self) if part.name not in _SHARED]
         held = {"cores": self.iterate.snapshot(), "precisions": list(self.iterate.precisions)}
+        shared = [part.name for part in fields(State)]
+        own = [part.name for part in fields(self) if part.name not in shared]
         return held | {name: getattr(self, name) for name in own}
 
     @classmethod
-    def regain(cls, objective: Objective, kept: dict[str, Any]) -> "State":
-        """State from what `keep` gave, or from what a file held of it.
+    def regain(cls: type[Own], objective: Objective, kept: Kept) -> Own:
+        """Return the state that `keep` returned, or that a file held.
 
-        All arrays are copied: where they stand in memory, and in which order, may change the
-        last bit of what is computed from them.
+        Arrays are copied: their address and memory order may change the last bit of results.
         """
         kept = _copy(kept)
-        own = {name: value for name, value in kept.items() if name not in ("cores", "precisions")}
-        return cls(objective.at(kept["cores"], kept.get("precisions")), **own)
+        iterate = objective.at(kept.pop("cores"), kept.pop("precisions", None))
+        return cls(iterate, **kept)
 
 
-class Solver(BaseEstimator):
+class Solver(BaseEstimator, Generic[Own]):
     """Interface of a solver; parameters are those of the constructor."""
 
-    #: the objective never rises from one epoch to the next (but for rounding)
+    #: whether the objective never rises from one epoch to the next (but for rounding)
     is_monotone: ClassVar[bool] = True
+    #: number of epochs over which progress is compared with `tol`; at least 10 if not monotone
+    window: ClassVar[int] = 1
     #: whether it looks at rows itself, which must then be in this process's memory
     needs_rows: ClassVar[bool] = False
-    #: classes of the networks that it fits to
+    #: classes of the networks that it can fit
     fits: ClassVar[tuple[type[Network], ...]] = (Network,)
-    #: whether it takes penalties that weigh functions apart, or only the norm of the weights
+    #: whether it takes penalties other than the squared norm of the weights
     takes_priors: ClassVar[bool] = True
-    #: class of the states, which says what a checkpoint holds; None if there can be none
+    #: class of the states, which a checkpoint holds; None if checkpoints are not supported
     state: ClassVar[type[State] | None] = None
 
     def check(self) -> None:
         """Raise a ValueError for parameters that make no sense."""
 
-    def start(self, objective: Objective, cores: Cores) -> Any:
-        """State before the first epoch."""
+    def start(self, objective: Objective, cores: Cores) -> Own:
+        """Return the state before the first epoch."""
         raise NotImplementedError(f"{type(self).__name__} implements neither start nor run.")
 
-    def step(self, objective: Objective, state: Any, report: Report) -> Any:
-        """One epoch; `report(cores, objectives)` after every update, at least once."""
+    def step(self, objective: Objective, state: Own, report: Report) -> Own:
+        """Run one epoch; call `report(cores, objectives)` after every update, at least once."""
         raise NotImplementedError(f"{type(self).__name__} implements neither step nor run.")
 
     def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
-        """Epochs without end: what ends them is a `Stop`, mostly raised by `end_epoch`.
+        """Run epochs until a `Stop`, which `end_epoch` raises in most cases.
 
         Parameters
         ----------
@@ -112,9 +115,9 @@ class Solver(BaseEstimator):
         cores : list
             Where to start.
         report : callable
-            report(cores, objectives), after every update of the cores.
+            report(cores, objectives), called after every update of the cores.
         end_epoch : callable
-            end_epoch(state), after every epoch.
+            end_epoch(state), called after every epoch.
         """
         state = self.start(objective, cores)
         while True:
@@ -126,25 +129,22 @@ class Solver(BaseEstimator):
         cores: Cores,
         report: Report,
         end_epoch: EndEpoch,
-        kept: dict[str, Any] | None,
+        kept: Kept | None,
     ) -> None:
-        """Run, where checkpoints are written, from the start or from what one held.
+        """Run with checkpoints, from the start or from what one held.
 
-        Every epoch begins with what a checkpoint would hold, so that a fit that was not
-        interrupted has the same bits as one that was.
+        Every epoch begins with what a checkpoint would hold, so that interrupted and
+        uninterrupted fits have the same bits.
         """
-        assert self.state is not None
-        if kept is None:
-            state = self.start(objective, cores)
-        else:
-            state = self.state.regain(objective, kept)
+        regain: Callable[[Objective, Kept], Own] = self.state.regain  # type: ignore
+        state = regain(objective, kept) if kept else self.start(objective, cores)
         while True:
             state = self._epoch_of(objective, state, report, end_epoch)
-            state = self.state.regain(objective, state.keep())
+            state = regain(objective, state.keep())
 
     def _epoch_of(
-        self, objective: Objective, state: Any, report: Report, end_epoch: EndEpoch
-    ) -> Any:
+        self, objective: Objective, state: Own, report: Report, end_epoch: EndEpoch
+    ) -> Own:
         state = self.step(objective, state, report)
         end_epoch(state)
         if state.finished:
@@ -152,23 +152,27 @@ class Solver(BaseEstimator):
         return state
 
 
-def _copy(tree: Any) -> Any:
-    """Copy the arrays of nested dicts and lists to memory of their own, in C order."""
+Tree = TypeVar("Tree")
+
+
+def _copy(tree: Tree) -> Tree:
+    """Copy the arrays of nested dicts and lists, in C order."""
+    copied: object = tree
     if isinstance(tree, dict):
-        return {key: _copy(value) for key, value in tree.items()}
-    if isinstance(tree, list | tuple):
-        return [_copy(value) for value in tree]
-    return np.array(tree, order="C") if isinstance(tree, np.ndarray) else tree
+        copied = {key: _copy(value) for key, value in tree.items()}
+    elif isinstance(tree, list | tuple):
+        copied = [_copy(value) for value in tree]
+    elif isinstance(tree, np.ndarray):
+        copied = np.array(tree, order="C")
+    return copied  # type: ignore[return-value]
 
 
-def shrink(objective: Objective, cores: Cores) -> Any:
-    """Cores with responses no larger than the targets, where that lowers the objective.
+def shrink(objective: Objective, cores: Cores) -> Cores:
+    """Scale cores so that responses are no larger than targets, if that lowers the objective.
 
-    A start whose responses are far too large has steep gradients, which turn the first steps
-    of a gradient method into one overshoot that leaves some cores tiny and others large.  All
-    cores share the factor, so that none does.  Fits on 1000 and 20,000 rows came about twice
-    as low in as many epochs of Adam, and started faster under Gauss-Newton; L-BFGS, whose line
-    search takes care of it, gained nothing.
+    A start with far too large responses turns the first steps of a gradient method into one
+    overshoot, which leaves some cores tiny and others large.  Fits on 1000 and 20,000 rows came
+    about twice as low in as many epochs of Adam, and started faster under Gauss-Newton.
     """
     iterate, flat = objective.at(cores), flatten(cores)
     square = objective.mean_size(iterate)
@@ -195,14 +199,14 @@ class History:
     validation_score : list of float
         Score on the validation rows after every epoch; empty without them.
     records : dict of lists
-        What else a solver notes after every epoch, by name, such as "damping".
+        Further numbers of every epoch that a solver records, by name, such as "damping".
     """
 
     objective_updates: list[float] = field(default_factory=list)
     objective: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     validation_score: list[float] = field(default_factory=list)
-    records: dict[str, list[Any]] = field(default_factory=dict)
+    records: Kept = field(default_factory=dict)
 
 
 @dataclass
@@ -212,8 +216,8 @@ class Result:
     Attributes
     ----------
     cores : list
-        The best cores: those of the best validation score; without validation rows those of
-        the lowest objective, which are the last ones where a solver never raises it.
+        The cores of the best validation score; without validation rows those of the lowest
+        objective.
     n_iter : int
         Number of finished epochs.
     status : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
@@ -222,8 +226,8 @@ class Result:
         The status in a sentence, with what to try.
     history : History
     precisions : list or None
-        What the penalty multiplies squared weights by, as it was learned along with the cores;
-        None if there was no epoch.
+        Factors of the squared weights in the penalty, as learned along with the cores; None if
+        there was no epoch.
     """
 
     cores: Cores
@@ -231,4 +235,4 @@ class Result:
     status: str
     message: str
     history: History
-    precisions: Any = None
+    precisions: list[NDArray | None] | None = None

@@ -15,7 +15,7 @@ References
    Journal on Scientific Computing 38, 2016.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,13 @@ from ..network import Cores, flatten, unflatten
 from . import gauge
 
 Sites = list[NDArray]
+
+
+class Gauges(NamedTuple):
+    """What is needed of a tangent space to transport its vectors to another one."""
+
+    left: list[NDArray]
+    right: list[NDArray]
 
 
 class TrainFrame:
@@ -116,7 +123,7 @@ class TrainFrame:
         ranks = [core.shape[2] for core in self.left[:-1]]
         return truncate(sites, ranks)
 
-    def transport(self, frame: "TrainFrame", direction: Cores) -> Cores:
+    def transport(self, frame: "TrainFrame | Gauges", direction: Cores) -> Cores:
         """Project a tangent vector of another frame to this one."""
         sites = tangent_train(frame.left, frame.right, flatten(direction))
         return unflatten(self.cores, self.project(self._components(sites)))
