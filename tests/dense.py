@@ -169,9 +169,9 @@ def losses(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
         return (np.maximum(short, 0) ** 2).sum(axis=-1)
     if name != "Hinge":
         return _row_by_row(loss, response, target)
-    corner = np.abs(short) < loss.smoothing
-    rounded = (short + loss.smoothing) ** 2 / (4 * loss.smoothing or 1)
-    return np.where(corner, rounded, np.maximum(short, 0)).sum(axis=-1)
+    distance = np.abs(1 - target * (response if loss.sees_complex else real))
+    corner = (distance**2 + loss.smoothing**2) / (2 * loss.smoothing or 1)
+    return (short + np.where(distance < loss.smoothing, corner, distance)).sum(axis=-1) / 2
 
 
 def _row_by_row(loss: Any, response: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -211,10 +211,10 @@ def distance_to_kinks(loss: Any, response: np.ndarray, target: np.ndarray) -> np
     name, width = type(loss).__name__, getattr(loss, "smoothing", getattr(loss, "delta", 0.0))
     if loss.has_log_link:
         return np.abs(np.exp(response.real) - target).min(axis=-1)
-    if name in ("Huber", "Quantile"):
+    if name in ("Huber", "Quantile", "Hinge"):
         residual = (response if loss.sees_complex else response.real) - target
         return np.abs(np.abs(residual) - width).min(axis=-1)
-    if name not in ("Hinge", "SquaredHinge"):
+    if name != "SquaredHinge":
         return np.full(len(response), np.inf)
     return np.abs(np.abs(1 - target * response.real) - width).min(axis=-1)
 

@@ -14,8 +14,8 @@ SHORT = 1 - RESPONSE[:, 0]
 
 
 def test_without_smoothing_the_loss_is_the_exact_hinge():
-    assert_allclose(Hinge(0).value(RESPONSE, TARGET), np.maximum(0, SHORT))
-    assert_allclose(Hinge(0).value(-RESPONSE, -TARGET), np.maximum(0, SHORT))
+    assert_allclose(Hinge(0).value(RESPONSE, TARGET), np.maximum(0, SHORT), atol=3e-9)
+    assert_allclose(Hinge(0).value(-RESPONSE, -TARGET), np.maximum(0, SHORT), atol=3e-9)
 
 
 @pytest.mark.parametrize("smoothing", [1e-3, 0.01, 0.5, 4.0])
@@ -67,3 +67,20 @@ def test_the_largest_curvature_of_a_row_counts():
 def test_a_smoothing_that_makes_no_sense_is_refused_with_one_to_try(smoothing):
     with pytest.raises(ValueError, match=r"smoothing=.*must be a finite number >= 0; try 0.01"):
         Hinge(smoothing).check()
+
+
+def test_with_the_imaginary_part_the_hinge_is_the_mean_of_shortfall_and_distance():
+    rng = np.random.default_rng(0)
+    response, target = rng.normal(size=(50, 1)) + 1j * rng.normal(size=(50, 1)), np.ones((50, 1))
+    loss = Hinge(1e-6, "complex")
+    expected = (1 - response.real + np.abs(1 - response))[:, 0] / 2
+    assert_allclose(loss.value(response, target), expected, atol=1e-6)
+    assert (loss.value(response, target) >= Hinge(1e-6, "real").value(response, target)).all()
+
+
+def test_the_parabola_above_the_hinge_has_a_real_minimum():
+    rng = np.random.default_rng(1)
+    response, target = rng.normal(size=(50, 1)) + 1j * rng.normal(size=(50, 1)), np.ones((50, 1))
+    loss = Hinge(residual="complex")
+    minimum = response - loss.gradient(response, target) / loss.bound(response, target)[:, None]
+    assert_allclose(minimum.imag, 0, atol=1e-12)

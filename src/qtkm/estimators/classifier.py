@@ -70,8 +70,9 @@ class QTKMClassifier(ClassifierMixin, Model):
         Loss of a row. With more than two classes "logistic" stands for "softmax", and the
         others, an object `Logistic()` among them, are one-vs-rest: each output tells its
         class from all others. Probabilities come with "logistic" and "softmax". The corner of
-        the hinge is rounded by a little, see `Hinge`. All but the hinge also push the
-        imaginary part of f to 0, see `ResidualLoss`; `Logistic("real")` does not.
+        the hinge is rounded by a little, see `Hinge`. All but the
+        one-vs-rest hinge also push the imaginary part of f to 0, see `ResidualLoss`;
+        `Logistic("real")` does not.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, by which those of their rows are multiplied: a dict from labels
         to weights, 1 for a class that is not in it, or weights in inverse proportion to the
@@ -108,7 +109,8 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     added over the outputs; squared is |f - y|², and softmax -log p, where p = exp(Re f_y) /
     Σ_j exp(Re f_j) is the probability of the row's class y.  To logistic, softmax and
-    squared_hinge ⅛, ¼ and 1 times (Im f)² is added, in the validation score as well.
+    squared_hinge ⅛, ¼ and 1 times (Im f)² is added, in the validation score as well; the hinge of
+    two classes is ½(1 - m + |y - f|).
 
     With "als" all losses but the squared one are fitted by a quadratic model of the loss, made
     anew for every column, that lies above the loss where a step on another would raise the

@@ -1,11 +1,11 @@
-"""What every feature map of one column offers to the layers above.
+"""The interface of a column's feature map: values in the unit box → factors of its levels.
 
-A feature map turns values in the unit box into *factors*, one small matrix per level.
-It knows nothing of networks, losses or data.  The column's basis is the Kronecker
-product of its factors, times a common `phase` where the map has one.
+The column's basis is the Kronecker product of the factors, one small matrix per level, times a
+common `phase` where the map has one.
 """
 
 import math
+from functools import reduce
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from .warp import moved
+from . import radices
+from .warp import check_warp, moved
 
 Array = NDArray[Any]
 
@@ -54,7 +55,7 @@ class FeatureMap(BaseEstimator):
         return tuple(slice(int(a), int(b)) for a, b in pairwise(stops))
 
     def factors(self, values: Array) -> Array:
-        """Factor entries of all levels, shape (n, sum(radices))."""
+        """Return the factor entries of all levels, shape (n, sum(radices))."""
         raise NotImplementedError(f"{type(self).__name__} has no factors.")
 
     def phase(self, values: Array) -> Array | None:
@@ -87,29 +88,21 @@ class FeatureMap(BaseEstimator):
                 f"The factors of {self!r} are complex, but its class does not say "
                 "is_complex = True."
             )
-        found = []
-        for group in self.groups:
-            first, *others = self.slices[group]
-            product = factors[:, first]
-            for level in others:
-                product = factors[:, level, None] * product[:, None, :]
-                product = product.reshape(len(values), product.shape[1] * product.shape[2])
-            found.append(product)
+        found = [
+            reduce(_product, [factors[:, level] for level in self.slices[group]])
+            for group in self.groups
+        ]
         phase = self.phase(values)
         if phase is not None:
             found[0] = found[0] * phase[:, None]
         return found
 
     def features(self, values: Array) -> Array:
-        """All M basis functions, shape (n, M), the lowest digit running fastest."""
-        result, *others = self.group_features(values)
-        for group in others:
-            product = group[:, :, None] * result[:, None, :]
-            result = product.reshape(len(result), product.shape[1] * product.shape[2])
-        return result
+        """Return all M basis functions, shape (n, M), the lowest digit running fastest."""
+        return reduce(_product, self.group_features(values))
 
     def kind(self, conjugate: bool) -> str:
-        """Name what the products of two functions m and m' depend on.
+        """Return what the products of two functions m and m' depend on.
 
         "lags" if on m' - m alone, "sums" if on m' + m alone, "pairs" if they all may differ.
         With `conjugate` the first of the two is conjugated.
@@ -132,7 +125,7 @@ class FeatureMap(BaseEstimator):
         return 1 + min(self.n_features, MOST_MAIN)
 
     def main_functions(self, values: Array) -> Array:
-        """Real functions of the main effect, (n, n_main): the value itself, then smooth ones."""
+        """Return the functions of the main effect, (n, n_main): the value, then smooth ones."""
         smooth = self.features(values)[:, : self.n_main - 1].real
         return np.concatenate([np.asarray(values, dtype=np.float64)[:, None], smooth], axis=1)
 
@@ -143,15 +136,13 @@ class FeatureMap(BaseEstimator):
         return None if frequencies is None else np.abs(frequencies[: self.n_main - 1])
 
     def first_functions(self, values: Array) -> Array:
-        """Smoothest real functions, (n, few), of whose products interactions begin."""
+        """Return the smoothest real functions, (n, few), whose products interactions start from."""
         return self.features(values)[:, :2].real
 
     def combine(self, coefficients: Array, constant: float) -> Array:
-        """Weights (M,) of the features for a sum of the first functions and a constant."""
-        weights = np.zeros(self.n_features)
-        for place, level in enumerate(reversed(self.constant())):
-            weights = level if place == 0 else np.multiply.outer(weights, level).reshape(-1)
-        weights = constant * weights
+        """Return weights (M,) of the features for a sum of the first functions and a constant."""
+        levels = reversed(self.constant())
+        weights = constant * reduce(lambda a, b: np.multiply.outer(a, b).reshape(-1), levels)
         weights[: len(coefficients)] += coefficients
         return weights
 
@@ -163,10 +154,9 @@ class FeatureMap(BaseEstimator):
     def unwarped(self, values: Array) -> "tuple[Array, FeatureMap]":
         """Return values where a warp moves them, and the map that reads them there."""
         warp = getattr(self, "warp", None)
-        return (values, self) if warp is None else (moved(values, warp), self._without_warp())
-
-    def _without_warp(self) -> "FeatureMap":
-        return clone(self).set_params(warp=None)
+        if warp is None:
+            return values, self
+        return moved(values, warp), clone(self).set_params(warp=None)
 
     @property
     def is_one_hot(self) -> bool:
@@ -182,15 +172,15 @@ class FeatureMap(BaseEstimator):
         return merged
 
     def constant(self) -> list[Array]:
-        """Give weights of the levels' entries whose product is the constant function 1."""
+        """Return weights of the levels' entries whose product is the constant function 1."""
         return [np.eye(radix)[0] for radix in self.radices]
 
     def for_one_value(self) -> "FeatureMap":
-        """Give the map that a column of one value gets instead: its functions all say the same."""
+        """Return the map to use for a column of one value, at which all functions are constant."""
         return self
 
     def bin_error(self, width: float) -> float:
-        """Worst relative error of the basis when values move by half of `width`."""
+        """Return the worst relative error of the basis when values move by half of `width`."""
         raise NotImplementedError(
             f"{type(self).__name__} has no bin_error, and a column has more values than are kept; "
             "write one, or use max_bins=None."
@@ -202,3 +192,28 @@ class FeatureMap(BaseEstimator):
             self.radices  # noqa: B018
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
+
+
+class NumberMap(FeatureMap):
+    """What maps of numbers with `n_basis`, `quantization` and `warp` share."""
+
+    n_basis: Any
+    quantization: Any
+    warp: Any
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        return radices.split(self.n_basis, self.quantization)
+
+    def for_one_value(self) -> FeatureMap:
+        return clone(self).set_params(n_basis=1, quantization="auto")
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        check_warp(self.warp, name)
+
+
+def _product(low: Array, high: Array) -> Array:
+    """Return all products of two sets of functions (n, M), the first running fastest."""
+    product = high[:, :, None] * low[:, None, :]
+    return product.reshape(len(low), product.shape[1] * product.shape[2])

@@ -3,14 +3,12 @@
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
-from . import radices
-from .feature_map import MOST_MAIN, Array, FeatureMap
-from .warp import check_warp, moved
+from .feature_map import MOST_MAIN, Array, NumberMap
+from .warp import moved
 
 
-class Fourier(FeatureMap):
+class Fourier(NumberMap):
     """Fourier features of one column.
 
     Parameters
@@ -43,10 +41,6 @@ class Fourier(FeatureMap):
         self.period = period
         self.quantization = quantization
         self.warp = warp
-
-    @property
-    def radices(self) -> tuple[int, ...]:
-        return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
         turns = moved(values, self.warp) / float(self.period)
@@ -98,9 +92,8 @@ class Fourier(FeatureMap):
         weights[zero] = constant
         if len(coefficients):
             cosine, sine = coefficients
-            weights[[zero - 1, zero + 1]] = np.array(
-                [cosine + 1j * sine, cosine - 1j * sine]
-            ) / np.sqrt(2)
+            pair = np.array([cosine + 1j * sine, cosine - 1j * sine])
+            weights[[zero - 1, zero + 1]] = pair / np.sqrt(2)
         return weights
 
     def constant(self) -> list[Array]:
@@ -110,15 +103,11 @@ class Fourier(FeatureMap):
             levels.append(np.eye(radix)[digit])
         return levels
 
-    def for_one_value(self) -> "Fourier":
-        return clone(self).set_params(n_basis=1, quantization="auto")
-
     def bin_error(self, width: float) -> float:
         return np.pi * self.n_basis * width / (2 * float(self.period))
 
     def check(self, name: str) -> None:
         super().check(name)
-        check_warp(self.warp, name)
         if not np.isfinite(self.period):
             raise ValueError(f"period={self.period} of {name} must be a finite number >= 1.")
         if self.period < 1:

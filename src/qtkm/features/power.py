@@ -1,14 +1,12 @@
 """Pure powers 1, x, …, x^(M-1), quantized or not."""
 
 import numpy as np
-from sklearn.base import clone
 
-from . import radices
-from .feature_map import MOST_MAIN, Array, FeatureMap
-from .warp import check_warp, moved
+from .feature_map import MOST_MAIN, Array, NumberMap
+from .warp import moved
 
 
-class Power(FeatureMap):
+class Power(NumberMap):
     """Polynomial features of one column.
 
     Parameters
@@ -36,10 +34,6 @@ class Power(FeatureMap):
         self.n_basis = n_basis
         self.quantization = quantization
         self.warp = warp
-
-    @property
-    def radices(self) -> tuple[int, ...]:
-        return radices.split(self.n_basis, self.quantization)
 
     def factors(self, values: Array) -> Array:
         base = moved(values, self.warp)
@@ -70,21 +64,12 @@ class Power(FeatureMap):
         return np.arange(2, self.n_main + 1, dtype=np.float64)
 
     def first_functions(self, values: Array) -> Array:
-        powers = np.arange(1, min(3, self.n_basis))
-        return moved(values, self.warp)[:, None] ** powers
+        return moved(values, self.warp)[:, None] ** np.arange(1, min(3, self.n_basis))
 
     def combine(self, coefficients: Array, constant: float) -> Array:
         weights = np.zeros(self.n_basis)
-        weights[0] = constant
-        weights[1 : 1 + len(coefficients)] = coefficients
+        weights[: 1 + len(coefficients)] = [constant, *coefficients]
         return weights
-
-    def for_one_value(self) -> "Power":
-        return clone(self).set_params(n_basis=1, quantization="auto")
-
-    def check(self, name: str) -> None:
-        super().check(name)
-        check_warp(self.warp, name)
 
     def bin_error(self, width: float) -> float:
         return (self.n_basis - 1) * width / 2

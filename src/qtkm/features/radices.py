@@ -1,5 +1,6 @@
 """How M basis functions split into digits: the radices of a column's levels."""
 
+import math
 from collections.abc import Sequence
 from numbers import Integral
 
@@ -10,7 +11,7 @@ Quantization = int | str | Sequence[int] | None
 
 
 def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
-    """Radices of the levels, lowest digit first; their product is `n_basis`.
+    """Return the radices of the levels, lowest digit first; their product is `n_basis`.
 
     Parameters
     ----------
@@ -39,69 +40,53 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     if quantization is None:
         return (n_basis,)
     if isinstance(quantization, str):
-        if quantization == "auto":
-            return _powers(n_basis, 9 if _is_power_of_3(n_basis) else 2) or (1,)
-        if quantization != "prime":
+        if quantization not in ("auto", "prime"):
             raise ValueError(
                 f"quantization={quantization!r} is not known; use an integer such as 2, "
                 '"prime", a sequence of radices, or None for no quantization.'
             )
-        return _primes(n_basis) or (1,)
+        if quantization == "auto" and 3**30 % n_basis == 0:
+            return _powers(n_basis, 9)
+        return _powers(n_basis, 2)  # primes in ascending order
     if isinstance(quantization, Integral) and not isinstance(quantization, bool):
-        return _powers(n_basis, int(quantization)) or (1,)
+        if quantization < 2:
+            raise ValueError(
+                f"quantization={quantization} must be >= 2; use None for no quantization."
+            )
+        return _powers(n_basis, int(quantization))
     return _given(n_basis, quantization)
 
 
-def _powers(n_basis: int, base: int) -> tuple[int, ...]:
-    if base < 2:
-        raise ValueError(f"quantization={base} must be >= 2; use None for no quantization.")
+def _powers(rest: int, base: int) -> tuple[int, ...]:
+    """Divide by a base as often as possible, and then by primes."""
     levels = []
-    while n_basis % base == 0:
+    while rest % base == 0:
         levels.append(base)
-        n_basis //= base
-    return (*levels, *_primes(n_basis))
-
-
-def _is_power_of_3(n: int) -> bool:
-    while n % 3 == 0:
-        n //= 3
-    return n == 1
-
-
-def _primes(n: int) -> tuple[int, ...]:
-    primes, candidate = [], 2
-    while candidate * candidate <= n:
-        while n % candidate == 0:
-            primes.append(candidate)
-            n //= candidate
-        candidate += 1
-    return (*primes, n) if n > 1 else tuple(primes)
+        rest //= base
+    prime = 2
+    while rest > 1:
+        if prime * prime > rest:
+            prime = rest
+        while rest % prime == 0:
+            levels.append(prime)
+            rest //= prime
+        prime += 1
+    return tuple(levels) or (1,)
 
 
 def _given(n_basis: int, radices: Sequence[int]) -> tuple[int, ...]:
     try:
         given = tuple(int(radix) for radix in radices)
-        whole = all(a == b for a, b in zip(given, radices, strict=True))
+        is_whole = all(a == b for a, b in zip(given, radices, strict=True))
     except (TypeError, ValueError):
         raise ValueError(
             f"quantization={radices!r} is not understood; use an integer such as 2, "
             '"prime", a sequence of radices, or None.'
         ) from None
-    product = 1
-    for radix in given:
-        product *= radix
-    if not whole or not given or min(given) < 1 or product != n_basis:
+    product = math.prod(given)
+    if not is_whole or not given or min(given) < 1 or product != n_basis:
         raise ValueError(
             f"quantization={radices!r}: the radices must be whole numbers >= 1 whose product "
             f"is n_basis={n_basis}, and theirs is {product}."
         )
     return given
-
-
-def weights(radices: Sequence[int]) -> tuple[int, ...]:
-    """Weights B_k of the digits: the products of the radices below each level."""
-    result, weight = [], 1
-    for radix in radices:
-        result.append(weight)
-        weight *= radix
-    return tuple(result)

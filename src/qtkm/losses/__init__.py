@@ -1,8 +1,8 @@
 """Losses: pointwise functions of response and target."""
 
 from .loss import Loss
-from .margins import Hinge, Logistic, ResidualLoss, Softmax, SquaredHinge
-from .residuals import Huber, Quantile, RegressionLoss, Squared
+from .margins import Logistic, ResidualLoss, Softmax, SquaredHinge
+from .residuals import Hinge, Huber, Quantile, RegressionLoss, Squared
 from .tweedie import Gamma, Poisson, Tweedie
 
 #: shorthand in the estimators -> class; a new loss is one file and one line here

@@ -1,11 +1,10 @@
-"""What every loss offers to the layers above.
+"""The interface of a loss, which compares responses with targets row by row.
 
-A loss compares a response with a target, row by row.  It knows nothing of features, networks
-or data.  Responses come as arrays (n, k) of n rows and k outputs, real or complex, targets as
-real arrays of the same shape.  A loss says by `sees_complex` whether the imaginary part of the
-response matters to it.
+Responses are arrays (n, k) of n rows and k outputs, real or complex, targets real arrays of the
+same shape.
 """
 
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,13 +38,11 @@ class Loss(BaseEstimator):
     is_margin: ClassVar[bool] = False
     #: a classifier may use it, with signs as targets
     for_classes: ClassVar[bool] = False
-    #: a regressor may scale targets by `center_and_scale` before the loss sees them; a loss to
-    #: which the numbers themselves mean something wants them as they are
+    #: a regressor may scale targets by `center_and_scale` before the loss sees them
     normalizes_target: ClassVar[bool] = True
     #: the response is the logarithm of the predicted mean
     has_log_link: ClassVar[bool] = False
-    #: targets are scaled by their median and median deviation, which no outlier moves, instead
-    #: of mean and standard deviation
+    #: targets are scaled by their median and median deviation
     is_robust: ClassVar[bool] = False
     #: `link` gives probabilities
     has_probabilities: ClassVar[bool] = False
@@ -168,20 +165,16 @@ def check_residual(value: Any) -> None:
 
 
 def add_outputs(values: Array) -> Array:
-    """Sum over outputs, (n, k) -> (n,); for few outputs a quarter of the time of `sum`."""
+    """Sum over outputs, (n, k) -> (n,); for few outputs four times as fast as `sum`."""
     return np.einsum("...k->...", values)
 
 
 def largest_output(values: Array) -> Array:
     """Return the maximum over outputs, (n, k) -> (n,).
 
-    A reduction over a short last axis is slow: for up to 8 outputs, whole columns are
-    compared (3 outputs, a million rows: 4 ms against 40 ms).
+    A reduction over a short last axis is slow, so a few whole columns are compared (3 outputs,
+    a million rows: 4 ms against 40 ms).
     """
-    n_outputs = values.shape[-1]
-    if n_outputs > 8:
+    if values.shape[-1] > 8:
         return values.max(axis=-1)
-    result = values[..., 0].copy()
-    for column in range(1, n_outputs):
-        np.maximum(result, values[..., column], out=result)
-    return result
+    return reduce(np.maximum, np.moveaxis(values, -1, 0))

@@ -1,4 +1,4 @@
-"""Losses of numbers: of the complex residual f - y, or of its real part.
+"""Losses of the residual f - y, or of its real part: squared, Huber, quantile, hinge.
 
 A loss of Re f alone leaves the imaginary part of a complex model free, which is twice the freedom
 to fit noise: on 600 rows of Friedman's function of ten columns, R² of unseen rows was 0.76 with the
@@ -14,6 +14,9 @@ from sklearn.metrics import d2_absolute_error_score, d2_pinball_score
 
 from ..parameters import check_number
 from .loss import Array, Loss, add_outputs, check_residual, largest_output
+
+#: half-width of the corner in which the exact hinge is rounded
+SHARPEST = 1e-8
 
 
 class RegressionLoss(Loss):
@@ -68,9 +71,7 @@ class Squared(RegressionLoss):
         return add_outputs(squares)
 
     def gradient(self, response: Array, target: Array) -> Array:
-        difference = self._seen(response) - target
-        difference *= 2
-        return difference
+        return 2 * (self._seen(response) - target)
 
     def curvature(self, response: Array, target: Array) -> Array:
         return self.bound(response, target)
@@ -100,27 +101,21 @@ class RadialLoss(RegressionLoss):
     @property
     def _slope(self) -> float:
         """Slope s of the straight line."""
-        raise NotImplementedError
+        return 0.5
 
     @property
     def _width(self) -> float:
-        """Distance h at which the straight line sets in."""
+        """Distance h at which the straight line begins."""
         raise NotImplementedError
 
     def value(self, response: Array, target: Array) -> Array:
         distance = np.abs(self._seen(response) - target)
         inside = np.minimum(distance, self._width)
-        distance -= inside
-        inside *= inside
-        inside /= 2 * self._width
-        distance += inside
-        distance *= self._slope
-        return add_outputs(distance)
+        return add_outputs(self._slope * (distance - inside + inside**2 / (2 * self._width)))
 
     def gradient(self, response: Array, target: Array) -> Array:
         difference = self._seen(response) - target
-        difference *= self._touching(difference)
-        return difference
+        return difference * self._touching(difference)
 
     def curvature(self, response: Array, target: Array) -> Array:
         return self.bound(response, target)
@@ -134,15 +129,12 @@ class RadialLoss(RegressionLoss):
         # beyond the width there is no curvature along the difference, only across it
         beyond = distance > self._width
         along = (difference.conj() * direction).real
-        along /= np.where(beyond, distance, 1) ** 2
-        along *= beyond
+        along *= beyond / np.where(beyond, distance, 1) ** 2
         return self._touching(difference) * (direction - along * difference)
 
     def _touching(self, difference: Array) -> Array:
-        """Curvature of the parabola that touches the loss here and lies above it."""
-        distance = np.abs(difference)
-        np.maximum(distance, self._width, out=distance)
-        return np.divide(self._slope, distance, out=distance)
+        """Return the curvature of the parabola that touches the loss here and lies above it."""
+        return self._slope / np.maximum(np.abs(difference), self._width)
 
 
 class Huber(RadialLoss):
@@ -151,7 +143,7 @@ class Huber(RadialLoss):
     Parameters
     ----------
     delta : float, default=0.5
-        Residual δ > 0 from which on a row pulls no harder than any other; in units of the spread of
+        Residual δ > 0 beyond which all rows pull equally hard; in units of the spread of
         y (1.4826 times the median distance from the median) unless ``normalize_y=False``.
         Residuals are usually a fraction of that spread. Smaller is more robust, and slower.
     residual : {"complex", "real"} or "auto"
@@ -180,7 +172,29 @@ class Huber(RadialLoss):
         return float(d2_absolute_error_score(target, prediction, sample_weight=weight))
 
 
-class Quantile(RadialLoss):
+class TiltedLoss(RadialLoss):
+    """½|f - y| - t·(Re f - y), rounded to a parabola around f = y, with a tilt |t| <= ½."""
+
+    smoothing: float
+
+    @property
+    def _width(self) -> float:
+        return max(float(self.smoothing), SHARPEST)
+
+    def _tilt(self, target: Array) -> Array | float:
+        """Return t of every output."""
+        raise NotImplementedError
+
+    def value(self, response: Array, target: Array) -> Array:
+        result = super().value(response, target) + target.shape[-1] * self._width / 4
+        result -= add_outputs(self._tilt(target) * (response.real - target))
+        return np.maximum(result, 0)
+
+    def gradient(self, response: Array, target: Array) -> Array:
+        return super().gradient(response, target) - self._tilt(target)
+
+
+class Quantile(TiltedLoss):
     """½|f - y| - (level - ½)(Re f - y), rounded to a parabola around f = y.
 
     Its minimum over many rows is the quantile of y at this level: the median at 0.5.
@@ -188,7 +202,7 @@ class Quantile(RadialLoss):
     Parameters
     ----------
     level : float, default=0.5
-        Share of targets that are to lie below the prediction, > 0 and < 1.
+        Share of targets below the prediction, > 0 and < 1.
     smoothing : float, default=0.01
         Half-width ε > 0 of the rounded corner, in units of the spread of y (1.4826 times the
         median distance from the median) unless ``normalize_y=False``.
@@ -209,29 +223,62 @@ class Quantile(RadialLoss):
         check_number("level", self.level, Real, above=0, below=1, hint=hint)
         check_number("smoothing", self.smoothing, Real, above=0, hint="; try 0.01")
 
-    @property
-    def _slope(self) -> float:
-        return 0.5
-
-    @property
-    def _width(self) -> float:
-        return float(self.smoothing)
-
-    @property
-    def _tilt(self) -> float:
+    def _tilt(self, target: Array) -> float:
         return float(self.level) - 0.5
-
-    def value(self, response: Array, target: Array) -> Array:
-        result = super().value(response, target)
-        result += target.shape[-1] * self._width / 4
-        result -= self._tilt * add_outputs(response.real - target)
-        return np.maximum(result, 0, out=result)
-
-    def gradient(self, response: Array, target: Array) -> Array:
-        slope = super().gradient(response, target)
-        slope -= self._tilt
-        return slope
 
     def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
         level = float(self.level)
         return float(d2_pinball_score(target, prediction, sample_weight=weight, alpha=level))
+
+
+class Hinge(TiltedLoss):
+    """max(0, 1 - m) of the margin m = y·Re f, rounded to a parabola around m = 1.
+
+    Parameters
+    ----------
+    smoothing : float, default=0.01
+        Half-width ε of the rounded corner: the loss is (1 - m + ε)²/(4ε) where |1 - m| < ε.
+        At 0 (or below 1e-8) ε is 1e-8, so that slope and curvature stay finite.
+    residual : {"complex", "real"} or "auto"
+        Whether Im f is pushed to 0; "auto" means "real" here, and "complex" in a classifier of
+        two classes.
+
+    Notes
+    -----
+    For a sign y the hinge is ½|y - Re f| - ½y·(Re f - y).  With ``residual="complex"`` the distance
+    is |y - f|, which adds about (Im f)²/(4|1 - m|): the pull on Im f falls with the distance
+    from the margin, and the parabola that lies above the loss has a real minimum.  With several
+    outputs, which share one curvature per row, Re f alone is read.
+
+    Without Im f a row behind its margin has no slope.  `curvature` is 0 there: in a trial (a linear
+    model of 30 columns, 2000 random rows) ten such steps came as low as forty by `bound`.
+    """
+
+    is_margin: ClassVar[bool] = True
+    for_classes: ClassVar[bool] = True
+
+    def __init__(self, smoothing=0.01, residual="auto"):
+        self.smoothing = smoothing
+        self.residual = residual
+
+    @property
+    def sees_complex(self) -> bool:
+        return self.residual == "complex"
+
+    def check(self) -> None:
+        super().check()
+        hint = "; try 0.01, or 0 for the exact hinge"
+        check_number("smoothing", self.smoothing, Real, 0, hint=hint)
+
+    def gradient(self, response: Array, target: Array) -> Array:
+        return super().gradient(response, target) * self._is_sloping(response, target)
+
+    def curvature(self, response: Array, target: Array) -> Array:
+        touching = self._touching(self._seen(response) - target)
+        return largest_output(touching * self._is_sloping(response, target))
+
+    def _is_sloping(self, response: Array, target: Array) -> Array | bool:
+        return self.sees_complex or response.real * target < 1 + self._width
+
+    def _tilt(self, target: Array) -> Array:
+        return target / 2
