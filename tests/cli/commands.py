@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qtkm.cli import main
-from qtkm.data.sources.mapped import draw_rows
+from qtkm.data.sources.source import draw_rows
 
 #: of the table and the models that `conftest` makes
 N_ROWS = 3000

@@ -6,8 +6,8 @@ import pytest
 
 from qtkm.data.sources import DataFileError, open_source
 from qtkm.data.sources.files import TextSource
-from qtkm.data.sources.mapped import MappedSource, draw_rows, take_rows
 from qtkm.data.sources.paths import find_files
+from qtkm.data.sources.source import MappedSource, draw_rows, take_rows
 
 N_ROWS = 1000
 

@@ -254,7 +254,7 @@ def test_arrays_and_memory_maps_are_sources(tmp_path):
         ((np.ones(3),), {}, "X has 1 dimensions; expected 2"),
         ((np.ones((3, 2)), np.ones(4)), {}, "X has 3 rows, but 'y' has 4"),
         ((np.ones((3, 2)),), {"names": ["a"]}, "X has 2 columns, but 1 names"),
-        ((np.ones((3, 2)), np.ones(3)), {"names": ["a", "y"]}, "Two columns have the name 'y'"),
+        ((np.ones((3, 2)), np.ones(3)), {"names": ["a", "y"]}, "several columns of the name 'y'"),
         ((np.ones((0, 2)),), {}, "no rows"),
     ],
 )

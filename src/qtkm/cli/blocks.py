@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..data import prefetched
 from ..data.sources import Block, Source
-from ..data.sources.mapped import is_there, take_rows
+from ..data.sources.source import is_there, take_rows
 from ..estimators.predicting import as_X
 from .output import watched
 from .reading import check_block, find_columns, join, most_rows, name_of, open_table, text_columns

@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import load
 from ..data.sources import Source
-from ..data.sources.mapped import MappedSource
 from ..data.sources.paths import CSV, PARQUET, format_of
+from ..data.sources.source import MappedSource
 from ..escaping import visible
 from ..estimators.predicting import as_X, predictor
 from ..limits import LIMITS

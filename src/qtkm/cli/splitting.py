@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from ..data.sources import Block, Source
-from ..data.sources.mapped import MappedSource, draw_rows, is_there, take_rows
+from ..data.sources.source import MappedSource, draw_rows, is_there, take_rows
 
 #: with fewer rows, none is set aside
 FEWEST_ROWS = 5

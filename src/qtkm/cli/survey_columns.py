@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.sources import Block
-from ..data.sources.kinds import SPANS, TIMES, kind_of_values
-from ..data.sources.mapped import is_there
+from ..data.sources.conversion import SPANS, TIMES, kind_of_values
+from ..data.sources.source import is_there
 from ..estimators.columns import factorize
 from ..estimators.values import look_like_times
 from .task import are_numbers, find_strange, task_of_numbers

@@ -1,10 +1,18 @@
 """Data: the unit box, grids and codes, and shards of coded rows."""
 
-from .box import EXTRAPOLATIONS, Box
-from .grid import Coder, Grid, code_type, contiguous, encode, equal_bins, find_distinct
-from .prefetch import prefetched
+from .grid import (
+    EXTRAPOLATIONS,
+    Box,
+    Coder,
+    Grid,
+    code_type,
+    contiguous,
+    encode,
+    equal_bins,
+    find_distinct,
+)
 from .shards import TASK_ROWS, Groups, Shard, ShardList, blocks, build, merge, sort_rows
-from .stored import ShardWriter, StoredShards
+from .stored import ShardWriter, StoredShards, prefetched
 
 __all__ = [
     "EXTRAPOLATIONS",

@@ -1,14 +1,73 @@
-"""Grids and codes: the distinct (or binned) values of a column, and rows as indices into them."""
+"""Boxes, grids and codes of a column.
+
+A box maps raw values to [0, 1]. A grid has a column's distinct (or binned) values, and codes are
+rows as indices into it.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+EXTRAPOLATIONS = ("clip", "continue", "error")
 #: values up to which they are sorted and searched; more are hashed by compiled loops
 FEW_VALUES = 10_000
 #: distinct values that a first hash table has room for: 4 MB, where one for all rows may be 100
 MANY_VALUES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Box:
+    """Range of one column that is mapped to [0, 1].
+
+    Attributes
+    ----------
+    low, high : float
+        Raw values mapped to 0 and 1.
+    extrapolation : {"clip", "continue", "error"}
+        What happens to values outside.
+    name : str
+        The column's name, for messages.
+    """
+
+    low: float
+    high: float
+    extrapolation: str
+    name: str
+
+    @property
+    def is_point(self) -> bool:
+        """Whether the column has one value."""
+        return self.low == self.high
+
+    def contain(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Apply the rule for values outside."""
+        values = np.asarray(raw, dtype=np.float64)
+        if self.extrapolation == "clip":
+            return np.clip(values, self.low, self.high)
+        if self.extrapolation == "error":
+            outside = values[(values < self.low) | (values > self.high)]
+            if len(outside):
+                # halves: differences may overflow
+                distance = np.maximum(outside / 2 - self.high / 2, self.low / 2 - outside / 2)
+                raise ValueError(
+                    f"{self.name} has the value {outside[np.argmax(distance)]:g}, outside of its "
+                    f"range [{self.low:g}, {self.high:g}]; use extrapolation='clip' to take the "
+                    "nearest end instead, or widen the range with `bounds`."
+                )
+        return values
+
+    def to_unit(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Map raw values to the unit box; a column of one value goes to 0."""
+        values = np.asarray(raw, dtype=np.float64)
+        if self.is_point:
+            return np.where(np.isnan(values), values, 0.0)
+        if self.low == 0.0 and self.high == 1.0:
+            return values
+        # the difference of two large numbers may overflow, half of a tiny one vanishes
+        half = 0.5 if max(-self.low, self.high) > 1e300 else 1.0
+        with np.errstate(over="ignore"):  # of values far outside, where the basis continues
+            return (values * half - self.low * half) / (self.high * half - self.low * half)
 
 
 @dataclass(frozen=True)
@@ -43,71 +102,32 @@ class Grid:
 def encode(
     raw: NDArray[np.generic], low: float, high: float, max_bins: int | None
 ) -> tuple[Grid, NDArray[np.unsignedinteger]]:
-    """Grid of a column and the code of every row.
+    """Return the grid of a column in memory and the code of every row.
 
-    Distinct values are kept exactly up to `max_bins` of them (None: always); beyond that
-    the column falls into `max_bins` equal-width bins between `low` and `high`, which need
-    no more than the ends of the range to be known.
-
-    Parameters
-    ----------
-    raw : (n_rows,) array
-        Finite values, or NaN for missing ones.
-    low, high : float
-        Range of the values.
-    max_bins : int or None
-        Largest number of grid values.
-
-    Returns
-    -------
-    grid : Grid
-    codes : (n_rows,) unsigned array of the smallest type that fits
+    Up to `max_bins` distinct values are kept exactly (None: all); more fall into as many
+    equal-width bins between `low` and `high`. NaN is a missing value.
     """
     column = contiguous(raw)
     there = column[~np.isnan(column)]
     distinct = find_distinct(there, len(column) if max_bins is None else max_bins)
-    if distinct is not None:
-        grid = Grid(distinct, False)
-    else:
-        assert max_bins is not None
-        grid = equal_bins(low, high, max_bins)
+    grid = equal_bins(low, high, max_bins or 1) if distinct is None else Grid(distinct, False)
     grid = grid if len(there) == len(column) else grid.with_gaps()
     return grid, Coder(grid, low, high).codes(column)
 
 
 def contiguous(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Values as grids know them: contiguous, without -0.0."""
+    """Return values as grids have them: contiguous, without -0.0."""
     return np.add(values, 0.0, dtype=np.float64)
 
 
 def equal_bins(low: float, high: float, n_bins: int) -> Grid:
-    """Centres of equal-width bins.
-
-    Parameters
-    ----------
-    low, high : float
-        Ends of the range that is divided.
-    n_bins : int
-        Number of bins.
-    """
+    """Return the centres of equal-width bins between `low` and `high`."""
     centres = (np.arange(n_bins) + 0.5) / n_bins
     return Grid(low * (1 - centres) + high * centres, True)
 
 
-def _near_one(
-    column: NDArray[np.float64], low: float, high: float
-) -> tuple[NDArray[np.float64], float, float]:
-    """Column, low end and width of its range, by a power of two away from over- and underflow."""
-    largest = max(-low, high)
-    if not 1e-280 < largest < 1e280:
-        exponent = -int(np.frexp(largest)[1])
-        column = np.ldexp(column, exponent)
-        low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
-    return column, low, high - low
-
-
 def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64] | None:
-    """Distinct values of a column, ascending; None where there are more than `limit`."""
+    """Return the distinct values of a column, ascending; None if there are more than `limit`."""
     if len(column) <= FEW_VALUES:
         values = np.unique(column)
         return values if len(values) <= limit else None
@@ -142,38 +162,38 @@ class Coder:
         self.grid, self.low, self.high = grid, low, high
 
     def codes(self, column: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
-        """Codes of values; those of an exact grid must be among its values.
-
-        The column is contiguous, without -0.0.
-        """
+        """Return codes of a contiguous column without -0.0; an exact grid must have its values."""
+        kind, n_codes = code_type(len(self.grid)), len(self.grid)
         if self.grid.has_gaps:
             missing = np.isnan(column)
             own = Coder(Grid(self.grid.values[:-1], self.grid.is_binned), self.low, self.high)
-            there = own.codes(column[~missing]) if len(own.grid) else np.empty(0)
-            codes = np.full(len(column), len(own.grid), dtype=code_type(len(self.grid)))
-            codes[~missing] = there
+            codes = np.full(len(column), n_codes - 1, dtype=kind)
+            codes[~missing] = own.codes(column[~missing]) if n_codes > 1 else np.empty(0)
             return codes
-        kind, n_bins = code_type(len(self.grid)), len(self.grid)
         if self.grid.is_binned:
-            near, low, width = _near_one(column, self.low, self.high)
-            # halves first: high - low may overflow
-            places = (near / 2 - low / 2) / (width / 2) * n_bins
-            return np.clip(places, 0, n_bins - 1).astype(kind)
+            return np.clip(self._places(column), 0, n_codes - 1).astype(kind)
         if len(column) <= FEW_VALUES:
             return np.searchsorted(self.grid.values, column).astype(kind)
-        return self._look_up(column, np.empty(len(column), dtype=kind))
-
-    def _look_up(self, column: NDArray[np.float64], codes: NDArray) -> NDArray:
         from ..kernels import grids as kernels
 
-        keys, used = _hash_table(len(self.grid))
-        kernels.distinct(self.grid.values.view(np.uint64), len(self.grid), keys, used)
+        codes = np.empty(len(column), dtype=kind)
+        keys, used = _hash_table(n_codes)
+        kernels.distinct(self.grid.values.view(np.uint64), n_codes, keys, used)
         kernels.look_up(column.view(np.uint64), keys, used, codes)
         return codes
 
+    def _places(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return places on the grid in units of a bin."""
+        low, high, largest = self.low, self.high, max(-self.low, self.high)
+        if not 1e-280 < largest < 1e280:  # by a power of two away from over- and underflow
+            exponent = -int(np.frexp(largest)[1])
+            column = np.ldexp(column, exponent)
+            low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
+        return (column / 2 - low / 2) / ((high - low) / 2) * len(self.grid)
+
 
 def code_type(n_codes: int) -> type[np.unsignedinteger]:
-    """Smallest unsigned type that holds codes below `n_codes`."""
+    """Return the smallest unsigned type that holds codes below `n_codes`."""
     for candidate in (np.uint8, np.uint16):
         if n_codes <= np.iinfo(candidate).max + 1:
             return candidate

@@ -1,9 +1,8 @@
 """Shards: blocks of coded rows, sorted, with the groups that a pass over them needs.
 
-A shard is the unit of summation: sums over shards are added in a fixed order, so results
-do not depend on who computes which.  Within a shard rows are sorted by their codes, the
-column with the most grid values first, which makes a shard blind to the order of its rows and
-lets neighbours read neighbouring rows of the largest tables; the small ones stay in cache anyway.
+Sums over shards are added in a fixed order, so results do not depend on who computes which.
+Rows are sorted by their codes, the column with the most grid values first: a shard does not
+depend on the order of its rows, and neighbours read neighbouring rows of the largest tables.
 """
 
 from collections.abc import Callable, Iterator
@@ -144,13 +143,13 @@ class Shard:
     def groups(self, column: int | None) -> Groups:
         """Rows grouped by the code of a column, or all in one group for None."""
         if column not in self._groups:
-            self._groups[column] = self._group(column)
+            found = (
+                (np.arange(len(self), dtype=np.int32), np.array([0, len(self)]))
+                if column is None
+                else (self.find_order or self.order)(column)
+            )
+            self._groups[column] = _segment(*found)
         return self._groups[column]
-
-    def _group(self, column: int | None) -> Groups:
-        if column is None:
-            return _segment(np.arange(len(self), dtype=np.int32), np.array([0, len(self)]))
-        return _segment(*(self.find_order or self.order)(column))
 
     def order(self, column: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Row numbers sorted by the code of a column, and where each code's rows begin."""
@@ -191,18 +190,8 @@ def build(
     target: NDArray[np.floating],
     weight: NDArray[np.floating] | None,
     n_codes: tuple[int, ...],
-) -> "ShardList":
-    """Sort rows into shards of up to `LIMITS.shard_rows` rows.
-
-    Parameters
-    ----------
-    codes : (n_rows, n_columns) unsigned array
-    target : (n_rows, n_outputs) array
-    weight : (n_rows,) array or None
-        Row weights; None for weights of 1.
-    n_codes : tuple of int
-        Grid size of every column.
-    """
+) -> ShardList:
+    """Sort rows into shards of up to `LIMITS.shard_rows` rows; arrays as of `Shard`."""
     return ShardList(
         sort_rows(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
         for a, b in blocks(len(codes), LIMITS.shard_rows)
@@ -215,17 +204,7 @@ def sort_rows(
     weight: NDArray[np.floating] | None,
     n_codes: tuple[int, ...],
 ) -> Shard:
-    """One shard of some rows, sorted by their codes.
-
-    Parameters
-    ----------
-    codes : (n_rows, n_columns) unsigned array
-    target : (n_rows, n_outputs) array
-    weight : (n_rows,) array or None
-        Row weights; None for weights of 1.
-    n_codes : tuple of int
-        Grid size of every column.
-    """
+    """Sort rows by their codes, into one shard."""
     order = np.lexsort(codes.T[np.argsort(n_codes, kind="stable")])
     weight = None if weight is None else weight[order]
     return Shard(codes[order], target[order], weight, n_codes)
@@ -272,19 +251,7 @@ def _changes(rows: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 def blocks(n_rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
-    """Ranges of rows of about equal size, none larger than `size`.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows to be divided.
-    size : int
-        Largest number of rows of a range.
-
-    Yields
-    ------
-    start, stop : int
-    """
+    """Yield ranges (start, stop) of rows of about equal size, none larger than `size`."""
     count = max(1, -(-n_rows // size))
     for i in range(count):
         yield n_rows * i // count, n_rows * (i + 1) // count

@@ -1,6 +1,6 @@
 """Shards on disk: written once, read in every pass, the next one while the present one is used.
 
-A folder holds one file a shard and, written last, an index that says what they hold:
+A folder holds one file per shard and, written last, an index that describes them:
 
     index.json
     train-0.bin, train-1.bin, …, validation-0.bin, …
@@ -11,32 +11,40 @@ Files are read into memory of their own, not mapped: what a fit takes is then wh
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interruption import check
 from ..protocols import Shards
-from .prefetch import prefetched
 from .shards import Shard
 
+Item = TypeVar("Item")
 #: changes with the layout of the files
 LAYOUT = 1
 KINDS = ("train", "validation")
 
 
-class ShardWriter:
-    """Writes shards into a folder.
+def prefetched(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items, each made by a thread while the one before it is used; two are held at most."""
+    end = object()
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(next, iterator, end)
+        while (item := ahead.result()) is not end:
+            ahead = pool.submit(next, iterator, end)
+            check()
+            yield item  # type: ignore[misc]
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Must be there.
-    """
+
+class ShardWriter:
+    """Writes shards into an existing folder."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -52,32 +60,22 @@ class ShardWriter:
             "codes": shard.codes.dtype.str,
             "weighted": shard.weight is not None,
         }
+        arrays = [shard.codes, shard.target, *([] if shard.weight is None else [shard.weight])]
+        for column in range(len(shard.n_codes)):
+            arrays += shard.order(column)
         number = len(self.sizes[kind])
         with open(self.folder / f"{kind}-{number}.bin", "xb", buffering=0) as file:
-            for array in _arrays(shard):
-                _write(file, array)
+            for array in arrays:
+                # a raw file may take less than it is given, and says why it takes nothing
+                rest = memoryview(np.ascontiguousarray(array).data).cast("B")
+                while len(rest):
+                    rest = rest[file.write(rest) :]
         self.sizes[kind].append(len(shard))
 
     def close(self) -> None:
         """Write the index, which makes the folder complete."""
         text = json.dumps(self.about | {"sizes": self.sizes})
         (self.folder / "index.json").write_text(text, encoding="utf-8")
-
-
-def _write(file: Any, array: NDArray) -> None:
-    # a raw file may take less than it is given, and says why it takes nothing
-    rest = memoryview(np.ascontiguousarray(array).data).cast("B")
-    while len(rest):
-        rest = rest[file.write(rest) :]
-
-
-def _arrays(shard: Shard) -> Iterator[NDArray]:
-    yield shard.codes
-    yield shard.target
-    if shard.weight is not None:
-        yield shard.weight
-    for column in range(len(shard.n_codes)):
-        yield from shard.order(column)
 
 
 class StoredShards(Shards):
@@ -96,7 +94,12 @@ class StoredShards(Shards):
 
     def __init__(self, folder: Path, kind: str):
         self.folder, self.kind = folder, kind
-        about = _read_index(folder)
+        try:
+            about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{folder} holds no complete shards ({error})") from None
+        if about.get("layout") != LAYOUT:
+            raise ValueError(f"{folder} holds shards of another layout")
         self.sizes: list[int] = about["sizes"][kind]
         self.n_codes = tuple(about["n_codes"])
         self.n_outputs, self.is_weighted = about["n_outputs"], about["weighted"]
@@ -106,7 +109,7 @@ class StoredShards(Shards):
         self._column: int | None = None
         for i in range(len(self)):
             path = self._path(i)
-            if not path.exists() or path.stat().st_size != self._offset(i, None):
+            if not path.exists() or path.stat().st_size != self._layout(i)["end"][0]:
                 raise ValueError(f"{path} is missing or cut off")
 
     def __len__(self) -> int:
@@ -145,42 +148,27 @@ class StoredShards(Shards):
     def _path(self, i: int) -> Path:
         return self.folder / f"{self.kind}-{i}.bin"
 
-    def _layout(self, i: int) -> dict[str, tuple[Any, tuple[int, ...]]]:
-        """Type and shape of the arrays of a file, in their order."""
+    def _layout(self, i: int) -> dict[str, tuple[int, Any, tuple[int, ...]]]:
+        """Offset, type and shape of the arrays of a file, in their order, and its end."""
         n_rows = self.sizes[i]
-        parts: dict[str, tuple[Any, tuple[int, ...]]] = {
-            "codes": (self.code_type, (n_rows, len(self.n_codes))),
-            "target": (np.float64, (n_rows, self.n_outputs)),
-        }
+        parts: list[tuple[str, Any, tuple[int, ...]]] = [
+            ("codes", self.code_type, (n_rows, len(self.n_codes))),
+            ("target", np.float64, (n_rows, self.n_outputs)),
+        ]
         if self.is_weighted:
-            parts["weight"] = (np.float64, (n_rows,))
+            parts.append(("weight", np.float64, (n_rows,)))
         for column, n_codes in enumerate(self.n_codes):
-            parts[f"order {column}"] = (np.int32, (n_rows,))
-            parts[f"starts {column}"] = (np.int64, (n_codes + 1,))
-        return parts
-
-    def _offset(self, i: int, name: str | None) -> int:
-        """Where an array of a file begins; its end for None."""
-        total = 0
-        for part, (kind, shape) in self._layout(i).items():
-            if part == name:
-                break
-            total += np.dtype(kind).itemsize * prod(shape)
-        return total
+            parts.append((f"order {column}", np.int32, (n_rows,)))
+            parts.append((f"starts {column}", np.int64, (n_codes + 1,)))
+        found, offset = {}, 0
+        for name, kind, shape in parts:
+            found[name] = (offset, kind, shape)
+            offset += np.dtype(kind).itemsize * prod(shape)
+        return found | {"end": (offset, None, ())}
 
     def _part(self, i: int, name: str) -> NDArray:
-        kind, shape = self._layout(i)[name]
-        array = np.fromfile(self._path(i), kind, prod(shape), offset=self._offset(i, name))
+        offset, kind, shape = self._layout(i)[name]
+        array = np.fromfile(self._path(i), kind, prod(shape), offset=offset)
         if array.size != prod(shape):
             raise ValueError(f"{self._path(i)} was cut off while it was in use")
         return array.reshape(shape)
-
-
-def _read_index(folder: Path) -> dict[str, Any]:
-    try:
-        about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{folder} holds no complete shards ({error})") from None
-    if about.get("layout") != LAYOUT:
-        raise ValueError(f"{folder} holds shards of another layout")
-    return about

@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from .. import data
 from ..data.sources import ArraySource, Block, DataFileError, Source
-from ..data.sources.mapped import is_there, take_rows
+from ..data.sources.source import is_there, take_rows
 from ..engines import Engine
 from ..engines.remote import serial
 from ..limits import LIMITS

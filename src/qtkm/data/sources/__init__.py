@@ -1,11 +1,9 @@
 """Sources: tables that need not fit in memory, read block by block, as often as needed."""
 
-from .arrays import ArraySource
-from .batches import BatchSource
 from .errors import DataFileError
 from .files import FileSource
-from .opening import open_source
-from .source import BLOCK_ROWS, Block, Source
+from .opening import ArraySource, BatchSource, open_source
+from .source import BLOCK_ROWS, Block, MappedSource, Source, draw_rows, is_there, take_rows
 
 __all__ = [
     "BLOCK_ROWS",
@@ -14,6 +12,10 @@ __all__ = [
     "Block",
     "DataFileError",
     "FileSource",
+    "MappedSource",
     "Source",
+    "draw_rows",
+    "is_there",
     "open_source",
+    "take_rows",
 ]

@@ -1,29 +1,101 @@
-"""Columns of tables of any library to those of a `Block`: arrays, or Series of categories."""
+"""Columns of any library: what kind they are, and as columns of a `Block`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .errors import DataFileError, need
-from .kinds import MISSING, NUMBERS, TEXT, kind_of
+from .errors import DataFileError, arrow, need
+
+NUMBERS, TEXT, TIMES, SPANS = "numbers", "text", "times", "spans of time"
+MISSING = "nothing but missing values"
 
 
-def is_arrow(values: Any) -> bool:
-    """Whether these are values of pyarrow."""
-    return type(values).__module__.partition(".")[0] == "pyarrow"
+# -- kinds --------------------------------------------------------------------------------------
 
 
-def cut(values: Any, begin: int, end: int) -> Any:
-    """Return consecutive entries of an array, a list, or a column of any library."""
-    if hasattr(values, "iloc"):
-        return values.iloc[begin:end]
-    if hasattr(values, "slice"):  # pyarrow and polars
-        return values.slice(begin, end - begin)
-    return values[begin:end]
+def kind_of(arrow_type: Any) -> str:
+    """Return the kind of a pyarrow type (of a dictionary's values); others are their own kind."""
+    types = arrow().types
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_null(arrow_type):
+        return MISSING
+    if types.is_boolean(arrow_type) or types.is_decimal(arrow_type):
+        return NUMBERS
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type):
+        return NUMBERS
+    if str(arrow_type).startswith(("string", "large_string", "binary", "large_binary", "fixed_s")):
+        return TEXT
+    if types.is_timestamp(arrow_type) or types.is_date(arrow_type):
+        return TIMES
+    return SPANS if types.is_temporal(arrow_type) else str(arrow_type)
+
+
+def kind_of_values(values: Any) -> str:
+    """Return the kind of a column of a `Block`."""
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "mM":
+            return TIMES if values.dtype.kind == "M" else SPANS
+        is_float = values.dtype.kind == "f" and len(values) > 0
+        is_missing = is_float and np.isnan(values[0]) and np.isnan(values).all()
+        return MISSING if is_missing else NUMBERS
+    categories = np.asarray(values.cat.categories)
+    if len(categories) == 0:
+        return MISSING
+    return NUMBERS if categories.dtype.kind in "biuf" else TEXT
+
+
+def refuse_other_kind(name: str, first: tuple[str, Any, str], second: tuple[str, Any, str]) -> None:
+    """Raise a DataFileError if a column has two kinds, each given as (kind, type, where)."""
+    if first[0] != second[0] and MISSING not in (first[0], second[0]):
+        raise DataFileError(
+            f"column {name!r} holds {first[0]} ({first[1]}) in {first[2]} and {second[0]} "
+            f"({second[1]}) in {second[2]}; make it the same kind everywhere, or leave it out."
+        )
+
+
+def unify(name: str, types: Sequence[Any], wheres: Sequence[str]) -> Any:
+    """Return the pyarrow type that holds a column of several files, or raise a DataFileError."""
+    pyarrow = arrow()
+    found = [(kind_of(t), t, where) for t, where in zip(types, wheres, strict=True)]
+    filled = [entry for entry in found if entry[0] != MISSING]
+    if not filled:
+        return pyarrow.null()
+    kind, first_type, where = filled[0]
+    for other in filled[1:]:
+        refuse_other_kind(name, filled[0], other)
+    if kind not in (NUMBERS, TEXT, TIMES, SPANS):
+        raise DataFileError(
+            f"column {name!r} holds {kind} in {where}; only numbers, text, bools and times can be "
+            "read. Leave it out, or write what it holds as columns of their own."
+        )
+    if all(t == first_type for _, t, _ in filled):
+        return first_type
+    plain = [getattr(t, "value_type", t) for _, t, _ in filled]
+    if all(t == plain[0] for t in plain):
+        return plain[0]
+    if kind == TEXT:
+        return pyarrow.large_string()
+    return pyarrow.from_numpy_dtype(np.result_type(*[_numpy_type(t) for t in plain]))
+
+
+def _numpy_type(arrow_type: Any) -> np.dtype:
+    types = arrow().types
+    if types.is_decimal(arrow_type):
+        return np.dtype(np.float64)
+    if types.is_date(arrow_type):  # pyarrow has them as objects
+        return np.dtype("M8[D]" if types.is_date32(arrow_type) else "M8[ms]")
+    if types.is_temporal(arrow_type):
+        return np.dtype(f"{'M8' if types.is_timestamp(arrow_type) else 'm8'}[{arrow_type.unit}]")
+    return np.dtype(arrow_type.to_pandas_dtype())
+
+
+# -- values -------------------------------------------------------------------------------------
 
 
 def to_column(values: Any, name: str, where: str) -> Any:
-    """Array of numbers or times, or pandas Series of categories.
+    """Return an array of numbers or times, or a pandas Series of categories.
 
     Parameters
     ----------
@@ -32,33 +104,31 @@ def to_column(values: Any, name: str, where: str) -> Any:
     name, where : str
         What it is called in messages.
     """
-    if is_arrow(values):
+    if _is_arrow(values):
         return from_arrow(values)
     if hasattr(values, "to_arrow"):  # polars
         return from_arrow(values.to_arrow())
     if not hasattr(values, "iloc"):
-        values = _as_array(values)
-        if values.ndim != 1:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+            array = np.array(values, dtype=object)  # NumPy would make text of numbers and of NaN
+        if array.ndim != 1:
             raise DataFileError(
-                f"column {name!r} of {where} has the shape {values.shape}; expected one dimension."
+                f"column {name!r} of {where} has the shape {array.shape}; expected one dimension."
             )
-        if values.dtype.kind in "biufcmM":
-            return values
-        values = need("pandas", "columns of text are held").Series(values)
+        if array.dtype.kind in "biufcmM":
+            return array
+        values = need("pandas", "columns of text are held").Series(array)
     return _from_pandas(values, name, where)
 
 
-def _as_array(values: Any) -> Any:
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        # NumPy would make text of numbers and of NaN
-        return np.array(values, dtype=object)
-    return array
+def _is_arrow(values: Any) -> bool:
+    return type(values).__module__.partition(".")[0] == "pyarrow"
 
 
 def from_arrow(array: Any) -> Any:
-    """Array or Series of categories from a pyarrow array; missing numbers are NaN in float64."""
-    pyarrow = need("pyarrow", "tables are read")
+    """Return an array, or a Series of categories; missing numbers are NaN in float64."""
+    pyarrow = arrow()
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.combine_chunks()
     kind = kind_of(array.type)
@@ -69,27 +139,23 @@ def from_arrow(array: Any) -> Any:
     if kind == NUMBERS:
         if array.null_count or pyarrow.types.is_decimal(array.type):
             array = array.cast(pyarrow.float64(), safe=False)
-        return array.to_numpy(zero_copy_only=False)
-    if pyarrow.types.is_time(array.type):  # a time of day, which NumPy counts from midnight
+    elif pyarrow.types.is_time(array.type):  # a time of day, which NumPy counts from midnight
         integer = pyarrow.int32() if pyarrow.types.is_time32(array.type) else pyarrow.int64()
         array = array.cast(integer).cast(pyarrow.int64()).cast(pyarrow.duration(array.type.unit))
     return array.to_numpy(zero_copy_only=False)
 
 
 def _category(array: Any) -> Any:
-    pyarrow = need("pyarrow", "tables are read")
+    pyarrow = arrow()
     need("pandas", "columns of text are held")
-    is_dictionary = pyarrow.types.is_dictionary(array.type)
-    # what pandas cannot take is written out and coded anew
-    if is_dictionary and (array.dictionary.null_count or not _is_distinct(array.dictionary)):
-        array, is_dictionary = array.cast(array.type.value_type), False
+    if pyarrow.types.is_dictionary(array.type):
+        words = array.dictionary
+        if not words.null_count and len(words.unique()) == len(words):
+            return array.to_pandas()
+        array = array.cast(array.type.value_type)  # pandas cannot take it: code it anew
     if str(array.type) == "string_view":
         array = array.cast(pyarrow.large_string())
-    return (array if is_dictionary else array.dictionary_encode()).to_pandas()
-
-
-def _is_distinct(values: Any) -> bool:
-    return len(values.unique()) == len(values)
+    return array.dictionary_encode().to_pandas()
 
 
 def _from_pandas(series: Any, name: str, where: str) -> Any:
@@ -105,11 +171,6 @@ def _from_pandas(series: Any, name: str, where: str) -> Any:
         zone = getattr(series.dt, "tz", None) if kind == "M" else None
         times = series if zone is None else series.dt.tz_convert(None)
         return times.to_numpy(dtype=getattr(dtype, "numpy_dtype", None))
-    return _from_objects(series, name, where)
-
-
-def _from_objects(series: Any, name: str, where: str) -> Any:
-    """Text, or Python's numbers that a Series of objects holds."""
     if series.isna().all():
         return np.full(len(series), np.nan)
     pandas = need("pandas", "columns of text are held")
@@ -131,14 +192,15 @@ def _from_objects(series: Any, name: str, where: str) -> Any:
 
 
 def to_arrow(values: Any) -> Any:
-    """Array of pyarrow from a column of any library, as it is."""
-    pyarrow = need("pyarrow", "columns are carried along")
-    if hasattr(values, "to_arrow") and not is_arrow(values):
-        values = values.to_arrow()
+    """Return a column of any library as a pyarrow array of its own type."""
+    pyarrow = arrow()
+    if not _is_arrow(values):
+        values = (
+            values.to_arrow()
+            if hasattr(values, "to_arrow")
+            else pyarrow.array(values, from_pandas=hasattr(values, "iloc"))
+        )
     if isinstance(values, pyarrow.ChunkedArray):
         values = values.combine_chunks()
-    if is_arrow(values):
-        is_coded = pyarrow.types.is_dictionary(values.type)
-        return values.cast(values.type.value_type) if is_coded else values
-    array = pyarrow.array(values, from_pandas=hasattr(values, "iloc"))
-    return to_arrow(array) if pyarrow.types.is_dictionary(array.type) else array
+    is_coded = pyarrow.types.is_dictionary(values.type)
+    return values.cast(values.type.value_type) if is_coded else values

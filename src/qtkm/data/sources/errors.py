@@ -1,4 +1,4 @@
-"""What can be wrong with a source, and packages that only sources need."""
+"""Errors of sources, and packages that only sources need."""
 
 import importlib
 import importlib.util
@@ -10,24 +10,11 @@ INSTALL = 'pip install "qtkm[data]"'
 
 
 class DataFileError(ValueError):
-    """A file, or a batch, that cannot be read or does not go with the others."""
+    """A file, or a batch, that cannot be read or does not fit the others."""
 
 
 def need(module: str, purpose: str) -> Any:
-    """Import a package of the extra `qtkm[data]`.
-
-    Parameters
-    ----------
-    module : str
-        With its submodule, as in "pyarrow.parquet".
-    purpose : str
-        What it is for, as in "Parquet files are read".
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If it is not installed.
-    """
+    """Import a package of the extra `qtkm[data]`, or say what it is needed for."""
     package = module.partition(".")[0]
     if importlib.util.find_spec(package) is None:
         raise ModuleNotFoundError(
@@ -36,21 +23,33 @@ def need(module: str, purpose: str) -> Any:
     return importlib.import_module(module)
 
 
+def arrow() -> Any:
+    """Import pyarrow."""
+    return need("pyarrow", "tables are read and written")
+
+
 def reading_errors() -> tuple[type[Exception], ...]:
     """Return the exceptions that pyarrow raises for damaged files."""
-    return OSError, ValueError, EOFError, need("pyarrow", "tables are read").ArrowException
+    return OSError, ValueError, EOFError, arrow().ArrowException
 
 
 def reason(error: BaseException) -> str:
-    """One line of what another library complains about."""
+    """Return one line of what another library complains about."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def missing_column(where: str, name: str, names: Sequence[str]) -> DataFileError:
-    """Error for a column that is not there, with those that look like it first."""
+    """Return an error for a missing column that lists similar names first."""
     near = get_close_matches(name, names, 3)
     listed = near + [other for other in names if other not in near]
     more = f", … ({len(names)} in all)" if len(names) > 10 else ""
     return DataFileError(
         f"{where} has no column {name!r}; it has {', '.join(map(repr, listed[:10]))}{more}."
     )
+
+
+def refuse_repeated(where: str, names: Sequence[str]) -> None:
+    """Raise a DataFileError if two columns have the same name."""
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise DataFileError(f"{where} has several columns of the name {name!r}; rename them.")

@@ -1,31 +1,48 @@
-"""Rows of one or many files."""
+"""Rows of one or many CSV or Parquet files, read a few pages or megabytes at a time."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from .csv_file import CsvPart
-from .errors import DataFileError, missing_column, need
-from .kinds import SPANS, TIMES, kind_of, unify
-from .parquet_file import ParquetPart
-from .paths import combine
+from ...limits import LIMITS
+from .conversion import MISSING, SPANS, TEXT, TIMES, kind_of, unify
+from .errors import (
+    DataFileError,
+    arrow,
+    missing_column,
+    need,
+    reading_errors,
+    reason,
+    refuse_repeated,
+)
+from .paths import MAGIC, Stamp, combine, separator_of
 from .source import Chunk, Source
 
-READERS: dict[str, type[ParquetPart] | type[CsvPart]] = {"Parquet": ParquetPart, "CSV": CsvPart}
+#: bytes that are read at once of a column. Without it, and with pre_buffer, pyarrow holds whole
+#: row groups: 320 MB instead of 70 for 5 million rows of 8 columns in one row group
+BUFFER = 1 << 18
+#: entries of CSV files that stand for a missing value, those of pandas
+MISSING_ENTRIES = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+]  # fmt: skip
+_CONVERSION = re.compile(
+    r"In CSV column #(?P<column>\d+):.* conversion error to [^:]*: invalid value '(?P<value>.*)'",
+    re.DOTALL,
+)
 
 
 class FileSource(Source):
     """Rows of Parquet files or of CSV files, one file after the other.
 
+    A column may have different types in different files as long as one type holds them all:
+    integers and fractions, text and dictionaries. Files without rows are passed over.
+
     Parameters
     ----------
     paths : sequence of pathlib.Path
     kind : {"Parquet", "CSV"}
-
-    Notes
-    -----
-    A column may be of other types in other files as long as one type holds them all: integers
-    and fractions, text and dictionaries.  Files without rows are passed over.
 
     Raises
     ------
@@ -35,12 +52,14 @@ class FileSource(Source):
 
     def __init__(self, paths: Sequence[Path], kind: str):
         self.paths = list(paths)
-        self._parts = [READERS[kind](path) for path in self.paths]
+        reader: Any = ParquetPart if kind == "Parquet" else CsvPart
+        self._parts = [reader(path) for path in self.paths]
         self.names = self._parts[0].names
         counts = [part.n_rows for part in self._parts]
         if not any(count is None or count > 0 for count in counts):
-            raise DataFileError(f"{self._name()} has columns but no rows.")
-        self.n_rows = None if None in counts else sum(map(int, counts))  # type: ignore[arg-type]
+            more = f" and {len(self.paths) - 1} more files" if len(self.paths) > 1 else ""
+            raise DataFileError(f"{self.paths[0]}{more} has columns but no rows.")
+        self.n_rows = None if None in counts else sum(counts)
 
     def fingerprint(self) -> str:
         return combine(part.stamp for part in self._parts)
@@ -51,11 +70,7 @@ class FileSource(Source):
 
     def expected_rows(self) -> int | None:
         counts = [part.expected_rows for part in self._parts]
-        return None if None in counts else sum(map(int, counts))  # type: ignore[arg-type]
-
-    def _name(self) -> str:
-        more = f" and {len(self.paths) - 1} more files" if len(self.paths) > 1 else ""
-        return f"{self.paths[0]}{more}"
+        return None if None in counts else sum(counts)
 
     def _check(self, wanted: Sequence[str]) -> None:
         for part in self._parts:
@@ -74,16 +89,15 @@ class FileSource(Source):
         for part in self._parts:
             part.stamp.refuse_changes()
             types = self._types(wanted)
-            for batch, n_rows, where in part.chunks(wanted, coded, rows, types):
+            for batch, where in part.chunks(wanted, coded, rows, types):
                 values = {name: _cast(batch.column(name), types[name]) for name in wanted}
-                yield values, n_rows, where
+                yield values, batch.num_rows, where
             part.stamp.refuse_changes()
 
 
 def _cast(array: Any, wanted: Any) -> Any:
-    """Array of the type that all files have in common; text stays coded where it is."""
-    coded = getattr(array.type, "value_type", None)
-    if array.type == wanted or coded == wanted:
+    """Convert to the type that all files have in common; coded text stays coded."""
+    if wanted in (array.type, getattr(array.type, "value_type", None)):
         return array
     return array.cast(wanted, safe=False)  # integers beyond 2**53 may be rounded
 
@@ -91,15 +105,15 @@ def _cast(array: Any, wanted: Any) -> Any:
 class TextSource(FileSource):
     """Rows of files, of which some columns of CSV files are text whatever they look like.
 
-    A column without a name has the one that pandas gives it: a model that was fitted to a frame
-    finds its columns and its categories again.
+    A column without a name gets the one that pandas gives it, so that a model that was fitted to
+    a frame finds its columns again.
 
     Parameters
     ----------
     paths : sequence of pathlib.Path
     kind : {"Parquet", "CSV"}
     text : sequence of str
-        Columns of CSV files that hold text; of Parquet files, the files say what they hold.
+        Columns of CSV files that hold text; Parquet files say what they hold.
     categories : sequence of str
         Columns that are text if they look like times.
     """
@@ -115,12 +129,11 @@ class TextSource(FileSource):
         self._unnamed: str | None = None
         if kind != "CSV":
             return
-        string = need("pyarrow", "CSV files are read").string()
         for part in self._parts:
             for name, found in part.types.items():
                 is_time = kind_of(found) in (TIMES, SPANS)
                 if name in text or (name in categories and is_time):
-                    part.types[name] = string
+                    part.types[name] = arrow().string()
         if "" in self.names:
             position = self.names.index("")
             self._unnamed = self.names[position] = f"Unnamed: {position}"
@@ -136,3 +149,244 @@ class TextSource(FileSource):
         for values, n_rows, where in super()._chunks(inner, set(self._in_file([*coded])), rows):
             columns = {name: values[key] for name, key in zip(wanted, inner, strict=True)}
             yield columns, n_rows, where
+
+
+class ParquetPart:
+    """A Parquet file of a source.
+
+    Attributes
+    ----------
+    stamp : Stamp
+    types : dict of str to pyarrow types
+        Of its columns.
+    names : list of str
+        Its columns without the index of a pandas frame, which is read only if asked for.
+    n_rows, expected_rows : int
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.stamp = Stamp.of(path, has_footer=True)
+        self._refuse_foreign()
+        with self._open() as file:
+            schema = file.schema_arrow
+            refuse_repeated(str(path), schema.names)
+            self.types = dict(zip(schema.names, schema.types, strict=True))
+            try:
+                described = schema.pandas_metadata or {}
+            except ValueError:  # written by another program, and not as JSON
+                described = {}
+            index = described.get("index_columns", [])  # a dict describes one without a column
+            self.names = [name for name in self.types if name not in index] or list(self.types)
+            self.n_rows = self.expected_rows = file.metadata.num_rows
+
+    def chunks(
+        self, wanted: Sequence[str], coded: set[str], rows: int, types: dict[str, Any]
+    ) -> Iterator[tuple[Any, str]]:
+        """Yield record batches of at most `rows` rows, and their places.
+
+        Text of the columns in `coded` comes as dictionaries. `types` are those that columns get
+        in the end; only CSV files change them.
+        """
+        text = [name for name in wanted if name in coded and kind_of(self.types[name]) == TEXT]
+        with self._open(text) as file:
+            count = file.num_row_groups
+            for group in range(count):
+                where = f"{self.path}, row group {group + 1} of {count}"
+                for batch in self._read(file, group, list(wanted), rows, where):
+                    yield batch, where
+
+    def _open(self, text: Sequence[str] = ()) -> Any:
+        parquet = need("pyarrow.parquet", "Parquet files are read")
+        try:
+            return parquet.ParquetFile(
+                self.path, read_dictionary=list(text), pre_buffer=False, buffer_size=BUFFER,
+                page_checksum_verification=True,
+            )  # fmt: skip
+        except reading_errors() as error:
+            raise DataFileError(
+                f"{self.path} is damaged: its footer cannot be read ({reason(error)})."
+            ) from error
+
+    def _read(
+        self, file: Any, group: int, wanted: list[str], rows: int, where: str
+    ) -> Iterator[Any]:
+        # in this thread: others would read ahead, which takes memory
+        batches = file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False)
+        expected, n_rows = file.metadata.row_group(group).num_rows, 0
+        while True:
+            try:
+                batch = next(batches, None)
+            except reading_errors() as error:
+                raise DataFileError(f"{where}, cannot be read: {reason(error)}.") from error
+            if batch is None:
+                break
+            n_rows += batch.num_rows
+            if batch.num_rows:
+                yield batch
+        if n_rows != expected:
+            raise DataFileError(f"{where}, has {n_rows:,} rows, but its footer says {expected:,}.")
+
+    def _refuse_foreign(self) -> None:
+        path, size = self.path, self.stamp.size
+        if size == 0:
+            raise DataFileError(f"{path} is empty: it has 0 bytes.")
+        with path.open("rb") as file:
+            head = file.read(4)
+            file.seek(max(0, size - 4))
+            tail = file.read(4)
+        if head != MAGIC:
+            raise DataFileError(
+                f"{path} is not a Parquet file: it begins with {head!r} instead of {MAGIC!r}."
+            )
+        if tail != MAGIC or size < 12:
+            raise DataFileError(
+                f"{path} is cut off after {size:,} bytes: it ends without the footer of a Parquet "
+                "file. Copy or write it again."
+            )
+
+
+class CsvPart:
+    """A CSV file of a source, perhaps packed by gzip or bzip2; ".tsv" has tabs.
+
+    Attributes
+    ----------
+    stamp : Stamp
+    types : dict of str to pyarrow types
+        Of its columns, by the first megabyte. A column that turns out to be wider further down
+        (fractions after integers, anything after nothing) is so from then on.
+    names : list of str
+    n_rows : int or None
+        0 if it has a header only; otherwise not known.
+    expected_rows : int or None
+        An estimate by the bytes of the first rows, if the file is not packed.
+    """
+
+    n_rows: int | None = None
+    expected_rows: int | None = None
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.stamp = Stamp.of(path)
+        with path.open("rb") as file:
+            head = file.read(LIMITS.parsed_bytes)
+        if not head:
+            raise DataFileError(f"{path} is empty: it has 0 bytes.")
+        if head.startswith(MAGIC):
+            raise DataFileError(f"{path} is a Parquet file, but its name says CSV; rename it.")
+        reader = self._open({})
+        schema = reader.schema
+        refuse_repeated(str(path), schema.names)
+        self.types, self.names = dict(zip(schema.names, schema.types, strict=True)), schema.names
+        first = self._next(reader, "")
+        if first is None or first.num_rows == 0:
+            self.n_rows = self.expected_rows = 0
+        elif path.suffix.lower() in (".csv", ".tsv"):
+            self.expected_rows = round(self.stamp.size * first.num_rows / len(head))
+
+    def chunks(
+        self, wanted: Sequence[str], coded: set[str], rows: int, types: dict[str, Any]
+    ) -> Iterator[tuple[Any, str]]:
+        """Yield tables as `ParquetPart.chunks` does; widens `types` where entries need it."""
+        if self.n_rows == 0:
+            return
+        pyarrow = arrow()
+        words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+        done = 0
+        while True:
+            as_read = {
+                name: (words if name in coded else pyarrow.string()) if kind_of(t) == TEXT else t
+                for name, t in types.items()
+            }
+            try:
+                for batch in _gather(self._rest(self._open(as_read, wanted), done), rows):
+                    where = f"{self.path}, rows {done + 1:,} to {done + batch.num_rows:,}"
+                    done += batch.num_rows
+                    yield batch, where
+                return
+            except _WiderError as error:
+                self._widen(types, error)
+
+    def _open(self, types: dict[str, Any], wanted: Sequence[str] = ()) -> Any:
+        csv = need("pyarrow.csv", "CSV files are read")
+        try:
+            return csv.open_csv(
+                self.path,
+                # in one thread, so that messages know the number of the row
+                csv.ReadOptions(use_threads=False, block_size=LIMITS.parsed_bytes),
+                csv.ParseOptions(delimiter=separator_of(self.path.name), newlines_in_values=True),
+                csv.ConvertOptions(
+                    column_types=types, include_columns=list(wanted),
+                    null_values=MISSING_ENTRIES, strings_can_be_null=True,
+                ),
+            )  # fmt: skip
+        except reading_errors() as error:
+            # the first rows are read here already
+            raise self._translate(error, f"{self.path}") from error
+
+    def _rest(self, reader: Any, skip: int) -> Iterator[Any]:
+        """Yield the batches after some rows, which are parsed again."""
+        n_rows = 0
+        while (batch := self._next(reader, f", after row {n_rows:,},")) is not None:
+            if n_rows + batch.num_rows > skip:
+                yield batch.slice(max(0, skip - n_rows))
+            n_rows += batch.num_rows
+
+    def _next(self, reader: Any, after: str) -> Any:
+        try:
+            return reader.read_next_batch()
+        except StopIteration:
+            return None
+        except reading_errors() as error:
+            raise self._translate(error, f"{self.path}{after}") from error
+
+    def _translate(self, error: Exception, where: str) -> Exception:
+        match = _CONVERSION.match(str(error))
+        if match:
+            return _WiderError(self.names[int(match["column"])], match["value"], where)
+        if "invalid UTF8" in str(error):
+            return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
+        return DataFileError(f"{where} cannot be read as CSV: {reason(error)}.")
+
+    def _widen(self, types: dict[str, Any], error: "_WiderError") -> None:
+        """Give a column a type that holds the entry that did not fit, too."""
+        column, value, where = error.args
+        pyarrow, before = arrow(), types[column]
+        is_missing = kind_of(before) == MISSING
+        if (pyarrow.types.is_integer(before) or is_missing) and _is_number(value):
+            wider = pyarrow.float64()
+        elif is_missing:
+            wider = pyarrow.string()
+        else:
+            raise DataFileError(
+                f"{where} cannot be read: column {column!r} holds {kind_of(before)} "
+                f"({before}) in the rows before and then {value[:60]!r}; make it the same "
+                "kind everywhere, or leave it out."
+            ) from error
+        types[column] = self.types[column] = wider
+
+
+class _WiderError(Exception):
+    """An entry that the type of its column does not hold: (column, value, where)."""
+
+
+def _gather(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Join batches to tables of `rows` rows; the last may be smaller."""
+    join = arrow().Table.from_batches
+    held: list[Any] = []
+    for batch in batches:
+        held.append(batch)
+        while sum(part.num_rows for part in held) >= rows:
+            joined = join(held)
+            yield joined.slice(0, rows)
+            held = joined.slice(rows).to_batches()
+    if held:
+        yield join(held)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text

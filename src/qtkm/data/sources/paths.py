@@ -3,10 +3,9 @@
 import glob
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from .errors import DataFileError
 
@@ -17,20 +16,31 @@ MAGIC = b"PAR1"
 
 
 def format_of(path: Path) -> str | None:
-    """Tell "CSV" or "Parquet" by a file's name; None for any other name."""
+    """Return "CSV" or "Parquet" by a file's name; None for any other name."""
     name = path.name.lower()
     if name.endswith(PARQUET):
         return "Parquet"
     return "CSV" if name.endswith(CSV) else None
 
 
-def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str]:
-    """Files of paths, folders and patterns, and their format.
+def check_format(path: Path) -> str:
+    """Return "CSV" or "Parquet", or raise a DataFileError that lists the known endings."""
+    kind = format_of(path)
+    if kind is None:
+        raise DataFileError(
+            f"{path} is neither CSV nor Parquet by its name; expected one that ends in "
+            f"{', '.join((*CSV, *PARQUET))}."
+        )
+    return kind
 
-    Parameters
-    ----------
-    given : iterable of path-like
-        Files are taken in this order, those of a folder or a pattern by name.
+
+def separator_of(path: Path | str) -> str:
+    """Return the separator of a CSV file."""
+    return "\t" if ".tsv" in str(path).lower() else ","
+
+
+def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str]:
+    """Return the files of paths, folders and patterns, in this order, and their format.
 
     Raises
     ------
@@ -42,15 +52,7 @@ def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str
     found = [path for entry in given for path in _expand(os.fspath(entry))]
     if not found:
         raise ValueError("The list of files is empty; name at least one.")
-    formats: dict[str, Path] = {}
-    for path in found:
-        kind = format_of(path)
-        if kind is None:
-            raise DataFileError(
-                f"{path} is neither CSV nor Parquet by its name; expected one that ends in "
-                f"{', '.join((*CSV, *PARQUET))}."
-            )
-        formats.setdefault(kind, path)
+    formats = {check_format(path): path for path in reversed(found)}
     if len(formats) > 1:
         raise DataFileError(
             f"The source mixes formats: {formats['CSV']} is CSV and {formats['Parquet']} is "
@@ -62,27 +64,21 @@ def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str
 def _expand(text: str) -> list[Path]:
     path = Path(text)
     if path.is_dir():
-        files = sorted(_below(path), key=lambda file: file.relative_to(path).parts)
-        if not files:
+        # without hidden files and marks of other programs (_SUCCESS)
+        inner = [file.relative_to(path).parts for file in path.rglob("*")
+                 if format_of(file) and file.is_file()]  # fmt: skip
+        shown = [parts for parts in inner if not any(p.startswith((".", "_")) for p in parts)]
+        if not shown:
             raise FileNotFoundError(f"{path} is a folder without CSV and Parquet files.")
-        return files
-    if not path.exists() and glob.has_magic(text):
-        files = sorted(Path(name) for name in glob.glob(text, recursive=True))
-        files = [file for file in files if file.is_file()]
-        if not files:
-            raise FileNotFoundError(f"No file matches the pattern {text!r}.")
-        return files
-    if not path.exists():
+        return [path.joinpath(*parts) for parts in sorted(shown)]
+    if path.exists():
+        return [path]
+    if not glob.has_magic(text):
         raise FileNotFoundError(f"{path} is not there.")
-    return [path]
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """Tables below a folder, without hidden files and marks of other programs (_SUCCESS)."""
-    for path in folder.rglob("*"):
-        inner = path.relative_to(folder).parts
-        if format_of(path) and path.is_file() and not any(p.startswith((".", "_")) for p in inner):
-            yield path
+    files = [file for file in map(Path, sorted(glob.glob(text, recursive=True))) if file.is_file()]
+    if not files:
+        raise FileNotFoundError(f"No file matches the pattern {text!r}.")
+    return files
 
 
 @dataclass(frozen=True)
@@ -106,17 +102,20 @@ class Stamp:
 
     @classmethod
     def of(cls, path: Path, has_footer: bool = False) -> "Stamp":
-        """Take the stamp of a file.
-
-        Raises
-        ------
-        DataFileError
-            If it has vanished or may not be read.
-        """
+        """Take the stamp of a file, or raise a DataFileError if it cannot be read."""
+        digest = ""
         try:
             with path.open("rb") as file:
                 status = os.fstat(file.fileno())
-                footer = _footer(file, status.st_size) if has_footer else b""
+                size = status.st_size
+                if has_footer:
+                    file.seek(max(0, size - 8))
+                    footer = file.read(8)
+                    length = int.from_bytes(footer[:4], "little")
+                    if footer[4:] == MAGIC and length <= size - 8:
+                        file.seek(size - 8 - length)
+                        footer = file.read(length)
+                    digest = hashlib.sha256(footer).hexdigest()
         except FileNotFoundError:
             raise DataFileError(f"{path} has vanished since the source was opened.") from None
         except PermissionError:
@@ -125,8 +124,7 @@ class Stamp:
             ) from None
         except OSError as error:
             raise DataFileError(f"{path} cannot be read: {error.strerror}.") from error
-        digest = hashlib.sha256(footer).hexdigest() if has_footer else ""
-        return cls(path.absolute(), status.st_size, status.st_mtime_ns, digest)
+        return cls(path.absolute(), size, status.st_mtime_ns, digest)
 
     def refuse_changes(self) -> None:
         """Raise a DataFileError if the file is not what it was."""
@@ -141,19 +139,8 @@ class Stamp:
             )
 
 
-def _footer(file: BinaryIO, size: int) -> bytes:
-    """Last bytes of a Parquet file: its footer, or what stands in its place."""
-    file.seek(max(0, size - 8))
-    tail = file.read(8)
-    length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != MAGIC or length > size - 8:
-        return tail
-    file.seek(size - 8 - length)
-    return file.read(length)
-
-
 def combine(stamps: Iterable[Stamp]) -> str:
-    """One text of many stamps."""
+    """Return one text of many stamps."""
     digest = hashlib.sha256()
     for stamp in stamps:
         line = f"{stamp.path}\0{stamp.size}\0{stamp.modified}\0{stamp.footer}\n"

@@ -1,18 +1,20 @@
-"""What all sources of rows share: blocks of rows, read again and again, and no more at a time."""
+"""Sources: rows that need not fit in memory, read in blocks, again and again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .conversion import to_arrow, to_column
-from .errors import DataFileError, missing_column
-from .kinds import MISSING, kind_of_values, refuse_other_kind
+import numpy as np
+from numpy.typing import NDArray
 
-#: rows of a block: enough that what is done once a block does not count, few enough that a
-#: hundred columns of numbers take 100 MB
+from .conversion import MISSING, kind_of_values, refuse_other_kind, to_arrow, to_column
+from .errors import DataFileError, missing_column
+
+#: rows of a block: enough that work per block does not count, few enough that a hundred columns
+#: of numbers take 100 MB
 BLOCK_ROWS = 1 << 17
-#: some rows as they come: columns of any library by name, how many rows, and where they stand
+#: some rows as they come: columns of any library by name, number of rows, place for messages
 Chunk = tuple[dict[str, Any], int, str]
 
 
@@ -24,13 +26,13 @@ class Block:
     ----------
     columns : dict of str to array or Series
         Numbers and bools as NumPy arrays, in float64 with NaN where some are missing; dates and
-        times as arrays of datetime64 or timedelta64; text, and dictionaries of whatever type,
-        as pandas Series of categories, whose categories may differ from block to block.
+        times as arrays of datetime64 or timedelta64; text, and dictionaries of any type, as
+        pandas Series of categories, whose categories may differ from block to block.
     n_rows : int
     first_row : int
         Number of its first row in the whole source, from 0.
     where : str
-        Where the rows stand, for messages.
+        Its place, for messages.
     carried : dict of str to pyarrow.Array
         Columns to carry along, of the type they have in the source.
     """
@@ -50,9 +52,9 @@ class Source:
     names : list of str
         All columns.
     n_rows : int or None
-        Number of rows, where it is known without reading them all.
+        Number of rows, if it is known without reading them all.
     paths : list of pathlib.Path
-        Files that it is made of, if any.
+        Files that are read, if any.
     """
 
     names: list[str]
@@ -70,15 +72,15 @@ class Source:
         columns : sequence of str
             Only these columns are read.
         rows : int
-            Most rows of a block.
+            Largest number of rows of a block.
         carry : sequence of str
-            Columns to give as they are, see `Block.carried`.
+            Columns to return as they are, see `Block.carried`.
 
         Raises
         ------
         DataFileError
-            At once for columns that are missing or that are numbers here and text there; while
-            reading, for what is damaged or has changed since the source was opened.
+            At once for columns that are missing or of two kinds; while reading, for what is
+            damaged or has changed since the source was opened.
         """
         if rows < 1:
             raise ValueError(f"rows={rows} must be 1 or more.")
@@ -124,16 +126,111 @@ class Source:
             carried = {name: to_arrow(values[name]) for name in carry}
             yield Block(found, n_rows, first, where, carried)
             first += n_rows
-        self._count(first)
-
-    def _count(self, n_rows: int) -> None:
-        """Compare the rows of a scan with what is known."""
         known = self._rows_seen if self.n_rows is None else self.n_rows
-        if n_rows == 0 and not known:
+        if first == 0 and not known:
             raise DataFileError("The source has columns but no rows.")
-        if known not in (None, n_rows):
+        if known not in (None, first):
             raise DataFileError(
-                f"The source gave {n_rows:,} rows where it gave {known:,} before; every scan must "
+                f"The source gave {first:,} rows where it gave {known:,} before; every scan must "
                 "give the same rows. Write them to a file, or pass what starts anew each time."
             )
-        self._rows_seen = n_rows
+        self._rows_seen = first
+
+
+class MappedSource(Source):
+    """Blocks of another source, each passed through a function.
+
+    Parameters
+    ----------
+    source : Source
+    change : callable
+        change(block) returns the block to pass on, which may have fewer rows, or raises an error.
+        It must do the same in every scan, whatever the sizes of the blocks.
+    needs : sequence of str
+        Columns that `change` looks at, read beside those that are asked for.
+    rule : str
+        What `change` does, in words that differ where the rows differ.
+    share : float
+        About what part of the rows is passed on, for progress bars.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        change: Callable[[Block], Block],
+        *,
+        needs: Sequence[str] = (),
+        rule: str = "",
+        share: float = 1.0,
+    ):
+        self._source, self._change, self._needs = source, change, list(needs)
+        self._rule, self._share = rule, share
+        self.names, self.paths = source.names, source.paths
+
+    def blocks(
+        self, columns: Sequence[str], rows: int = BLOCK_ROWS, carry: Sequence[str] = ()
+    ) -> Iterator[Block]:
+        wanted = list(dict.fromkeys([*columns, *self._needs]))
+        return self._pass_on(self._source.blocks(wanted, rows, carry), columns)
+
+    def _pass_on(self, blocks: Iterator[Block], columns: Sequence[str]) -> Iterator[Block]:
+        first = 0
+        for given in blocks:
+            block = self._change(given)
+            if block.n_rows:
+                chosen = {name: block.columns[name] for name in columns}
+                yield Block(chosen, block.n_rows, first, block.where, block.carried)
+            first += block.n_rows
+        self.n_rows = first
+
+    def fingerprint(self) -> str | None:
+        found = self._source.fingerprint()
+        return None if found is None else f"{found} {self._rule}".strip()
+
+    def refuse_changes(self) -> None:
+        self._source.refuse_changes()
+
+    def expected_rows(self) -> int | None:
+        expected = self._source.expected_rows()
+        if self.n_rows is not None or expected is None:
+            return self.n_rows
+        return round(self._share * expected)
+
+
+def take_rows(block: Block, keep: NDArray[np.bool_]) -> Block:
+    """Return the rows of a block selected by a mask."""
+    if keep.all():
+        return block
+    columns = {
+        name: values[keep]
+        if isinstance(values, np.ndarray)
+        else values[keep].reset_index(drop=True)
+        for name, values in block.columns.items()
+    }
+    carried = {name: array.filter(keep) for name, array in block.carried.items()}
+    return Block(columns, int(keep.sum()), block.first_row, block.where, carried)
+
+
+def is_there(values: Any) -> NDArray[np.bool_]:
+    """Return which entries of a column of a block are not missing."""
+    if not isinstance(values, np.ndarray):
+        return values.notna().to_numpy()
+    if values.dtype.kind in "mM":
+        return ~np.isnat(values)
+    return ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+
+
+def draw_rows(block: Block, share: float, seed: int) -> NDArray[np.bool_]:
+    """Draw a share of rows by their numbers: the same in every scan, whatever the blocks."""
+    rows = np.arange(block.first_row, block.first_row + block.n_rows, dtype=np.uint64)
+    start = _mix(np.array([seed], dtype=np.uint64))
+    # the upper 53 bits are as many as a float holds
+    return (_mix(rows ^ start) >> np.uint64(11)) * 2.0**-53 < share
+
+
+def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hash numbers; every bit of the result depends on every bit of the number (SplitMix64)."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...limits import LIMITS
-from .errors import need
-from .paths import CSV, PARQUET, format_of
+from .errors import arrow, need
+from .paths import check_format, separator_of
 
 
 class TableWriter:
@@ -20,8 +20,8 @@ class TableWriter:
     Parameters
     ----------
     path : path-like
-        CSV or Parquet by its name. Folders that are missing are made; a file that is there is
-        replaced in one step.
+        CSV or Parquet by its name. Missing folders are made; a file that is there is replaced in
+        one step.
     avoid : iterable of path-like
         Files that must not be replaced: those that the rows come from.
 
@@ -35,18 +35,12 @@ class TableWriter:
 
     def __init__(self, path: str | os.PathLike[str], avoid: Iterable[str | os.PathLike[str]] = ()):
         self.path = Path(path)
-        kind = format_of(self.path)
         if self.path.is_dir():
             example = self.path / "predictions.parquet"
             raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {example}.")
-        if kind is None:
-            raise ValueError(
-                f"{path} is neither CSV nor Parquet by its name; expected one that ends in "
-                f"{', '.join((*CSV, *PARQUET))}."
-            )
+        self._is_csv = check_format(self.path) == "CSV"
         if any(_is_same(self.path, Path(other)) for other in avoid):
             raise ValueError(f"{path} is one of the files that are read; give another name.")
-        self._is_csv = kind == "CSV"
         self._writer: Any = None
         self._held: list[Any] = []
 
@@ -69,12 +63,18 @@ class TableWriter:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
             if kind is None:
+                self._flush()
                 self._finish()
         finally:
-            self._abandon()
+            # leave nothing behind; what cannot be written, such as a footer on a full disk, is
+            # not needed any more
+            with suppress(Exception):
+                self._close()
+            with suppress(OSError):
+                self._file.close()
+            self._partial.unlink(missing_ok=True)
 
     def _finish(self) -> None:
-        self._flush()
         try:
             self._close()
             self._file.flush()
@@ -84,20 +84,10 @@ class TableWriter:
         except OSError as error:
             raise self._explain(error) from error
 
-    def _abandon(self) -> None:
-        """Leave nothing behind; does nothing to a file that is finished."""
-        # what cannot be written, such as a footer on a full disk, is not needed any more
-        with suppress(Exception):
-            self._close()
-        with suppress(OSError):
-            self._file.close()
-        self._partial.unlink(missing_ok=True)
-
     def _flush(self) -> None:
         if not self._held:
             return
-        pyarrow = need("pyarrow", "tables are written")
-        table, self._held = pyarrow.concat_tables(self._held), []
+        table, self._held = arrow().concat_tables(self._held), []
         try:
             if self._writer is None:
                 self._start(table.schema)
@@ -112,12 +102,11 @@ class TableWriter:
             return
         csv = need("pyarrow.csv", "CSV files are written")
         self._sink = _packer(self._file, self.path.suffix.lower())
-        separator = "\t" if ".tsv" in self.path.name.lower() else ","
-        options = csv.WriteOptions(delimiter=separator)
+        options = csv.WriteOptions(delimiter=separator_of(self.path.name))
         self._writer = csv.CSVWriter(self._sink or self._file, schema, write_options=options)
 
     def _close(self) -> None:
-        """Write what stands at the end of the format."""
+        """Write the end of the format."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
