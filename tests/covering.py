@@ -50,14 +50,17 @@ def crossed(
 
 def cover(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Choose rows, always the one that brings most new pairs, until no pair of these is missing."""
-    every = list(rows)
-    met = {row: set(combinations(enumerate(row), 2)) for row in every}
-    missing, chosen = set().union(*met.values()), set()
+    every, bits = list(rows), dict[Any, int]()
+    met = [
+        sum(1 << bits.setdefault(pair, len(bits)) for pair in combinations(enumerate(row), 2))
+        for row in every
+    ]
+    missing, chosen = (1 << len(bits)) - 1, set()
     while missing:
-        best = max(every, key=lambda row: len(met[row] & missing))
+        best = max(range(len(every)), key=lambda row: (met[row] & missing).bit_count())
         chosen.add(best)
-        missing -= met[best]
-    return [row for row in every if row in chosen]
+        missing &= ~met[best]
+    return [every[row] for row in sorted(chosen)]
 
 
 def _names(names: Any) -> list[str]:

@@ -1,18 +1,20 @@
 """Models are compared on the same folds."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
 
 import qtkm
+from qtkm import comparison
 from tests.cli.commands import command
 
 pandas = pytest.importorskip("pandas")
 
 
-def make_rows(n=160):
+def make_rows(n=90):
     rng = np.random.default_rng(0)
     rows = pandas.DataFrame(rng.uniform(size=(n, 2)), columns=["wind", "sun"])
     rows["kind"] = rng.choice(["sea", "land"], n)
@@ -37,25 +39,31 @@ def test_numbers_are_compared_on_the_same_folds(capsys):
     assert len(display.ax_.texts) == len(found.names)
 
 
-def test_the_command_compares_classes(tmp_path, capsys):
+@pytest.fixture
+def given_rank(monkeypatch):
+    """Models without a search for rank and penalty, which takes seconds."""
+    for name in ("QTKMRegressor", "QTKMClassifier"):
+        quick = partial(getattr(qtkm, name), rank=2, alpha=1e-3)
+        monkeypatch.setattr(comparison, name, quick)
+
+
+def test_the_command_compares_classes(tmp_path, capsys, given_rank):
     rows = make_rows().drop(columns="power")
     rows.to_csv(tmp_path / "rows.csv", index=False)
     words = ["compare", tmp_path / "rows.csv", "--target", "level", "--folds", 2]
-    assert command(*words, "--json", "--max-rows", 100, "--plot", tmp_path / "new" / "a.png") == 0
+    assert command(*words, "--json", "--max-rows", 60, "--plot", tmp_path / "new" / "a.png") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["score"] == "accuracy"
-    assert (facts["n_rows"], facts["n_used"]) == (160, 100)
+    assert (facts["n_rows"], facts["n_used"]) == (90, 60)
     assert facts["notes"] == []
     assert (tmp_path / "new" / "a.png").exists()
     assert command(*words) == 0
     shown = capsys.readouterr()
     assert "logistic regression" in shown.out
-    assert "2 folds of 160 rows" in shown.out
+    assert "2 folds of 90 rows" in shown.out
 
 
-def test_a_model_that_fails_is_named(monkeypatch):
-    from qtkm import comparison
-
+def test_a_model_that_fails_is_named(monkeypatch, given_rank):
     monkeypatch.setattr(comparison, "MOST_KERNEL", 10)
     monkeypatch.setattr(comparison, "MOST_PROCESS", 10)
     rows = make_rows(60)

@@ -48,6 +48,7 @@ for rank in (10, 40):
     models[rank] = QTKMRegressor(
         n_basis=4096, period=1, rank=rank, alpha=0, init="random", solver=ALS(momentum=True),
         max_iter=40, tol=1e-5, early_stopping=False, random_state=0, penalty="ridge",
+        posterior=False,
     ).fit(X, y)  # fmt: skip
     model = models[rank]
     print(

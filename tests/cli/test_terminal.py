@@ -47,7 +47,7 @@ def test_an_output_without_such_letters_gets_others(inside, monkeypatch):
 
 @posix
 def test_a_reader_that_has_seen_enough_ends_the_command_quietly(inside):
-    make_rows(40_000).to_csv("many.csv", index=False)
+    make_rows(20_000).to_csv("many.csv", index=False)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start("predict", "m.qtkm", "many.csv", **pipes) as process:
         assert process.stdout.readline().strip() == b"prediction"
@@ -87,10 +87,11 @@ def on_terminal(*words, interrupt):
 @posix
 def test_a_fit_shows_its_progress_and_ctrl_c_saves_the_best_so_far(inside):
     rng = np.random.default_rng(0)
-    rows = pandas.DataFrame(rng.integers(0, 300, size=(60_000, 5)), columns=list("abcde"))
+    rows = pandas.DataFrame(rng.integers(0, 300, size=(9000, 5)), columns=list("abcde"))
     rows["y"] = rng.normal(size=len(rows)) + np.sin(rows["a"] / 20) * np.cos(rows["b"] / 30)
     rows.to_parquet("rows.parquet")
-    words = ["rows.parquet", "--target", "y", "--out", "cut.qtkm", "--rank", 40, "--max-iter", 5000]
+    words = ["rows.parquet", "--target", "y", "--out", "cut.qtkm", "--max-iter", 5000]
+    words += ["--rank", 40, "--alpha", 1e-5]
     code, text = on_terminal("fit", *words, interrupt=b"1/5000")
     assert code == 130
     assert "epoch" in text

@@ -63,10 +63,10 @@ def test_many_columns_may_be_categories(classify, X, two):
 @pytest.mark.filterwarnings("ignore:Of one value", "ignore:X has one row")
 def test_the_rank_grows_with_the_number_of_classes():
     X, y = load_digits(return_X_y=True)
-    rows = np.arange(0, len(y), 3)
-    model = QTKMClassifier(max_iter=4, penalty="ridge", random_state=0).fit(X[rows], y[rows])
+    model = QTKMClassifier(max_iter=2, penalty="ridge", posterior=False, random_state=0)
+    model.fit(X[::4], y[::4])
     assert model.rank_ == 20
-    assert model.score(X[1::3], y[1::3]) > 0.9
+    assert model.score(X[1::4], y[1::4]) > 0.85
 
 
 # -- probabilities ----------------------------------------------------------------------------

@@ -1,13 +1,10 @@
 """The docstrings of the estimators name every parameter and every fitted attribute."""
 
-import doctest
 import inspect
 import re
 
 import pytest
 
-import qtkm.estimators.classifier
-import qtkm.estimators.regressor
 from qtkm import QTKMClassifier, QTKMRegressor
 
 pd = pytest.importorskip("pandas")
@@ -68,10 +65,3 @@ def test_what_differs_in_a_classifier_is_described_for_classes():
     assert "normalize_y" not in text
     assert "minus\n    their mean loss" in text
     assert text.count("\nearly_stopping : ") == 1
-
-
-@pytest.mark.parametrize("module", [qtkm.estimators.regressor, qtkm.estimators.classifier])
-def test_the_examples_do_what_they_say(module):
-    result = doctest.testmod(module)
-    assert result.attempted > 0
-    assert result.failed == 0

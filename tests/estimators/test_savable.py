@@ -99,7 +99,7 @@ def problems(draw):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(problems())
 def test_what_was_fitted_can_be_saved_and_is_the_same(tmp_path_factory, problem):
     rows, target, model = problem

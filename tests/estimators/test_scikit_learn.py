@@ -132,6 +132,6 @@ def test_a_classifier_in_pipelines_and_meta_estimators(X, y):
 
 
 def test_a_search_reaches_inside_of_a_loss(X, y):
-    model = QTKMClassifier(loss=Hinge(), rank=2, n_basis=4, max_iter=3, random_state=0)
+    model = QTKMClassifier(loss=Hinge(), rank=2, alpha=1e-3, n_basis=4, max_iter=3, random_state=0)
     search = GridSearchCV(model, {"loss__smoothing": [0.01, 0.5]}, cv=2).fit(X, y > 0)
     assert search.best_estimator_.loss_.smoothing == search.best_params_["loss__smoothing"]

@@ -24,7 +24,7 @@ def small_demo(monkeypatch):
     monkeypatch.setattr(nyc_flights, "load_nyc_flights", lambda **_: (X, y))
 
     def candidates(seed):
-        settings = {"rank": 2, "n_basis": 8, "max_iter": 3, "random_state": seed}
+        settings = {"rank": 2, "alpha": 1e-4, "n_basis": 8, "max_iter": 3, "random_state": seed}
         machine = QTKMRegressor(**settings)
         mixed = QTKMRegressor(**settings, categorical_features="from_dtype")
         count = nyc_flights._count_weights

@@ -21,11 +21,10 @@ def records(tmp_path):
     return Records(tmp_path / "raw.csv", ["seed"], ["value"])
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_every_fit_is_recorded(tmp_path, n_jobs):
-    run_fits(fits(6), records(tmp_path), title="squares", n_jobs=n_jobs, progress=False)
+def test_every_fit_of_two_processes_is_recorded(tmp_path):
+    run_fits(fits(3), records(tmp_path), title="squares", n_jobs=2, progress=False)
     found = {row["seed"]: row["value"] for row in records(tmp_path).rows}
-    assert found == {seed: seed**2 for seed in range(6)}
+    assert found == {seed: seed**2 for seed in range(3)}
 
 
 def test_an_interrupted_run_goes_on_and_repeats_nothing(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-SOAK = float(os.environ.get("QTKM_SOAK", "0.5"))
+SOAK = float(os.environ.get("QTKM_SOAK", "0.25"))
 
 
 def pytest_collection_modifyitems(items):

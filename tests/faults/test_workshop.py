@@ -44,13 +44,13 @@ def test_no_ctrl_c_loses_a_model(do, times, tally):
 
 
 def test_a_killed_fit_goes_on_to_the_same_bits(do, times, tally):
-    found = do("kills", times(2))
+    found = do("kills", times(4))
     assert found["resumed"] > 0
     tally("fits killed at a random moment and resumed", found["kills"])
 
 
 def test_a_killed_save_leaves_a_whole_model(do, times, tally):
-    tally("saves killed at a random moment", sum(do("saves", times(10)).values()))
+    tally("saves killed at a random moment", sum(do("saves", times(20)).values()))
 
 
 def test_a_full_disk_leaves_what_was_there(do, times, tally):
@@ -66,7 +66,7 @@ def test_processes_share_caches_and_checkpoints(do, times, tally):
 
 
 def test_fits_leave_no_memory_behind(do, times, tally):
-    tally("fits without growth of memory", do("growth", times(100))["fits"])
+    tally("fits without growth of memory", do("growth", times(80))["fits"])
 
 
 def test_eight_fits_at_once_have_the_bits_of_one_alone(do, times, tally):

@@ -279,7 +279,7 @@ def growth(count, rng):
     """Fit many times; the memory of the process stays what it is."""
     process = psutil.Process()
     changes = list(SOLVERS.values())
-    for turn in range(40):
+    for turn in range(2 * len(changes)):
         make(max_iter=2, **changes[turn % len(changes)]).fit(X, y).predict(X)
     before = process.memory_info().rss
     for turn in range(count):

@@ -16,8 +16,13 @@ def course(X, y, ranks, starts, **settings):
     for rank in ranks:
         models = [
             QTKMRegressor(
-                rank=rank, penalty="ridge", random_state=s, early_stopping=False, **settings
-            )
+                rank=rank,
+                penalty="ridge",
+                random_state=s,
+                early_stopping=False,
+                posterior=False,
+                **settings,
+            )  # fmt: skip
             for s in range(starts)
         ]
         residuals = [m.fit(X_train, y_train).predict(X_test) - y_test for m in models]
@@ -26,13 +31,13 @@ def course(X, y, ranks, starts, **settings):
     return sizes, np.array(errors)
 
 
-flights = load_nyc_flights().frame.sample(20_000, random_state=0)
+flights = load_nyc_flights().frame.sample(10_000, random_state=0)
 delay = flights.pop("ArrDelay")
 airfoil = load_airfoil()
 panels = [
     ("airfoil noise, 1,202 rows, M = 16", airfoil.data, airfoil.target, (1, 2, 4, 6),
      (2, 4, 8, 12), 3, {"n_basis": 16, "period": 2, "alpha": 1e-5, "max_iter": 40, "tol": 1e-3}),
-    ("New York flights, 16,000 rows, M = 64", flights, delay, (1, 2, 4), (5, 10, 20), 2,
+    ("New York flights, 8,000 rows, M = 64", flights, delay, (1, 2, 4), (5, 10, 20), 2,
      {"n_basis": 64, "period": 10, "alpha": 1e-6, "max_iter": 15}),
 ]  # fmt: skip
 
