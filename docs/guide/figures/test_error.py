@@ -16,15 +16,11 @@ def course(X, y, ranks, starts, **settings):
     for rank in ranks:
         models = [
             QTKMRegressor(
-                rank=rank,
-                penalty="ridge",
-                random_state=s,
-                early_stopping=False,
-                posterior=False,
+                rank=rank, penalty="ridge", random_state=s, early_stopping=False, posterior=False,
                 **settings,
-            )  # fmt: skip
+            )
             for s in range(starts)
-        ]
+        ]  # fmt: skip
         residuals = [m.fit(X_train, y_train).predict(X_test) - y_test for m in models]
         sizes.append(models[0].n_parameters_)
         errors.append([np.mean(residual**2) for residual in residuals])
