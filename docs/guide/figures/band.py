@@ -33,7 +33,7 @@ sets = [
     ("airfoil: 1,503 rows, little noise", airfoil.data, airfoil.target, 6),
     ("diabetes: 442 rows, much noise", diabetes.data, diabetes.target, 2),
 ]
-sizes, periods = (4, 8, 16, 32), (10, 4, 2, 1.5)
+sizes, periods = (4, 8, 16, 32), (10, 4, 1.5)
 folds = KFold(3, shuffle=True, random_state=0)
 for ax, (title, X, target, rank) in zip(bottom.subplots(1, 2), sets, strict=True):
     errors = np.zeros((len(periods), len(sizes)))
