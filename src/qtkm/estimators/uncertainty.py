@@ -118,78 +118,59 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     -------
     Uncertainty or str
     """
-    objective = prepared.objective
+    objective, inputs = prepared.objective, prepared.inputs
     reason = why_not(model, objective)
     if reason is not None:
         return reason
     rng = np.random.RandomState(0)  # the fit's own draws stay as they are
-    judged = [_Judged(*each) for each in prepared.held_out]
+    loss, n_rows, n_outputs = objective.loss, objective.n_rows, objective.n_outputs
+    judged = prepared.held_out
     if not judged and prepared.validation is not None:
-        judged = [_Judged(None, prepared.validation, objective.at(result.cores, precisions))]
-    count = max(1.0, objective.n_rows / objective.total_weight)
-    cores, precisions = (result.cores, precisions) if prepared.member is None else prepared.member
-    network = objective.network.fitted_to(result.cores)
+        judged = [(None, prepared.validation, objective.at(result.cores, precisions))]
+    count = max(1.0, n_rows / objective.total_weight)
+    cores, network = result.cores, objective.network.fitted_to(result.cores)
     if prepared.member is not None:
+        cores, own = prepared.member
         network = networks.Additive(networks.CPD(len(cores[0][0][0])), network.functions)
-        precisions = objective.precisions if precisions is None else precisions
-    inputs = prepared.inputs
+        precisions = objective.precisions if own is None else own
     laplace = Laplace(
         network, cores, precisions, inputs.maps, inputs.frequencies,
-        objective.alpha, count * objective.total_weight, objective.loss,
+        objective.alpha, count * objective.total_weight, loss,
     )  # fmt: skip
-    n_rows = objective.n_rows
     most = n_rows if model.posterior is True else laplace.affordable(n_rows)
     shard, group, weight = _gather(objective, judged, most, rng)
     values = [column.values[shard.codes[:, d]] for d, column in enumerate(objective.columns)]
     rows = Rows(values, shard.target, count * weight, group)
     responses = objective.at(result.cores).responses(shard).real
-    found, variances = laplace.solve(rows, responses, rng)
-    is_out = group >= 0
+    part = 1.0
+    if judged and judged[0][0] is not None and not loss.is_margin:
+        part -= len(judged[0][0]) / n_rows
+    found, variances = laplace.solve(rows, responses, rng, part)
     unseen = responses.copy()
-    for number, each in enumerate(judged):
-        unseen[group == number] = each.responses(model, prepared.reading)
-    if objective.loss.is_margin:
-        return _of_classes(objective.loss, found, unseen[is_out], shard.target[is_out],
-                           variances[is_out])  # fmt: skip
+    for number, (_, _, iterate) in enumerate(judged):
+        own = np.flatnonzero(group == number)
+        unseen[own] = iterate.responses(shard.take(own)).real
+    is_out = group >= 0
+    if loss.is_margin:
+        return _of_classes(loss, found, unseen[is_out], shard.target[is_out], variances[is_out])
+    margin = defaults.prediction_margin(model)
+    if margin is not None and prepared.reading.target_range is not None:
+        bounds = np.array(prepared.reading.bounds(margin))
+        unseen = np.clip(unseen, *prepared.reading.scale.apply(bounds))
     errors = (shard.target - unseen)[is_out]
     if len(errors) >= FEWEST:
         own = np.ones(len(shard)) if shard.weight is None else count * shard.weight
         return _calibrated(found, errors, variances[is_out], own[is_out])
-    n_outputs, total = objective.n_outputs, rows.weight.sum()
+    total = rows.weight.sum()
     squares = rows.weight @ (shard.target - responses) ** 2
     squares = squares + count * objective.scatter / n_outputs * total / laplace.weight
     left = total - found.freedom / n_outputs * total / laplace.weight
     noise = squares / max(left, 0.1 * total)
-    empty = np.empty((0, n_outputs))
-    return Uncertainty(found, noise, noise, np.full(n_outputs, np.inf), empty)
-
-
-@dataclass
-class _Judged:
-    """Rows that were held out, and the cores that had not seen them."""
-
-    rows: Array | None
-    shards: Any
-    iterate: Any
-    chosen: Any = None
-
-    def choose(self, most: int, engine: Any, rng: np.random.RandomState) -> Shard:
-        """Take some of them."""
-        self.chosen = sampled(self.shards, most, engine, rng)
-        return self.chosen
-
-    def responses(self, model: Any, reading: Any) -> Array:
-        """Responses of the chosen rows, within the range that the model keeps to."""
-        found = self.iterate.responses(self.chosen).real
-        margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
-        if margin is not None and reading.target_range is not None:
-            low, high = reading.scale.apply(np.array(reading.bounds(margin)))
-            found = np.clip(found, low, high)
-        return found
+    return Uncertainty(found, noise, noise, np.full(n_outputs, np.inf), np.empty((0, n_outputs)))
 
 
 def _gather(
-    objective: Any, judged: Sequence[_Judged], most: float, rng: np.random.RandomState
+    objective: Any, judged: Sequence[Any], most: float, rng: np.random.RandomState
 ) -> tuple[Shard, Array, Array]:
     """Rows to make the posterior from, their groups, and how many rows each stands for.
 
@@ -200,25 +181,27 @@ def _gather(
     if len(judged) > 1:
         (shard,) = shards
         group = np.full(len(shard), -1)
-        for number, each in enumerate(judged):
-            group[each.rows] = number
+        for number, (rows, _, _) in enumerate(judged):
+            group[rows] = number
         if most < len(shard):
             kept = np.sort(rng.permutation(len(shard))[: int(most)])
             shard, group = shard.take(kept), group[kept]
-        for number, each in enumerate(judged):
-            each.chosen = shard.take(np.flatnonzero(group == number))
-        weight = np.ones(len(shard)) if shard.weight is None else shard.weight
-        return shard, group, weight * (objective.total_weight / weight.sum())
-    aside = judged[0].choose(MOST_HELD_OUT, engine, rng) if judged else None
-    most = most if aside is None else max(most - len(aside), most // 2)
-    train = sampled(shards, most, engine, rng, judged[0].rows if judged else None)
-    weight = np.ones(len(train)) if train.weight is None else train.weight
-    weight = weight * (objective.total_weight / weight.sum())
-    group = np.full(len(train), -1)
-    if aside is None:
-        return train, group, weight
-    group = np.concatenate([group, np.zeros(len(aside), dtype=group.dtype)])
-    return _joined([train, aside]), group, np.concatenate([weight, np.zeros(len(aside))])
+        return shard, group, _shared(shard, objective)
+    if not judged:
+        train = sampled(shards, most, engine, rng)
+        return train, np.full(len(train), -1), _shared(train, objective)
+    ((rows, held_out, _),) = judged
+    aside = sampled(held_out, MOST_HELD_OUT, engine, rng)
+    train = sampled(shards, max(most - len(aside), most // 2), engine, rng, rows)
+    group = np.repeat([-1, 0], [len(train), len(aside)])
+    weight = np.concatenate([_shared(train, objective), np.zeros(len(aside))])
+    return _joined([train, aside]), group, weight
+
+
+def _shared(shard: Shard, objective: Any) -> Array:
+    """Weights of rows that stand for all."""
+    weight = np.ones(len(shard)) if shard.weight is None else shard.weight
+    return weight * (objective.total_weight / weight.sum())
 
 
 def sampled(
@@ -341,8 +324,7 @@ def calibrate(error: Array, variance: Array, weight: Array) -> tuple[float, floa
         merit = log_density(error, size[:, None] * shape, tail).sum(axis=1) + prior
         at = int(np.argmax(merit))
         if best is None or merit[at] > best[0] + LEAST_GAIN:
-            factor = 1.0 if np.isinf(tail) else tail / (tail - 2)
-            scale = factor * size[at]
+            scale = size[at] / (1 - 2 / tail)
             noise, spread = scale * PARTS[at], scale * (1 - PARTS[at]) / unit
             best = merit[at], noise, spread, tail
     assert best is not None
@@ -351,14 +333,7 @@ def calibrate(error: Array, variance: Array, weight: Array) -> tuple[float, floa
 
 def log_density(error: Array, square: Array, tail: float) -> Array:
     """Logarithm of the density of errors; `square` is the squared scale, not the variance."""
-    if np.isinf(tail):
-        return -0.5 * (np.log(2 * np.pi * square) + error**2 / square)
-    return (
-        special.gammaln((tail + 1) / 2)
-        - special.gammaln(tail / 2)
-        - 0.5 * np.log(np.pi * tail * square)
-        - (tail + 1) / 2 * np.log1p(error**2 / (tail * square))
-    )
+    return stats.t.logpdf(error, tail, scale=np.sqrt(square))
 
 
 def _of_classes(
@@ -482,14 +457,7 @@ def half_widths(known: Uncertainty, coverage: float, method: str) -> Array:
     if method == "conformal" or (method == "auto" and n_scores * (1 - coverage) >= BEYOND):
         place = min(int(np.ceil((n_scores + 1) * coverage)), n_scores) - 1
         return known.scores[place]
-    return np.array([_quantile(0.5 + coverage / 2, tail) for tail in known.tails])
-
-
-def _quantile(level: float, tail: float) -> float:
-    """Quantile of the distribution of errors of variance 1."""
-    if np.isinf(tail):
-        return float(stats.norm.ppf(level))
-    return float(stats.t.ppf(level, tail) * np.sqrt((tail - 2) / tail))
+    return stats.t.ppf(0.5 + coverage / 2, known.tails) * np.sqrt(1 - 2 / known.tails)
 
 
 def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) -> Array:

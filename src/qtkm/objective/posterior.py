@@ -5,15 +5,15 @@ Around the fitted cores the model is linear in them, and the objective's Gauss-N
     H = Σ ω·c·zzᵀ / Σω + 2α·G + (penalty of main effects)
 
 with z the derivatives of a response, c the curvature of the loss and G the Gram matrix of the
-penalty between all cores (`qtkm.networks.tangents`).  The responses of rows then have the
-covariance z H⁺ zᴴ times the noise, that of a Gaussian process whose kernel is the prior's, seen
-along the tangents.  Gauges are null in z and G alike, and a small ridge keeps them there.
+penalty between all cores (`qtkm.networks.tangents`).  Responses then have the covariance z H⁺ zᴴ
+times the noise: that of a Gaussian process whose kernel is the prior's, seen along the tangents.
+Gauges are null in z and G alike, and a small ridge keeps them there.
 
     rows, tangents ──► features whitened by G ──► information of all rows
                    ──► a thin factor: variance = ‖factorᵀz‖²
 
-Only Re f is observed.  A complex weight has as much freedom in its imaginary part, so that the
-prior covariance of two rows is the real part of their kernel.
+Only Re f is observed.  A complex weight has as much freedom in its imaginary part, so the prior
+covariance of two rows is the real part of their kernel.
 """
 
 from collections.abc import Sequence
@@ -62,16 +62,11 @@ class Tangents:
     def __init__(self, chain: Any, is_main: Array | None, shares: Sequence[Any], n_outputs: int):
         self.chain, self.is_main, self.shares = chain, is_main, shares
         self.n_outputs = n_outputs
-
-    @property
-    def n_chain(self) -> int:
-        """Number of entries of the network's cores that move."""
-        return 0 if self.chain is None else self.chain.n_parameters
-
-    @property
-    def n_main(self) -> int:
-        """Number of main functions that move, of each output."""
-        return 0 if self.is_main is None else int(self.is_main.sum())
+        self.n_chain: int = 0 if chain is None else chain.n_parameters
+        self.n_main = 0 if is_main is None else int(is_main.sum())
+        #: real numbers per derivative
+        self.planes = 2 if self.n_chain and chain.is_complex else 1
+        self.n_features = self.planes * self.n_chain + n_outputs * self.n_main
 
     def of_chain(self, maps: Sequence[Any], values: Sequence[Array], single: bool) -> Array:
         """Return the derivatives (n, n_outputs, n_chain) by the network's cores."""
@@ -79,16 +74,13 @@ class Tangents:
         for feature_map, column, share in zip(maps, values, self.shares, strict=True):
             if feature_map.is_categorical:
                 table = feature_map.factors(np.arange(feature_map.n_categories))
-                table = table if share is None else np.vstack([table, share @ table])
-                factors.append([table[np.asarray(column, dtype=np.int64)]])
-                continue
-            entries, phase = feature_map.factors(column), feature_map.phase(column)
-            levels = [entries[:, part] for part in feature_map.slices]
-            if phase is not None:
-                levels[0] = levels[0] * phase[:, None]
-            factors.append(levels)
-        if single:
-            factors = [[_single(level) for level in levels] for levels in factors]
+                levels = [_looked_up(table, share, column)]
+            else:
+                entries, phase = feature_map.factors(column), feature_map.phase(column)
+                levels = [entries[:, part] for part in feature_map.slices]
+                if phase is not None:
+                    levels[0] = levels[0] * phase[:, None]
+            factors.append([_single(level) for level in levels] if single else levels)
         return self.chain.features(factors)
 
     def of_main(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
@@ -101,14 +93,19 @@ class Tangents:
             if not used.any():
                 continue
             if feature_map.is_categorical:
-                table = np.eye(feature_map.n_categories)
-                table = table if share is None else np.vstack([table, share])
-                parts.append(table[np.asarray(column, dtype=np.int64)][:, used])
+                found = _looked_up(np.eye(feature_map.n_categories), share, column)
             else:
-                parts.append(feature_map.main_functions(column)[:, used])
+                found = feature_map.main_functions(column)
+            parts.append(found[:, used])
         if self.is_main[-1]:
             parts.append(np.ones((len(values[0]), 1)))
         return np.concatenate(parts, axis=1)
+
+
+def _looked_up(table: Array, share: Array | None, codes: Array) -> Array:
+    """Rows of a table by codes; -1, an unknown category, is the mean of all."""
+    table = table if share is None else np.vstack([table, share @ table])
+    return table[np.asarray(codes, dtype=np.int64)]
 
 
 def _single(values: Array) -> Array:
@@ -117,15 +114,19 @@ def _single(values: Array) -> Array:
 
 @dataclass
 class Posterior:
-    """A thin factor of the covariance of responses.
+    """A thin factor of the covariance of responses, which is all that a file keeps of it.
+
+    With z the derivatives of a response by the entries of the cores that move, real and imaginary
+    parts by turns, and m the main functions that move, the factor of a row is
+
+        g = zᵀ·chain + mᵀ·main[output]        covariance of two rows: g·g'
 
     Attributes
     ----------
     tangents : Tangents
+        Of cores of their own: those of the model, or of one of those whose mean it is.
     chain : (planes·n_chain, k) array
-        Factor of the network's derivatives, real and imaginary parts by turns.
     main : (n_outputs·n_main, k) array
-        Factor of the main functions.
     freedom : float
         Effective number of parameters.
     n_held : int
@@ -139,7 +140,7 @@ class Posterior:
     n_held: int
 
     def directions(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
-        """Return the factor g (n, n_outputs, k) of rows; their covariance is ggᵀ.
+        """Return the factor g (n, n_outputs, k) of rows.
 
         Parameters
         ----------
@@ -150,8 +151,7 @@ class Posterior:
         tangents, n_rows = self.tangents, len(values[0])
         n_outputs, k = tangents.n_outputs, self.main.shape[1]
         total = np.zeros((n_rows, n_outputs, k), dtype=np.result_type(self.chain, self.main))
-        each = max(1, 2 * tangents.n_chain * n_outputs)
-        step = max(16, MOST_NUMBERS // 4 // each)
+        step = max(16, MOST_NUMBERS // 8 // max(1, tangents.n_chain * n_outputs))
         for first in range(0, n_rows, step):
             part = slice(first, first + step)
             some = [column[part] for column in values]
@@ -162,9 +162,8 @@ class Posterior:
                 total[part] = (flat @ self.chain).reshape(-1, n_outputs, k)
             if tangents.n_main:
                 own = tangents.of_main(maps, some).astype(total.dtype, copy=False)
-                factors = self.main.reshape(n_outputs, -1, k)
-                for output in range(n_outputs):
-                    total[part, output] += own @ factors[output]
+                for output, factor in enumerate(self.main.reshape(n_outputs, -1, k)):
+                    total[part, output] += own @ factor
         return total
 
     def variances(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
@@ -246,7 +245,71 @@ class Laplace:
             chain, self.n_held = _free(inner, own, precisions[:n_columns], n_columns)
             n_outputs = len(chain.closing)
         self.tangents = Tangents(chain, is_main, shares, n_outputs)
-        self.price = factor * np.tile(price, n_outputs)
+        #: roots of the prior variances of the main functions of all outputs
+        self.sizes = 1 / np.sqrt(weight * factor * np.tile(price, n_outputs))
+
+    def affordable(self, n_rows: int) -> int:
+        """Return the number of rows, of so many, that the information should be summed over."""
+        size, counts = self.tangents.n_features, np.arange(LEAST_SAMPLE, SAMPLE + 1)
+        seen = counts * self.tangents.n_outputs
+        work = seen * (4.0 * self.tangents.n_chain**2 + size * np.minimum(seen, size))
+        return min(n_rows, int(counts[max(1, np.sum(work <= MOST_WORK)) - 1]))
+
+    def solve(
+        self, rows: Rows, responses: Array, rng: np.random.RandomState, part: float = 1.0
+    ) -> tuple[Posterior, Array]:
+        """Return the posterior, and the variances of rows given those of other groups.
+
+        Parameters
+        ----------
+        rows : Rows
+        responses : (n, n_outputs) array
+            Of the rows, at which the loss is curved.
+        rng : RandomState
+            Chooses rows to stand for the others.
+        part : float
+            Part of the rows of the fit that the models of held-out groups have seen.
+
+        Returns
+        -------
+        posterior : Posterior
+            In units of the noise of a row of weight 1 (squared loss), or as it is.
+        variances : (n, n_outputs) array
+            Of rows of group 0 and more, by a posterior that their group has no part in; else NaN.
+
+        Notes
+        -----
+        Where weights are about as many as rows, the linear model overstates what the last rows
+        bring.  So the posterior is scaled: the variance of rows that it has not seen is `part`
+        times that of held-out groups in the geometric mean, as if inverse to the number of rows.
+        """
+        self._whiten(rows)
+        n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
+        n_seen = n_outputs * len(rows)
+        found: Any = None
+        whole: Any = None
+        if n_seen < size:  # all that rows can see lies in the span of their features
+            found = np.concatenate([self._features(rows, own) for own in self._chunks(rows)])
+            kernel = found @ found.T
+            kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
+            whole = cholesky(kernel, lower=True, overwrite_a=True)  # features in that span
+        information, kept = self._information(rows, responses, whole)
+        lower = cholesky(np.eye(min(size, n_seen)) + sum(information.values()), lower=True)
+        inverse = solve_triangular(lower, np.eye(len(lower)), lower=True).T
+        freedom = len(inverse) - float((inverse**2).sum())
+        variances = self._without_own(rows, information, kept)
+        some = np.sort(rng.permutation(len(rows))[: max(1, PROBES // n_outputs)])
+        if whole is None:
+            probes = self.features([column[some] for column in rows.values])
+        else:
+            probes = whole.reshape(len(rows), n_outputs, -1)[some].reshape(-1, n_seen)
+        half = probes @ inverse
+        factor = _thin(half, inverse, rng)
+        if whole is not None:
+            factor = _unfolded(factor, found, whole, rng)
+        if part < 1:
+            factor *= np.sqrt(part * _ratio(half, rows.weight[some], variances[some]))
+        return self._posterior(factor, freedom), variances
 
     # -- features -----------------------------------------------------------------------------
 
@@ -260,107 +323,53 @@ class Laplace:
         gram *= scale[:, None] * scale
         gram[np.diag_indices(len(gram))] += RIDGE * len(gram)
         self.scale, self.lower = scale, cholesky(gram, lower=True, overwrite_a=True)
-        alpha = self.alpha
+        alpha, self.root = self.alpha, 1.0
         if alpha <= 0:  # no prior: one that the rows overrule
-            some = [column[:200] for column in rows.values]
-            whitened = self._chain_features(self.tangents.of_chain(self.maps, some, False))
+            whitened = self._chain_features([column[:200] for column in rows.values])
             alpha = 1e-9 * float(np.mean(whitened**2)) * whitened.shape[1]
         self.root = 1 / np.sqrt(self.weight * alpha)
 
-    def _chain_features(self, z: Array) -> Array:
+    def _chain_features(self, values: Sequence[Array]) -> Array:
         """Whitened real features (n·n_outputs, planes·n_chain)."""
-        flat = z.reshape(-1, z.shape[2])
+        flat = self.tangents.of_chain(self.maps, values, False).reshape(-1, len(self.scale))
         found = solve_triangular(self.lower, (flat * self.scale).conj().T, lower=True)
         both = [found.real, found.imag] if np.iscomplexobj(found) else [found]
-        return np.concatenate(both).T
+        return self.root * np.concatenate(both).T
 
     def features(self, values: Sequence[Array]) -> Array:
         """Whitened features (n·n_outputs, P) of rows."""
-        tangents, parts = self.tangents, []
-        if tangents.n_chain:
-            z = tangents.of_chain(self.maps, values, False)
-            parts.append(self.root * self._chain_features(z))
-        if tangents.n_main:
-            own = tangents.of_main(self.maps, values)
-            n_rows, n_outputs = len(own), tangents.n_outputs
-            each = np.zeros((n_rows, n_outputs, n_outputs, own.shape[1]))
-            each[:, range(n_outputs), range(n_outputs)] = own[:, None]
-            flat = each.reshape(n_rows * n_outputs, -1)
-            parts.append(flat / np.sqrt(self.weight * self.price))
+        parts, n_outputs = [], self.tangents.n_outputs
+        if self.tangents.n_chain:
+            parts.append(self._chain_features(values))
+        if self.tangents.n_main:
+            own = self.tangents.of_main(self.maps, values)
+            each = np.einsum("nm,op->nopm", own, np.eye(n_outputs))
+            parts.append(each.reshape(len(own) * n_outputs, -1) * self.sizes)
         return np.concatenate(parts, axis=1)
+
+    def _features(self, rows: Rows, part: slice) -> Array:
+        return self.features([column[part] for column in rows.values])
 
     def _chunks(self, rows: Rows) -> list[slice]:
         size = (2 * self.tangents.n_chain + self.tangents.n_main) * self.tangents.n_outputs
         step = max(32, MOST_NUMBERS // max(1, size))
         return [slice(i, i + step) for i in range(0, len(rows), step)]
 
+    def _curved(self, features: Array, response: Array, target: Array) -> Array:
+        """Features times the root of the loss's curvature (of half of it for squared losses)."""
+        if self.loss.is_quadratic:
+            return features
+        n_rows, n_outputs = response.shape
+        each = features.reshape(n_rows, n_outputs, -1)
+        if isinstance(self.loss, Softmax):
+            p = self.loss.link(response)
+            mean = np.einsum("nk,nkp->np", p, each)
+            return (np.sqrt(p)[:, :, None] * (each - mean[:, None])).reshape(features.shape)
+        ones = np.ones_like(response)
+        curvature = self.loss.curvature_product(response, target, ones)
+        return (np.sqrt(np.maximum(curvature.real, 0))[:, :, None] * each).reshape(features.shape)
+
     # -- the posterior ------------------------------------------------------------------------
-
-    def solve(
-        self, rows: Rows, responses: Array, rng: np.random.RandomState
-    ) -> tuple[Posterior, Array]:
-        """Return the posterior, and the variances of rows given those of other groups.
-
-        Parameters
-        ----------
-        rows : Rows
-        responses : (n, n_outputs) array
-            Of the rows, at which the loss is curved.
-        rng : RandomState
-            Chooses rows to stand for the others.
-
-        Returns
-        -------
-        posterior : Posterior
-            In units of the noise of a row of weight 1 (squared loss), or as it is.
-        variances : (n, n_outputs) array
-            Of rows of group 0 and more, by a posterior that their group has no part in; else NaN.
-        """
-        self._whiten(rows)
-        n_outputs = self.tangents.n_outputs
-        size, n_seen = self.n_features, n_outputs * len(rows)
-        found: Any = None
-        whole: Any = None
-        if n_seen < size:  # all that rows can see lies in the span of their features
-            found = np.concatenate([self._features(rows, part) for part in self._chunks(rows)])
-            kernel = found @ found.T
-            kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
-            whole = cholesky(kernel, lower=True, overwrite_a=True)  # features in that span
-        information, kept = self._information(rows, responses, whole)
-        lower = cholesky(np.eye(min(size, n_seen)) + sum(information.values()), lower=True)
-        inverse = solve_triangular(lower, np.eye(len(lower)), lower=True).T
-        freedom = len(inverse) - float((inverse**2).sum())
-        some = np.sort(rng.permutation(len(rows))[: max(1, PROBES // n_outputs)])
-        if whole is None:
-            probes = self.features([column[some] for column in rows.values])
-        else:
-            probes = whole.reshape(len(rows), n_outputs, -1)[some].reshape(-1, n_seen)
-        factor = _thin(probes @ inverse, inverse, rng)
-        if whole is not None:
-            factor = _unfolded(factor, found, whole, rng)
-        variances = self._without_own(rows, information, kept)
-        return self._posterior(factor, freedom), variances
-
-    @property
-    def n_features(self) -> int:
-        """Number of real features."""
-        tangents = self.tangents
-        planes = 2 if tangents.n_chain and tangents.chain.is_complex else 1
-        return planes * tangents.n_chain + tangents.n_main * tangents.n_outputs
-
-    def affordable(self, n_rows: int) -> int:
-        """Return the number of rows, of so many, that the information should be summed over."""
-        n_outputs, size = self.tangents.n_outputs, self.n_features
-        count = min(n_rows, SAMPLE)
-        while count > LEAST_SAMPLE:
-            seen = count * n_outputs
-            if seen * (4.0 * self.tangents.n_chain**2 + size * min(seen, size)) <= MOST_WORK:
-                break
-            count = int(0.9 * count)
-        return min(n_rows, max(count, LEAST_SAMPLE))
-
-    def _features(self, rows: Rows, part: slice) -> Array:
-        return self.features([column[part] for column in rows.values])
 
     def _information(
         self, rows: Rows, responses: Array, whole: Array | None
@@ -386,20 +395,6 @@ class Laplace:
                 kept.append((inside + part.start, found[own]))
         return sums, kept
 
-    def _curved(self, features: Array, response: Array, target: Array) -> Array:
-        """Features times the root of the loss's curvature (of half of it for squared losses)."""
-        if self.loss.is_quadratic:
-            return features
-        n_rows, n_outputs = response.shape
-        each = features.reshape(n_rows, n_outputs, -1)
-        if isinstance(self.loss, Softmax):
-            p = self.loss.link(response)
-            mean = np.einsum("nk,nkp->np", p, each)
-            return (np.sqrt(p)[:, :, None] * (each - mean[:, None])).reshape(features.shape)
-        ones = np.ones_like(response)
-        curvature = self.loss.curvature_product(response, target, ones)
-        return (np.sqrt(np.maximum(curvature.real, 0))[:, :, None] * each).reshape(features.shape)
-
     def _without_own(
         self, rows: Rows, information: dict[int, Array], parts: list[tuple[Array, Array]]
     ) -> Array:
@@ -420,8 +415,7 @@ class Laplace:
     def _posterior(self, factor: Array, freedom: float) -> Posterior:
         """Turn a factor of whitened features into one of derivatives."""
         tangents, k = self.tangents, factor.shape[1]
-        planes = 2 if tangents.n_chain and tangents.chain.is_complex else 1
-        n_chain = tangents.n_chain
+        planes, n_chain = tangents.planes, tangents.n_chain
         chain, main = factor[: planes * n_chain], factor[planes * n_chain :]
         if n_chain:
             whole = chain[:n_chain] - 1j * chain[n_chain:] if planes == 2 else chain
@@ -431,13 +425,22 @@ class Laplace:
             chain = np.stack([whole.real, whole.imag], axis=1) if planes == 2 else whole
             chain = chain.reshape(planes * n_chain, k)
         if tangents.n_main:
-            main = main / np.sqrt(self.weight * self.price)[:, None]
+            main = main * self.sizes[:, None]
         if planes * n_chain > 512:  # predictions of many rows would take too long
             chain, main = chain.astype(np.float32), main.astype(np.float32)
         chain, main = np.ascontiguousarray(chain), np.ascontiguousarray(main)
         moving = None if tangents.chain is None else tangents.chain.without_penalty()
         own = Tangents(moving, tangents.is_main, tangents.shares, tangents.n_outputs)
         return Posterior(own, chain, main, freedom, self.n_held)
+
+
+def _ratio(half: Array, weight: Array, variances: Array) -> float:
+    """Variance of held-out groups over that of single rows left out, in the geometric mean."""
+    own = (half**2).sum(axis=1).reshape(variances.shape)
+    alone = own / np.maximum(1 - weight[:, None] * own, 0.01)
+    judged = np.isfinite(variances) & (variances > 0) & (alone > 0)
+    ratio = np.log(variances[judged]) - np.log(alone[judged])
+    return float(np.exp(ratio.mean())) if len(ratio) else 1.0
 
 
 def is_possible(network: Any) -> bool:
