@@ -36,11 +36,6 @@ SMALL = ("yacht", "energy", "concrete", "airfoil", "qsar", "qsar_fish", "wine")
 LARGE = ("ccpp", "protein", "nyc_flights")
 #: rows of an exact GP, of any set, and inducing points of a sparse GP
 MOST_EXACT, MOST_ROWS, INDUCING = 2000, 50_000, 512
-#: a model that is searched for, with main effects and a learned prior
-OURS = {
-    "main_effects": True, "penalty": "matern", "scaling": "half", "n_basis": 27,
-    "quantization": [9, 3], "period": 2.0, "prediction_margin": 0.1, "random_state": 0,
-}  # fmt: skip
 FIELDS = ["set", "split", "method", "n_rows", "mse", "nll", "crps", "cover_50", "cover_80",
           "cover_90", "cover_95", "width_90", "seconds"]  # fmt: skip
 
@@ -108,7 +103,7 @@ def _split_lines(name, split, threads, done):
             warnings.simplefilter("ignore")
             begin = process_time()
             if method in ("qtkm", "qtkm conformal", "mapie") and ours is None:
-                ours = QTKMRegressor(**OURS, n_jobs=threads).fit(X[train], y[train])
+                ours = QTKMRegressor(random_state=0, n_jobs=threads).fit(X[train], y[train])
             found = METHODS[method](X[train], y[train], X[test], y[test], ours)
         if found is not None:
             about = {"set": name, "split": split, "method": method, "n_rows": n_train}
@@ -252,7 +247,7 @@ def mapie(X, y, X_test, y_test, model):
         return None
     order = np.random.RandomState(0).permutation(len(y))
     cut = int(0.8 * len(y))
-    own = QTKMRegressor(**OURS).fit(X[order[:cut]], y[order[:cut]])
+    own = QTKMRegressor(random_state=0).fit(X[order[:cut]], y[order[:cut]])
     wrapped = SplitConformalRegressor(own, confidence_level=list(LEVELS), prefit=True)
     wrapped.conformalize(X[order[cut:]], y[order[cut:]])
     prediction, found = wrapped.predict_interval(X_test)

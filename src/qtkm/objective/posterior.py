@@ -280,8 +280,8 @@ class Laplace:
         Notes
         -----
         Where weights are about as many as rows, the linear model overstates what the last rows
-        bring.  So the posterior is scaled: the variance of rows that it has not seen is `part`
-        times that of held-out groups in the geometric mean, as if inverse to the number of rows.
+        bring.  So the variance of rows that the posterior has not seen is at least `part` times
+        that of held-out groups in the geometric mean, as if inverse to the number of rows.
         """
         self._whiten(rows)
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
@@ -308,7 +308,7 @@ class Laplace:
         if whole is not None:
             factor = _unfolded(factor, found, whole, rng)
         if part < 1:
-            factor *= np.sqrt(part * _ratio(half, rows.weight[some], variances[some]))
+            factor *= np.sqrt(max(1.0, part * _ratio(half, rows.weight[some], variances[some])))
         return self._posterior(factor, freedom), variances
 
     # -- features -----------------------------------------------------------------------------
