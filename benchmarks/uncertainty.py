@@ -59,7 +59,7 @@ def _load(path):
     with path.open() as file:
         lines = list(csv.DictReader(file))
     words = ("set", "method")
-    return [{k: v if k in words else float(v) for k, v in line.items()} for line in lines]
+    return [{k: v if k in words else float(v or "nan") for k, v in line.items()} for line in lines]
 
 
 def _append(path, line):

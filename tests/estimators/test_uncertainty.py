@@ -89,6 +89,20 @@ def test_files_tables_and_commands_say_the_same(model, table, tmp_path):
         loaded.predict_dataset(tmp_path / "new.csv", out, keep=["std"], std=True)
 
 
+def test_collections_have_deviations_and_intervals(model, table):
+    frames = pytest.importorskip("dask.dataframe")
+    X = table[["a", "b"]][300:340]
+    there = frames.from_pandas(X, npartitions=3)
+    expected = *model.predict(X, return_std=True), model.predict_interval(X, 0.8)
+    found = *model.predict(there, return_std=True), model.predict_interval(there, 0.8)
+    for lazy, values in zip(found, expected, strict=True):
+        computed = lazy.compute(scheduler="synchronous")
+        assert computed.index.equals(X.index)
+        np.testing.assert_allclose(computed, values, rtol=1e-6)
+    with pytest.raises(ValueError, match="few rows"):
+        model.predict(there, return_cov=True)
+
+
 def test_rows_on_disk_have_the_same_posterior(table, tmp_path):
     table.to_csv(tmp_path / "rows.csv", index=False)
     given = SEARCHED | {"rank": 2, "alpha": 1e-3, "max_iter": 3}

@@ -325,7 +325,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         """
         if is_collection(X):
             check_is_fitted(self)
-            return predict_lazily(self, "predict_proba", X, np.float64, len(self.classes_))
+            width, given = len(self.classes_), {"average": average}
+            return predict_lazily(self, "predict_proba", X, np.float64, width, None, given)
         response = self._responses(X)
         if average:
             response = flattened(response, self._variances(X))

@@ -298,7 +298,13 @@ def _divisions(value: Any) -> tuple[Any, ...] | None:
 
 
 def predict_lazily(
-    model: Any, method: str, X: Any, kind: Any, width: int | None, offset: Any = None
+    model: Any,
+    method: str,
+    X: Any,
+    kind: Any,
+    width: int | None,
+    offset: Any = None,
+    options: dict[str, Any] | None = None,
 ) -> Any:
     """Predictions for a collection as another one, with the same partitions.
 
@@ -314,11 +320,14 @@ def predict_lazily(
         How many there are for each row; None for a vector.
     offset : collection of Dask, optional
         Passed to the method as well.
+    options : dict, optional
+        Passed to the method for every partition.
     """
     light = copy.copy(model).set_params(
         callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
     )
-    predict = _Predict(light, method, np.empty((0,) if width is None else (0, width), dtype=kind))
+    nothing = np.empty((0,) if width is None else (0, width), dtype=kind)
+    predict = _Predict(light, method, nothing, options or {})
     if not hasattr(X, "_meta"):
         raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
     is_frame = hasattr(X, "_meta_nonempty")
@@ -342,12 +351,13 @@ def predict_lazily(
 class _Predict:
     """Predictions for one partition, in the manner of the partition."""
 
-    def __init__(self, model: Any, method: str, nothing: Any):
-        self.model, self.method, self.nothing = model, method, nothing
+    def __init__(self, model: Any, method: str, nothing: Any, options: dict[str, Any]):
+        self.model, self.method, self.nothing, self.options = model, method, nothing, options
 
     def __call__(self, X: Any, offset: Any = None) -> Any:
         known = {} if offset is None else {"offset": np.asarray(offset).reshape(-1)}
-        result = getattr(self.model, self.method)(X, **known) if len(X) else self.nothing
+        predict = getattr(self.model, self.method)
+        result = predict(X, **known, **self.options) if len(X) else self.nothing
         if not hasattr(X, "iloc"):
             return result
         import pandas

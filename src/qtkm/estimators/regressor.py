@@ -410,19 +410,20 @@ class QTKMRegressor(RegressorMixin, Model):
             raise ValueError("return_std and return_cov exclude each other; ask for one of them.")
         if is_collection(X, offset):
             check_is_fitted(self)
-            if return_std or return_cov:
-                raise ValueError(
-                    "A collection of Dask has predictions alone; use map_partitions with "
-                    "return_std=True, or predict_dataset with std=True."
-                )
+            if return_cov:
+                raise ValueError("return_cov is for few rows in memory, not for a Dask collection.")
             width = None if self._y_ndim == 1 else self._reading.n_outputs
-            return predict_lazily(self, "predict", X, np.float64, width, offset)
+            lazy = predict_lazily(self, "predict", X, np.float64, width, offset)
+            if not return_std:
+                return lazy
+            self._known_uncertainty()  # says why there is none, now rather than when computed
+            return lazy, predict_lazily(self, "_std", X, np.float64, width)
         response = self._predict(X)
         if offset is not None:
             response = self.loss_.add_offset(response, check_offset(offset, len(response)))
         prediction = self._as_y(response)
         if return_std:
-            return prediction, self._as_y(self._deviations(X))
+            return prediction, self._std(X)
         if return_cov:
             directions = self._directions(X)
             cov = np.einsum("iok,jok->ijo", directions, directions)
@@ -446,6 +447,9 @@ class QTKMRegressor(RegressorMixin, Model):
         """Give the standard deviations (n, n_outputs) of new observations."""
         known = self._known_uncertainty()
         return np.sqrt(self._variances(X) + known.noise) * self._unit
+
+    def _std(self, X: Any) -> NDArray:
+        return self._as_y(self._deviations(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> NDArray:
         """Predict intervals that new observations lie in with a given probability.
@@ -472,6 +476,11 @@ class QTKMRegressor(RegressorMixin, Model):
         """
         known = self._known_uncertainty()
         widths = half_widths(known, check_coverage(coverage), method)
+        if is_collection(X):
+            if self._y_ndim > 1:
+                raise ValueError("Intervals of a Dask collection are for one column of y.")
+            given = {"coverage": coverage, "method": method}
+            return predict_lazily(self, "predict_interval", X, np.float64, 2, None, given)
         center, half = self._predict(X), widths * self._deviations(X)
         return np.stack([self._as_y(center - half), self._as_y(center + half)], axis=-1)
 
