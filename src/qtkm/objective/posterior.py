@@ -253,7 +253,7 @@ class Laplace:
         size, counts = self.tangents.n_features, np.arange(LEAST_SAMPLE, SAMPLE + 1)
         seen = counts * self.tangents.n_outputs
         work = seen * (4.0 * self.tangents.n_chain**2 + size * np.minimum(seen, size))
-        return min(n_rows, int(counts[max(1, np.sum(work <= MOST_WORK)) - 1]))
+        return min(n_rows, int(counts[max(1, int(np.sum(work <= MOST_WORK))) - 1]))
 
     def solve(
         self, rows: Rows, responses: Array, rng: np.random.RandomState, part: float = 1.0
