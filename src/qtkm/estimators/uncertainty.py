@@ -153,7 +153,7 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     is_out = group >= 0
     if loss.is_margin:
         return _of_classes(loss, found, unseen[is_out], shard.target[is_out], variances[is_out])
-    margin = defaults.prediction_margin(model)
+    margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
     if margin is not None and prepared.reading.target_range is not None:
         bounds = np.array(prepared.reading.bounds(margin))
         unseen = np.clip(unseen, *prepared.reading.scale.apply(bounds))
