@@ -29,7 +29,7 @@ def _compare(rng, rank, n_rows, calls):
     columns = np.asfortranarray(rng.standard_normal((2 * rank, n_rows)))
     gram = np.zeros((2 * rank, 2 * rank), order="F")
     operations = 4 * rank**2 * n_rows
-    ours = _rate(lambda: grams.add_gram(block, n_rows, rank, squares), operations, calls)
+    ours = _rate(lambda: grams.add_gram(block, n_rows, rank, squares, (0, 0)), operations, calls)
     theirs = _rate(
         lambda: blas.dsyrk(1.0, columns, beta=1.0, c=gram, overwrite_c=1), operations, calls
     )

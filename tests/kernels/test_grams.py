@@ -38,7 +38,7 @@ def test_triangles_are_those_of_the_products(count, n_sums, dtype, tol):
         hermitian, symmetric = 0.0, 0.0
         for seed in (0, 1):  # sums of two blocks
             numbers = draw(seed, count, size, is_complex, dtype)
-            grams.add_gram(make_block(numbers, dtype), count, size, squares)
+            grams.add_gram(make_block(numbers, dtype), count, size, squares, (0,) * n_sums)
             double = numbers.astype(np.complex128 if is_complex else np.float64)
             hermitian = hermitian + double.conj().T @ double
             symmetric = symmetric + double.T @ double

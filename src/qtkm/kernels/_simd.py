@@ -1,21 +1,15 @@
-"""Loops over complex vectors in planes, [Re | Im], written with explicit vector instructions.
+"""Loops over lines of numbers (see `kernels.lines`), written with explicit vector instructions.
 
-The loops of the passes are short (R is 10 to 50) and read many arrays, and a compiler that
-must first prove that these do not overlap spends more time on that than on the arithmetic.
-Here every step loads all it needs before it stores anything, so there is nothing to prove.
+The loops of the passes are short (10 to 50 numbers) and read many lines.  A compiler that must
+first prove that these do not overlap spends more time on that than on the arithmetic; here every
+step loads all it needs before it stores anything.
 
-    multiply_add = elementwise(lambda out, a, b: {0: out + a * b})
-    multiply_add((out, a, b), (row_of_out, row_of_a, row_of_b), rank)
-
-A loop takes C-contiguous arrays of doubles or singles, for each the position of the first real
-part, and the number of entries; the imaginary parts begin `rank` numbers later.  Arithmetic
-is in double precision, unless all arrays are of singles.
-
-`row_times_matrix` multiplies a row by a small matrix, with the sums in registers.
+Arguments of all loops: a tuple of arrays, positions of first real parts, and `planes`, a tuple of
+as many entries as there are halves, so that real and complex numbers are compiled apart from one
+source.  Arithmetic is in double precision, unless all arrays are of singles.
 """
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -24,221 +18,97 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-#: numbers of a vector
-LANES = 4
+from .lines import LANES
+
 #: whether the machine has registers of eight doubles, and twice as many of them
 HAS_WIDE_REGISTERS = bool(get_host_cpu_features().get("avx512f"))
 FLAGS = ("contract", "reassoc", "nsz", "arcp")
-_DOUBLE = ir.DoubleType()
+SIZE = types.uint64
+_DOUBLE, _SINGLE = ir.DoubleType(), ir.FloatType()
 
 
-class Complex:
-    """A complex number, or several, while code is generated."""
+class Number:
+    """A real or complex number, or a vector of them, while code is generated."""
 
-    def __init__(self, builder: Any, real: Any, imaginary: Any):
-        self.builder, self.real, self.imaginary = builder, real, imaginary
+    def __init__(self, builder: Any, planes: Sequence[Any]):
+        self.builder, self.planes = builder, list(planes)
 
-    def __add__(self, other: "Complex") -> "Complex":
-        add = self._operation("fadd")
-        return Complex(
-            self.builder, add(self.real, other.real), add(self.imaginary, other.imaginary)
+    def __add__(self, other: "Number") -> "Number":
+        pairs = zip(self.planes, other.planes, strict=True)
+        return Number(self.builder, [self.builder.fadd(a, b, flags=FLAGS) for a, b in pairs])
+
+    def __mul__(self, other: "Number") -> "Number":
+        def times(a: Any, b: Any) -> Any:
+            return self.builder.fmul(a, b, flags=FLAGS)
+
+        if len(self.planes) == 1:  # a real number times any other
+            return Number(self.builder, [times(self.planes[0], b) for b in other.planes])
+        (a, b), (c, d) = self.planes, other.planes
+        real = self.builder.fsub(times(a, c), times(b, d), flags=FLAGS)
+        return Number(
+            self.builder, [real, self.builder.fadd(times(a, d), times(b, c), flags=FLAGS)]
         )
 
-    def __mul__(self, other: "Complex") -> "Complex":
-        multiply, add, subtract = map(self._operation, ("fmul", "fadd", "fsub"))
-        a, b, c, d = self.real, self.imaginary, other.real, other.imaginary
-        return Complex(
-            self.builder,
-            subtract(multiply(a, c), multiply(b, d)),
-            add(multiply(a, d), multiply(b, c)),
-        )
 
-    def _operation(self, name: str) -> Callable[[Any, Any], Any]:
-        method = getattr(self.builder, name)
-        return lambda a, b: method(a, b, flags=FLAGS)
+class Lines:
+    """Lines of one array while code is generated; halves begin `distance` numbers apart."""
 
+    def __init__(self, builder: Any, base: Any, distance: Any, planes: Any, number: Any = _DOUBLE):
+        self.builder, self.base, self.number = builder, base, number
+        self.distance, self.count = distance, len(planes)
 
-def _load(builder: Any, base: Any, position: Any, lanes: int, number: Any = _DOUBLE) -> Any:
-    kind = base.type.pointee
-    place = builder.gep(base, [position])
-    if lanes > 1:
-        place = builder.bitcast(place, ir.VectorType(kind, lanes).as_pointer())
-    value = builder.load(place, align=4 if kind == ir.FloatType() else 8)
-    if kind == number:
-        return value
-    return builder.fpext(value, ir.VectorType(_DOUBLE, lanes) if lanes > 1 else _DOUBLE)
+    def _pointers(self, at: Any, lanes: int) -> Iterator[Any]:
+        kind = self.base.type.pointee
+        for plane in range(self.count):
+            place = self.builder.add(at, self.distance) if plane else at
+            pointer = self.builder.gep(self.base, [place])
+            if lanes > 1:
+                pointer = self.builder.bitcast(pointer, ir.VectorType(kind, lanes).as_pointer())
+            yield pointer
 
+    @property
+    def _align(self) -> int:
+        return 4 if self.base.type.pointee == _SINGLE else 8
 
-def _store(
-    builder: Any, value: Any, base: Any, position: Any, lanes: int, number: Any = _DOUBLE
-) -> None:
-    kind = base.type.pointee
-    place = builder.gep(base, [position])
-    if kind != number:
-        value = builder.fptrunc(value, ir.VectorType(kind, lanes) if lanes > 1 else kind)
-    if lanes > 1:
-        place = builder.bitcast(place, ir.VectorType(kind, lanes).as_pointer())
-    builder.store(value, place, align=4 if kind == ir.FloatType() else 8)
+    def load(self, at: Any, lanes: int) -> Number:
+        """Load a vector of numbers."""
+        values = [self.builder.load(p, align=self._align) for p in self._pointers(at, lanes)]
+        if self.base.type.pointee != self.number:
+            kind = ir.VectorType(self.number, lanes) if lanes > 1 else self.number
+            values = [self.builder.fpext(value, kind) for value in values]
+        return Number(self.builder, values)
 
+    def load_one(self, at: Any, lanes: int) -> Number:
+        """Load one number into all places of a vector."""
+        vector = ir.VectorType(self.number, lanes)
+        planes = self.load(at, 1).planes
+        return Number(self.builder, [broadcast(self.builder, value, vector) for value in planes])
 
-def _unpack(builder: Any, values: Any) -> list[Any]:
-    """Members of a tuple."""
-    return [builder.extract_value(values, i) for i in range(len(values.type.elements))]
-
-
-def pointers(context: Any, builder: Any, kinds: Any, arrays: Any) -> list[Any]:
-    """Where the numbers of the arrays of a tuple begin."""
-    members = zip(kinds, _unpack(builder, arrays), strict=True)
-    return [context.make_array(kind)(context, builder, array).data for kind, array in members]
+    def store(self, value: Number, at: Any, lanes: int) -> None:
+        """Store a vector of numbers."""
+        kind = self.base.type.pointee
+        for plane, pointer in zip(value.planes, self._pointers(at, lanes), strict=True):
+            if kind != self.number:
+                plane = self.builder.fptrunc(plane, ir.VectorType(kind, lanes))
+            self.builder.store(plane, pointer, align=self._align)
 
 
-def elementwise(body: Callable[..., dict[int, Complex]], has_constant: bool = False) -> Any:
-    """Make a loop: `body` takes one Complex an array and returns what to store in which.
+class Register:
+    """Numbers that change in a loop, which the compiler keeps in registers."""
 
-    With `has_constant` the loop has two more arguments, real and imaginary part of a number
-    that `body` takes first.
-    """
-    n_arrays = len(inspect.signature(body).parameters) - has_constant
+    def __init__(self, builder: Any, vector: Any, planes: Any):
+        self.builder, self.zero = builder, ir.Constant(vector, None)
+        self.parts = [cgutils.alloca_once(builder, vector) for _ in range(len(planes))]
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays, offsets, rank, *constant = arguments
-        bases = pointers(context, builder, signature.args[0], arrays)
-        are_singles = all(base.type.pointee == ir.FloatType() for base in bases)
-        number = ir.FloatType() if are_singles else _DOUBLE
-        if are_singles:
-            constant = [builder.fptrunc(part, number) for part in constant]
-        starts = _unpack(builder, offsets)
+    def get(self) -> Number:
+        """Return the numbers."""
+        return Number(self.builder, [self.builder.load(part) for part in self.parts])
 
-        def step(place: Any, lanes: int) -> None:
-            numbers = []
-            if constant and lanes > 1:
-                vector = ir.VectorType(number, lanes)
-                wide = (broadcast(builder, part, vector) for part in constant)
-                numbers.append(Complex(builder, *wide))
-            elif constant:
-                numbers.append(Complex(builder, *constant))
-            for base, start in zip(bases, starts, strict=True):
-                first = builder.add(start, place)
-                second = builder.add(first, rank)
-                parts = (_load(builder, base, at, lanes, number) for at in (first, second))
-                numbers.append(Complex(builder, *parts))
-            for i, value in body(*numbers).items():
-                first = builder.add(starts[i], place)
-                second = builder.add(first, rank)
-                _store(builder, value.real, bases[i], first, lanes, number)
-                _store(builder, value.imaginary, bases[i], second, lanes, number)
-
-        begin = ir.Constant(rank.type, 0)
-        for lanes in (2 * LANES, LANES, 1) if are_singles else (LANES, 1):
-            end = builder.and_(rank, ir.Constant(rank.type, -lanes))
-            width = ir.Constant(rank.type, lanes)
-            with cgutils.for_range_slice(builder, begin, end, width) as (place, _):
-                step(place, lanes)
-            begin = end
-        return context.get_dummy_value()
-
-    some = types.UniTuple(types.uint64, n_arrays)
-
-    @intrinsic
-    def loop(typing_context, arrays, offsets, rank):
-        return types.void(arrays, some, types.uint64), generate
-
-    @intrinsic
-    def loop_with_constant(typing_context, arrays, offsets, rank, real, imaginary):
-        number = types.float64
-        return types.void(arrays, some, types.uint64, number, number), generate
-
-    return loop_with_constant if has_constant else loop
-
-
-@intrinsic
-def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns):
-    """out[j] = Σ_i row[i]·matrix[i, j] over complex planes.
-
-    Parameters
-    ----------
-    arrays : (out, row, matrix)
-    offsets : (uint64, uint64, uint64)
-        Where the real parts begin.
-    distances : (uint64, uint64, uint64)
-        From the real parts to the imaginary parts.
-    n_rows, n_columns : uint64
-        Shape of the matrix; the number of columns is a multiple of `LANES`.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bases = pointers(context, builder, signature.args[0], arguments[0])
-        starts, far = (_unpack(builder, part) for part in arguments[1:3])
-        rows, columns = arguments[3], arguments[4]
-        vector = ir.VectorType(_DOUBLE, LANES)
-        zero, one = ir.Constant(rows.type, 0), ir.Constant(rows.type, 1)
-
-        def load(i: int, place: Any, width: int) -> Complex:
-            at = builder.add(starts[i], place)
-            parts = [_load(builder, bases[i], p, width) for p in (at, builder.add(at, far[i]))]
-            if width == 1:
-                parts = [broadcast(builder, part, vector) for part in parts]
-            return Complex(builder, *parts)
-
-        def some_columns(begin: Any, end: Any, n_vectors: int) -> None:
-            """Sum `n_vectors` vectors of columns at a time; their chains of additions overlap."""
-            width = ir.Constant(rows.type, n_vectors * LANES)
-            sums = [cgutils.alloca_once(builder, vector) for _ in range(2 * n_vectors)]
-            with cgutils.for_range_slice(builder, begin, end, width) as (j, _):
-                for part in sums:
-                    builder.store(ir.Constant(vector, None), part)
-                with cgutils.for_range_slice(builder, zero, rows, one) as (i, _):
-                    factor, line = load(1, i, 1), builder.add(builder.mul(i, columns), j)
-                    for v in range(n_vectors):
-                        place = builder.add(line, ir.Constant(rows.type, v * LANES))
-                        parts = sums[2 * v : 2 * v + 2]
-                        total = Complex(builder, *(builder.load(part) for part in parts))
-                        total = total + factor * load(2, place, LANES)
-                        builder.store(total.real, parts[0])
-                        builder.store(total.imaginary, parts[1])
-                for v in range(n_vectors):
-                    at = builder.add(starts[0], builder.add(j, ir.Constant(j.type, v * LANES)))
-                    places = at, builder.add(at, far[0])
-                    for part, place in zip(sums[2 * v : 2 * v + 2], places, strict=True):
-                        _store(builder, builder.load(part), bases[0], place, LANES)
-
-        cut = builder.and_(columns, ir.Constant(columns.type, -2 * LANES))
-        some_columns(zero, cut, 2)
-        some_columns(cut, columns, 1)
-        return context.get_dummy_value()
-
-    three = types.UniTuple(types.uint64, 3)
-    return types.void(arrays, three, three, types.uint64, types.uint64), generate
-
-
-@intrinsic
-def add_multiple(typing_context, arrays, offsets, distances, real, imaginary, count):
-    """out[j] += (real + i·imaginary)·row[j] over complex planes.
-
-    Parameters as in `row_times_matrix`; `count` is a multiple of `LANES`.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bases = pointers(context, builder, signature.args[0], arguments[0])
-        starts, far = (_unpack(builder, part) for part in arguments[1:3])
-        vector = ir.VectorType(_DOUBLE, LANES)
-        scale = Complex(builder, *(broadcast(builder, a, vector) for a in arguments[3:5]))
-        count = arguments[5]
-        zero, lanes = ir.Constant(count.type, 0), ir.Constant(count.type, LANES)
-        with cgutils.for_range_slice(builder, zero, count, lanes) as (j, _):
-            places, numbers = [], []
-            for base, start, distance in zip(bases, starts, far, strict=True):
-                at = builder.add(start, j)
-                places.append((at, builder.add(at, distance)))
-                parts = (_load(builder, base, place, LANES) for place in places[-1])
-                numbers.append(Complex(builder, *parts))
-            total = numbers[0] + scale * numbers[1]
-            _store(builder, total.real, bases[0], places[0][0], LANES)
-            _store(builder, total.imaginary, bases[0], places[0][1], LANES)
-        return context.get_dummy_value()
-
-    two = types.UniTuple(types.uint64, 2)
-    return types.void(arrays, two, two, types.float64, types.float64, types.uint64), generate
+    def set(self, value: Number) -> None:
+        """Put in other numbers; real ones are complex ones without imaginary parts."""
+        for i, part in enumerate(self.parts):
+            plane = value.planes[i] if i < len(value.planes) else self.zero
+            self.builder.store(plane, part)
 
 
 def broadcast(builder: Any, value: Any, vector: Any) -> Any:
@@ -247,3 +117,225 @@ def broadcast(builder: Any, value: Any, vector: Any) -> Any:
     first = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
     same = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
     return builder.shuffle_vector(first, undefined, same)
+
+
+def pointers(context: Any, builder: Any, kinds: Any, arrays: Any) -> list[Any]:
+    """Where the numbers of the arrays of a tuple begin."""
+    members = [builder.extract_value(arrays, i) for i in range(len(kinds))]
+    pairs = zip(kinds, members, strict=True)
+    return [context.make_array(kind)(context, builder, array).data for kind, array in pairs]
+
+
+class Loop:
+    """What the loops below share: their arrays, and walks over a line and over columns."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any):
+        self.builder, self.planes = builder, signature.args[-1]
+        self.bases = pointers(context, builder, signature.args[0], arguments[0])
+        kinds = {base.type.pointee for base in self.bases} - {ir.IntType(64)}
+        self.number = _SINGLE if kinds == {_SINGLE} else _DOUBLE
+        self.arguments = arguments[1:-1]
+
+    def lines(self, distance: Any) -> list[Lines]:
+        """All arrays as lines whose halves are some numbers apart."""
+        return [Lines(self.builder, b, distance, self.planes, self.number) for b in self.bases]
+
+    def constant(self, value: int) -> Any:
+        """Return a constant position or count."""
+        return ir.Constant(ir.IntType(64), value)
+
+    def along(self, count: Any, most: int, body: Callable[[Any, int, int], None]) -> None:
+        """Generate body(position, lanes, n_vectors) over `count` numbers, a multiple of `LANES`.
+
+        Up to `most` vectors go together, so that their chains of operations overlap.
+        """
+        is_long = HAS_WIDE_REGISTERS or self.number == _SINGLE
+        widest = 2 * LANES if is_long else LANES
+        sizes = [(widest, most >> n) for n in range(3) if most >> n]
+        begin = self.constant(0)
+        for lanes, n_vectors in [*sizes, (LANES, 1)] if is_long else sizes:
+            step = self.constant(lanes * n_vectors)
+            rest = self.builder.urem(self.builder.sub(count, begin), step)
+            end = self.builder.sub(count, rest)
+            with cgutils.for_range_slice(self.builder, begin, end, step) as (place, _):
+                body(place, lanes, n_vectors)
+            begin = end
+
+    def registers(self, lanes: int, count: int) -> list[Register]:
+        """Return registers for some vectors."""
+        vector = ir.VectorType(self.number, lanes)
+        return [Register(self.builder, vector, self.planes) for _ in range(count)]
+
+    def steps(self, begin: int, end: Any) -> Any:
+        """Loop over whole numbers, as a context."""
+        return cgutils.for_range_slice(self.builder, self.constant(begin), end, self.constant(1))
+
+    def at(self, base: Any, *parts: Any) -> Any:
+        """Sum of positions, of which numbers known in advance may be some."""
+        for part in parts:
+            base = self.builder.add(base, self.constant(part) if isinstance(part, int) else part)
+        return base
+
+    def place(self, places: Any, at: Any, j: Any) -> Any:
+        """Load entry at + j of an array of positions."""
+        return self.builder.load(self.builder.gep(places, [self.builder.add(at, j)]))
+
+
+def _loop(generate: Callable[[Loop], None]) -> Callable[..., Any]:
+    """Turn a function of a `Loop` into what Numba calls to generate code."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        generate(Loop(context, builder, signature, arguments))
+        return context.get_dummy_value()
+
+    return code
+
+
+@intrinsic
+def multiply_lines(typing_context, arrays, to, at, count, half, scale, planes):
+    """Line at `to` of `out` = scale times the product of `count` lines of a table.
+
+    `arrays` are (out, table, places): from `at` on, `places` holds where the lines begin.
+    """
+
+    def generate(loop: Loop) -> None:
+        to, at, count, half, scale = loop.arguments
+        out, table, _ = loop.lines(half)
+        if loop.number == _SINGLE:
+            scale = loop.builder.fptrunc(scale, _SINGLE)
+
+        def body(r: Any, lanes: int, n_vectors: int) -> None:
+            products = loop.registers(lanes, n_vectors)
+            vector = ir.VectorType(loop.number, lanes)
+            factor = Number(loop.builder, [broadcast(loop.builder, scale, vector)])
+            first = loop.place(loop.bases[2], at, loop.constant(0))
+            for v, product in enumerate(products):
+                product.set(factor * table.load(loop.at(first, r, v * lanes), lanes))
+            with loop.steps(1, count) as (j, _):
+                line = loop.place(loop.bases[2], at, j)
+                for v, product in enumerate(products):
+                    product.set(product.get() * table.load(loop.at(line, r, v * lanes), lanes))
+            for v, product in enumerate(products):
+                out.store(product.get(), loop.at(to, r, v * lanes), lanes)
+
+        loop.along(half, 4, body)
+
+    kinds = (arrays, SIZE, SIZE, SIZE, SIZE, types.float64, planes)
+    return types.void(*kinds), _loop(generate)
+
+
+@intrinsic
+def add_environments(typing_context, arrays, seed, count, half, planes):
+    """Add to `count` lines of `out` the seed times the product of all other lines of a table.
+
+    `arrays` are (out, table, seeds, scratch, places); the seed is the line at `seed`, and scratch
+    has room for as many lines.
+    """
+
+    def generate(loop: Loop) -> None:
+        seed, count, half = loop.arguments
+        out, table, seeds, scratch, _ = loop.lines(half)
+        zero, builder = loop.constant(0), loop.builder
+        width = loop.constant(2) if len(loop.planes) == 2 else loop.constant(1)
+        width = builder.mul(width, half)
+
+        def body(r: Any, lanes: int, n_vectors: int) -> None:
+            states = loop.registers(lanes, n_vectors)
+            one = ir.Constant(ir.VectorType(loop.number, lanes), [1.0] * lanes)
+            for v, state in enumerate(states):
+                state.set(seeds.load(loop.at(seed, r, v * lanes), lanes))
+            with loop.steps(0, count) as (j, _):
+                line = loop.place(loop.bases[4], zero, j)
+                for v, state in enumerate(states):
+                    before, place = state.get(), loop.at(r, v * lanes)
+                    scratch.store(before, loop.at(builder.mul(j, width), place), lanes)
+                    state.set(before * table.load(loop.at(line, place), lanes))
+            for state in states:
+                state.set(Number(builder, [one]))
+            with loop.steps(0, count) as (i, _):
+                j = builder.sub(builder.sub(count, loop.constant(1)), i)
+                line = loop.place(loop.bases[4], zero, j)
+                for v, state in enumerate(states):
+                    after, place = state.get(), loop.at(r, v * lanes)
+                    before = scratch.load(loop.at(builder.mul(j, width), place), lanes)
+                    at = loop.at(line, place)
+                    total = out.load(at, lanes) + before * after
+                    state.set(after * table.load(at, lanes))
+                    out.store(total, at, lanes)
+
+        loop.along(half, 2, body)
+
+    return types.void(arrays, SIZE, SIZE, SIZE, planes), _loop(generate)
+
+
+@intrinsic
+def multiply_changes(typing_context, arrays, to, count, half, planes):
+    """Lines at `to` of (value, moved) = product of lines of a table, and its change.
+
+    `arrays` are (value, moved, table, change, places).
+    """
+
+    def generate(loop: Loop) -> None:
+        to, count, half = loop.arguments
+        value, moved, table, change, _ = loop.lines(half)
+        zero = loop.constant(0)
+
+        def body(r: Any, lanes: int, n_vectors: int) -> None:
+            first, second = loop.registers(lanes, 2)
+            at = loop.at(loop.place(loop.bases[4], zero, zero), r)
+            first.set(table.load(at, lanes))
+            second.set(change.load(at, lanes))
+            with loop.steps(1, count) as (j, _):
+                at = loop.at(loop.place(loop.bases[4], zero, j), r)
+                factor, product = table.load(at, lanes), first.get()
+                second.set(second.get() * factor + product * change.load(at, lanes))
+                first.set(product * factor)
+            value.store(first.get(), loop.at(to, r), lanes)
+            moved.store(second.get(), loop.at(to, r), lanes)
+
+        loop.along(half, 1, body)
+
+    return types.void(arrays, SIZE, SIZE, SIZE, planes), _loop(generate)
+
+
+@intrinsic
+def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns, planes):
+    """out[j] = Σ_i row[i]·matrix[i, j].
+
+    Parameters
+    ----------
+    arrays, offsets, distances : tuples of three
+        Out, row and matrix; where real parts begin; how far behind them imaginary parts do.
+    n_rows, n_columns : uint64
+        Shape of the matrix; the number of columns is a multiple of `LANES`.
+    planes : tuple
+    """
+
+    def generate(loop: Loop) -> None:
+        builder = loop.builder
+        offsets, distances, n_rows, n_columns = loop.arguments
+        starts, far = (
+            [builder.extract_value(a, i) for i in range(3)] for a in (offsets, distances)
+        )
+        out, row, matrix = (
+            Lines(builder, base, distance, loop.planes)
+            for base, distance in zip(loop.bases, far, strict=True)
+        )
+
+        def body(j: Any, lanes: int, n_vectors: int) -> None:
+            sums = loop.registers(lanes, n_vectors)
+            for total in sums:
+                total.set(Number(builder, [total.zero]))
+            with loop.steps(0, n_rows) as (i, _):
+                factor = row.load_one(loop.at(starts[1], i), lanes)
+                line = loop.at(starts[2], builder.mul(i, n_columns), j)
+                for v, total in enumerate(sums):
+                    entries = matrix.load(loop.at(line, v * lanes), lanes)
+                    total.set(total.get() + factor * entries)
+            for v, total in enumerate(sums):
+                out.store(total.get(), loop.at(starts[0], j, v * lanes), lanes)
+
+        loop.along(n_columns, 2, body)
+
+    three = types.UniTuple(SIZE, 3)
+    return types.void(arrays, three, three, SIZE, SIZE, planes), _loop(generate)

@@ -1,7 +1,7 @@
 """Compiled loop of predictions: tables of piecewise polynomials at values that lie on no grid.
 
 A column's table holds, for every cell of the unit box, the coefficients of one polynomial per
-component, lines of padded planes as in `kernels.cpd`.
+component, as lines (see `kernels.lines`).
 """
 
 import numpy as np
@@ -12,76 +12,44 @@ from numba.extending import intrinsic
 from numpy import uint64 as index
 
 from ._jit import jit
-from ._simd import FLAGS, LANES, Complex, broadcast, pointers
-from .entrywise import _respond
+from ._simd import SIZE, Lines, Number, broadcast, pointers
+from .lines import LANES
 
 #: degree of the polynomials
 DEGREE = 7
-
-
-#: rows that are evaluated together: their states stay in the second-level cache
-BLOCK = 1024
 
 
 @intrinsic
 def _multiply_by_polynomials(typing_context, arrays, first, begin, end, half):
     """Multiply the lines of some rows by the polynomials of one cell.
 
-    Parameters
-    ----------
-    arrays : (state, table, order, t)
-        Lines of the rows; coefficients; row numbers; where each row lies in its cell.
-    first : uint64
-        Where the coefficients of the cell begin.
-    begin, end : uint64
-        Places in `order`.
-    half : uint64
+    `arrays` are (state, table, order, t): lines of the rows, coefficients, row numbers, and where
+    each row lies in its cell.  The cell's coefficients begin at `first`, and its rows are those
+    from `begin` to `end` in `order`.
     """
 
     def generate(context, builder, signature, arguments):
         state, table, order, t = pointers(context, builder, signature.args[0], arguments[0])
         first, begin, end, half = arguments[1:]
-        vector = ir.VectorType(ir.DoubleType(), LANES)
-        lanes, zero, one = (ir.Constant(half.type, n) for n in (LANES, 0, 1))
+        vector, integer = ir.VectorType(ir.DoubleType(), LANES), half.type
+        lanes, zero, one = (ir.Constant(integer, n) for n in (LANES, 0, 1))
         width = builder.add(half, half)
-
-        def at(base, place):
-            return builder.bitcast(builder.gep(base, [place]), vector.as_pointer())
-
+        states, lines = (Lines(builder, base, half, range(2)) for base in (state, table))
         with cgutils.for_range_slice(builder, zero, half, lanes) as (r, _):
-            planes = [builder.add(first, r), builder.add(builder.add(first, r), half)]
-            coefficients = [
-                [
-                    builder.load(
-                        at(
-                            table, builder.add(plane, builder.mul(width, ir.Constant(half.type, n)))
-                        ),
-                        align=8,
-                    )
-                    for n in range(DEGREE + 1)
-                ]
-                for plane in planes
-            ]
+            start = builder.add(first, r)
+            steps = [builder.mul(width, ir.Constant(integer, n)) for n in range(DEGREE + 1)]
+            powers = [lines.load(builder.add(start, step), LANES) for step in steps]
             with cgutils.for_range_slice(builder, begin, end, one) as (k, _):
                 row = builder.load(builder.gep(order, [k]))
                 x = broadcast(builder, builder.load(builder.gep(t, [row])), vector)
-                values = []
-                for own in coefficients:
-                    value = own[DEGREE]
-                    for coefficient in reversed(own[:DEGREE]):
-                        product = builder.fmul(value, x, flags=FLAGS)
-                        value = builder.fadd(product, coefficient, flags=FLAGS)
-                    values.append(value)
-                start = builder.add(builder.mul(row, width), r)
-                places = [at(state, start), at(state, builder.add(start, half))]
-                old = Complex(builder, *(builder.load(place, align=8) for place in places))
-                new = old * Complex(builder, *values)
-                for value, place in zip((new.real, new.imaginary), places, strict=True):
-                    builder.store(value, place, align=8)
+                place, value = Number(builder, [x]), powers[DEGREE]
+                for coefficient in reversed(powers[:DEGREE]):
+                    value = place * value + coefficient
+                at = builder.add(builder.mul(row, width), r)
+                states.store(states.load(at, LANES) * value, at, LANES)
         return context.get_dummy_value()
 
-    size = types.uint64
-    return types.void(arrays, size, size, size, size), generate
+    return types.void(arrays, SIZE, SIZE, SIZE, SIZE), generate
 
 
 @jit
@@ -108,8 +76,8 @@ def _sort(values, n_cells, order, starts, t):
 
 
 @jit
-def evaluate(values, tables, offsets, n_cells, mixing, out):
-    """Responses of rows: out (n_rows, n_outputs, 2).
+def evaluate(values, tables, offsets, n_cells, out):
+    """Lines of the products of all columns: out (n_rows, 2·half).
 
     Rows are sorted by cell, column by column, so that coefficients are read once for all rows of
     a cell.
@@ -123,33 +91,26 @@ def evaluate(values, tables, offsets, n_cells, mixing, out):
         category.
     offsets, n_cells : (n_columns,) int arrays
         Where each column's lines begin; its number of cells, 0 for categories.
-    mixing : (n_outputs, 2·half) array or empty
     """
-    width = tables.shape[1]
+    count, width = out.shape
     half = width // 2
-    rows = np.empty((BLOCK, width))
-    order, t = np.empty(BLOCK, dtype=np.uint64), np.empty(BLOCK)
+    order, t = np.empty(count, dtype=np.uint64), np.empty(count)
     starts = np.empty(n_cells.max() + 2, dtype=np.int64)
-    for begin in range(0, out.shape[0], BLOCK):
-        count = min(BLOCK, out.shape[0] - begin)
-        for i in range(index(count)):
-            for r in range(index(width)):
-                rows[i, r] = 1.0 if r < index(half) else 0.0
-        for d in range(values.shape[0]):
-            part = values[d, begin : begin + count]
-            if n_cells[d] == 0:
-                _multiply_by_lines(rows, part, tables, offsets[d])
-                continue
-            _sort(part, n_cells[d], order, starts, t)
-            for cell in range(n_cells[d]):
-                if starts[cell + 1] > starts[cell]:
-                    first = index((offsets[d] + cell * (DEGREE + 1)) * width)
-                    _multiply_by_polynomials(
-                        (rows, tables, order, t), first, index(starts[cell]),
-                        index(starts[cell + 1]), index(half),
-                    )  # fmt: skip
-        for i in range(count):
-            _respond(out, begin + i, rows, i, mixing, half, True)
+    for i in range(index(count)):
+        for r in range(index(width)):
+            out[i, r] = 1.0 if r < index(half) else 0.0
+    for d in range(values.shape[0]):
+        if n_cells[d] == 0:
+            _multiply_by_lines(out, values[d], tables, offsets[d])
+            continue
+        _sort(values[d], n_cells[d], order, starts, t)
+        for cell in range(n_cells[d]):
+            if starts[cell + 1] > starts[cell]:
+                first = index((offsets[d] + cell * (DEGREE + 1)) * width)
+                _multiply_by_polynomials(
+                    (out, tables, order, t), first, index(starts[cell]), index(starts[cell + 1]),
+                    index(half),
+                )  # fmt: skip
 
 
 @jit

@@ -10,14 +10,15 @@ has to be compiled.  Networks bring compiled loops for more (`is_large`).
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
 from ..protocols import Column, Groups, Run, Shard
 from .algebra import Algebra, Environments, partial_products
@@ -27,6 +28,10 @@ from .moments import mix, unpack
 BLOCK_NUMBERS = 1 << 16
 #: rows per grid value from which on their squares are added up before they meet functions
 MANY_IN_GROUP = 4
+#: rows whose lines stay in the cache
+PIECE_ROWS = 1024
+#: a shard's gradient is summed in this many parts, whatever the number of threads
+PARTS = 4
 
 
 def is_large(shard: Shard) -> bool:
@@ -66,18 +71,6 @@ class Statistics:
             whole = unpack(upper, upper.conj() if conjugate else upper, self.size)
             found.append(mix(whole, self.mixing, conjugate))
         return found
-
-
-def new_grams(n_slots: int, size: int, is_complex: bool, both: bool) -> tuple[NDArray, NDArray]:
-    """Memory for triangles of ḡgᵀ, and of ggᵀ where both are wanted, as compiled loops see it."""
-    width = (2 if is_complex else 1) * size * (size + 1) // 2
-    return np.empty((n_slots, width)), np.empty((n_slots if both else 0, width))
-
-
-def finished_grams(grams: Sequence[NDArray], n_codes: int, is_complex: bool) -> list[NDArray]:
-    """Triangles of all grid values as complex numbers, where the model is complex."""
-    found = [gram[:n_codes] for gram in grams if len(gram)]
-    return [gram.view(np.complex128) for gram in found] if is_complex else found
 
 
 def triangles(lines: NDArray, conjugate: bool) -> NDArray:
@@ -228,22 +221,28 @@ class Tables:
 
     def responses(self, shard: Shard, run: Run) -> NDArray:
         """Return the responses (n_rows, n_outputs)."""
-        rows = self.rows(shard.codes)
-        return self.respond(self._product(rows))
+        if not is_large(shard):
+            return self.respond(self._product(shard.codes))
+        lines_of, closing = self.lines_of(), self._closing_matrix(self.closing)
+        return self._closed(shard, run, lambda codes: lines_of(codes) @ closing)
 
-    def _product(self, rows: Sequence[NDArray]) -> NDArray:
-        product = rows[0]
-        for elements in rows[1:]:
-            product = self.algebra.multiply(product, elements)
-        return product
+    def _product(self, codes: NDArray) -> NDArray:
+        return reduce(self.algebra.multiply, self.rows(codes))
+
+    def states(self, is_large: bool) -> Callable[[NDArray], NDArray]:
+        """Return a function from codes to the environments (n, …) of the closing element."""
+        if not is_large:
+            return lambda codes: self.turn(self._product(codes).astype(self._double))
+        lines_of, shape = self.lines_of(), self.turn(self.closing).shape[1:]
+        return lambda codes: self.turn(from_lines(lines_of(codes), shape, self.is_complex))
 
     def respond(self, product: NDArray, closing: NDArray | None = None) -> NDArray:
         """Close products (n, …) of all columns by these or other elements: (n, n_outputs)."""
         raise NotImplementedError
 
-    def states(self, shard: Shard, run: Run) -> NDArray:
-        """Return the environments (n_rows, …) of the closing element."""
-        raise NotImplementedError
+    def turn(self, closing: NDArray) -> NDArray:
+        """Return products of all columns for environments of the closing, and the other way."""
+        return closing
 
     def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
         """Return the environments outside of columns first … last-1.
@@ -296,6 +295,8 @@ class Tables:
 
     def statistics(self, shard: Shard, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
+        if is_large(shard) and len(self.elements) > 1:
+            return self._many_statistics(shard, column, both, run)
         groups, lines, right = self._lines(shard, column, run)
         n_each = lines.shape[1] // max(len(right), 1)
         grams = [
@@ -339,6 +340,8 @@ class Tables:
 
         Environments are made of these tables before a column and of `later` behind it.
         """
+        if is_large(shard):
+            return self._many_gradient(shard, slopes, later, run)
         rows = self.rows(shard.codes)
         behind = rows if later is None else self.rows(shard.codes, later)
         slopes = slopes.conj()
@@ -353,19 +356,27 @@ class Tables:
             groups = shard.groups(d)
             whole = groups.sum(flat[groups.order], 1)
             sums.append(whole.reshape(-1, *self.elements[d].shape[1:]))
-        product = self.algebra.multiply(before[-1], rows[-1])
-        return *sums, self.close_gradient(slopes, product)
+        return *sums, self.close_gradient(slopes, self.states(False)(shard.codes))
 
     def seed(self, slopes: NDArray) -> NDArray:
         """Return Σ_k slope_k·closing_k of every row."""
         raise NotImplementedError
 
-    def close_gradient(self, slopes: NDArray, product: NDArray) -> NDArray:
+    def close_gradient(self, slopes: NDArray, states: NDArray) -> NDArray:
         """Return Σ over rows of slope_k times the environment of the closing: (n_outputs, …)."""
-        raise NotImplementedError
+        if len(self.closing) == 1:  # it never changes
+            return np.zeros(self.closing.shape)
+        return np.tensordot(slopes.T, states, 1)
 
     def tangents(self, shard: Shard, change: "Change", run: Run) -> NDArray:
         """Return the change of the responses when tables and closing change."""
+        if is_large(shard):
+            last = self.closing if change.later_closing is None else change.later_closing
+            closings = [self._closing_matrix(each) for each in (change.closing, last)]
+            lines_of = self.changed_lines(change)
+            return self._closed(
+                shard, run, lambda codes: sum(map(np.matmul, lines_of(codes), closings))
+            )
         rows = self.rows(shard.codes)
         later = rows if change.later is None else self.rows(shard.codes, change.later)
         moves = self.rows(shard.codes, change.elements)
@@ -377,6 +388,101 @@ class Tables:
         closing = change.later_closing
         out = self.respond(moved, closing)
         return out + self.respond(value, change.closing)
+
+    # -- compiled loops, for many rows --------------------------------------------------------
+
+    @property
+    def planes(self) -> tuple[int, ...]:
+        """A tuple of as many entries as numbers have real parts, see `kernels._simd`."""
+        return (0, 0) if self.is_complex else (0,)
+
+    def _closing_matrix(self, closing: NDArray) -> NDArray:
+        return closing_matrix(self.turn(closing), self.is_complex)
+
+    def lines_of(self) -> Callable[[NDArray], NDArray]:
+        """Return a function from codes to lines of the products of all columns."""
+        raise NotImplementedError
+
+    def changed_lines(self, change: "Change") -> Callable[[NDArray], tuple[NDArray, NDArray]]:
+        """Return a function from codes to lines of the products, and of their change."""
+        raise NotImplementedError
+
+    def sum_gradient(
+        self, later: Sequence[NDArray] | None
+    ) -> tuple[NDArray, Callable[..., None], Callable[[NDArray], list[NDArray]]]:
+        """Return zeros, what adds codes and seeds to them, and what reads the sums."""
+        raise NotImplementedError
+
+    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Callable[..., None]]:
+        """Return the size of an environment, the number of right-hand sides, and the loop."""
+        raise NotImplementedError
+
+    def _closed(self, shard: Shard, run: Run, respond: Callable[[NDArray], Any]) -> NDArray:
+        """Close products of all columns, some rows at a time: (n_rows, n_outputs)."""
+        out = np.empty((len(shard), len(self.closing) * len(self.planes)))
+
+        def task(bounds: tuple[int, int]) -> None:
+            for rows in pieces(bounds):
+                out[rows] = respond(shard.codes[rows])
+
+        run(task, shard.blocks())
+        return out.view(np.complex128) if self.is_complex else out
+
+    def _many_gradient(
+        self, shard: Shard, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
+    ) -> tuple[NDArray, ...]:
+        slopes = slopes.conj()
+        closing = self._closing_matrix(self.closing.conj()).T
+        zeros, add, read = self.sum_gradient(later)
+        states = self.states(True)
+
+        def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
+            total, closed = np.zeros_like(zeros), np.zeros(self.closing.shape, self._double)
+            for rows in pieces(bounds):
+                codes, some = shard.codes[rows], slopes[rows]
+                add(codes, as_reals(some, self.is_complex) @ closing, total)
+                if len(closed) > 1:
+                    closed += self.close_gradient(some, states(codes))
+            return total, closed
+
+        total, closed = add_all(run(part, shard.parts(PARTS)))
+        return *read(total), closed
+
+    def _many_statistics(
+        self, shard: Shard, column: int, both: bool, run: Run
+    ) -> tuple[NDArray, ...]:
+        groups, planes = shard.groups(column), self.planes
+        size, n_right, loop = self.sum_groups(shard, column)
+        n_slots, width = groups.n_codes + len(groups.owners), len(planes) * size * (size + 1) // 2
+        grams = np.empty((n_slots, width)), np.empty((n_slots if both else 0, width))
+        rhs = np.empty((n_slots, n_right, len(planes) * padded(size)))
+        sums = (0,) * 4 if both else planes
+
+        def task(segments: NDArray) -> None:
+            loop(segments, shard.codes, groups.order, *shard.scaled, planes, sums, *grams, rhs)
+
+        run(task, groups.tasks)
+        groups.add_pieces(*grams, rhs)
+        found = [gram[: groups.n_codes] for gram in grams if len(gram)]
+        if self.is_complex:
+            found = [gram.view(np.complex128) for gram in found]
+        lines = rhs[: groups.n_codes].reshape(groups.n_codes * n_right, -1)
+        right = from_lines(lines, (size,), self.is_complex).reshape(-1, n_right, size)
+        return *found, right[:, 0] if n_right == 1 else (right * self.closing).sum(axis=1)
+
+
+def pieces(bounds: tuple[int, int]) -> list[slice]:
+    """Ranges of rows whose lines stay in the cache."""
+    first, last = bounds
+    return [slice(at, min(at + PIECE_ROWS, last)) for at in range(first, last, PIECE_ROWS)]
+
+
+def add_all(parts: Sequence[tuple[NDArray, ...]]) -> tuple[NDArray, ...]:
+    """Add up the arrays of parts, in their order."""
+    total, *others = parts
+    for part in others:
+        total = tuple(a + b for a, b in zip(total, part, strict=True))
+    return total
 
 
 @dataclass
@@ -435,12 +541,21 @@ class OutputPass:
     both: bool
 
     def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
-        states = self.tables.states(shard, run).reshape(len(shard), -1)
         root, target = shard.scaled
-        if len(root):
-            states = states * root[:, None]
-        sums = (states.conj().T @ states, target.T @ states)
-        return (*sums, states.T @ states) if self.both else sums
+        states_of = self.tables.states(is_large(shard))
+
+        def sums(rows: slice) -> tuple[NDArray, ...]:
+            states = states_of(shard.codes[rows])
+            states = states.reshape(len(states), -1)
+            if len(root):
+                states = states * root[rows, None]
+            found = (states.conj().T @ states, target[rows].T @ states)
+            return (*found, states.T @ states) if self.both else found
+
+        def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
+            return add_all([sums(rows) for rows in pieces(bounds)])
+
+        return add_all(run(part, shard.parts(PARTS)))
 
 
 @dataclass
@@ -463,32 +578,3 @@ class TangentPass:
 
     def __call__(self, shard: Shard, run: Run) -> NDArray:
         return self.tables.tangents(shard, self.change, run)
-
-
-#: bytes of a cache line
-LINE = 64
-
-
-def as_planes(values: NDArray, is_complex: bool) -> NDArray[np.float64]:
-    """Numbers (n, k) as planes (n, k, 2) of a complex model, or (n, k, 1) of a real one."""
-    planes = np.zeros((*values.shape, 2 if is_complex else 1))
-    planes[..., 0] = values.real
-    if is_complex and np.iscomplexobj(values):
-        planes[..., 1] = values.imag
-    return planes
-
-
-def complex_numbers(planes: NDArray) -> NDArray:
-    """Undo `as_planes`: complex numbers of two planes, real ones of one."""
-    if planes.shape[-1] == 1:
-        return planes[..., 0]
-    return np.ascontiguousarray(planes).view(np.complex128)[..., 0]
-
-
-def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray:
-    """Zeros that begin at a cache line, so that no vector of a table lies across two."""
-    kind = np.dtype(dtype)
-    count = int(np.prod(shape))
-    raw = np.zeros(count + LINE // kind.itemsize, dtype=kind)
-    first = -raw.ctypes.data % LINE // kind.itemsize
-    return raw[first : first + count].reshape(shape)

@@ -8,31 +8,20 @@ A column's table is the R-vector of the products of its levels' responses; the e
 of a column is the product of the other columns' tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.lines import from_lines, padded, to_lines
 from ..protocols import Run, Shard
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
-from .column_tables import (
-    Change,
-    Tables,
-    aligned,
-    as_planes,
-    complex_numbers,
-    finished_grams,
-    is_large,
-    new_grams,
-)
+from .column_tables import Change, Tables
 from .network import Cores
-
-#: a shard's gradient is summed in this many parts, whatever the number of threads
-PARTS = 4
 
 
 class CPDTables(Tables):
@@ -74,34 +63,7 @@ class CPDTables(Tables):
         """Return Σ_k slope_k·closing_k of every row."""
         return slopes @ self.closing
 
-    def close_gradient(self, slopes: NDArray, product: NDArray) -> NDArray:
-        """Return Σ over rows of slope_k times the product of all columns: (n_outputs, R)."""
-        return slopes.T[: len(slopes.T) * (self.mixing is not None)] @ product
-
-    def states(self, shard: Shard, run: Run) -> NDArray:
-        """Return the products (n_rows, R) of all columns."""
-        if not is_large(shard):
-            return self._product(self.rows(shard.codes)).astype(self._double)
-        from ..kernels import entrywise as kernels
-
-        out = np.empty((len(shard), self.stacked.shape[1]), dtype=self.dtype)
-        columns, offsets, nothing = shard.column_order, self.offsets, np.empty(0)
-        table, is_complex = self.stacked, self.is_complex
-
-        def fill(bounds):
-            kernels.environments(
-                *bounds, shard.codes, columns, table, offsets, nothing, is_complex, out
-            )
-
-        run(fill, shard.blocks())
-        return self._from_planes(out.astype(np.float64))
-
-    # -- compiled loops, for many -------------------------------------------------------------
-
-    @property
-    def rank(self) -> int:
-        """Number of terms."""
-        return self.closing.shape[1]
+    # -- compiled loops, for many rows --------------------------------------------------------
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -109,130 +71,76 @@ class CPDTables(Tables):
         return np.cumsum([0, *(len(elements) for elements in self.elements)])
 
     @property
-    def _half(self) -> int:
-        """Length of a padded half of a line."""
-        from ..kernels.grams import padded
-
-        return int(padded(self.rank))
-
-    def _to_planes(self, elements: NDArray) -> NDArray:
-        """Lines [Re | Im] of elements (n, R), both halves padded."""
-        half, rank = self._half, self.rank
-        planes = np.zeros((len(elements), half * (2 if self.is_complex else 1)))
-        planes[:, :rank] = elements.real
-        if self.is_complex:
-            planes[:, half : half + rank] = elements.imag
-        return planes
-
-    def _from_planes(self, planes: NDArray) -> NDArray:
-        """Undo `_to_planes`."""
-        half, rank = self._half, self.rank
-        if not self.is_complex:
-            return planes[:, :rank]
-        return planes[:, :rank] + 1j * planes[:, half : half + rank]
-
-    @property
     def stacked(self) -> NDArray:
-        """Tables one below the other, as padded planes."""
-        offsets = self.offsets
-        shape = (int(offsets[-1]), self._half * (2 if self.is_complex else 1))
+        """Tables one below the other, as lines."""
+        offsets, rank = self.offsets, self.closing.shape[1]
+        shape = (int(offsets[-1]), len(self.planes) * padded(rank))
         if self._stacked.shape != shape:
-            self._stacked, self.stale = aligned(shape, self.dtype), set(range(len(self.elements)))
-        for d in self.stale:
-            self._stacked[offsets[d] : offsets[d + 1]] = self._to_planes(self.elements[d])
+            whole = np.concatenate(self.elements)
+            self._stacked = to_lines(whole, self.is_complex, self.dtype)
+        else:
+            for d in self.stale:
+                lines = to_lines(self.elements[d], self.is_complex)
+                self._stacked[offsets[d] : offsets[d + 1]] = lines
         self.stale.clear()
         return self._stacked
 
     @property
-    def _mixing_planes(self) -> NDArray:
-        """Planes of the output core; no rows for one output."""
-        return self._to_planes(self.closing[: len(self.closing) * (self.mixing is not None)])
+    def _columns(self) -> NDArray[np.int64]:
+        """Columns, those with the fewest grid values first."""
+        return np.argsort([len(elements) for elements in self.elements], kind="stable")
 
-    def responses(self, shard: Shard, run: Run) -> NDArray:
-        if not is_large(shard):
-            return super().responses(shard, run)
+    def lines_of(self) -> Callable[[NDArray], NDArray]:
         from ..kernels import entrywise as kernels
 
-        out = np.empty((len(shard), len(self.closing), 2 if self.is_complex else 1))
-        table, offsets, mixing = self.stacked, self.offsets, self._mixing_planes
-        columns = shard.column_order
+        table, columns, offsets = self.stacked, self._columns, self.offsets
 
-        def respond(bounds):
-            kernels.responses(*bounds, shard.codes, columns, table, offsets, mixing, out)
+        def lines(codes: NDArray) -> NDArray:
+            out = np.empty((len(codes), table.shape[1]), dtype=self.dtype)
+            kernels.products(codes, columns, table, offsets, self.planes, out)
+            return out.astype(np.float64, copy=False)
 
-        run(respond, shard.blocks())
-        return complex_numbers(out)
+        return lines
 
-    def statistics(self, shard: Shard, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
-        if not is_large(shard) or len(self.elements) == 1:
-            return super().statistics(shard, column, both, run)
+    def changed_lines(self, change: Change) -> Callable[[NDArray], tuple[NDArray, NDArray]]:
         from ..kernels import entrywise as kernels
 
-        groups, rank, is_complex = shard.groups(column), self.rank, self.is_complex
-        n_slots = groups.n_codes + len(groups.owners)
-        table, offsets, mixing = self.stacked, self.offsets, self._mixing_planes
-        grams = new_grams(n_slots, rank, is_complex, both)
-        rhs = np.empty((n_slots, 1, table.shape[1]))
-        columns = shard.column_order
-        others = columns[columns != column]
-        weight, target = shard.scaled
+        table, columns, offsets = self.stacked, self._columns, self.offsets
+        moved = to_lines(np.concatenate(change.elements), self.is_complex, self.dtype)
 
-        def task(segments):
+        def lines(codes: NDArray) -> tuple[NDArray, NDArray]:
+            value, move = np.empty((2, len(codes), table.shape[1]))
+            kernels.changes(codes, columns, table, moved, offsets, self.planes, value, move)
+            return value, move
+
+        return lines
+
+    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Any, Any]:
+        from ..kernels import entrywise as kernels
+
+        table, columns, offsets = self.stacked, self._columns, self.offsets
+
+        def add(codes: NDArray, seeds: NDArray, out: NDArray) -> None:
+            kernels.gradient(codes, columns, table, offsets, seeds, self.planes, out)
+
+        def read(total: NDArray) -> list[NDArray]:
+            whole = from_lines(total, self.closing.shape[1:], self.is_complex)
+            return np.split(whole, offsets[1:-1])
+
+        return np.zeros(table.shape), add, read
+
+    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Any]:
+        from ..kernels import entrywise as kernels
+
+        table, offsets, rank = self.stacked, self.offsets, self.closing.shape[1]
+        others = self._columns[self._columns != column]
+
+        def loop(segments, codes, order, weight, target, planes, *sums):
             kernels.statistics(
-                segments, shard.codes, groups.order, others, table, offsets, weight, target,
-                mixing, rank, is_complex, *grams, rhs,
-            )  # fmt: skip
-
-        run(task, groups.tasks)
-        groups.add_pieces(*grams, rhs)
-        right = self._from_planes(rhs[: groups.n_codes, 0])
-        return *finished_grams(grams, groups.n_codes, is_complex), right
-
-    def gradient(
-        self, shard: Shard, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
-    ) -> tuple[NDArray, ...]:
-        if not is_large(shard):
-            return super().gradient(shard, slopes, later, run)
-        from ..kernels import entrywise_gradient as kernels
-
-        slopes, half = as_planes(slopes, self.is_complex), self._half
-        table, offsets, mixing = self.stacked, self.offsets, self._mixing_planes
-        columns = shard.column_order
-
-        def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
-            out, out_mixing = aligned(table.shape), np.zeros(mixing.shape)
-            kernels.gradient(
-                *bounds, shard.codes, columns, table, offsets, mixing, slopes, half, out, out_mixing
+                segments, codes, order, others, table, offsets, weight, target, rank, planes, *sums
             )
-            return out, out_mixing
 
-        parts = run(part, shard.parts(PARTS))
-        total, total_mixing = parts[0]
-        for out, out_mixing in parts[1:]:
-            total += out
-            total_mixing += out_mixing
-        whole = self._from_planes(total)
-        return *np.split(whole, offsets[1:-1]), self._from_planes(total_mixing)
-
-    def tangents(self, shard: Shard, change: Change, run: Run) -> NDArray:
-        if not is_large(shard):
-            return super().tangents(shard, change, run)
-        from ..kernels import entrywise_gradient as kernels
-
-        table, offsets, mixing = self.stacked, self.offsets, self._mixing_planes
-        moved = self._to_planes(np.concatenate(change.elements)).astype(self.dtype)
-        mixing_change = self._to_planes(change.closing) if len(mixing) else mixing
-        out = np.empty((len(shard), len(self.closing), 2 if self.is_complex else 1))
-        columns, half = shard.column_order, self._half
-
-        def part(bounds: tuple[int, int]) -> None:
-            kernels.tangents(
-                *bounds, shard.codes, columns, table, moved, offsets, mixing, mixing_change,
-                half, out,
-            )  # fmt: skip
-
-        run(part, shard.blocks())
-        return complex_numbers(out)
+        return rank, len(self.closing), loop
 
 
 class CPD(ChainNetwork):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.lines import closing_matrix, to_lines
 from ..limits import LIMITS
 from . import moments
 from .algebra import Diagonal
@@ -22,6 +23,8 @@ DEGREE = 7
 ACCURACY = 1e-12
 #: most lines of the tables of all columns; beyond that rows are evaluated exactly
 MOST_LINES = 200_000
+#: rows that are evaluated together: their lines stay in the second-level cache
+BLOCK_ROWS = 1024
 #: numbers of the largest array of functions that is made at a time
 MOST_NUMBERS = 1_000_000
 
@@ -109,7 +112,7 @@ class Evaluator:
 
         if self._lines is None:
             self._lines = self._make_lines(maps)
-        lines, offsets, cells, mixing = self._lines
+        lines, offsets, cells, closing = self._lines
         numbers = np.empty((len(values), len(values[0])))
         outside = np.zeros(len(values[0]), dtype=bool)
         for d, (column, n_cells) in enumerate(zip(values, cells, strict=True)):
@@ -122,32 +125,27 @@ class Evaluator:
             if n_cells:
                 outside |= (numbers[d] < 0) | (numbers[d] > 1)
         numbers[:, outside] = 0.0
-        out = np.empty((len(outside), len(self.closing), 2))
-        kernels.evaluate(numbers, lines, offsets, cells, mixing, out)
-        responses = out.view(np.complex128)[..., 0]
+        out = np.empty((len(outside), 2 * len(self.closing)))
+        for first in range(0, len(out), BLOCK_ROWS):
+            rows = slice(first, min(first + BLOCK_ROWS, len(out)))
+            product = np.empty((rows.stop - first, lines.shape[1]))
+            kernels.evaluate(numbers[:, rows], lines, offsets, cells, product)
+            out[rows] = product @ closing
+        responses = out.view(np.complex128)
         if outside.any():
             responses[outside] = self._responses(maps, [column[outside] for column in values])
         return responses
 
     def _make_lines(self, maps: Sequence[Any]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-        """Tables of all columns as padded planes, where each begins, and its number of cells."""
-        from ..kernels.grams import padded
-
-        rank = self.closing.shape[1]
-        half = int(padded(rank))
+        """Lines of all columns, where each begins, its number of cells, and what closes lines."""
         parts, cells = [], []
         for d, feature_map in enumerate(maps):
             table = self.tables[d]
             cells.append(0 if table is not None else n_cells(feature_map))
             parts.append(self._polynomials(d, feature_map) if table is None else table)
-        lines = np.zeros((sum(map(len, parts)), 2 * half))
-        whole = np.concatenate(parts)
-        lines[:, :rank], lines[:, half : half + rank] = whole.real, whole.imag
         offsets = np.cumsum([0, *map(len, parts)])[:-1]
-        mixing = np.zeros((len(self.closing) if len(self.closing) > 1 else 0, 2 * half))
-        mixing[:, :rank] = self.closing.real[: len(mixing)]
-        mixing[:, half : half + rank] = self.closing.imag[: len(mixing)]
-        return lines, offsets, np.array(cells), mixing
+        lines = to_lines(np.concatenate(parts), True)
+        return lines, offsets, np.array(cells), closing_matrix(self.closing, True)
 
     def _polynomials(self, d: int, feature_map: Any) -> NDArray:
         """Coefficients of a column's functions in all cells, lowest power first: (n, R)."""
