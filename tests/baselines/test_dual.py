@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.baselines import dual
+from qtkm.baselines.kernel import Spectrum, solve
 
 
 @pytest.fixture(params=[(6, float), (25, float), (6, complex), (25, complex)], ids=str)
@@ -24,7 +24,7 @@ def test_solutions_satisfy_their_equations(kernel, ridge, dtype):
     right = rng.normal(size=(30, 2))
     right = kernel @ (right + 1j * rng.normal(size=(30, 2)) if dtype is complex else right)
     expected = np.linalg.solve(kernel + ridge * np.eye(30), right)
-    for found in (dual.solve(kernel, ridge, right), dual.Spectrum(kernel).solve(ridge, right)):
+    for found in (solve(kernel, ridge, right), Spectrum(kernel).solve(ridge, right)):
         assert found.dtype == dtype
         error = max(1e-9, 1e-14 / ridge)  # what rounding the kernel alone can do
         np.testing.assert_allclose(found, expected, atol=error * np.abs(expected).max())
@@ -33,12 +33,12 @@ def test_solutions_satisfy_their_equations(kernel, ridge, dtype):
 @pytest.mark.parametrize("ridge", [0.0, 1e-30, 1e-17])
 def test_a_singular_kernel_has_the_solution_of_least_norm(kernel, ridge):
     right = np.random.default_rng(1).normal(size=(30, 1))
-    found = dual.solve(kernel, ridge, right)
+    found = solve(kernel, ridge, right)
     np.testing.assert_allclose(found, np.linalg.pinv(kernel, rcond=1e-10) @ right, atol=1e-10)
 
 
 def test_eigenvectors_are_orthonormal_and_give_the_kernel_back(kernel):
-    spectrum = dual.Spectrum(kernel)
+    spectrum = Spectrum(kernel)
     rank = np.linalg.matrix_rank(kernel)
     assert spectrum.vectors.shape == (30, rank)
     vectors = spectrum.vectors
@@ -47,4 +47,4 @@ def test_eigenvectors_are_orthonormal_and_give_the_kernel_back(kernel):
 
 
 def test_a_kernel_of_zeros_has_no_coefficients():
-    assert not dual.solve(np.zeros((3, 3)), 0.0, np.ones((3, 1))).any()
+    assert not solve(np.zeros((3, 3)), 0.0, np.ones((3, 1))).any()

@@ -1,4 +1,4 @@
-"""The kernel is the inner product of the features, in closed form."""
+"""The kernel is the inner product of the features."""
 
 from functools import reduce
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from qtkm import Categorical, Fourier, Power
-from qtkm.baselines import kernel as module
 from qtkm.baselines.kernel import ProductKernel
 from qtkm.penalties import RBF, Matern
 from tests.baselines.oracles import explicit_features
@@ -32,13 +31,6 @@ def kernel(maps, first, second):
     )
 
 
-@pytest.fixture(params=["sum", "closed form"])
-def path(request, monkeypatch):
-    most = 0 if request.param == "closed form" else 2**40
-    monkeypatch.setattr(module, "MOST_SUMMED", most)
-
-
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("maps", MAPS, ids=str)
 @pytest.mark.parametrize("reach", [1, 3], ids=["in the box", "beyond the box"])
 def test_it_is_the_inner_product_of_explicit_features(maps, reach):
@@ -53,7 +45,6 @@ def test_it_is_the_inner_product_of_explicit_features(maps, reach):
     np.testing.assert_allclose(kernel(maps, first, second), expected, atol=1e-13 * scale)
 
 
-@pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("distance", [0.0, 5e-324, 1e-200, 1e-17, 1e-12, 1e-9, 1e-7])
 @pytest.mark.parametrize("feature_map", [Fourier(16, 2.0), Power(16)])
 def test_it_goes_over_into_the_number_of_features_where_values_meet(feature_map, distance):
@@ -65,18 +56,6 @@ def test_it_goes_over_into_the_number_of_features_where_values_meet(feature_map,
     )
     np.testing.assert_allclose(found[0], expected, rtol=1e-13)
     assert abs(found[0, 0] - 16) < 16 * 16 * distance + 1e-12
-
-
-@pytest.mark.parametrize("feature_map", [Fourier(4099, 1.5), Power(5000)])
-def test_many_basis_functions_agree_with_their_sum(feature_map):
-    values = np.random.default_rng(0).uniform(size=(12, 1))
-    features = feature_map.features(values[:, 0])
-    assert feature_map.n_basis > module.MOST_SUMMED
-    np.testing.assert_allclose(
-        kernel([feature_map], values, values),
-        features.conj() @ features.T,
-        atol=1e-11 * feature_map.n_basis,
-    )
 
 
 @pytest.mark.parametrize(
@@ -117,6 +96,6 @@ def test_it_does_not_overflow_with_many_columns():
     assert ProductKernel(maps).relative(1.0) == 0.0  # beside 16^400 features
 
 
-def test_a_map_without_closed_form_is_refused():
+def test_a_map_of_categories_is_refused():
     with pytest.raises(ValueError, match=r"Categorical.* has no kernel .* use one of Fourier, Po"):
         ProductKernel([Categorical(3)])

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from qtkm import QTKMRegressor
-from qtkm.experiments import airline, airline_models, airline_page
+from qtkm.experiments import airline, airline_models
 from qtkm.experiments.runs import Options
 
 
@@ -45,20 +45,19 @@ def few_models(monkeypatch):
         return airline.Candidate(name, make, airline.count_weights, 1.0, family)
 
     table = [machine("TKM R=8", 2, "TKM"), machine("QTKM R=40", 1, "QTKM")]
-    process = next(c for c in airline_models.others() if c.family == "GP")
+    process = next(c for c in airline.alternatives() if c.family == "GP")
     linear = airline.Candidate(
         "linear", lambda _: LinearRegression(), lambda m: m.coef_.size, 1.0, "boosting"
     )
     monkeypatch.setattr(airline, "table_one", lambda: table)
-    monkeypatch.setattr(airline_models, "defaults", list)
-    monkeypatch.setattr(airline_models, "others", lambda: [linear, process])
+    monkeypatch.setattr(airline, "alternatives", lambda: [linear, process])
     monkeypatch.setattr(airline_models, "PACKAGE", "no_such_package")
 
 
 @pytest.fixture
 def no_figure(monkeypatch):
     """Saves the time that drawing takes."""
-    monkeypatch.setattr(airline_page.report, "try_to_draw", lambda draw: {})
+    monkeypatch.setattr(airline.report, "try_to_draw", lambda draw: {})
 
 
 @pytest.fixture
@@ -85,13 +84,12 @@ def read(folder):
 
 def test_a_quick_run_writes_results_figure_and_page(tmp_path, monkeypatch):
     monkeypatch.setattr(airline, "QUICK_EPOCHS", 1)
-    monkeypatch.setattr(airline_models, "QUICK_COMPONENTS", 20)
+    monkeypatch.setattr(airline, "QUICK_COMPONENTS", 20)
     page = airline.run(options(tmp_path, quick=True))
 
     rows, text = read(tmp_path), page.read_text(encoding="utf-8")
     assert page == tmp_path / "airline.md"
-    names = [c.name for c in airline.table_one() + airline_models.defaults()]
-    names += [c.name for c in airline_models.others() if c.family != "GP"]
+    names = [c.name for c in airline.table_one() + airline.alternatives() if c.family != "GP"]
     assert [row["model"] for row in rows] == names
     for row in rows:
         error = f"{float(row['test_mse']):.4f}"
@@ -108,7 +106,7 @@ def test_models_of_the_table_have_the_parameters_of_the_paper(tmp_path):
     for candidate in airline.table_one():
         model = candidate.make(airline.Setting(8, 0, 1)).set_params(max_iter=1)
         model.fit(halves.X_train[:40], halves.y_train[:40])
-        assert candidate.count(model) == airline_page.TABLE[candidate.name].parameters
+        assert candidate.count(model) == airline.TABLE[candidate.name].parameters
 
 
 def test_all_splits_of_both_substitutes_are_run_once(tmp_path, few_models, no_figure, counted):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.experiments import airline_page as page
+from qtkm.experiments import airline as page
 
 
 def records(model, errors, parameters=100, seconds=50.0):

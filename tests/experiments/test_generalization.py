@@ -13,8 +13,7 @@ import pytest
 
 from qtkm.experiments import generalization
 from qtkm.experiments import generalization as protocol
-from qtkm.experiments import generalization_page as curves
-from qtkm.experiments.generalization_page import Curve, draw
+from qtkm.experiments.generalization import Curve, draw
 from qtkm.experiments.runs import Options
 
 SMALL = protocol.Protocol(
@@ -174,24 +173,24 @@ def line(means, n_parameters=None, deviation=0.01, count=10):
 
 def test_curves_are_compared_at_equal_numbers_of_parameters_below_the_rows():
     ours, theirs = line([0.5, 0.4, 0.9], [1, 2, 4]), line([0.6, 0.1], [2, 4])
-    found = curves.compare(ours, theirs, n_rows=30)
+    found = protocol.compare(ours, theirs, n_rows=30)
     assert (found.n_compared, found.n_ahead, found.holds) == (1, 1, True)
     assert found.gap == pytest.approx(1 / 3, abs=0.05)
-    found = curves.compare(ours, theirs, n_rows=50)
+    found = protocol.compare(ours, theirs, n_rows=50)
     assert (found.n_compared, found.n_ahead, found.n_clearly_behind) == (2, 1, 1)
-    assert not curves.compare(ours, theirs, n_rows=5).holds
+    assert not protocol.compare(ours, theirs, n_rows=5).holds
 
 
 def test_double_descent_is_a_rise_between_two_falls():
-    assert curves.descends_twice(line([1.0, 0.5, 0.8, 0.4]))
-    assert not curves.descends_twice(line([1.0, 0.5, 0.8, 0.9]))
-    assert not curves.descends_twice(line([1.0, 0.5, 0.4, 0.3]))
-    assert not curves.descends_twice(line([1.0, 0.5, 0.51, 0.4], deviation=0.1))
+    assert protocol.descends_twice(line([1.0, 0.5, 0.8, 0.4]))
+    assert not protocol.descends_twice(line([1.0, 0.5, 0.8, 0.9]))
+    assert not protocol.descends_twice(line([1.0, 0.5, 0.4, 0.3]))
+    assert not protocol.descends_twice(line([1.0, 0.5, 0.51, 0.4], deviation=0.1))
 
 
 def test_a_turning_point_is_where_more_parameters_stop_helping():
-    assert curves.turning_point(line([1.0, 0.5, 0.8])) == 20
-    assert curves.turning_point(line([1.0, 0.5, 0.3])) is None
+    assert protocol.turning_point(line([1.0, 0.5, 0.8])) == 20
+    assert protocol.turning_point(line([1.0, 0.5, 0.3])) is None
 
 
 def test_a_fit_has_converged_when_a_window_gains_nothing():

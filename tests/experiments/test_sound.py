@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from qtkm.experiments import sound as experiment
-from qtkm.experiments import sound_page
 from qtkm.experiments.runs import Options
 from qtkm.experiments.sound import Protocol, find_gaps, load, respond, run, solve_free, turns
 
@@ -104,8 +103,8 @@ def test_the_page_has_the_numbers_of_the_records(finished):
 
 
 def test_the_papers_numbers_stand_only_beside_its_own_models(resumed, monkeypatch):
-    row = sound_page.Published(24, 2.7, 0.123, 0.456)
-    monkeypatch.setattr(sound_page, "PUBLISHED", {2: row, 4: row})  # 4 has 48 parameters
+    row = experiment.Published(24, 2.7, 0.123, 0.456)
+    monkeypatch.setattr(experiment, "PUBLISHED", {2: row, 4: row})  # 4 has 48 parameters
     lines = run(resumed).read_text().splitlines()
     beside = [line for line in lines if "| 0.123 |" in line and "(" in line]
     assert len(beside) == 1

@@ -5,8 +5,7 @@ tensor network: the least value of the objective that any rank can reach.  Ridge
 random Fourier features is the usual way to a model of bounded size.
 """
 
-from .kernel_ridge import ProductKernelRidge
-from .kernel_ridge_cv import ProductKernelRidgeCV
+from .kernel_ridge import ProductKernelRidge, ProductKernelRidgeCV
 from .random_fourier import RandomFourierRidge
 
 __all__ = ["ProductKernelRidge", "ProductKernelRidgeCV", "RandomFourierRidge"]

@@ -1,4 +1,4 @@
-"""What all baselines share: from X and y to rows in the unit box, and back to units of y."""
+"""Shared base of the baselines: from X and y to rows in the unit box, and back to units of y."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ..estimators.checks import check_parameters
 from ..estimators.coding import Scan
 from ..estimators.inputs import Inputs
 from ..estimators.rows import count_distinct
-from ..estimators.targets import TargetScale, as_given, check_weight, standardize
+from ..estimators.targets import as_given, check_weight, standardize
 
 #: numbers in a block of features or of a kernel, 32 MB of doubles
 BLOCK_SIZE = 2**22
@@ -24,16 +24,7 @@ BLOCK_SIZE = 2**22
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as a baseline sees them.
-
-    Attributes
-    ----------
-    values : (n_rows, n_columns) array
-        In the unit box.
-    target : (n_rows, n_outputs) array
-        Scaled.
-    weight : (n_rows,) array
-    """
+    """Values in the unit box, scaled targets (n_rows, n_outputs), and weights."""
 
     values: NDArray[np.float64]
     target: NDArray[np.float64]
@@ -47,16 +38,20 @@ class Rows:
         return Rows(self.values[rows], self.target[rows], self.weight[rows])
 
     def roots(self) -> NDArray[np.float64]:
-        """Square roots of the weights, scaled to weights of mean 1: (n_rows, 1)."""
+        """Return the square roots of the weights, scaled to weights of mean 1: (n_rows, 1)."""
         return np.sqrt(self.weight / self.weight.mean())[:, None]
 
 
 class Baseline(RegressorMixin, BaseEstimator):
     """A regressor that scales columns and targets as `QTKMRegressor` does.
 
-    All baselines are linear in the targets, so that their scale changes no prediction; their
-    mean does.
+    A baseline has `_fit(rows)`, which gets the rows of zero weight too, `_respond(values)`, which
+    returns Re f for scaled targets, and `_width()`, the size of one row of a block.
     """
+
+    _fit: Any
+    _respond: Any
+    _width: Any
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to data.
@@ -79,38 +74,28 @@ class Baseline(RegressorMixin, BaseEstimator):
     def _check(self) -> None:
         """Check the parameters that the other baselines do not have."""
 
-    def _fit(self, rows: Rows) -> None:
-        """Fit to all rows, those of weight zero included."""
-        raise NotImplementedError
-
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Return all rows; boxes and the scale of y are learned from those of positive weight."""
         check_parameters(self)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
-        weight = np.ones(len(X))
-        if sample_weight is not None:
-            weight = check_weight(sample_weight, len(X))
+        weight = np.ones(len(X)) if sample_weight is None else check_weight(sample_weight, len(X))
         keep = weight > 0
         arrays, inputs = list(X[keep].T), self._inputs()
         scan = Scan(inputs, "auto")
         scan.add_whole(arrays, len(arrays[0]), serial)
         scan.settle()
         self._boxes = [column.box for column in inputs.columns]
-        self._scale = self._scale_of(target[keep], weight[keep])
+        self._scale = as_given(target.shape[1])
+        if self.normalize_y:
+            mean = np.average(target[keep], axis=0, weights=weight[keep])
+            squares = (target[keep] - mean) ** 2
+            self._scale = standardize(mean, np.average(squares, axis=0, weights=weight[keep]))
         self._shape = count_distinct(arrays), len(arrays)
         self._y_ndim = np.ndim(y)
         return Rows(self._to_unit(X), self._scale.apply(target), weight)
 
-    def _scale_of(self, target: NDArray, weight: NDArray) -> TargetScale:
-        n_outputs = target.shape[1]
-        if not self.normalize_y:
-            return as_given(n_outputs)
-        mean = np.average(target, axis=0, weights=weight)
-        return standardize(mean, np.average((target - mean) ** 2, axis=0, weights=weight))
-
     def _inputs(self) -> Inputs:
-        """Return the input columns, before any row is read."""
         names = getattr(self, "feature_names_in_", None)
         return Inputs(range(self.n_features_in_), names, None, self.bounds, self.extrapolation)
 
@@ -123,9 +108,7 @@ class Baseline(RegressorMixin, BaseEstimator):
         return parts.make_maps(given, self._inputs(), self._shape)
 
     def _alpha(self) -> float:
-        if isinstance(self.alpha, str):
-            return defaults.alpha(*self._shape)
-        return float(self.alpha)
+        return defaults.alpha(*self._shape) if isinstance(self.alpha, str) else float(self.alpha)
 
     def _to_unit(self, X: NDArray) -> NDArray[np.float64]:
         pairs = zip(self._boxes, X.T, strict=True)
@@ -143,10 +126,9 @@ class Baseline(RegressorMixin, BaseEstimator):
         array of shape (n_rows,) or (n_rows, n_outputs)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = self._to_unit(X)
-        response = np.empty((len(X), len(self._scale.mean)))
-        for part in blocks(len(X), self._width()):
+        values = self._to_unit(validate_data(self, X, dtype=np.float64, reset=False))
+        response = np.empty((len(values), len(self._scale.mean)))
+        for part in blocks(len(values), self._width()):
             response[part] = self._respond(values[part])
         response = self._scale.undo(response)
         if not np.isfinite(response).all():
@@ -156,14 +138,6 @@ class Baseline(RegressorMixin, BaseEstimator):
                 "extrapolation='clip' does not."
             )
         return response[:, 0] if self._y_ndim == 1 else response
-
-    def _width(self) -> int:
-        """Return the size of one row of a block."""
-        raise NotImplementedError
-
-    def _respond(self, values: NDArray) -> NDArray:
-        """Return Re f at values in the unit box, for scaled targets: (n, n_outputs)."""
-        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""The kernel of the features: a product over columns, each in closed form.
+"""The kernel of the features, a product over columns, and linear systems with it.
 
 A Fourier kernel is complex, but mostly by a phase of either argument alone.  What is left is then
 real and symmetric, which makes solving with it four times as cheap.
@@ -6,18 +6,19 @@ real and symmetric, which makes solving with it four times as cheap.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from ..features import FeatureMap, Fourier, Power
 from .baseline import blocks
 
 Array = NDArray[np.float64]
-#: most basis functions that are summed one by one, by a product of two matrices: of 500 and 2,000
-#: rows that took less time than the sines of the closed form up to about this number
-MOST_SUMMED = 256
+#: reciprocal condition down to which a Cholesky factor gives at least seven digits
+LEAST_CONDITION = 1e-8
+#: rank, as a share of the rows, up to which eigenvectors are sought in the range of the kernel
+LARGEST_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,10 @@ class ProductKernel:
 
         k(x, x') = Π_d Σ_m s_dm conj(v_dm(x_d)) v_dm(x'_d) = conj(p(x)) κ S(x, x') p(x'),
 
-    where κ is the product of the M_d of columns without variances, p is `phase` and S is
-    `scaled`.  For a Fourier column without variances the sum is
-    exp(2πi·s·Δ)·sin(πMΔ)/sin(πΔ) with Δ = (x'_d - x_d)/L and the mean frequency s of
-    -⌊M/2⌋ … ⌈M/2⌉-1, which is -1/2 if M is even and 0 if it is odd.  It depends on
-    differences alone, so it is the same where the box is [-1/2, 1/2].  For a power column it
-    is the geometric sum of x_d·x'_d.  S stays near 1 whatever the number of columns, where k
-    may overflow.  It is real, but for variances of an even number of frequencies, one of which
-    has no counterpart.
+    where κ is the product of the M_d of columns without variances, p is `phase` and S is `scaled`.
+    The mean frequency of an even number of Fourier functions is -1/2: p turns it away, so that S
+    is real, but for variances of an even number of frequencies, one of which has no counterpart.
+    S stays near 1 whatever the number of columns, where k may overflow.
     """
 
     maps: Sequence[FeatureMap]
@@ -52,10 +49,9 @@ class ProductKernel:
 
     def __post_init__(self) -> None:
         for feature_map in self.maps:
-            if type(feature_map) not in CLOSED_FORMS:
-                known = ", ".join(cls.__name__ for cls in CLOSED_FORMS)
+            if not isinstance(feature_map, Fourier | Power):
                 raise ValueError(
-                    f"basis={feature_map!r} has no kernel in closed form; use one of {known}."
+                    f"basis={feature_map!r} has no kernel here; use one of Fourier, Power."
                 )
 
     @property
@@ -94,23 +90,10 @@ class ProductKernel:
         kernel = np.ones((len(first), len(second)), dtype=complex if self.is_complex else float)
         columns = zip(self.maps, self.priors, first.T, second.T, strict=True)
         for feature_map, prior, a, b in columns:
-            if prior is not None or feature_map.n_features <= MOST_SUMMED:
-                _multiply_by_sum(kernel, feature_map, prior, a, b)
-            else:
-                closed_form = CLOSED_FORMS[type(feature_map)]
-                for part in blocks(len(a), len(b)):
-                    kernel[part] *= closed_form(feature_map, a[part], b)
+            left, right = (_features(feature_map, prior, values) for values in (a, b))
+            for part in blocks(len(a), len(b)):
+                kernel[part] *= left[part].conj() @ right.T
         return kernel
-
-
-def _multiply_by_sum(
-    kernel: NDArray, feature_map: FeatureMap, prior: Array | None, a: Array, b: Array
-) -> None:
-    """Multiply by a column's kernel, summed over its basis."""
-    left, right = (_features(feature_map, prior, values) for values in (a, b))
-    left = left.conj()
-    for part in blocks(len(a), len(b)):
-        kernel[part] *= left[part] @ right.T
 
 
 def _features(feature_map: FeatureMap, prior: Array | None, values: Array) -> NDArray:
@@ -132,41 +115,72 @@ def _is_unpaired(feature_map: FeatureMap, prior: Array | None) -> bool:
     return feature_map.n_basis % 2 == 0 or not np.allclose(prior, prior[::-1], rtol=1e-12, atol=0)
 
 
-def _dirichlet(feature_map: Any, a: Array, b: Array) -> Array:
-    """sin(πMΔ) / (M sin(πΔ)) at the differences Δ of values in periods: (len(a), len(b))."""
-    n_basis = int(feature_map.n_basis)
-    turns = (b - a[:, None]) / feature_map.period
-    whole = np.rint(turns)
-    turns -= whole
-    near = np.abs(turns) * n_basis < 1e-9  # 1 to double precision, where 0 / 0 may be
-    turns[near] = 0.25
-    kernel = np.sin(np.pi * n_basis * turns) / (n_basis * np.sin(np.pi * turns))
-    kernel[near] = 1.0
-    if n_basis % 2 == 0:  # frequencies at halves: another sign after every period
-        kernel *= 1 - 2 * (whole % 2)
-    return kernel
+def solve(kernel: NDArray, ridge: float, right: NDArray) -> NDArray:
+    """Solve (K + ridge·I) c = right, by least squares of least norm where that is singular.
 
-
-def _geometric(feature_map: Any, a: Array, b: Array) -> Array:
-    """(1 + t + … + t^(M-1)) / M at the products t of values: (len(a), len(b)).
-
-    By the digits of M, as 1 + … + t^(2k-1) = (1 + … + t^(k-1))(1 + t^k): no difference is
-    taken, so nothing is lost near t = 1.
+    The (n, n) kernel is Hermitian, positive semidefinite but for rounding, and of the order of 1.
     """
-    n_basis = int(feature_map.n_basis)
-    base = a[:, None] * b
-    total, power = np.ones_like(base), base.copy()
-    for digit in bin(n_basis)[3:]:
-        total *= 1 + power
-        power *= power
-        if digit == "1":
-            total = 1 + base * total
-            power *= base
-    return total / n_basis
+    shifted = kernel.copy(order="F")
+    shifted.flat[:: len(kernel) + 1] += ridge
+    norm = np.abs(shifted).sum(axis=0).max()
+    try:
+        factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return Spectrum(kernel).solve(ridge, right)
+    estimate = lapack.zpocon if np.iscomplexobj(kernel) else lapack.dpocon
+    if estimate(factor[0], norm, uplo="L")[0] < LEAST_CONDITION:
+        return Spectrum(kernel).solve(ridge, right)
+    return _by_parts(lambda array: cho_solve(factor, array, check_finite=False), kernel, right)
 
 
-#: feature map -> its kernel, for any number of basis functions
-CLOSED_FORMS: dict[type[FeatureMap], Callable[[Any, Array, Array], Array]] = {
-    Fourier: _dirichlet,
-    Power: _geometric,
-}
+class Spectrum:
+    """Eigenvectors of a kernel matrix, with which every ridge is solved in no time.
+
+    Directions in which the kernel is nothing but rounding are left out: the functions there are
+    smaller than their errors, which a small ridge would blow up.
+    """
+
+    def __init__(self, kernel: NDArray):
+        values, vectors = _eigenvectors(kernel)
+        least = len(kernel) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+        first = int(np.searchsorted(values, least, side="right"))
+        self.values = values[first:]  # (rank,)
+        self.vectors = vectors[:, first:]  # (n, rank)
+
+    def solve(self, ridge: float, right: NDArray) -> NDArray:
+        """Solve (K + ridge·I) c = right (n, k) in the directions that are left."""
+        return self.scale(ridge, self.turn(right))
+
+    def turn(self, right: NDArray) -> NDArray:
+        """Return the coordinates of a right side: (rank, k)."""
+        return times(self.vectors.conj().T, right)
+
+    def scale(self, ridge: float, turned: NDArray) -> NDArray:
+        """Solve for a right side that has been turned."""
+        return times(self.vectors, turned / (self.values + ridge)[:, None])
+
+
+def _eigenvectors(kernel: NDArray) -> tuple[NDArray, NDArray]:
+    """Return ascending eigenvalues and eigenvectors, of a matrix of low rank those of its range."""
+    factorize = lapack.zpstrf if np.iscomplexobj(kernel) else lapack.dpstrf
+    triangle, order, rank, _ = factorize(kernel, lower=1)  # K = L Lᴴ, rows in another order
+    if rank == 0 or rank > LARGEST_SHARE * len(kernel):
+        return np.linalg.eigh(kernel)
+    root = np.empty((len(kernel), rank), dtype=kernel.dtype)
+    root[order - 1] = np.tril(triangle)[:, :rank]
+    orthogonal, small = np.linalg.qr(root)
+    values, vectors = np.linalg.eigh(small @ small.conj().T)
+    return values, orthogonal @ vectors
+
+
+def times(matrix: NDArray, array: NDArray) -> NDArray:
+    """Multiply a matrix by an array; a real matrix need not become complex for it."""
+    return _by_parts(lambda part: matrix @ part, matrix, array)
+
+
+def _by_parts(linear: Callable[[NDArray], NDArray], matrix: NDArray, array: NDArray) -> NDArray:
+    """Apply a linear map given by `matrix`; a real one to real and imaginary parts side by side."""
+    if np.iscomplexobj(matrix) or not np.iscomplexobj(array):
+        return linear(array)
+    parts = linear(np.ascontiguousarray(array).view(np.float64))
+    return np.ascontiguousarray(parts).view(array.dtype)

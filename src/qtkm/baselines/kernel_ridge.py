@@ -1,20 +1,31 @@
-"""Kernel ridge regression with the kernel of the library's features."""
+"""Kernel ridge regression with the kernel of the library's features, and its cross-validation."""
 
-from numbers import Integral
+from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.model_selection import check_cv
+from threadpoolctl import threadpool_limits
 
+from ..engines import Threads
 from ..estimators import parts
 from ..parameters import check_number
-from . import dual
 from .baseline import Baseline, Rows
-from .kernel import ProductKernel
+from .kernel import ProductKernel, Spectrum, solve, times
+
+ALPHAS = tuple(10.0**exponent for exponent in range(-5, 6))
+PERIODS = tuple(1 + 2.0**exponent for exponent in range(-2, 7))
+#: scores that differ by less, relatively, are told apart by rounding alone
+TIE = 1e-9
+
+Fold = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 class KernelRidge(Baseline):
-    """What kernel ridge regressions share, however `alpha` and `period` are chosen."""
+    """Kernel ridge regression, however `alpha` and `period` are chosen."""
 
     def _check(self) -> None:
         check_number("max_rows", self.max_rows, Integral, 1)
@@ -36,27 +47,24 @@ class KernelRidge(Baseline):
     ) -> None:
         """Find the coefficients of rows; those of weight zero play no part."""
         rows = rows.take(np.flatnonzero(rows.weight > 0))
-        self._kernel, root = ProductKernel(maps, _variances(maps, penalties)), rows.roots()
+        variances = None
+        if penalties is not None:
+            precisions = [own.precision(each) for own, each in zip(penalties, maps, strict=True)]
+            variances = [None if precision is None else 1 / precision for precision in precisions]
+        self._kernel, root = ProductKernel(maps, variances), rows.roots()
         matrix = make_matrix(self._kernel, rows)
         matrix *= root
         matrix *= root.T
         phase = self._kernel.phase(rows.values)
         ridge = self._kernel.relative(len(rows) * alpha)
-        self._coefficients = root * dual.solve(matrix, ridge, root * phase * rows.target)
+        self._coefficients = root * solve(matrix, ridge, root * phase * rows.target)
         self._values = rows.values
         self.dual_coef_ = phase.conj() * self._coefficients
         self.alpha_ = alpha
-        self.columns_ = self._describe_columns(maps)
-
-    def _describe_columns(self, maps: list[Any]) -> list[dict[str, Any]]:
-        names = getattr(self, "feature_names_in_", None)
-        return [
-            {
-                "name": f"x{d}" if names is None else names[d],
-                "basis": feature_map,
-                "bounds": (box.low, box.high),
-            }
-            for d, (feature_map, box) in enumerate(zip(maps, self._boxes, strict=True))
+        names = getattr(self, "feature_names_in_", [f"x{d}" for d in range(len(maps))])
+        self.columns_ = [
+            {"name": name, "basis": feature_map, "bounds": (box.low, box.high)}
+            for name, feature_map, box in zip(names, maps, self._boxes, strict=True)
         ]
 
     def _width(self) -> int:
@@ -64,21 +72,12 @@ class KernelRidge(Baseline):
 
     def _respond(self, values: NDArray) -> NDArray:
         with np.errstate(over="ignore", invalid="ignore"):  # far outside; `predict` says so
-            kernel = self._kernel.scaled(values, self._values)
-            response = dual.times(kernel, self._coefficients)
+            response = times(self._kernel.scaled(values, self._values), self._coefficients)
             return (self._kernel.phase(values).conj() * response).real
 
 
-def _variances(maps: list[Any], penalties: list[Any] | None) -> list[NDArray | None] | None:
-    """Prior variances of every column's weights, None for 1."""
-    if penalties is None:
-        return None
-    precisions = [own.precision(each) for own, each in zip(penalties, maps, strict=True)]
-    return [None if precision is None else 1 / precision for precision in precisions]
-
-
 def make_matrix(kernel: ProductKernel, rows: Rows) -> NDArray:
-    """Scaled kernel matrix of all rows: (n_rows, n_rows)."""
+    """Return the scaled kernel matrix of all rows: (n_rows, n_rows)."""
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = kernel.scaled(rows.values, rows.values)
     if not np.isfinite(matrix.diagonal()).all():  # which no other entry exceeds
@@ -192,3 +191,186 @@ class ProductKernelRidge(KernelRidge):
     def _fit(self, rows: Rows) -> None:
         priors = parts.make_penalties(self, self._inputs().labels)
         self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
+
+
+class ProductKernelRidgeCV(KernelRidge):
+    """`ProductKernelRidge` with `alpha` and `period` chosen by cross-validation.
+
+    Parameters
+    ----------
+    basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
+        Basis of the columns, without a period of its own.
+    n_basis : int, "auto" or a sequence of these, default=16
+        Number M of basis functions of a column.
+    alphas : sequence of float, default=(1e-5, 1e-4, …, 1e5)
+        Penalties to choose from.
+    periods : sequence of float, default=(1 + 2**-2, 1 + 2**-1, …, 1 + 2**6)
+        Periods to choose from, the same for all columns. Not used if no column has a Fourier
+        basis.
+    cv : int, splitter or iterable of (train, test), default=3
+        Folds, as scikit-learn has them: an integer cuts the rows in their order, so shuffle
+        sorted ones or pass ``KFold(3, shuffle=True)``.
+    bounds, extrapolation, normalize_y : optional
+        As in `ProductKernelRidge`. Ranges and the scale of y are those of all training rows,
+        in every fold.
+    max_rows : int, default=10000
+        Most rows that are accepted: a kernel matrix takes 8·n² bytes, and each thread up to five
+        times that.
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib, except that None means all cores: as many periods are
+        tried side by side.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        One entry for each pair of a period and an alpha: ``param_period``, ``param_alpha``,
+        ``params``, ``split0_test_mse`` … , ``mean_test_mse``, ``std_test_mse`` and
+        ``rank_test_mse``. Errors are mean squares of Re f - y in units of y, over all outputs.
+    best_index_ : int
+        The pair that was chosen: of the least mean error; of pairs that differ by rounding alone,
+        the one of the largest alpha.
+    best_params_ : dict
+        Its ``alpha`` and ``period``, parameters of `ProductKernelRidge`. The period is "auto" if
+        no column has a Fourier basis.
+    best_score_ : float
+        Its mean error.
+    dual_coef_, alpha_, columns_, n_features_in_, feature_names_in_
+        As in `ProductKernelRidge`, of the fit to all rows.
+
+    Notes
+    -----
+    The kernel matrix of a period is formed once, and one eigendecomposition of a fold's part
+    of it serves all alphas.  That matrix is real: the phases of a Fourier kernel can be moved
+    to the right side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm.baselines import ProductKernelRidgeCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 3))
+    >>> y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+    >>> model = ProductKernelRidgeCV(alphas=[1e-4, 1e4], periods=[1.25, 9]).fit(X, y)
+    >>> model.best_params_
+    {'alpha': 0.0001, 'period': 9.0}
+    """
+
+    def __init__(
+        self,
+        basis="fourier",
+        *,
+        n_basis=16,
+        alphas=ALPHAS,
+        periods=PERIODS,
+        cv=3,
+        bounds=None,
+        extrapolation="clip",
+        normalize_y=True,
+        max_rows=10_000,
+        n_jobs=None,
+    ):
+        self.basis = basis
+        self.n_basis = n_basis
+        self.alphas = alphas
+        self.periods = periods
+        self.cv = cv
+        self.bounds = bounds
+        self.extrapolation = extrapolation
+        self.normalize_y = normalize_y
+        self.max_rows = max_rows
+        self.n_jobs = n_jobs
+
+    def _check(self) -> None:
+        super()._check()
+        _check_list("alphas", self.alphas, 0.0)
+        _check_list("periods", self.periods, 1.0)
+
+    def _fit(self, rows: Rows) -> None:
+        """Choose alpha and period, and fit to all rows; errors are weighted as rows are."""
+        alphas = _check_list("alphas", self.alphas, 0.0)
+        periods: Sequence[Any] = _check_list("periods", self.periods, 1.0)
+        folds = self._folds(rows)
+        if not any(hasattr(each, "period") for each in self._make_maps(self.basis, periods[0])):
+            periods = ("auto",)
+        scores = self._scores(rows, folds, periods, alphas)
+        self._store(periods, alphas, scores)
+        maps = self._make_maps(self.basis, self.best_params_["period"])
+        self._solve(rows, maps, self.best_params_["alpha"])
+
+    def _folds(self, rows: Rows) -> list[Fold]:
+        """Rows of positive weight of every fold."""
+        splitter = check_cv(self.cv, rows.target[:, 0], classifier=False)
+        folds: list[Fold] = []
+        every = np.arange(len(rows))
+        for pair in splitter.split(rows.values, rows.target):
+            train, test = (every[part][rows.weight[part] > 0] for part in pair)
+            if len(train) == 0 or len(test) == 0:
+                raise ValueError(
+                    f"Fold {len(folds)} of cv={self.cv!r} leaves {len(train)} rows to train and "
+                    f"{len(test)} to test on, not counting rows of weight zero; use fewer folds."
+                )
+            folds.append((train, test))
+        return folds
+
+    def _scores(
+        self, rows: Rows, folds: list[Fold], periods: Sequence[Any], alphas: Sequence[float]
+    ) -> NDArray[np.float64]:
+        """Mean squared errors: (n_periods, n_alphas, n_folds)."""
+
+        def score(period: Any) -> NDArray[np.float64]:
+            kernel = ProductKernel(self._make_maps(self.basis, period))
+            matrix = make_matrix(kernel, rows)
+            errors = [_errors(kernel, matrix, rows, fold, alphas) for fold in folds]
+            return np.stack(errors, axis=1) @ self._scale.scale**2 / len(self._scale.scale)
+
+        with threadpool_limits(1):  # of the libraries, beside threads of our own
+            engine = Threads(self.n_jobs)
+            try:
+                return np.stack(engine.run(score, periods))
+            finally:
+                engine.close()
+
+    def _store(self, periods: Sequence[Any], alphas: Sequence[float], scores: NDArray) -> None:
+        pairs = [{"alpha": alpha, "period": period} for period in periods for alpha in alphas]
+        table = scores.reshape(len(pairs), -1)
+        mean = table.mean(axis=1)
+        self.cv_results_ = {
+            "param_period": np.array([pair["period"] for pair in pairs]),
+            "param_alpha": np.array([pair["alpha"] for pair in pairs]),
+            "params": np.array(pairs),
+            **{f"split{fold}_test_mse": table[:, fold] for fold in range(table.shape[1])},
+            "mean_test_mse": mean,
+            "std_test_mse": table.std(axis=1),
+            "rank_test_mse": rankdata(mean, method="min").astype(np.int32),
+        }
+        best = np.flatnonzero(mean <= mean.min() * (1 + TIE))
+        self.best_index_ = int(best[np.argmax(self.cv_results_["param_alpha"][best])])
+        self.best_params_ = pairs[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+
+def _errors(
+    kernel: ProductKernel, matrix: NDArray, rows: Rows, fold: Fold, alphas: Sequence[float]
+) -> NDArray[np.float64]:
+    """Mean squared errors on a fold, for the scaled targets: (n_alphas, n_outputs)."""
+    train, test = rows.take(fold[0]), rows.take(fold[1])
+    root = train.roots()
+    part = matrix[np.ix_(fold[0], fold[0])]
+    part *= root
+    part *= root.T
+    spectrum = Spectrum(part)
+    turned = spectrum.turn(root * kernel.phase(train.values) * train.target)
+    solutions = [spectrum.scale(kernel.relative(len(train) * alpha), turned) for alpha in alphas]
+    across = matrix[np.ix_(fold[1], fold[0])]
+    response = times(across, root * np.hstack(solutions))
+    response = (kernel.phase(test.values).conj() * response).real
+    residual = response.reshape(len(test), len(alphas), -1) - test.target[:, None]
+    return np.tensordot(test.weight / test.weight.sum(), residual**2, axes=1)
+
+
+def _check_list(name: str, given: Any, least: float) -> list[float]:
+    if isinstance(given, str) or np.ndim(given) != 1 or len(given) == 0:
+        raise ValueError(f"{name}={given!r} must be a list of at least one number.")
+    for value in given:
+        check_number(f"an entry of {name}", value, Real, least)
+    return [float(value) for value in given]

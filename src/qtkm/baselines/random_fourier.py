@@ -1,14 +1,20 @@
 """Ridge regression on random Fourier features, of the band of the library's Fourier features."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from ..parameters import as_random_state, check_number, check_option
 from .baseline import Baseline, Rows, blocks
-from .least_squares import Block, ridge_weights
+from .kernel import solve
+
+#: features of a block and their targets, each times the root of the row's weight
+Block = tuple[NDArray, NDArray]
+#: ridge per row from which the normal equations of features of norm 1 give at least seven digits
+LEAST_RIDGE = 1e-8
 
 
 class RandomFourierRidge(Baseline):
@@ -142,3 +148,37 @@ class RandomFourierRidge(Baseline):
 
     def _respond(self, values: NDArray) -> NDArray:
         return (self._features(values) @ self.coef_).real
+
+
+def ridge_weights(blocks: Iterable[Block], shape: tuple[int, int], alpha: float) -> NDArray:
+    """Minimise (1/n)·‖Z w - y‖² + alpha·‖w‖², of least norm where that leaves a choice.
+
+    Rows (Z, y) arrive in blocks, Z of norm about 1; no more is kept than the square of the number
+    of features. `shape` is (n_rows, n_features).
+    """
+    n_rows, n_features = shape
+    ridge = n_rows * alpha
+    if alpha >= LEAST_RIDGE and n_features > n_rows:  # a coefficient per row
+        features, target = (np.vstack(parts) for parts in zip(*blocks, strict=True))
+        adjoint = features.conj().T
+        return adjoint @ solve(features @ adjoint, ridge, target)
+    if alpha >= LEAST_RIDGE:
+        gram: NDArray = np.diag(np.full(n_features, ridge))
+        right: NDArray = np.zeros((n_features, 1))
+        for features, target in blocks:
+            adjoint = features.conj().T
+            gram = gram + adjoint @ features
+            right = right + adjoint @ target
+        return cho_solve(cho_factor(gram, lower=True), right)
+    kept: list[Block] = []
+    for block in blocks:  # reduced to as many rows as features by QR, which squares nothing
+        kept.append(block)
+        if sum(len(features) for features, _ in kept) > n_features:
+            features, target = (np.vstack(parts) for parts in zip(*kept, strict=True))
+            orthogonal, triangle = np.linalg.qr(features)
+            kept = [(triangle, orthogonal.conj().T @ target)]
+    features, target = (np.vstack(parts) for parts in zip(*kept, strict=True))
+    left, values, turn = np.linalg.svd(features, full_matrices=False)
+    keep = values > max(features.shape) * np.finfo(np.float64).eps * values[0]
+    left, values, turn = left[:, keep], values[keep], turn[keep]
+    return turn.conj().T @ ((values / (values**2 + ridge))[:, None] * (left.conj().T @ target))

@@ -1,34 +1,23 @@
-"""What else one may run on the flights: this library's defaults, and other people's methods.
+"""Other methods for millions of rows: kernel features with ridge, a sparse Gaussian process.
 
-The others are what a user would take instead: features of the Gaussian kernel with ridge
-regression, random features of the same band as the machines', boosted trees, and a sparse Gaussian
-process where its extra, GPJax, is installed; it is imported when a model is fitted, never before.
+The latter is GPJax's, an extra, which is imported when a model is fitted, never before.
 """
 
 import importlib
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler
 
-from ..baselines import RandomFourierRidge
 from ..baselines.baseline import blocks
-from ..baselines.least_squares import Block, ridge_weights
-from ..estimators import QTKMRegressor
-from .airline import N_BASIS, PERIOD, Candidate, Setting, count_weights
+from ..baselines.random_fourier import Block, ridge_weights
 
-COMPONENTS, QUICK_COMPONENTS = 1000, 200
-#: splits that alternatives are run on: enough to see how far apart they are
-SPLITS, PROCESS_SPLITS = 3, 1
-GAUSSIAN_PROCESS = "sparse Gaussian process"
 PACKAGE, INSTALL = "gpjax", 'pip install "qtkm[gp]"'
 PREDICT_ROWS = 4096
 #: widths that are tried, as factors of the median heuristic's
@@ -36,72 +25,6 @@ WIDTHS = (0.25, 1.0, 4.0)
 #: penalties that are tried: the noise over the variance of the function, about 1 for delays
 RIDGES = (0.1, 1.0, 10.0)
 MEDIAN_ROWS = 1000
-
-
-def defaults() -> list[Candidate]:
-    """List both kinds of machine as a user of this library runs them."""
-
-    def plain(setting: Setting) -> QTKMRegressor:
-        return QTKMRegressor(
-            rank=8, quantization=None, random_state=setting.seed, n_jobs=setting.cores
-        )
-
-    def quantized(setting: Setting) -> QTKMRegressor:
-        return QTKMRegressor(rank=40, random_state=setting.seed, n_jobs=setting.cores)
-
-    return [
-        Candidate("TKM R=8, defaults", plain, count_weights, 1.0, "TKM, defaults", SPLITS),
-        Candidate("QTKM R=40, defaults", quantized, count_weights, 3.0, "QTKM, defaults", SPLITS),
-    ]
-
-
-def others() -> list[Candidate]:
-    """List other methods."""
-
-    def kernel_features(sampler: str) -> Any:
-        return lambda setting: KernelFeatureRidge(
-            sampler, n_components=_components(setting), random_state=setting.seed
-        )
-
-    def same_band(setting: Setting) -> RandomFourierRidge:
-        # its default penalty is that of noise as large as the function: see RIDGES
-        return RandomFourierRidge(
-            _components(setting), kind="real", n_basis=N_BASIS, period=PERIOD,
-            random_state=setting.seed,
-        )  # fmt: skip
-
-    def boosting(**settings: Any) -> Any:
-        return lambda setting: HistGradientBoostingRegressor(random_state=setting.seed, **settings)
-
-    def process(setting: Setting) -> SparseGaussianProcess:
-        return SparseGaussianProcess(random_state=setting.seed)
-
-    def components(model: Any) -> int:
-        return int(model.n_components)
-
-    def leaves(model: Any) -> int:
-        return int(model.n_iter_ * model.max_leaf_nodes)
-
-    def inducing(model: Any) -> int:
-        return int(model.n_inducing)
-
-    every = [
-        Candidate("Nyström + ridge", kernel_features("nystroem"), components, 2.0, "Nyström"),
-        Candidate("random Fourier + ridge", kernel_features("fourier"), components, 1.5, "RFF"),
-        Candidate("random Fourier, same band", same_band, components, 1.5, "RFF, same band"),
-        Candidate("boosting, defaults", boosting(), leaves, 0.2, "boosting"),
-        # five times the default: boosting is far from converged at 100 trees here
-        Candidate("boosting, 500 trees", boosting(max_iter=500), leaves, 0.8, "more boosting"),
-        # one set tells how it compares; the three million flights would add minutes, not facts
-        Candidate(
-            GAUSSIAN_PROCESS, process, inducing, 8.0, "GP", PROCESS_SPLITS, ("flights_2001",)
-        ),
-    ]
-    return [replace(candidate, most_splits=candidate.most_splits or SPLITS) for candidate in every]
-
-
-def _components(setting: Setting) -> int:
-    return QUICK_COMPONENTS if setting.quick else COMPONENTS
 
 
 def why_no_process(quick: bool) -> str | None:

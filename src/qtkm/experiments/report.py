@@ -6,31 +6,26 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
 from joblib import cpu_count
 
 from .. import __version__
+from .runs import Options
 
 #: colours of the paper's figures
 COLOURS = {"RFF": "#0072BD", "TKM": "#D62728", "QTKM": "#EDB120", "KRR": "0.45"}
-
-
-#: what a model and a paper are called on all pages
-KINDS = "TKM is the model that is not quantized, QTKM the quantized one"
 PAPER = "Wesel and Batselier, AISTATS 2024"
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Lay out a Markdown table; the first column is text, the others are numbers.
-
-    Entries are written as they are: format numbers before.
-    """
-    lines = ["| " + " | ".join(headers) + " |"]
-    lines.append("|" + "|".join(["---"] + ["---:"] * (len(headers) - 1)) + "|")
-    lines += ["| " + " | ".join(str(entry) for entry in row) + " |" for row in rows]
-    return "\n".join(lines)
+    """Lay out a Markdown table of formatted entries; the first column is text."""
+    lines = [headers, ["---"] + ["---:"] * (len(headers) - 1), *rows]
+    texts = ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+    texts[1] = texts[1].replace(" ", "")
+    return "\n".join(texts)
 
 
 def origin(command: str, seconds: float, page: Path | None = None) -> str:
@@ -38,8 +33,11 @@ def origin(command: str, seconds: float, page: Path | None = None) -> str:
 
     `page` is the page as it stands, if no fit was made since: command, date and machine are kept.
     """
-    gib = _memory()
-    machine = f"{cpu_count()} cores" + (f", {gib:.0f} GiB" if gib else "")
+    try:
+        gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+        machine = f"{cpu_count()} cores, {gib:.0f} GiB"
+    except (AttributeError, OSError, ValueError):
+        machine = f"{cpu_count()} cores"
     text = (
         f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
         f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
@@ -65,16 +63,8 @@ def spread(values: Iterable[float], digits: int = 4) -> str:
     return f"{array.mean():.{digits}f} ± {deviation:.{digits}f}"
 
 
-def quick_note(what: str) -> str:
-    """Say on the page of a quick run what its numbers are not for."""
-    return (
-        f"**A quick run**: {what}. It shows that everything works; its numbers are not to be "
-        "compared with the paper's."
-    )
-
-
 def try_to_draw(draw: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Return the file names that `draw` gives, or say that matplotlib is missing."""
+    """Return the file names that `draw` gives; print a line if matplotlib is missing."""
     try:
         return draw()
     except ModuleNotFoundError as missing:
@@ -117,18 +107,45 @@ def save_figure(figure: Any, path: Path) -> list[Path]:
     return files
 
 
-def write_page(path: Path, parts: Iterable[str]) -> Path:
-    """Write a Markdown page from its paragraphs, in one step."""
+def write_page(
+    options: Options, name: str, seconds: float, has_new: bool, quick: str, values: dict[str, Any]
+) -> Path:
+    """Write the page of an experiment, in one step.
+
+    Parameters
+    ----------
+    options : Options
+    name : str
+        Of the template in the folder ``pages``, and of the page.
+    seconds : float
+        Time of all fits.
+    has_new : bool
+        Whether fits were made since the page was written last.
+    quick : str
+        What a quick run leaves out.
+    values : dict
+        What the template's fields stand for. A paragraph with a field that is None is left out,
+        and so is one with a field ``{if_name}`` if ``name`` is None or missing.
+    """
+    path = options.output / f"{name}.md"
+    note = (
+        f"**A quick run**: {quick}. It shows that everything works; its numbers are not to be "
+        "compared with the paper's."
+    )
+    made = origin(options.command_line, seconds, None if has_new else path)
+    values = {"made": made, "quick": note if options.quick else None, **values}
+    parts = []
+    template = Path(__file__).parent.joinpath("pages", f"{name}.md").read_text(encoding="utf-8")
+    for paragraph in template.strip().split("\n\n"):
+        fields = [
+            field.partition("[")[0] for _, field, _, _ in Formatter().parse(paragraph) if field
+        ]
+        empty = {f: "" for f in fields if f.startswith("if_")}
+        wanted = [values.get(field.removeprefix("if_")) for field in fields]
+        if None not in wanted:
+            parts.append(paragraph.format(**{**values, **empty}))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    partial.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
+    partial.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     os.replace(partial, path)
     return path
-
-
-def _memory() -> float:
-    """Return the main memory in GiB, 0 if unknown."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    except (AttributeError, OSError, ValueError):
-        return 0.0
