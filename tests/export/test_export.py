@@ -80,6 +80,21 @@ def test_a_python_file_predicts_the_same_bits(regressor, tmp_path):
     np.testing.assert_array_equal(module.predict(new_rows()), expected)
 
 
+@pytest.mark.filterwarnings("ignore:Values are missing")
+def test_a_python_file_has_the_standard_deviations(regressor, tmp_path):
+    module = load_module(export(regressor, tmp_path / "model.py", "python"))
+    if not hasattr(regressor, "noise_"):
+        with pytest.raises(TypeError, match="without standard deviations"):
+            module.predict(new_rows(), return_std=True)
+        return
+    expected = regressor.predict(new_rows(), return_std=True)
+    for found, each in zip(module.predict(new_rows(), return_std=True), expected, strict=True):
+        np.testing.assert_array_equal(found, each)
+    bare = load_module(export(regressor, tmp_path / "bare.py", "python", std=False))
+    with pytest.raises(TypeError, match="without standard deviations"):
+        bare.predict(new_rows(), return_std=True)
+
+
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 1e-4)])
 @pytest.mark.filterwarnings("ignore:Values are missing")
 def test_an_onnx_file_predicts_the_same(regressor, tmp_path, dtype, rtol):
@@ -89,6 +104,20 @@ def test_an_onnx_file_predicts_the_same(regressor, tmp_path, dtype, rtol):
     found = run_onnx(path, new_rows(), np.dtype(dtype))["prediction"][:, 0]
     expected = regressor.predict(new_rows())
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-6), ("float32", 1e-4)])
+@pytest.mark.filterwarnings("ignore:Values are missing")
+def test_an_onnx_file_has_the_standard_deviations(regressor, tmp_path, dtype, rtol):
+    pytest.importorskip("onnx")
+    path = tmp_path / "model.onnx"
+    if not hasattr(regressor, "noise_"):
+        with pytest.raises(ValueError, match="has no posterior: loss='poisson' has none"):
+            regressor.to_onnx(path, dtype=dtype, std=True)
+        return
+    regressor.to_onnx(path, dtype=dtype)
+    found = run_onnx(path, new_rows(), np.dtype(dtype))["std"][:, 0]
+    np.testing.assert_allclose(found, regressor.predict(new_rows(), return_std=True)[1], rtol=rtol)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -111,11 +140,14 @@ def test_several_outputs_are_exported(tmp_path):
     X, y = make_rows()
     model = QTKMRegressor(**SETTINGS | FULL).fit(X, np.column_stack([y, 2 * y + 1]))
     module = load_module(export(model, tmp_path / "model.py", "python"))
-    np.testing.assert_array_equal(module.predict(X), model.predict(X))
+    expected = model.predict(X, return_std=True)
+    for found, each in zip(module.predict(X, return_std=True), expected, strict=True):
+        np.testing.assert_array_equal(found, each)
     pytest.importorskip("onnx")
     model.to_onnx(tmp_path / "model.onnx")
-    found = run_onnx(tmp_path / "model.onnx", X)["prediction"]
-    np.testing.assert_allclose(found, model.predict(X), rtol=1e-8)
+    found = run_onnx(tmp_path / "model.onnx", X)
+    np.testing.assert_allclose(found["prediction"], expected[0], rtol=1e-8)
+    np.testing.assert_allclose(found["std"], expected[1], rtol=1e-6)
 
 
 def test_a_python_file_runs_without_the_library(tmp_path):

@@ -79,6 +79,11 @@ def export(
         typer.Option("--out", "-o", metavar="FILE", help="File to write. Default: the name of the "
                      "model with another ending."),
     ] = None,
+    std: Annotated[
+        bool | None,
+        typer.Option("--std/--no-std", help="Include standard deviations, which make the file "
+                     "larger. Default: if the model has them."),
+    ] = None,
 ) -> None:  # fmt: skip
     """Write a model as a file that predicts without qtkm.
 
@@ -96,7 +101,7 @@ def export(
         raise typer.BadParameter(f"--to {to} is unknown; use one of {', '.join(WRITERS)}")
     path = out or model.with_suffix({"onnx": ".onnx", "python": ".py"}[to])
     check_writable(path, makes_folder=True)
-    write(f"{write_file(load(model), path, to)}")
+    write(f"{write_file(load(model), path, to, std=std)}")
 
 
 def compare(

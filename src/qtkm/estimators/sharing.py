@@ -49,18 +49,23 @@ class Shared:
 
         return write_report(self, X, y, path, output=output, max_rows=max_rows, title=title)
 
-    def to_onnx(self, path: str | os.PathLike[str], *, dtype: str = "float64") -> Path:
+    def to_onnx(
+        self, path: str | os.PathLike[str], *, dtype: str = "float64", std: bool | None = None
+    ) -> Path:
         """Write the model as an ONNX file, which predicts without qtkm.
 
         Needs the extra `onnx`. The graph has one input of shape (n, 1) for each column: numbers,
         NaN for missing ones; text or whole numbers for categories, an empty text for missing ones.
-        Its outputs are ``prediction``, or ``label`` and ``probabilities``.
+        Its outputs are ``prediction`` and ``std``, or ``label`` and ``probabilities``.
 
         Parameters
         ----------
         path : path-like
         dtype : {"float64", "float32"}, default="float64"
             Type of numbers inside of the graph.
+        std : bool, optional
+            Whether to include the standard deviations of new observations, which make the file
+            larger and slower. By default they are included if the model has a posterior.
 
         Returns
         -------
@@ -68,4 +73,4 @@ class Shared:
         """
         from ..export import export
 
-        return export(self, path, "onnx", dtype=dtype)
+        return export(self, path, "onnx", dtype=dtype, std=std)

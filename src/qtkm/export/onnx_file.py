@@ -1,6 +1,7 @@
 """A model as an ONNX graph: one input for each column, numbers or text.
 
-Outputs are ``prediction`` of a regressor, ``label`` and ``probabilities`` of a classifier.  A
+Outputs are ``prediction`` and ``std`` of a regressor, ``label`` and ``probabilities`` of a
+classifier.  A
 Fourier basis becomes sines of one matrix product, cos x = sin(x + π/2); a warp, which is piecewise
 linear, a sum of ramps; complex numbers pairs of real ones.
 """
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .onnx_spread import add_spread
 from .plan import ColumnPlan, Plan, make_plan
 
 #: version of the operators, and the functions of a column beyond which there is no graph
@@ -19,7 +21,7 @@ OPSET, MOST_FUNCTIONS = 18, 4096
 Pair = tuple[str, str | None]  # names of real and imaginary part
 
 
-def write_onnx(model: Any, path: Path, dtype: str = "float64") -> None:
+def write_onnx(model: Any, path: Path, dtype: str = "float64", std: bool | None = None) -> None:
     """Write a fitted model as an ONNX file.
 
     Parameters
@@ -28,6 +30,8 @@ def write_onnx(model: Any, path: Path, dtype: str = "float64") -> None:
     path : pathlib.Path
     dtype : {"float64", "float32"}
         Type of numbers, inside and in inputs and outputs.
+    std : bool, optional
+        Include standard deviations; None if the model has a posterior.
     """
     try:
         import onnx
@@ -35,7 +39,7 @@ def write_onnx(model: Any, path: Path, dtype: str = "float64") -> None:
         raise ImportError('ONNX files need onnx: pip install "qtkm[onnx]"') from error
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype={dtype!r} is unknown; use 'float64' or 'float32'.")
-    graph = Graph(make_plan(model), dtype)
+    graph = Graph(make_plan(model, std), dtype)
     path.write_bytes(graph.build().SerializeToString())
     onnx.checker.check_model(str(path))
 
@@ -50,6 +54,7 @@ class Graph:
         self.dtype = np.dtype(dtype)
         self.number = TensorProto.DOUBLE if dtype == "float64" else TensorProto.FLOAT
         self.text, self.integer = TensorProto.STRING, TensorProto.INT64
+        self.double = TensorProto.DOUBLE
         # scaled weights and not a scaled product: runtimes fuse the latter with a single factor
         self.scale, self.mean = plan.scale, plan.mean
         if plan.facts["log_link"]:
@@ -57,6 +62,8 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
+        #: of every column: values, gaps and functions, or codes
+        self.read: list[tuple[str, str | None, str | None]] = []
 
     def add(self, operation: str, *inputs: str | None, domain: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
@@ -72,6 +79,10 @@ class Graph:
         name = f"c{len(self.constants)}"
         self.constants.append(self.to_tensor(np.array(values, dtype=dtype or self.dtype), name))
         return name
+
+    def cast(self, name: str) -> str:
+        """Convert numbers to double precision."""
+        return self.add("Cast", name, to=self.double)
 
     # -- columns ------------------------------------------------------------------------------
 
@@ -129,6 +140,7 @@ class Graph:
             return self.categories(column)
         x, missing = self.read_numbers(column)
         found = self.functions(column, x)
+        self.read.append((x, missing, found))
         element, main = None, None
         if column.weights:
             whole, gap = _joined(column, self.plan.is_chain)
@@ -137,17 +149,12 @@ class Graph:
                 at = _functions_at(column, column.facts["place"]) @ gap
                 element = self.choose(missing, at, element)
         if column.main is not None and column.main.any():
-            main = self.main(column, x, found, missing)
+            main = self.main(column, column.main * self.scale, self.read[-1])
         return element, main
 
-    def main(self, column: ColumnPlan, x: str, found: str, missing: str | None) -> str:
-        """Return the main effect of numbers."""
-        assert column.main is not None
-        weights, n, count = (
-            column.main * self.scale,
-            column.facts["n_basis"],
-            column.facts["n_main"],
-        )
+    def main(self, column: ColumnPlan, weights: NDArray, read: Any) -> str:
+        """Return the main functions of a column of numbers times weights."""
+        (x, missing, found), n, count = read, column.facts["n_basis"], column.facts["n_main"]
         line = self.add("MatMul", x, self.constant(weights[:1]))
         spread = np.zeros((2 * n if column.kind == "fourier" else n, weights.shape[1]))
         if column.kind == "fourier":
@@ -186,6 +193,7 @@ class Graph:
         code = self.add("LabelEncoder", column.name, domain="ai.onnx.ml", **given,
                         values_int64s=codes, default_int64=unknown)  # fmt: skip
         code = self.add("Reshape", code, self.constant([-1], np.int64))
+        self.read.append((code, None, None))
         element, main = None, None
         if column.weights:
             table = column.weights[0].reshape(unknown + 1, -1)
@@ -197,6 +205,29 @@ class Graph:
         return element, main
 
     # -- pairs of real and imaginary parts ----------------------------------------------------
+
+    def pair(self, values: NDArray) -> Pair:
+        """Add a constant."""
+        imaginary = self.constant(values.imag) if np.iscomplexobj(values) else None
+        return self.constant(values.real), imaginary
+
+    def is_complex(self, pair: Pair) -> bool:
+        """Return True if a pair has an imaginary part."""
+        return pair[1] is not None
+
+    def multiply_by(self, functions: Pair, weights: NDArray) -> Pair:
+        """Multiply functions (n, Q) with weights (Q, size)."""
+        return self.combine("MatMul", functions, self.pair(weights))
+
+    def outer(self, a: Pair, b: Pair) -> Pair:
+        """Multiply entry by entry, with broadcasting."""
+        return self.combine("Mul", a, b)
+
+    def transpose(self, pair: Pair) -> Pair:
+        """Exchange the sides of matrices."""
+        real, imaginary = (each and self.add("Transpose", each, perm=[0, 2, 1]) for each in pair)
+        assert real is not None
+        return real, imaginary
 
     def product(self, real: str, weights: NDArray) -> Pair:
         """Multiply real functions with complex weights."""
@@ -221,7 +252,10 @@ class Graph:
 
     def multiply(self, a: Pair, b: Pair) -> Pair:
         """Multiply two elements."""
-        operation = "MatMul" if self.plan.is_chain else "Mul"
+        return self.combine("MatMul" if self.plan.is_chain else "Mul", a, b)
+
+    def combine(self, operation: str, a: Pair, b: Pair) -> Pair:
+        """Multiply two complex numbers, of which either may be real."""
         real = self.add(operation, a[0], b[0])
         if a[1] is None and b[1] is None:
             return real, None
@@ -281,7 +315,12 @@ class Graph:
         if bounds is not None:
             total = self.add("Max", total, self.constant(bounds[:1]))
             total = self.add("Min", total, self.constant(bounds[1:]))
-        return [self.output("prediction", total, self.number, ["n", len(self.plan.intercept)])]
+        shape = ["n", len(self.plan.intercept)]
+        outputs = [self.output("prediction", total, self.number, shape)]
+        if self.plan.spread is not None:
+            std = add_spread(self, self.plan.spread)
+            outputs.append(self.output("std", std, self.number, shape))
+        return outputs
 
     def classes(self, total: str) -> list[Any]:
         """Return the outputs of a classifier."""

@@ -13,6 +13,7 @@ from ..features.gaps import WithGaps
 from ..networks import CPD, TensorRing, TensorTrain
 from ..networks.evaluate import MOST_NUMBERS
 from ..networks.moments import weights_of
+from ..objective.posterior import MOST_NUMBERS as POSTERIOR_NUMBERS
 
 KINDS = {Fourier: "fourier", Power: "power", Categorical: "categories"}
 
@@ -48,6 +49,29 @@ class ColumnPlan:
 
 
 @dataclass
+class SpreadPlan:
+    """The posterior of a regressor: std² = unit²·(noise + spread·‖zᵀ·chain + mᵀ·main[output]‖²).
+
+    z are the derivatives of a response by the entries of the posterior's own cores, real and
+    imaginary parts by turns, and m main functions.
+    """
+
+    cores: list[list[NDArray]]  # elements (Q, …) of every column and level
+    closing: NDArray | None  # (n_outputs, …); None without a network
+    tables: list[NDArray | None]  # features of all categories, the unknown one last
+    shares: list[NDArray | None]  # of categories
+    is_held: list[bool]  # columns whose cores do not move
+    has_outputs: bool  # whether the closing moves
+    chain: NDArray  # (planes·n_chain, k)
+    main: NDArray  # (n_outputs, n_main, k)
+    used: list[list[bool]]  # main functions that move, the intercept last
+    noise: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    step: int  # rows at a time
+
+
+@dataclass
 class Plan:
     """A model: its columns, how their elements multiply, and what becomes of the product."""
 
@@ -60,10 +84,11 @@ class Plan:
     facts: dict[str, Any]
     bounds: NDArray[np.float64] | None = None  # (2, n_outputs) that predictions are kept within
     classes: NDArray | None = None
+    spread: SpreadPlan | None = None
 
 
-def make_plan(model: Any) -> Plan:
-    """Take a fitted model apart.
+def make_plan(model: Any, std: bool | None = None) -> Plan:
+    """Take a fitted model apart; `std` includes its posterior, None if there is one.
 
     Raises
     ------
@@ -105,7 +130,42 @@ def make_plan(model: Any) -> Plan:
     if margin is not None:
         low, high = reading.bounds(margin)
         plan.bounds = np.array(np.broadcast_arrays(low, high, np.zeros(n_outputs))[:2])
+    if std and plan.classes is not None:
+        raise ValueError("A classifier has no standard deviations to export; leave std out.")
+    if std or (std is None and plan.classes is None and model._has_posterior):
+        plan.spread = _spread(model)
     return plan
+
+
+def _spread(model: Any) -> SpreadPlan:
+    """Take the posterior apart."""
+    known, inputs = model._known_uncertainty(), model._reading.inputs
+    posterior = known.posterior
+    tangents, chain = posterior.tangents, posterior.tangents.chain
+    n_outputs, n_columns = tangents.n_outputs, len(inputs.maps)
+    tables: list[NDArray | None] = []
+    used, first = [], 0
+    for feature_map, share in zip(inputs.maps, tangents.shares, strict=True):
+        table = None
+        if feature_map.is_categorical:
+            table = feature_map.factors(np.arange(feature_map.n_categories))
+            table = table if share is None else np.vstack([table, share @ table])
+        tables.append(table)
+        last = first + feature_map.n_main
+        used.append([] if tangents.is_main is None else tangents.is_main[first:last].tolist())
+        first = last
+    used.append([tangents.is_main is not None and bool(tangents.is_main[-1])])
+    cores: list[list[NDArray]] = [[] for _ in range(n_columns)]
+    if chain is not None:
+        cores = [[chain.algebra.elements(core) for core in levels] for levels in chain.cores]
+    each = max(1, 2 * tangents.n_chain * n_outputs)
+    return SpreadPlan(
+        cores, None if chain is None else chain.closing, tables, list(tangents.shares),
+        [True] * n_columns if chain is None else list(chain.is_held),
+        chain is not None and chain.has_outputs, posterior.chain,
+        posterior.main.reshape(n_outputs, -1, posterior.main.shape[1]), used, known.noise,
+        known.spread, model._unit, max(16, POSTERIOR_NUMBERS // 4 // each),
+    )  # fmt: skip
 
 
 def _column(own: Any, d: int, evaluator: Any, main: Any) -> ColumnPlan:

@@ -16,13 +16,13 @@ from ..limits import LIMITS
 from .plan import make_plan
 
 
-def write_python(model: Any, path: Path) -> None:
-    """Write a fitted model as a Python file.
+def write_python(model: Any, path: Path, std: bool | None = None) -> None:
+    """Write a fitted model as a Python file, with standard deviations if it has them or `std`.
 
     Predictions have the bits of `predict` for tables below 16,384 rows, whose rows the library
     evaluates in NumPy as well; beyond, they agree to about twelve digits.
     """
-    plan = make_plan(model)
+    plan = make_plan(model, std)
     arrays: dict[str, Any] = {
         "intercept": plan.intercept, "mean": plan.mean, "scale": plan.scale,
         "closing": plan.closing, "bounds": plan.bounds, "classes": _labels(plan.classes),
@@ -35,16 +35,26 @@ def write_python(model: Any, path: Path) -> None:
             arrays[f"weights {number} {n}"] = weights
         for name in ("main", "warp", "means"):
             arrays[f"{name} {number}"] = getattr(column, name)
+    facts = {"model": plan.facts | {"is_chain": plan.is_chain}, "columns": columns}
+    if (spread := plan.spread) is not None:
+        for name in ("closing", "chain", "main", "noise", "spread", "unit"):
+            arrays[f"std {name}"] = getattr(spread, name)
+        for number, levels in enumerate(spread.cores):
+            arrays[f"std table {number}"] = spread.tables[number]
+            arrays[f"std share {number}"] = spread.shares[number]
+            arrays |= {f"std core {number} {n}": core for n, core in enumerate(levels)}
+        names = ("is_held", "has_outputs", "used", "step")
+        facts["std"] = {name: getattr(spread, name) for name in names}
+        facts["std"]["n_levels"] = [len(levels) for levels in spread.cores]
     held = io.BytesIO()
     np.savez_compressed(held, **{k: v for k, v in arrays.items() if v is not None})
-    facts = {"model": plan.facts | {"is_chain": plan.is_chain}, "columns": columns}
     frame = files(__package__).joinpath("standalone.py.txt").read_text(encoding="utf-8")
     names = ", ".join(_harmless(column.name) for column in plan.columns)
     parts = {
         "TITLE": f"A {type(model).__name__} as a Python file.", "VERSION": version("qtkm"),
         "MODULE": _harmless(path.stem), "ROWS": str(LIMITS.predict_rows),
-        "MORE": f"\n    {_harmless(path.stem)}.predict_proba(X)"
-        if plan.facts["probabilities"] else "",
+        "MORE": f"\n    {_harmless(path.stem)}.predict_proba(X)" if plan.facts["probabilities"]
+        else f"\n    {_harmless(path.stem)}.predict(X, return_std=True)" if spread else "",
         "COLUMNS": textwrap.fill(names, 90, subsequent_indent="    "),
         "FACTS": repr(json.dumps(facts)),
         "ARRAYS": "\n".join(textwrap.wrap(base64.b64encode(held.getvalue()).decode(), 100)),
