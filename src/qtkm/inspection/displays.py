@@ -67,15 +67,7 @@ class MainEffectDisplay(Display):
     def from_estimator(
         cls, model: Any, X: Any, column: Any, *, ax: "Axes | None" = None, **options: Any
     ) -> "MainEffectDisplay":
-        """Compute and draw the effect of a column.
-
-        Parameters
-        ----------
-        model, X, options
-            As in `qtkm.inspection.main_effects`.
-        column : name or number
-        ax : matplotlib Axes, optional
-        """
+        """Compute and draw the effect of a column; arguments are those of `main_effects`."""
         options.setdefault("std", fitted(model)._has_posterior)
         return cls(main_effects(model, X, [column], **options)[0]).plot(ax)
 
@@ -195,15 +187,7 @@ class InteractionDisplay(Display):
     def from_estimator(
         cls, model: Any, X: Any, columns: Sequence[Any], *, ax: "Axes | None" = None, **options: Any
     ) -> "InteractionDisplay":
-        """Compute and draw the interaction of two columns.
-
-        Parameters
-        ----------
-        model, X, options
-            As in `qtkm.inspection.interaction`.
-        columns : (name or number, name or number)
-        ax : matplotlib Axes, optional
-        """
+        """Compute and draw the interaction of two columns; arguments are those of `interaction`."""
         return cls(interaction(model, X, columns, **options)).plot(ax)
 
     @property
@@ -277,15 +261,7 @@ class ImportancesDisplay(Display):
     def from_estimator(
         cls, model: Any, X: Any, *, max_columns: int = 20, ax: "Axes | None" = None, **options: Any
     ) -> "ImportancesDisplay":
-        """Compute and draw the importances of all columns.
-
-        Parameters
-        ----------
-        model, X, options
-            As in `qtkm.inspection.importances`.
-        max_columns : int, default=20
-        ax : matplotlib Axes, optional
-        """
+        """Compute and draw the importances of all columns; arguments are those of `importances`."""
         return cls(importances(model, X, **options), max_columns).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
@@ -344,15 +320,7 @@ class InteractionStrengthsDisplay(Display):
     def from_estimator(
         cls, model: Any, X: Any, *, kind: str = "size", ax: "Axes | None" = None, **options: Any
     ) -> "InteractionStrengthsDisplay":
-        """Compute and draw the strengths of all interactions.
-
-        Parameters
-        ----------
-        model, X, options
-            As in `qtkm.inspection.interaction_strengths`.
-        kind : {"size", "h"}, default="size"
-        ax : matplotlib Axes, optional
-        """
+        """Draw the strengths of interactions; arguments are those of `interaction_strengths`."""
         return cls(interaction_strengths(model, X, **options), kind).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:

@@ -166,16 +166,9 @@ class Interaction(Result):
 
 
 def main_effects(
-    model: Any,
-    X: Any,
-    columns: Any = None,
-    *,
-    grid: Mapping[Any, Any] | None = None,
-    n_grid: int = 100,
-    output: Any = None,
-    sample_weight: Any = None,
-    std: bool = False,
-) -> list[MainEffect]:
+    model: Any, X: Any, columns: Any = None, *, grid: Mapping[Any, Any] | None = None,
+    n_grid: int = 100, output: Any = None, sample_weight: Any = None, std: bool = False,
+) -> list[MainEffect]:  # fmt: skip
     """Exact main effects of columns, by one pass over the rows for all of them.
 
     Parameters
@@ -239,16 +232,9 @@ def main_effects(
 
 
 def interaction(
-    model: Any,
-    X: Any,
-    columns: Sequence[Any],
-    *,
-    grid: Mapping[Any, Any] | None = None,
-    n_grid: int = 50,
-    output: Any = None,
-    sample_weight: Any = None,
-    std: bool = False,
-) -> Interaction:
+    model: Any, X: Any, columns: Sequence[Any], *, grid: Mapping[Any, Any] | None = None,
+    n_grid: int = 50, output: Any = None, sample_weight: Any = None, std: bool = False,
+) -> Interaction:  # fmt: skip
     """Exact interaction of two columns, by one pass over the rows.
 
     Parameters

@@ -159,16 +159,7 @@ class ExplanationDisplay(Display):
         cls, model: Any, X: Any, background: Any, *, row: int = 0, max_columns: int = 12,
         ax: "Axes | None" = None, **options: Any,
     ) -> "ExplanationDisplay":  # fmt: skip
-        """Explain the prediction of a row and draw it.
-
-        Parameters
-        ----------
-        model, X, background, options
-            As in `qtkm.inspection.explain`.
-        row, max_columns
-            As of the class.
-        ax : matplotlib Axes, optional
-        """
+        """Explain the prediction of a row and draw it; `options` are those of `explain`."""
         found = explain(model, take_rows(X, [row]), background, **options)
         return cls(found, 0, max_columns).plot(ax)
 

@@ -54,13 +54,9 @@ class HistoryDisplay(Display):
     """
 
     def __init__(
-        self,
-        objective: NDArray,
-        validation_score: NDArray,
-        seconds: NDArray,
-        against: str = "epochs",
-        score_name: str | None = None,
-    ):
+        self, objective: NDArray, validation_score: NDArray, seconds: NDArray,
+        against: str = "epochs", score_name: str | None = None,
+    ):  # fmt: skip
         if against not in ("epochs", "seconds"):
             raise ValueError(f"against={against!r} is unknown; use 'epochs' or 'seconds'.")
         self.objective = np.asarray(objective, dtype=np.float64)
@@ -73,14 +69,7 @@ class HistoryDisplay(Display):
     def from_estimator(
         cls, model: Any, *, against: str = "epochs", ax: "Axes | None" = None
     ) -> "HistoryDisplay":
-        """Draw the history of a fitted model, whatever its network.
-
-        Parameters
-        ----------
-        model : QTKMRegressor or QTKMClassifier
-        against : {"epochs", "seconds"}, default="epochs"
-        ax : matplotlib Axes, optional
-        """
+        """Draw the history of a fitted model, whatever its network."""
         model = fitted(model)
         history = model.history_
         if not history.get("objective"):
@@ -133,14 +122,9 @@ class ResidualsDisplay(Display):
     """
 
     def __init__(
-        self,
-        observed: NDArray,
-        predicted: NDArray,
-        against: NDArray | None = None,
-        kind: str = "observed",
-        name: str | None = None,
-        interval: NDArray | None = None,
-    ):
+        self, observed: NDArray, predicted: NDArray, against: NDArray | None = None,
+        kind: str = "observed", name: str | None = None, interval: NDArray | None = None,
+    ):  # fmt: skip
         if kind not in ("observed", "residuals"):
             raise ValueError(f"kind={kind!r} is unknown; use 'observed' or 'residuals'.")
         self.observed = np.asarray(observed, dtype=np.float64)
@@ -166,17 +150,9 @@ class ResidualsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        model: Any,
-        X: Any,
-        y: Any,
-        *,
-        kind: str = "observed",
-        column: Any = None,
-        output: int | None = None,
-        interval: float | None = None,
-        ax: "Axes | None" = None,
-    ) -> "ResidualsDisplay":
+        cls, model: Any, X: Any, y: Any, *, kind: str = "observed", column: Any = None,
+        output: int | None = None, interval: float | None = None, ax: "Axes | None" = None,
+    ) -> "ResidualsDisplay":  # fmt: skip
         """Predict and draw.
 
         Parameters
@@ -298,15 +274,9 @@ class CoverageDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        model: Any,
-        X: Any,
-        y: Any,
-        *,
-        method: str = "auto",
-        output: int | None = None,
+        cls, model: Any, X: Any, y: Any, *, method: str = "auto", output: int | None = None,
         ax: "Axes | None" = None,
-    ) -> "CoverageDisplay":
+    ) -> "CoverageDisplay":  # fmt: skip
         """Predict intervals of many coverages, and draw how much they hold.
 
         Parameters

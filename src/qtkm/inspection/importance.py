@@ -69,15 +69,10 @@ def importances(
 
     Parameters
     ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one whose network is a CPD, a train or a ring. The response of a classifier
-        is its decision function.
+    model, output, sample_weight
+        As in `main_effects`.
     X : array or frame of shape (n_rows, n_columns)
         Rows that give the distribution of each column, as a rule those of the fit.
-    output : int or class, optional
-        Which output of a regressor with several, or the decision for which class; of two
-        classes it is the second one, and the first turns the sign.
-    sample_weight : array of shape (n_rows,), optional
 
     Returns
     -------
@@ -304,14 +299,8 @@ def interaction_strengths(
 
     Parameters
     ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one whose network is a CPD, a train or a ring.
-    X : array or frame of shape (n_rows, n_columns)
-        Rows to average over, as a rule those of the fit.
-    output : int or class, optional
-        Which output of a regressor with several, or the decision for which class; of two
-        classes it is the second one, and the first turns the sign.
-    sample_weight : array of shape (n_rows,), optional
+    model, X, output, sample_weight
+        As in `main_effects`.
 
     Returns
     -------

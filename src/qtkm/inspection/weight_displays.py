@@ -57,14 +57,7 @@ class SpectrumDisplay(Display):
     def from_estimator(
         cls, model: Any, column: Any = 0, *, ax: "Axes | None" = None, output: Any = None
     ) -> "SpectrumDisplay":
-        """Compute and draw the spectrum of a column.
-
-        Parameters
-        ----------
-        model, column, output
-            As in `qtkm.inspection.spectrum`.
-        ax : matplotlib Axes, optional
-        """
+        """Compute and draw the spectrum of a column; arguments are those of `spectrum`."""
         return cls(spectrum(model, column, output=output)).plot(ax)
 
     @property
@@ -125,14 +118,7 @@ class CoefficientsDisplay(Display):
     def from_estimator(
         cls, model: Any, n_coefficients: int = 10, *, ax: "Axes | None" = None, **options: Any
     ) -> "CoefficientsDisplay":
-        """Find and draw the largest weights.
-
-        Parameters
-        ----------
-        model, n_coefficients, options
-            As in `qtkm.inspection.largest_coefficients`.
-        ax : matplotlib Axes, optional
-        """
+        """Find and draw the largest weights; arguments are those of `largest_coefficients`."""
         return cls(largest_coefficients(model, n_coefficients, **options)).plot(ax)
 
     @property
@@ -171,26 +157,10 @@ class RankOneTermsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        model: Any,
-        column: Any = None,
-        n_terms: int | None = None,
-        *,
-        ax: "Axes | None" = None,
-        **options: Any,
-    ) -> "RankOneTermsDisplay":
-        """Compute and draw the rank-one terms of a CPD.
-
-        Parameters
-        ----------
-        model, options
-            As in `qtkm.inspection.rank_one_terms`.
-        column : name or number, optional
-            Whose functions to draw; None draws the sizes of the terms.
-        n_terms : int, optional
-            How many of the largest terms; all sizes, or the functions of five.
-        ax : matplotlib Axes, optional
-        """
+        cls, model: Any, column: Any = None, n_terms: int | None = None, *,
+        ax: "Axes | None" = None, **options: Any,
+    ) -> "RankOneTermsDisplay":  # fmt: skip
+        """Compute and draw the rank-one terms of a CPD; arguments are those of `rank_one_terms`."""
         if column is not None:
             column = Response(model, options.get("output")).name(column)
             n_terms = n_terms or 5

@@ -70,15 +70,12 @@ def largest_coefficients(
 
     Parameters
     ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one whose network is a CPD, a train or a ring.
+    model, output
+        As in `main_effects`.
     n_coefficients : int, default=10
     max_slices : int, default=4096
         How many slices are followed at a time. More take longer and make more certain; the
         search is exhaustive for tensors with no more entries than this.
-    output : int or class, optional
-        Which output of a regressor with several, or the decision for which class; of two
-        classes it is the second one, and the first turns the sign.
 
     Returns
     -------
@@ -107,9 +104,7 @@ def largest_coefficients(
     certain = int(np.sum(np.abs(values) >= bound))
     gaps = np.zeros(indices.shape, dtype=bool)
     for d, feature_map in enumerate(response.maps):
-        if (
-            feature_map.has_gaps
-        ):  # as many functions again, which differ by whether a value is there
+        if feature_map.has_gaps:  # as many functions again, for whether a value is there
             gaps[:, d], indices[:, d] = np.divmod(indices[:, d], feature_map.inner.n_features)
         if feature_map.is_complex:
             indices[:, d] -= n_waves(feature_map) // 2
@@ -243,12 +238,9 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
 
     Parameters
     ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one whose network is a CPD, a train or a ring.
+    model, output
+        As in `main_effects`.
     column : name or number, default=0
-    output : int or class, optional
-        Which output of a regressor with several, or the decision for which class; of two
-        classes it is the second one, and the first turns the sign.
 
     Returns
     -------
@@ -367,15 +359,12 @@ def rank_one_terms(
 
     Parameters
     ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one whose network is a CPD.
+    model, output
+        As in `main_effects`; the network must be a CPD.
     n_terms : int, optional
         How many to give; None is all of them.
     n_grid : int, default=200
         Number of values to look at in a numeric column.
-    output : int or class, optional
-        Which output of a regressor with several, or the decision for which class; of two
-        classes it is the second one, and the first turns the sign.
 
     Returns
     -------
