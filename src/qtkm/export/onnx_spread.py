@@ -122,7 +122,8 @@ def _factors(graph: "Graph", spread: SpreadPlan, number: int) -> list["Pair"]:
     facts, table = column.facts, spread.tables[number]
     if table is not None:
         return [(graph.add("Gather", graph.constant(table), x), None)]
-    moved, place, found = graph.move(column, x), 1, []
+    found: list[Pair] = []
+    moved, place = graph.move(column, x), 1
     for level, radix in enumerate(facts["radices"][: len(facts["radices"]) - facts["gaps"]]):
         exponents = place * np.arange(radix)
         place *= radix

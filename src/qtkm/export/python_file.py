@@ -35,7 +35,7 @@ def write_python(model: Any, path: Path, std: bool | None = None) -> None:
             arrays[f"weights {number} {n}"] = weights
         for name in ("main", "warp", "means"):
             arrays[f"{name} {number}"] = getattr(column, name)
-    facts = {"model": plan.facts | {"is_chain": plan.is_chain}, "columns": columns}
+    facts: dict[str, Any] = {"model": plan.facts | {"is_chain": plan.is_chain}, "columns": columns}
     if (spread := plan.spread) is not None:
         for name in ("closing", "chain", "main", "noise", "spread", "unit"):
             arrays[f"std {name}"] = getattr(spread, name)
@@ -43,8 +43,8 @@ def write_python(model: Any, path: Path, std: bool | None = None) -> None:
             arrays[f"std table {number}"] = spread.tables[number]
             arrays[f"std share {number}"] = spread.shares[number]
             arrays |= {f"std core {number} {n}": core for n, core in enumerate(levels)}
-        names = ("is_held", "has_outputs", "used", "step")
-        facts["std"] = {name: getattr(spread, name) for name in names}
+        kept = ("is_held", "has_outputs", "used", "step")
+        facts["std"] = {name: getattr(spread, name) for name in kept}
         facts["std"]["n_levels"] = [len(levels) for levels in spread.cores]
     held = io.BytesIO()
     np.savez_compressed(held, **{k: v for k, v in arrays.items() if v is not None})
