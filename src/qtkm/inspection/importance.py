@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .averages import (
+    MOST_VALUES,
     Algebra,
     Diagonal,
     column_means,
@@ -93,8 +94,9 @@ def importances(
     Re f of a complex f has E(Re f)² = ½ E|f|² + ½ Re E f².  The cost is O(n_rows·R²) a column
     for a CPD and O(n_rows·R⁴) for trains and rings.
 
-    A CPD of more than 400 terms has too many pairs of terms for this; its shares are averages
-    over 1,000 drawn rows of independent columns, good to a few hundredths of their size.
+    A CPD of more than 400 terms has too many pairs of terms for this; its total and second-order
+    shares are averages over 1,000 drawn rows of independent columns, good to a few hundredths of
+    their size.
 
     Where columns depend on each other, so do their effects, and a share tells about the model
     and not about the data.
@@ -145,7 +147,7 @@ def main_variances(response: Response, rows: Rows) -> NDArray[np.float64]:
 def _sampled(response: Response, rows: Rows) -> tuple[float, NDArray, NDArray, NDArray]:
     """Return variance, first-order, total and second-order variances of a CPD of many terms.
 
-    Means over other columns are exact; squares are averaged over drawn rows of independent columns.
+    First-order ones are exact; other squares are averaged over drawn rows of independent columns.
     """
     rng, n_columns = np.random.default_rng(0), response.n_columns
     p = rows.weight / rows.weight.sum()
@@ -161,7 +163,8 @@ def _sampled(response: Response, rows: Rows) -> tuple[float, NDArray, NDArray, N
         np.prod([m for c, m in enumerate(means) if c not in pair], axis=0) * response.closing
         for pair in pairs
     ]
-    sums, first, total = np.zeros(2), np.zeros(n_columns), np.zeros(n_columns)
+    first = np.array([_alone(response, rows, d, outer[d]) for d in range(n_columns)])
+    sums, total = np.zeros(2), np.zeros(n_columns)
     second = np.zeros((n_columns, n_columns))
     for (part, tables), (_, others) in zip(*map(response.blocks, drawn), strict=True):
         mains = [[response.main(d, v[part]) for d, v in enumerate(r.values)] for r in drawn]
@@ -170,15 +173,24 @@ def _sampled(response: Response, rows: Rows) -> tuple[float, NDArray, NDArray, N
         f = np.sum(mains[0], axis=0) - main_means.sum() + (tables[0] * env[0]).sum(axis=1).real
         sums += f.sum(), (f**2).sum()
         for d in range(n_columns):
-            own = mains[0][d] - main_means[d] + (moved[d] @ outer[d]).real
-            first[d] += (own**2).sum()
             change = ((others[d] - tables[d]) * env[d]).sum(axis=1).real
             total[d] += ((change + mains[1][d] - mains[0][d]) ** 2).sum() / 2
         for (d, e), rest in zip(pairs, around, strict=True):
             both = np.einsum("nr,nr,r->n", moved[d], moved[e], rest).real
             second[d, e] += (both**2).sum()
     variance = sums[1] / SAMPLES - (sums[0] / SAMPLES) ** 2
-    return float(variance), first / SAMPLES, total / SAMPLES, (second + second.T) / SAMPLES
+    total = np.maximum(total / SAMPLES, first)  # which only chance lets it fall below
+    return float(variance), first, total, (second + second.T) / SAMPLES
+
+
+def _alone(response: Response, rows: Rows, d: int, outer: NDArray) -> float:
+    """Return the variance of the mean response given one column, all others independent."""
+    distinct, weight = _distinct(rows.values[d], rows.weight)
+    own = response.main(d, distinct)
+    for first in range(0, len(distinct), MOST_VALUES):
+        part = slice(first, first + MOST_VALUES)
+        own[part] += (response.table(d, distinct[part]) @ outer).real
+    return float(weight @ (own - weight @ own) ** 2)
 
 
 class _Moments:

@@ -145,6 +145,7 @@ def _decisions(model: Any) -> list[list[str]]:
     lines = [
         ["model", name_network(model.network_), "interactions beside one function per column"
          if model.network_.has_main_effects else "products of one function per column"],
+        *_mix(path),
         ["rank", str(model.rank_), why[bool(path) and parameters.get("rank") == "auto"]],
         ["penalty α", readable(model.alpha_, 3), why[bool(path) and parameters["alpha"] == "auto"]],
         ["loss", model.loss_.describe(), why[False]],
@@ -163,8 +164,21 @@ def _decisions(model: Any) -> list[list[str]]:
     return [[_text(word, 200) for word in line] for line in lines]
 
 
+def _mix(path: list[dict[str, Any]]) -> list[list[str]]:
+    """Return what the model of full rank and the pull to the mean have a part in."""
+    share, factor = (path[-1].get(key) if path else None for key in ("share", "factor"))
+    lines = []
+    if share:
+        lines.append(["full rank", f"{share:.0%}", "part of the exact solution under the learned "
+                      "prior, one term per row; mixed in as held-out rows asked for"])  # fmt: skip
+    if factor is not None and factor < 1:
+        lines.append(["drawn to the mean", f"times {readable(factor, 3)}", "slope of held-out "
+                      "targets over predictions: less is noisier"])  # fmt: skip
+    return lines
+
+
 def _path(model: Any) -> list[list[Any]]:
-    keys = ("rank", "alpha", "error", "seconds")
+    keys = ("rank", "alpha", "error", "seconds", "share")
     return [[step.get(key) for key in keys] for step in model.history_.get("path") or []]
 
 
@@ -369,12 +383,15 @@ def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
 
 def _code(model: Any, file: str | None) -> dict[str, str]:
     name = visible(file or "model.qtkm")
-    call = "model.predict_proba(X)" if hasattr(model, "predict_proba") else "model.predict(X)"
-    columns = [visible(str(c["name"])) for c in model.columns_]
-    shown = ", ".join(map(repr, columns[:6])) + (", …" if len(columns) > 6 else "")
+    call = "model.predict(X)"
+    if hasattr(model, "predict_proba"):
+        call += "\nmodel.predict_proba(X)"
+    elif getattr(model, "_has_posterior", False):
+        call += "\nmodel.predict_interval(X, 0.9)"
+    columns = "[model.feature_names_in_]" if hasattr(model, "feature_names_in_") else ""
     return {
         "python": f"import pandas, qtkm\n\nmodel = qtkm.load({name!r})\n"
-        f"X = pandas.read_csv('rows.csv')[[{shown}]]\n{call}",
+        f"X = pandas.read_csv('rows.csv'){columns}\n{call}",
         "shell": f"qtkm predict {name} rows.csv --out predicted.csv",
     }
 

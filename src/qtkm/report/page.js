@@ -114,7 +114,8 @@ function plot(width, height, o) {
   const X = (v) => m.left + w * (fx(v) - x0) / (x1 - x0 || 1), Y = (v) => m.top + h * (1 - (fy(v) - y0) / (y1 - y0 || 1));
   const root = sv("svg", { role: "img", "aria-label": o.label, viewBox: `0 0 ${width} ${height}`, height: height });
   const logs = (low, high) => { const list = []; const by = Math.max(1, Math.ceil((high - low) / 5)); for (let p = Math.ceil(low); p <= high; p += by) list.push(10 ** p); return list; };
-  for (const t of o.logy ? logs(y0, y1) : ticks(y0, y1, o.small ? 2 : h / 45)) root.append(sv("line", { class: "grid", x1: m.left, x2: m.left + w, y1: Y(t), y2: Y(t) }), sv("text", { x: m.left - 6, y: Y(t) + 4, "text-anchor": "end" }, num(t, 3)));
+  const ys = o.logy ? logs(y0, y1) : ticks(y0, y1, o.small ? 2 : h / 45), digits = (list) => (list.length < 2 || o.logy ? 3 : Math.min(9, Math.max(3, Math.ceil(Math.log10(Math.max(...list.map(Math.abs)) / Math.abs(list[1] - list[0]))) + 1)));
+  for (const t of ys) root.append(sv("line", { class: "grid", x1: m.left, x2: m.left + w, y1: Y(t), y2: Y(t) }), sv("text", { x: m.left - 6, y: Y(t) + 4, "text-anchor": "end" }, num(t, digits(ys))));
   if (!o.names) for (const t of ticks(x0, x1, w / 80)) root.append(sv("line", { class: "axis", x1: X(t), x2: X(t), y1: m.top + h, y2: m.top + h + 4 }), sv("text", { x: X(t), y: m.top + h + 17, "text-anchor": "middle" }, num(t)));
   root.append(sv("line", { class: "axis", x1: m.left, x2: m.left + w, y1: m.top + h, y2: m.top + h }));
   if (o.xlabel) root.append(sv("text", { x: m.left + w / 2, y: height - 6, "text-anchor": "middle" }, cut(o.xlabel, w / 7)));
@@ -172,7 +173,7 @@ function hover(node, words) {
 // bars: [{name, value, more, words}], from zero
 function bars(width, list, o) {
   const left = Math.min(Math.max(...list.map((b) => b.name.length)) * 6.6 + 12, width * 0.42), size = 24, right = o.numbers ? 58 : 14;
-  const [low, high] = span(list.flatMap((b) => [b.value, b.more === undefined ? 0 : b.more]), true);
+  const [low, high] = span(list.flatMap((b) => [b.value - (b.band || 0), b.value + (b.band || 0), b.more === undefined ? 0 : b.more]), true);
   const X = (v) => left + (width - left - right) * (v - low) / (high - low);
   const root = sv("svg", { role: "img", "aria-label": o.label, viewBox: `0 0 ${width} ${list.length * size + 6}`, height: list.length * size + 6 });
   list.forEach((b, i) => {
@@ -181,6 +182,7 @@ function bars(width, list, o) {
       sv("text", { class: "strong", x: left - 8, y: y + size / 2 + 4, "text-anchor": "end" }, cut(b.name, left / 6.6)),
       b.more !== undefined ? rect(b.more, 16, "var(--bar)") : null,
       rect(b.value, b.more === undefined ? 15 : 8, o.signed && b.value > 0 ? "var(--two)" : "var(--one)"),
+      b.band ? sv("line", { x1: X(b.value - b.band), x2: X(b.value + b.band), y1: y + size / 2, y2: y + size / 2, stroke: "var(--fg)", "stroke-width": 1.5 }) : null,
       o.numbers ? sv("text", { x: width - 2, y: y + size / 2 + 4, "text-anchor": "end" }, o.numbers(b)) : null);
     root.append(hover(group, b.words));
   });
@@ -237,7 +239,7 @@ const big = figure((width) => effectPlot(D.effects[shown], width, Math.min(340, 
 const bigNumbers = el("div"), thumbs = el("div", { class: "thumbs" });
 function effectPlot(e, width, height, large) {
   const isNames = !e.edges, xs = isNames ? e.x.map((_, i) => i) : e.x, keep = (i) => e.sure[i];
-  if (isNames && large) return bars(width, e.x.map((name, i) => ({ name: name, value: e.y[i], words: `${name}\n${signed(e.y[i])}\n${num(e.counts[i])} rows` })), { signed: true, numbers: (b) => signed(b.value), label: words(e) });
+  if (isNames && large) return bars(width, e.x.map((name, i) => ({ name: name, value: e.y[i], band: e.band ? 2 * e.band[i] : 0, words: `${name}\n${signed(e.y[i])}${e.band ? " ± " + num(2 * e.band[i], 2) : ""}\n${num(e.counts[i])} rows` })), { signed: true, numbers: (b) => signed(b.value), label: words(e) });
   const own = grow(span([...e.y.filter((_, i) => e.sure[i]), ...(e.band ? e.y.flatMap((v, i) => (e.sure[i] ? [v - 2 * e.band[i], v + 2 * e.band[i]] : [])) : [])], true), 0.08);
   const p = plot(width, height, { x: isNames ? [-0.5, xs.length - 0.5] : span(xs), y: large && ownAxis ? own : range, names: isNames || !large, xlabel: large ? e.name : "", ylabel: large ? D.response : "", left: large ? 62 : 30, small: !large, label: words(e) });
   if (!isNames) {
@@ -266,7 +268,7 @@ function choose(i) {
   shown = (i + D.effects.length) % D.effects.length;
   chooser.value = shown;
   const e = D.effects[shown];
-  big.querySelector("figcaption").textContent = words(e) + (e.band ? "; band: twice the standard deviation" : "") + (e.left ? `; ${e.left} categories with smaller effects left out` : "");
+  big.querySelector("figcaption").textContent = words(e) + (e.band ? `; ${e.edges ? "band" : "lines"}: twice the standard deviation` : "") + (e.left ? `; ${e.left} categories with smaller effects left out` : "");
   bigNumbers.replaceChildren(numbers([e.name, D.response, "rows near"], () => e.x.map((x, k) => [x, e.y[k], e.sure[k] ? "yes" : "hardly any"])));
   [...thumbs.children].forEach((thumb, k) => thumb.setAttribute("aria-pressed", k === shown));
   renderAll(true);
@@ -284,24 +286,31 @@ D.effects.slice(0, 12).forEach((e, i) => {
 if (D.pairs.length) {
   const part = section("pairs", "Which columns act together", `The strongest interactions: what two columns do to ${D.response} beyond the sum of what each does. Blank where there are no rows.`);
   let at = 0;
-  const picker = el("select", { id: "pair", onchange: (event) => { at = +event.target.value; renderAll(true); } }, D.pairs.map((q, i) => el("option", { value: i }, `${q.names[0]} × ${q.names[1]} (${share(q.share)})`)));
+  const maps = el("div", { class: "thumbs" }), pickPair = (i) => { at = i; picker.value = i; [...maps.children].forEach((map, k) => map.setAttribute("aria-pressed", k === at)); renderAll(true); };
+  const picker = el("select", { id: "pair", onchange: (event) => pickPair(+event.target.value) }, D.pairs.map((q, i) => el("option", { value: i }, `${q.names[0]} × ${q.names[1]} (${share(q.share)})`)));
   part.append(el("div", { class: "controls" }, el("label", { for: "pair" }, "Pair"), picker));
-  part.append(figure((width) => {
-    const q = D.pairs[at], isX = typeof q.x[0] === "number", isY = typeof q.y[0] === "number";
-    const long = isY ? 62 : Math.min(Math.max(...q.y.map((v) => v.length)) * 6.6 + 26, width * 0.35);
+  const drawMap = (q, width, large) => {
+    const isX = typeof q.x[0] === "number", isY = typeof q.y[0] === "number";
+    const long = !large ? 4 : isY ? 62 : Math.min(Math.max(...q.y.map((v) => v.length)) * 6.6 + 26, width * 0.35);
     const centre = (v, number) => (number ? v : v.map((_, i) => i));
     const edges = (v) => v.length < 2 ? [v[0] - 0.5, v[0] + 0.5] : [1.5 * v[0] - 0.5 * v[1], ...v.slice(1).map((b, i) => (b + v[i]) / 2), 1.5 * v[v.length - 1] - 0.5 * v[v.length - 2]];
     const ex = edges(centre(q.x, isX)), ey = edges(centre(q.y, isY)), largest = Math.max(...q.z.flat().map((v) => Math.abs(v || 0)), 1e-300);
-    const p = plot(width, Math.min(400, Math.max(260, width * 0.55)), { x: [ex[0], ex[ex.length - 1]], y: [ey[0], ey[ey.length - 1]], names: !isX, left: long, xlabel: q.names[0], ylabel: q.names[1], label: `Interaction of ${q.names[0]} and ${q.names[1]}, up to ${num(largest, 3)}` });
-    if (!isY) { p.root.querySelectorAll("text[text-anchor=end],.grid").forEach((t) => t.remove()); q.y.forEach((name, i) => p.root.append(sv("text", { x: long - 6, y: p.Y(i) + 4, "text-anchor": "end" }, cut(name, long / 6.6)))); }
-    if (!isX) q.x.forEach((name, i) => p.root.append(sv("text", { x: p.X(i), y: p.m.top + p.h + 16, "text-anchor": "middle" }, cut(name, p.w / q.x.length / 6.5))));
+    const p = plot(width, large ? Math.min(400, Math.max(260, width * 0.55)) : 92, { x: [ex[0], ex[ex.length - 1]], y: [ey[0], ey[ey.length - 1]], names: !isX || !large, left: long, small: !large, xlabel: large ? q.names[0] : "", ylabel: large ? q.names[1] : "", label: `Interaction of ${q.names[0]} and ${q.names[1]}, up to ${num(largest, 3)}` });
+    if (!isY || !large) p.root.querySelectorAll("text[text-anchor=end],.grid").forEach((t) => t.remove());
+    if (!isY && large) q.y.forEach((name, i) => p.root.append(sv("text", { x: long - 6, y: p.Y(i) + 4, "text-anchor": "end" }, cut(name, long / 6.6))));
+    if (!isX && large) q.x.forEach((name, i) => p.root.append(sv("text", { x: p.X(i), y: p.m.top + p.h + 16, "text-anchor": "middle" }, cut(name, p.w / q.x.length / 6.5))));
     q.x.forEach((x, i) => q.y.forEach((y, j) => {
       const v = q.z[i][j];
       p.root.append(hover(sv("rect", { x: p.X(ex[i]), width: Math.max(p.X(ex[i + 1]) - p.X(ex[i]), 0.5), y: p.Y(ey[j + 1]), height: Math.max(p.Y(ey[j]) - p.Y(ey[j + 1]), 0.5), "shape-rendering": "crispEdges", fill: v === null ? "var(--none)" : v > 0 ? "var(--two)" : "var(--one)", "fill-opacity": v === null ? 1 : Math.min(1, Math.abs(v) / largest) }),
         `${q.names[0]} = ${num(x)}\n${q.names[1]} = ${num(y)}\n${v === null ? "no rows" : signed(v)}`));
     }));
     return p.root;
-  }, "Orange raises, blue lowers; the stronger the colour the more. In brackets: share in the variance."));
+  };
+  part.append(figure((width) => drawMap(D.pairs[at], width, true), "Orange raises, blue lowers; the stronger the colour the more. In brackets: share in the variance."));
+  if (D.pairs.length > 1) {
+    D.pairs.forEach((q, i) => maps.append(el("button", { type: "button", class: "thumb", "aria-pressed": i === 0, onclick: () => pickPair(i) }, el("span", {}, `${q.names[0]} × ${q.names[1]}`), figure((width) => drawMap(q, width, false)))));
+    part.append(maps);
+  }
   part.append(table("Pairs", [["first", "a"], ["second", "b"], ["share", "share", share, true]], D.pairs.map((q) => ({ a: q.names[0], b: q.names[1], share: q.share }))));
 }
 
@@ -321,7 +330,7 @@ rows.append(el("div", { class: "pair" }, table("Rows, counted from 0", [["row", 
 // decisions
 const decisions = section("decisions", "What was decided, and why");
 decisions.append(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Decisions" }, el("table", {}, el("tbody", {}, D.decisions.map(([name, value, text]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value), el("td", { class: "soft" }, text)))))));
-if (D.path.length) decisions.append(el("h3", {}, "Models that were tried"), table("Errors on held-out rows", [["rank", "rank", num, true], ["penalty α", "alpha", num, true], ["held-out error", "error", num, true], ["seconds", "seconds", num, true]], D.path.map(([rank, alpha, error, seconds]) => ({ rank, alpha, error, seconds }))));
+if (D.path.length) decisions.append(el("h3", {}, "Models that were tried"), table("Errors on held-out rows", [["rank", "rank", num, true], ["penalty α", "alpha", num, true], ["held-out error", "error", num, true], ["seconds so far", "seconds", num, true], ...(D.path.some((p) => p[4] !== null) ? [["full rank mixed in", "share", share, true]] : [])], D.path.map(([rank, alpha, error, seconds, mixed]) => ({ rank, alpha, error, seconds, share: mixed }))));
 const curve = (name, list) => figure((width) => {
   const xs = list.map((v) => v[0]), ys = list.map((v) => v[1]), p = plot(width, 230, { x: span(xs), y: grow(span(ys)), xlabel: "epoch", ylabel: name, label: `${name}: ${num(ys[0])} after the first epoch, ${num(ys[ys.length - 1])} at the end` });
   p.root.append(line(p.X, p.Y, xs, ys, { stroke: "var(--one)" }));
