@@ -5,6 +5,7 @@ import pytest
 
 from qtkm import QTKMClassifier, QTKMRegressor, features, networks
 from qtkm.networks.tangents import ChainTangents
+from qtkm.objective import posterior
 from qtkm.penalties import Matern
 
 PRIOR = Matern(1.5, 0.4, 0.9)
@@ -174,6 +175,18 @@ def test_many_parameters_are_close_to_all():
     thin = model.predict(X, return_cov=True)[1]
     deviation = model.predict(X, return_std=True)[1]
     np.testing.assert_allclose(np.sqrt(np.diag(thin)), deviation, rtol=1e-4)
+
+
+def test_rows_left_out_one_by_one_are_groups_of_one():
+    rng = np.random.RandomState(0)
+    features, weight = rng.standard_normal((30, 5)), rng.uniform(0.5, 2, 30)
+    whole = np.eye(5) + (features * weight[:, None]).T @ features
+    half = np.linalg.solve(np.linalg.cholesky(whole), features.T).T
+    alone = [
+        f @ np.linalg.solve(whole - w * np.outer(f, f), f)
+        for f, w in zip(features, weight, strict=True)
+    ]
+    assert posterior._ratio(half, weight, np.array(alone)[:, None]) == pytest.approx(1)
 
 
 def test_classes_are_less_sure_where_there_are_no_rows():

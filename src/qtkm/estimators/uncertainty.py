@@ -207,37 +207,34 @@ def _shared(shard: Shard, objective: Any) -> Array:
 def sampled(
     shards: Any, most: float, engine: Any, rng: np.random.RandomState, but: Array | None = None
 ) -> Shard:
-    """Take up to `most` rows of shards, wherever they are, but for some rows of the first.
-
-    Rows on disk or on a cluster are chosen by a hash of what they hold: each goes into one of
-    many slots, and slots with one row come back.
-    """
-    if getattr(shards, "are_here", True):
-        rows = [np.arange(len(shard)) for shard in shards]
-        if but is not None and len(but) < len(rows[0]):
-            rows[0] = np.delete(rows[0], but)
-        ends = np.cumsum([len(each) for each in rows])
-        if ends[-1] > most:  # chosen first: all rows side by side would take as much again
-            kept = np.sort(rng.permutation(ends[-1])[: int(most)])
-            parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
-            starts = ends - [len(each) for each in rows]
-            rows = [each[p - s] for each, p, s in zip(rows, parts, starts, strict=True)]
-        pairs = zip(shards, rows, strict=True)
-        some = [s if len(r) == len(s) else s.take(r) for s, r in pairs]
-        return some[0] if len(some) == 1 else _joined(some)
-    return hashed(shards, min(most, posteriors.SAMPLE), engine)
+    """Take up to `most` rows of shards, wherever they are, but for some rows of the first."""
+    if not getattr(shards, "are_here", True):
+        return hashed(shards, min(most, posteriors.SAMPLE), engine)
+    ends = np.cumsum([len(shard) for shard in shards])
+    kept = np.arange(ends[-1])
+    if but is not None and len(but) < len(shards[0]):
+        kept = np.delete(kept, but)
+    if len(kept) > most:  # chosen first: all rows side by side would take as much again
+        kept = kept[np.sort(rng.permutation(len(kept))[: int(most)])]
+    parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
+    return _joined([
+        shard if len(part) == len(shard) else shard.take(part - end + len(shard))
+        for shard, part, end in zip(shards, parts, ends, strict=True)
+    ])  # fmt: skip
 
 
 def hashed(shards: Any, most: float, engine: Any) -> Shard:
-    """Take about `most` rows by a hash of what they hold, the same wherever they are."""
+    """Take about `most` rows by a hash of what they hold, the same wherever they are.
+
+    Each goes into one of many slots, and slots with one row come back.
+    """
     n_rows = float(engine.sum(_count, shards)[0])
     taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)
     counts, codes, target, weight, n_codes, is_weighted = taken
     kept = counts == 1
-    n_shards = len(shards)
     return Shard(
         codes[kept].astype(np.uint32), target[kept], weight[kept] if is_weighted[0] else None,
-        tuple(int(n) for n in n_codes // n_shards),
+        tuple(int(n) for n in n_codes // len(shards)),
     )  # fmt: skip
 
 
@@ -271,6 +268,8 @@ class _SamplePass:
 
 
 def _joined(shards: Sequence[Shard]) -> Shard:
+    if len(shards) == 1:
+        return shards[0]
     weight = None
     if any(shard.weight is not None for shard in shards):
         weight = np.concatenate([
@@ -391,27 +390,29 @@ class Uncertain:
             raise AttributeError("The model has no posterior, and so no effective_parameters_.")
         return float(self._uncertainty.posterior.freedom)
 
+    def _values(self, X: Any) -> tuple[Any, int]:
+        """Give a function from a slice to the values of rows, and the number of rows."""
+        inputs: Any = self._reading.inputs  # type: ignore[attr-defined]
+        plain = inputs.plain(*read_columns(self, X, reset=False))
+        return lambda part: (inputs.maps, inputs.values(plain, part)), len(plain[0])
+
     def _variances(self, X: Any) -> Array:
         """Variances (n, n_outputs) of the responses, in units of scaled targets."""
         known = self._known_uncertainty()
-        inputs: Any = self._reading.inputs  # type: ignore[attr-defined]
-        plain = inputs.plain(*read_columns(self, X, reset=False))
-        out = np.empty((len(plain[0]), len(known.noise)))
+        values, n_rows = self._values(X)
+        out = np.empty((n_rows, len(known.noise)))
 
         def fill(bounds: tuple[int, int]) -> None:
             part = slice(*bounds)
-            values = inputs.values(plain, part)
-            out[part] = known.posterior.variances(inputs.maps, values)
+            out[part] = known.posterior.variances(*values(part))
 
-        run_by_steps(fill, len(out), self.n_jobs)  # type: ignore[attr-defined]
+        run_by_steps(fill, n_rows, self.n_jobs)  # type: ignore[attr-defined]
         return known.spread * out
 
     def _directions(self, X: Any) -> Array:
         """Factor (n, n_outputs, k) of the covariance of predictions, in units of y."""
         known = self._known_uncertainty()
-        inputs: Any = self._reading.inputs  # type: ignore[attr-defined]
-        plain = inputs.plain(*read_columns(self, X, reset=False))
-        found = known.posterior.directions(inputs.maps, inputs.values(plain, slice(None)))
+        found = known.posterior.directions(*self._values(X)[0](slice(None)))
         return found.astype(np.float64) * (np.sqrt(known.spread) * self._unit)[:, None]
 
     @property
@@ -470,8 +471,7 @@ def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) 
     noise = rng.standard_normal(shape)
     for output, tail in enumerate(known.tails):
         if np.isfinite(tail):
-            heavy = np.sqrt((tail - 2) / rng.chisquare(tail, size=(shape[0], 1, count)))
-            noise[:, output] *= heavy[:, 0]
+            noise[:, output] *= np.sqrt((tail - 2) / rng.chisquare(tail, (shape[0], count)))
     return mean[:, :, None] + drawn + model._noise[:, None] * noise
 
 
@@ -492,13 +492,12 @@ def crps(error: Array, deviation: Array, tail: float) -> Array:
     .. [1] Jordan, Krüger, Lerch, "Evaluating probabilistic forecasts with scoringRules",
        Journal of Statistical Software 90, 2019, Appendix A.
     """
-    if np.isinf(tail):
-        z = error / deviation
-        inner = z * (2 * special.ndtr(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi)
-        return deviation * inner
-    scale = deviation * np.sqrt((tail - 2) / tail)
+    scale = deviation * np.sqrt(1 - 2 / tail)
     z = error / scale
-    density, below = stats.t.pdf(z, tail), stats.t.cdf(z, tail)
-    beta = special.beta(0.5, tail - 0.5) / special.beta(0.5, tail / 2) ** 2
-    rest = 2 * np.sqrt(tail) / (tail - 1) * beta
-    return scale * (z * (2 * below - 1) + 2 * density * (tail + z**2) / (tail - 1) - rest)
+    factor, rest = 1.0, 1 / np.sqrt(np.pi)
+    if np.isfinite(tail):
+        factor = (tail + z**2) / (tail - 1)
+        beta = special.beta(0.5, tail - 0.5) / special.beta(0.5, tail / 2) ** 2
+        rest = 2 * np.sqrt(tail) / (tail - 1) * beta
+    inner = z * (2 * stats.t.cdf(z, tail) - 1) + 2 * factor * stats.t.pdf(z, tail) - rest
+    return scale * inner

@@ -473,16 +473,8 @@ def _free(
 def _unfolded(factor: Array, found: Array, whole: Array, rng: np.random.RandomState) -> Array:
     """Turn a factor in the span of rows into one of all features.
 
-    What no row has seen is as it was before any was: random combinations stand for it.
-
-    Parameters
-    ----------
-    factor : (n, k) array
-    found : (n, P) array
-        Features of the rows.
-    whole : (n, n) array
-        The same in their span.
-    rng : RandomState
+    `found` (n, P) are the features of the rows, `whole` (n, n) the same in their span.  What no
+    row has seen is as it was before any was: random combinations stand for it.
     """
     unseen = rng.standard_normal((found.shape[1], SKETCHES)) / np.sqrt(SKETCHES)
     seen = solve_triangular(whole, found @ unseen, lower=True)
@@ -496,18 +488,11 @@ def _unfolded(factor: Array, found: Array, whole: Array, rng: np.random.RandomSt
 
 
 def _thin(half: Array, inverse: Array, rng: np.random.RandomState) -> Array:
-    """Return a factor (m, k) of few directions that stands for the whole one (m, m).
+    """Return a factor (m, k) of few directions that stands for the whole one, `inverse` (m, m).
 
-    Directions that carry most of the variance of some rows are kept as they are; of what is
-    left there are random combinations, which keep the variance of any row in the mean.
-
-    Parameters
-    ----------
-    half : (n, m) array
-        Rows times the whole factor.
-    inverse : (m, m) array
-        The whole factor.
-    rng : RandomState
+    `half` (n, m) are rows times the whole factor.  Directions that carry most of their variance
+    are kept as they are; of what is left there are random combinations, which keep the variance
+    of any row in the mean.
     """
     size = len(inverse)
     if size <= DIRECTIONS + SKETCHES:
