@@ -39,6 +39,8 @@ DIRECTIONS, SKETCHES, PROBES = 128, 64, 400
 #: rows that the information is summed over unless all are asked for, the least of them, and the
 #: operations that their features and sums may take
 SAMPLE, LEAST_SAMPLE, MOST_WORK = 6000, 500, 1.2e10
+#: power of the number of rows by which squared errors of small tables fall at least
+RATE = 1.5
 #: ridge on G relative to its diagonal, and on the intercept relative to a row
 RIDGE, FREE = 1e-11, 1e-8
 #: numbers of the largest array of features that is made at a time
@@ -280,8 +282,9 @@ class Laplace:
         Notes
         -----
         Where weights are about as many as rows, the linear model overstates what the last rows
-        bring.  So the variance of rows that the posterior has not seen is at least `part` times
-        that of held-out groups in the geometric mean, as if inverse to the number of rows.
+        bring.  So the variance of rows that the posterior has not seen is at least that of
+        held-out groups in the geometric mean times `part` to a power, by which errors were found
+        to fall with the number of rows.
         """
         self._whiten(rows)
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
@@ -308,7 +311,8 @@ class Laplace:
         if whole is not None:
             factor = _unfolded(factor, found, whole, rng)
         if part < 1:
-            factor *= np.sqrt(max(1.0, part * _ratio(half, rows.weight[some], variances[some])))
+            ratio = part**RATE * _ratio(half, rows.weight[some], variances[some])
+            factor *= np.sqrt(max(1.0, ratio))
         return self._posterior(factor, freedom), variances
 
     # -- features -----------------------------------------------------------------------------
