@@ -57,7 +57,8 @@ def rows(request):
 
 @pytest.fixture(scope="module")
 def models(rows):
-    settings = {"rank": 2, "n_basis": 4, "max_iter": 2, "categorical_features": [1]}
+    settings = {"rank": 2, "alpha": 1e-3, "n_basis": 4, "max_iter": 2}
+    settings |= {"categorical_features": [1]}
     y = rows.iloc[:, 0].to_numpy()
     labels = np.where(y > 0.5, f"yes {rows.columns[0]}", "no")
     return [

@@ -84,7 +84,7 @@ def test_labels_are_told_and_each_is_trained_on(frame, parts, capsys):
 def test_the_task_is_told_in_the_same_way(frame, parts, values, task, limit, capsys):
     rows = frame[["wind", "sun"]].assign(y=np.resize(values, N_ROWS))
     rows.to_parquet("a.parquet")
-    words = ["--target", "y", "--out", "m.qtkm", "--rank", 1, "--n-basis", 2, "--max-iter", 1]
+    words = ["--target", "y", "--out", "m.qtkm", "--rank", 1, "--alpha", 1, "--max-iter", 1]
     assert command("fit", "a.parquet", *words, *limit) == 0
     assert task in capsys.readouterr().out
 

@@ -193,7 +193,7 @@ def test_classes_are_less_sure_where_there_are_no_rows():
     rng = np.random.RandomState(0)
     X = np.concatenate([rng.normal(size=(60, 2)) + 3, rng.normal(size=(60, 2)) - 3])
     y = np.repeat(["a", "b"], 60)
-    model = QTKMClassifier(rank=2, random_state=0, n_basis=5, period=2.0).fit(X, y)
+    model = QTKMClassifier(rank=2, alpha=1e-2, random_state=0, n_basis=5, period=2.0).fit(X, y)
     plain, averaged = (model.predict_proba(X, average=flag) for flag in (False, True))
     np.testing.assert_allclose(averaged.sum(axis=1), 1)
     assert (np.abs(averaged - 0.5) <= np.abs(plain - 0.5) + 1e-12).all()
@@ -202,7 +202,7 @@ def test_classes_are_less_sure_where_there_are_no_rows():
     assert (ends[..., 0] <= plain).all()
     assert (plain <= ends[..., 1]).all()
     y = np.digitize(X[:, 0], [-3, 3])
-    model = QTKMClassifier(rank=3, random_state=0, n_basis=5, period=2.0).fit(X, y)
+    model = QTKMClassifier(rank=3, alpha=1e-2, random_state=0, n_basis=5, period=2.0).fit(X, y)
     averaged = model.predict_proba(X, average=True)
     np.testing.assert_allclose(averaged.sum(axis=1), 1)
     assert model.predict_interval(X).shape == (120, 3, 2)
@@ -214,10 +214,10 @@ def test_what_has_no_posterior_says_why():
     with pytest.raises(ValueError, match="posterior=False"):
         model.predict(X, return_std=True)
     assert not hasattr(model, "noise_")
-    model = QTKMRegressor(loss="huber", rank=1, random_state=0).fit(X, y)
+    model = QTKMRegressor(loss="huber", rank=1, alpha=1e-2, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="huber"):
         model.predict_interval(X)
-    model = QTKMRegressor(network="tucker", rank=2, random_state=0).fit(X, y)
+    model = QTKMRegressor(network="tucker", rank=2, alpha=1e-2, max_iter=2).fit(X, y)
     with pytest.raises(ValueError, match="tucker"):
         model.sample_y(X)
     model = QTKMRegressor(**DEFAULTS).fit(X, y)
