@@ -16,12 +16,6 @@ def test_the_version_is_shown(capsys):
     assert capsys.readouterr().out == f"qtkm {__version__}\n"
 
 
-@pytest.mark.parametrize("words", [["demo"], ["reproduce", "sound"], ["reproduce", "all"]])
-def test_help_has_an_example(words, capsys):
-    assert command(*words, "--help") == 0
-    assert "Example: qtkm" in capsys.readouterr().out
-
-
 def test_a_command_that_does_not_exist_is_a_misuse(capsys):
     assert command("fly") == 2
     assert "fly" in capsys.readouterr().err

@@ -6,7 +6,6 @@ import re
 import warnings
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import qtkm
@@ -97,9 +96,9 @@ def test_a_disk_that_is_full_in_the_end_loses_no_model(inside, monkeypatch, caps
 # -- help and errors ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["fit", "predict", "evaluate", "inspect", "demo"])
+@pytest.mark.parametrize("name", ["fit", "predict", "evaluate", "inspect", "demo", "reproduce all"])
 def test_every_command_has_an_example(name, capsys):
-    assert command(name, "--help") == 0
+    assert command(*name.split(), "--help") == 0
     assert f"Example: qtkm {name}" in capsys.readouterr().out
 
 
@@ -169,25 +168,3 @@ def test_a_warning_is_one_sentence(inside, monkeypatch, capsys):
         warnings.simplefilter("always")
         assert command("fit", "rows.csv", "--target", "power") == 0
     assert sentence(capsys) == "qtkm: two lines\n"
-
-
-# -- size ---------------------------------------------------------------------------------------
-
-
-def test_many_rows(tmp_path, capsys):
-    pytest.importorskip("pyarrow")
-    rng, n = np.random.default_rng(0), 30_000
-    rows = pandas.DataFrame({"a": rng.integers(0, 200, n), "b": rng.integers(0, 50, n)})
-    rows["unused"] = 0.0
-    rows["y"] = np.sin(rows["a"] / 40) + rows["b"] / 50
-    rows.to_parquet(tmp_path / "a.parquet")
-    model = tmp_path / "m.qtkm"
-    words = ["--target", "y", "--drop", "unused", "--out", model, *TINY]
-    assert command("fit", tmp_path / "a.parquet", *words) == 0
-    assert "24,000, 2" in capsys.readouterr().out
-    assert command("predict", model, tmp_path / "a.parquet", "--out", tmp_path / "p.parquet") == 0
-    predicted = pandas.read_parquet(tmp_path / "p.parquet")["prediction"]
-    assert len(predicted) == n
-    assert np.corrcoef(predicted, rows["y"])[0, 1] > 0.9
-    assert command("evaluate", model, tmp_path / "a.parquet", "--target", "y") == 0
-    assert "30,000" in capsys.readouterr().out

@@ -222,12 +222,6 @@ def test_a_file_that_may_not_be_read(tmp_path, frame, capsys):
     assert "may not be read" in capsys.readouterr().err
 
 
-def test_a_model_file_that_is_none_is_refused(tmp_path, frame, capsys):
-    frame.to_csv(tmp_path / "a.csv")
-    assert command("predict", tmp_path / "a.csv", tmp_path / "a.csv") == 1
-    assert "is not a file of qtkm" in capsys.readouterr().err
-
-
 def test_a_loss_for_classes_does_not_fit_numbers(tmp_path, frame, capsys):
     frame.to_csv(tmp_path / "a.csv", index=False)
     words = ["--target", "power", "--loss", "hinge"]

@@ -43,24 +43,6 @@ def test_a_mistake_in_a_table_is_named(inside, columns, message, capsys):
     assert not (inside / "a.qtkm").exists()
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ({"wind": ["calm"]}, "a.csv, rows 1 to 200: column 'wind' holds values such as 'calm'"),
-        (
-            {"wind": [0, np.inf]},
-            "infinity: 1 of the 200 values of column 'wind', the first in row 1",
-        ),
-    ],
-)
-def test_a_mistake_in_new_rows_is_named(inside, columns, message, capsys):
-    write("a.csv", **columns)
-    assert command("predict", "m.qtkm", "a.csv") == 1
-    assert message in sentence(capsys)
-    assert command("evaluate", "m.qtkm", "a.csv", "--target", "power") == 1
-    assert message in sentence(capsys)
-
-
 #: rows without a target do not count
 TOLD = [
     "column 'sun' has no number in 1 of 195 rows and infinity in 1 of 195 rows, first in row 7; ",
@@ -164,18 +146,6 @@ def test_scores_tell_how_many_rows_have_no_target(inside, capsys):
     assert re.search("rows without a target +│ 2 ", shown)
 
 
-def test_columns_that_a_model_needs_are_named(inside, capsys):
-    make_rows()[["wind", "power"]].to_csv("a.csv", index=False)
-    assert command("predict", "m.qtkm", "a.csv") == 1
-    assert "a.csv has no column 'sun'; it has 'wind', 'power'" in sentence(capsys)
-
-
-def test_a_target_of_text_is_no_truth_for_numbers(inside, capsys):
-    write("a.csv", power=["high"] * 200)
-    assert command("evaluate", "m.qtkm", "a.csv", "--target", "power") == 1
-    assert "the target 'power' must hold numbers" in sentence(capsys)
-
-
 def test_numbers_are_categories_if_said_so(inside, capsys):
     write("a.csv", wind=["calm"] * 20)
     words = ["--target", "power", "--category", "wind", "--out", "a.qtkm", "--quiet", *TINY]
@@ -184,14 +154,6 @@ def test_numbers_are_categories_if_said_so(inside, capsys):
     words[3] = "wnd"
     assert command("fit", "a.csv", *words) == 1
     assert "no column 'wnd'; it has 'wind'" in sentence(capsys)
-
-
-def test_names_of_rows_are_remarked_upon(inside, capsys):
-    rows = make_rows()
-    rows["name"] = [f"row {i}" for i in range(len(rows))]
-    rows.to_csv("a.csv", index=False)
-    assert command("fit", "a.csv", "--target", "power", "--out", "a.qtkm", *TINY) == 0
-    assert "'name' has 200 categories in 200 rows" in sentence(capsys)
 
 
 def test_the_only_row_of_a_class_is_trained_on(inside, capsys):

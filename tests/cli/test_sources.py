@@ -19,7 +19,7 @@ TUNE = ["--target", "power", "--drop", "high", "--drop", "id", "--drop", "w", "-
         "--ranks", "1,4", "--n-basis", "8", "--periods", "2", "--alphas", "1e-4",
         "--max-iter", 4]  # fmt: skip
 #: the table of `parts`, in other words
-SOURCES = [["parts"], ["parts/*.parquet"], [f"parts/{name}.parquet" for name in "abc"], ["csv"]]
+SOURCES = [["parts/*.parquet"], [f"parts/{name}.parquet" for name in "abc"], ["csv"]]
 names = "+".join
 
 

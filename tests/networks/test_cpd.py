@@ -39,14 +39,6 @@ def test_responses_are_features_times_the_weight_tensor(columns, n_outputs):
 
 
 @each_model
-@each_output
-def test_the_norm_is_that_of_the_weight_tensor(columns, n_outputs):
-    _, cores, iterate = make(columns, n_outputs=n_outputs)
-    expected = np.sum(np.abs(dense.weights(cores)) ** 2)
-    assert iterate.penalty() == pytest.approx(expected, rel=1e-12)
-
-
-@each_model
 def test_a_table_is_features_times_the_columns_own_weights(columns):
     objective, cores, iterate = make(columns)
     for d, column in enumerate(objective.columns):
@@ -95,22 +87,6 @@ def test_statistics_are_sums_of_environments_over_the_rows_of_a_grid_value(
             np.testing.assert_allclose(np.broadcast_to(sums.rhs[u], 3), expected, atol=1e-9)
 
 
-@each_output
-def test_the_order_of_columns_does_not_matter(n_outputs):
-    objective, cores, iterate = make(COLUMNS["mixed"], n_outputs=n_outputs, alpha=0.1)
-    (shard,) = objective.shards
-    turned = make_objective([make_map(*column) for column in COLUMNS["mixed"]][::-1])
-    turned.columns = objective.columns[::-1]
-    other = turned.at([*cores[:3][::-1], *cores[3:]])
-    shard_turned = type(shard)(
-        shard.codes[:, ::-1].copy(), shard.target, shard.weight, shard.n_codes[::-1]
-    )
-    np.testing.assert_allclose(
-        other.responses(shard_turned), iterate.responses(shard), rtol=1e-12, atol=1e-12
-    )
-    assert other.penalty() == pytest.approx(iterate.penalty(), rel=1e-12)
-
-
 def test_a_smooth_start_is_the_constant_function_but_for_its_noise(monkeypatch):
     monkeypatch.setattr("qtkm.networks.cpd.SMOOTH_NOISE", 1e-12)
     maps = [make_map("fourier", 12, 2), make_map("power", 6, "prime")]
@@ -134,15 +110,3 @@ def test_terms_of_a_start_have_unit_norm_and_differ(kind):
 def test_a_random_start_of_complex_cores_is_real_as_in_the_paper():
     cores = CPD(3).start([[np.eye(4)[0]]], 1, True, "random", np.random.RandomState(0))
     np.testing.assert_array_equal(cores[0][0].imag, 0)
-
-
-@each_model
-@each_output
-def test_single_precision_tables_give_nearly_the_same_responses(columns, n_outputs):
-    objective, _, iterate = make(columns, n_outputs=n_outputs)
-    single = make(columns, n_outputs=n_outputs, dtype=np.float32)[2]
-    assert {table.real.dtype for table in single.tables.elements} == {np.dtype(np.float32)}
-    (shard,) = objective.shards
-    expected = iterate.responses(shard)
-    error = np.abs(single.responses(shard) - expected).max()
-    assert error <= 1e-5 * np.abs(expected).max()

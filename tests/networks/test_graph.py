@@ -14,7 +14,7 @@ from qtkm.networks.graph import MERA, BlockTerm, Graph, Grid2D, HierarchicalTuck
 from qtkm.networks.graph import graph as graph_module
 from tests import dense
 from tests.covering import covered
-from tests.problems import make_cores, make_map, make_objective
+from tests.problems import make_cores, make_map, make_objective, random_like
 
 #: all have the radices (2, 2), (3,), (2,)
 COLUMNS = {
@@ -72,25 +72,6 @@ def radices_of(objective):
     return [column.radices for column in objective.columns]
 
 
-def tensor(objective, cores):
-    """The weight tensor (ΠM, n_outputs) by one sum over all indices."""
-    radices = radices_of(objective)
-    structure = objective.network.structure(radices, objective.n_outputs)
-    operands = [x for pair in zip(cores, structure.edges_of, strict=True) for x in pair]
-    sites = [(d, k) for d, column in enumerate(radices) for k in reversed(range(len(column)))]
-    if objective.n_outputs > 1:
-        sites.append((len(radices), 0))
-    result = np.einsum(*operands, [structure.legs[site] for site in sites])
-    return result.reshape(-1, objective.n_outputs)
-
-
-def random_like(cores, seed=5):
-    rng = np.random.default_rng(seed)
-    kind = np.iscomplexobj(cores[0])
-    return [rng.normal(size=c.shape) + (1j * rng.normal(size=c.shape) if kind else 0)
-            for c in cores]  # fmt: skip
-
-
 # -- responses, norms and derivatives ---------------------------------------------------------
 
 
@@ -117,7 +98,11 @@ def assert_is_its_tensor(network, columns, n_outputs):
     """Compare with the weight tensor written out, which is linear in every core."""
     objective, cores, iterate = make(network, columns, n_outputs=n_outputs)
     (shard,) = objective.shards
-    run, phi, weights = objective.engine.run, dense.rows(objective)[0], tensor(objective, cores)
+    run, phi, weights = (
+        objective.engine.run,
+        dense.rows(objective)[0],
+        dense.tensor(objective, cores),
+    )
     size = np.abs(weights).sum()
     np.testing.assert_allclose(
         network.dense(cores, radices_of(objective)), weights, atol=1e-12 * size
@@ -134,7 +119,7 @@ def assert_is_its_tensor(network, columns, n_outputs):
     assert [g.shape for g in gradient] == [core.shape for core in cores]
     expected = 0
     for block, core in enumerate(direction):
-        moved = tensor(objective, [*cores[:block], core, *cores[block + 1 :]])
+        moved = dense.tensor(objective, [*cores[:block], core, *cores[block + 1 :]])
         own, scale = phi @ moved, np.abs(moved).sum() * np.abs(slopes).sum()
         expected = expected + own
         assert np.vdot(gradient[block], core).real == pytest.approx(
@@ -174,75 +159,7 @@ def test_a_hyperedge_of_all_vertices_is_a_cpd(n_outputs):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@some_graphs
-@each_output
-def test_single_precision_gives_nearly_the_same_responses(network, n_outputs):
-    objective, _, iterate = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
-    single = make(network, COLUMNS["mixed"], n_outputs=n_outputs, dtype=np.float32)[2]
-    (shard,) = objective.shards
-    expected = iterate.responses(shard)
-    error = np.abs(single.responses(shard) - expected).max()
-    assert 0 < error <= 1e-5 * np.abs(expected).max()
-
-
-@each_graph
-@each_output
-def test_an_evaluator_gives_the_responses_at_the_values_of_the_grid(network, n_outputs):
-    objective, cores, iterate = make(network, COLUMNS["mixed"], n_outputs=n_outputs)
-    (shard,) = objective.shards
-    values = [column.values[shard.codes[:, d]] for d, column in enumerate(objective.columns)]
-    maps = [column.feature_map for column in objective.columns]
-    found = network.evaluator(cores, [None, np.ones(3) / 3, None]).responses(maps, values)
-    np.testing.assert_allclose(found, iterate.responses(shard), atol=1e-12)
-
-
-@each_output
-def test_an_unknown_category_is_the_mean_of_the_known_ones(n_outputs):
-    objective, cores, _ = make(GRAPHS["ring"], COLUMNS["mixed"], n_outputs=n_outputs)
-    maps = [column.feature_map for column in objective.columns]
-    shares = np.array([0.5, 0.2, 0.3])
-    evaluator = objective.network.evaluator(cores, [None, shares, None])
-
-    def respond(code):
-        return evaluator.responses(maps, [np.array([0.3]), np.array([code]), np.array([0.7])])
-
-    expected = sum(share * respond(code) for code, share in enumerate(shares))
-    np.testing.assert_allclose(respond(-1), expected, atol=1e-13)
-
-
 # -- local problems ---------------------------------------------------------------------------
-
-
-def designs(objective, cores, block):
-    """Responses of all rows and the weight tensor, for every unit core of a vertex."""
-    phi, _, _ = dense.rows(objective)
-    core = cores[block]
-    units = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
-    tensors = [tensor(objective, [*cores[:block], u, *cores[block + 1 :]]) for u in units]
-    design = np.column_stack([(phi @ w).ravel() for w in tensors])
-    return design, np.column_stack([w.ravel() for w in tensors])
-
-
-def best_core(objective, cores, block):
-    """Minimiser of the objective over one core, and the minimum, by one least squares."""
-    _, target, weight = dense.rows(objective)
-    root = np.repeat(np.sqrt(weight / weight.sum()), target.shape[1])
-    design, penalty = designs(objective, cores, block)
-    design, goal = root[:, None] * design, root * target.ravel()
-    penalty = np.sqrt(objective.alpha) * penalty
-    equations = [design, penalty]
-    if np.iscomplexobj(cores[block]):
-        equations = [np.hstack([m.real, -m.imag]) for m in (design, penalty)]
-        equations.append(np.hstack([penalty.imag, penalty.real]))
-        if objective.loss.residual == "complex":
-            equations.append(np.hstack([design.imag, design.real]))
-    matrix = np.vstack(equations)
-    right = np.concatenate([goal, np.zeros(len(matrix) - len(goal))])
-    solution = np.linalg.lstsq(matrix, right, rcond=1e-13)[0]
-    minimum = float(np.sum((matrix @ solution - right) ** 2))
-    if np.iscomplexobj(cores[block]):
-        solution = solution[: len(solution) // 2] + 1j * solution[len(solution) // 2 :]
-    return solution.reshape(cores[block].shape), minimum
 
 
 @covered
@@ -260,33 +177,17 @@ def test_an_update_is_the_least_squares_solution(network, columns, n_outputs, re
     )  # fmt: skip
     for block in objective.blocks:
         iterate = objective.at(cores)
-        expected, minimum = best_core(objective, cores, block)
+        expected, minimum = dense.best_core(objective, cores, block, 0)
         (value,) = objective.update(iterate, block)
         assert value == pytest.approx(minimum, rel=1e-9)
-        whole = tensor(objective, [*cores[:block], expected, *cores[block + 1 :]])
-        np.testing.assert_allclose(tensor(objective, iterate.cores), whole, atol=1e-7)
-
-
-@covered
-@each_graph
-@each_output
-@pytest.mark.parametrize("residual", ["complex", "real"])
-def test_updates_never_raise_the_objective_and_say_what_it_is(network, n_outputs, residual):
-    objective, _, iterate = make(
-        network, COLUMNS["mixed"], n_outputs=n_outputs, residual=residual, alpha=1e-3
-    )
-    before = objective.value(iterate)
-    for block in [*objective.blocks] * 2:
-        (value,) = objective.update(iterate, block)
-        assert value <= before * (1 + 1e-9)
-        assert value == pytest.approx(objective.value(iterate), rel=1e-8)
-        before = value
+        whole = dense.tensor(objective, [*cores[:block], expected, *cores[block + 1 :]])
+        np.testing.assert_allclose(dense.tensor(objective, iterate.cores), whole, atol=1e-7)
 
 
 def test_updates_without_regularization_keep_to_least_squares():
     objective, _, iterate = make(GRAPHS["ring"], COLUMNS["power"], alpha=0.0, n_rows=100)
     for block in objective.blocks:
-        _, minimum = best_core(objective, iterate.cores, block)
+        _, minimum = dense.best_core(objective, iterate.cores, block, 0)
         assert objective.update(iterate, block)[0] == pytest.approx(minimum, rel=1e-8)
 
 
@@ -304,20 +205,6 @@ def test_a_core_of_zeros_stays_where_it_is():
     objective.update(iterate, 1)
     assert not iterate.cores[0].any()
     assert all(np.isfinite(core).all() for core in iterate.cores)
-
-
-def test_snapshots_and_given_cores_are_not_touched_by_updates():
-    objective, cores, iterate = make(GRAPHS["ring"], COLUMNS["mixed"])
-    snapshot, before = iterate.snapshot(), [core.copy() for core in cores]
-    responses, token = iterate.responses(objective.shards[0]), iterate.token
-    for block in objective.blocks:
-        objective.update(iterate, block)
-    assert iterate.token is not token
-    for core, kept, old in zip(cores, snapshot, before, strict=True):
-        np.testing.assert_array_equal(core, old)
-        np.testing.assert_array_equal(kept, old)
-    iterate.restore(snapshot)
-    np.testing.assert_array_equal(iterate.responses(objective.shards[0]), responses)
 
 
 def test_a_core_too_large_for_least_squares_is_refused(monkeypatch):
@@ -412,9 +299,3 @@ def test_a_random_start_has_responses_of_order_one(network, n_outputs):
                       for s in range(30))
     ]  # fmt: skip
     assert 0.3 < np.mean(squares) < 3
-
-
-def test_a_start_depends_on_the_seed_and_on_nothing_else():
-    one, same, other = (start(Grid2D(2), COLUMNS["mixed"], "smooth", seed=s) for s in (0, 0, 1))
-    assert all((a == b).all() for a, b in zip(one, same, strict=True))
-    assert any((a != b).any() for a, b in zip(one, other, strict=True))

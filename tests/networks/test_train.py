@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from qtkm.networks import TensorTrain, flatten, unflatten
+from qtkm.networks import TensorRing, TensorTrain, flatten, unflatten
 from qtkm.networks.train import gauge as algebra
 from tests import dense
 from tests.covering import covered
@@ -242,10 +242,11 @@ def test_a_bond_larger_than_its_unfolding_is_refused(rank, message):
         TensorTrain(rank).bonds(SIZES)
 
 
-@pytest.mark.parametrize("rank", [[2, 0, 2], [2, -1], [], [2.5, 1], "23", [True, 2], [[2, 2]]])
-def test_a_sequence_that_is_not_of_whole_numbers_is_refused(rank):
-    with pytest.raises(ValueError, match="must be a whole number >= 1, or a sequence of these"):
-        TensorTrain(rank).check()
+@pytest.mark.parametrize("network", [TensorTrain, TensorRing])
+def test_a_sequence_that_is_not_of_whole_numbers_is_refused(network):
+    for rank in ([2, 0, 2], [2, -1], [], [2.5, 1], "23", [True, 2], [[2, 2]]):
+        with pytest.raises(ValueError, match="must be a whole number >= 1, or a sequence of these"):
+            network(rank).check()
 
 
 def test_a_single_site_needs_no_bond():
