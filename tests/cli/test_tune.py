@@ -129,9 +129,10 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
     search = Search._search
 
     def interrupted(self, *arguments):
-        race, _ = search(self, *arguments)
-        race.table.round[race.table.order()[-3:]] = 0
-        return race, True
+        race, best, _ = search(self, *arguments)
+        for candidate in race.order()[-3:]:
+            candidate.round = 0
+        return race, best, True
 
     monkeypatch.setattr(tuning.QTKMRegressorCV, "_search", interrupted)
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", *SMALL]

@@ -7,7 +7,7 @@ import pytest
 import sklearn
 
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.estimators.html import MOST_POINTS, _curve, learned
+from qtkm.estimators.wording import MOST_POINTS, _curve, learned
 
 #: elements that have no end
 VOID = {"path", "polyline", "circle", "meta", "link", "br", "img", "input"}
@@ -71,8 +71,8 @@ def frame(X, names):
 def test_the_table_tells_columns_network_and_fit(model):
     words = Reader(learned(model)).words
     assert {"x0", "x1", "CPD, rank 2", f"{model.n_parameters_:,}", model.status_} <= set(words)
-    assert any(word.startswith("Fourier, 4 functions, period") for word in words)
-    assert any(word.startswith(f"{model.n_iter_} in ") for word in words)
+    assert any(word.startswith("4 Fourier functions, period") for word in words)
+    assert any(word.startswith(f"{model.n_iter_} epochs in ") for word in words)
 
 
 def test_the_diagram_stays_and_what_was_learned_follows(model):

@@ -233,8 +233,8 @@ def test_what_cannot_be_numbers_at_all_is_a_type_error(model, X, y, change, erro
         (lambda y: None, "requires y to be passed, but the target y is None"),
         (lambda y: np.full(len(y), "late"), "y must hold numbers .*'late'.*encode the target"),
         (lambda y: y + 1j, "Complex data not supported: y holds complex numbers"),
-        (lambda y: np.where(y > 1, np.nan, y), "Input y contains NaN: .* of 120 values"),
-        (lambda y: np.where(y > 1, np.inf, y), "Input y contains infinity: .* of 120 values"),
+        (lambda y: np.where(y > 1, np.nan, y), "Input y contains NaN: .* of the 120 values"),
+        (lambda y: np.where(y > 1, np.inf, y), "Input y contains infinity: .* of the 120 values"),
         (lambda y: y[:, None, None], "Found array with dim 3"),
         (lambda y: y[:7], "X and y have inconsistent numbers of rows: 120 and 7"),
         (lambda y: 3.0, "[Ss]ingleton array|scalar"),
@@ -252,7 +252,7 @@ def test_targets_that_are_none_are_refused(model, X, y, change, message):
         (np.ones((120, 2)), r"sample_weight has the shape \(120, 2\)"),
         (np.full(120, -2.0), r"negative entries \(the least is -2\); weights must be >= 0"),
         (np.zeros(120), "zero for every row; give some rows a positive weight"),
-        (np.full(120, np.nan), "Input sample_weight contains NaN: 120 of 120 values"),
+        (np.full(120, np.nan), "Input sample_weight contains NaN: 120 of the 120 values"),
         (["heavy"] * 120, "sample_weight must hold numbers .*'heavy'.*give one number a row"),
     ],
 )
@@ -287,7 +287,7 @@ def test_of_very_many_unfit_columns_the_first_are_told(make, y):
 def test_a_missing_target_is_told_with_its_row(make, X, y):
     y = y.copy()
     y[7] = np.nan
-    with pytest.raises(ValueError, match=r"1 of 120 values are not finite, .* row 7 \(from 0\);"):
+    with pytest.raises(ValueError, match=r"1 of the 120 values of y, .* row 7 \(from 0\)"):
         make().fit(X, y)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import qtkm
 from qtkm import storage
-from qtkm.estimators.loading import KIND
+from qtkm.estimators.saving import KIND
 from tests.estimators.test_saving import GRAPH, SETTINGS, THREE, X, Y, case, with_categories, y
 
 LABELS = np.array(["no", "yes", "maybe"])[THREE]

@@ -5,6 +5,8 @@ import pytest
 from sklearn.model_selection import ParameterGrid
 
 from qtkm import CPD, Fourier, Power, QTKMRegressor, QTKMRegressorCV, TensorTrain
+from qtkm.selection.race import find_adjacent
+from qtkm.selection.search import MOST_STEPS
 from tests.selection.conftest import GRID, PARAMETERS
 
 
@@ -27,10 +29,18 @@ def test_auto_is_around_the_defaults_of_a_fit_to_all_rows(X, y):
     model = QTKMRegressor(max_iter=1, penalty="ridge").fit(X, y)
     lists = tried(search_of(), X, y)
     basis = model.columns_[0]["basis"]
-    assert lists["rank"] == [model.rank_ // 2, model.rank_, 2 * model.rank_]
-    assert lists["n_basis"] == [basis.n_basis // 2, basis.n_basis, 2 * basis.n_basis]
-    assert lists["period"] == [basis.period / 2, basis.period, 2 * basis.period]
-    assert lists["alpha"] == pytest.approx([100 / 150, 1 / 150, 0.01 / 150])
+    assert lists["rank"][:3] == [model.rank_ // 2, model.rank_, 2 * model.rank_]
+    assert lists["n_basis"][:3] == [basis.n_basis // 2, basis.n_basis, 2 * basis.n_basis]
+    assert lists["period"][:3] == [basis.period / 2, basis.period, 2 * basis.period]
+    assert lists["alpha"][:3] == pytest.approx([100 / 150, 1 / 150, 0.01 / 150])
+
+
+def test_a_best_value_at_the_end_of_an_auto_list_is_followed(X, y):
+    search = search_of(n_basis=4, period=2.0, alpha=1e-6, max_iter=3).fit(X, y)
+    ranks = search.cv_results_["param_rank"].tolist()
+    assert ranks[:3] == [1, 3, 6]
+    best = search.best_params_["rank"]
+    assert min(ranks) < best < max(ranks) or best == 1 or len(ranks) == 3 + MOST_STEPS
 
 
 def test_repeated_rows_count_once(X, y):
@@ -78,3 +88,14 @@ def test_an_entry_may_hold_a_value_for_each_column(X, y):
     search = search_of(rank=2, alpha=1e-3).set_params(n_basis=[4, (4, 8, 2)], periods=[2.0])
     results = search.fit(X, y).cv_results_
     assert results["param_n_basis"].tolist() == [4, (4, 8, 2)]
+
+
+def test_adjacent_candidates_are_one_step_away():
+    grid = {"alpha": [0.1, 10.0, 1.0], "n_basis": [(4, 2), 8], "rank": [5]}
+    candidates = list(ParameterGrid(grid))
+    adjacent = find_adjacent(candidates)
+    ends = [(candidates[i]["alpha"], candidates[i]["n_basis"]) for i in adjacent[0]]
+    assert (candidates[0]["alpha"], candidates[0]["n_basis"]) == (0.1, (4, 2))
+    assert sorted(ends, key=repr) == [(0.1, 8), (1.0, (4, 2))]
+    for number, others in enumerate(adjacent):
+        assert all(number in adjacent[other] for other in others)

@@ -8,7 +8,7 @@ from sklearn.metrics import make_scorer, mean_absolute_error, r2_score
 
 from qtkm import QTKMClassifierCV, QTKMRegressor, QTKMRegressorCV
 from qtkm.selection import SearchDisplay
-from qtkm.selection.table import name_score
+from qtkm.selection.search import name_score
 from tests.selection.conftest import GRID, SETTINGS
 
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -306,7 +306,7 @@ def test_progress_is_shown_if_asked_for(regressor, X, y, capsys):
         ({"sample_rows": "some"}, "sample_rows='some' must be"),
         ({"estimator": Fourier()}, "must be a QTKMRegressor, or None"),
         ({"n_jobs": 0}, "n_jobs=0 must be"),
-        ({"scoring": lambda *_: [1, 2]}, "scoring must give one number a fold"),
+        ({"scoring": lambda *_: [1, 2]}, "scoring must return one number per fold"),
         ({"scoring": lambda *_: float("nan")}, "Every score is NaN"),
     ],
 )
@@ -325,3 +325,27 @@ def test_a_part_of_fixed_size_is_left_alone(regressor, X, y):
     model = regressor.set_params(basis=Fourier(n_basis=4), network=CPD(2))
     search = QTKMRegressorCV(model, alphas=[1e-3], periods=[2.0, 4.0]).fit(X, y)
     assert set(search.best_params_) == {"alpha", "period"}
+
+
+def test_without_lists_the_defaults_are_kept_if_nothing_is_clearly_better(X, y):
+    search = QTKMRegressorCV(random_state=0, cv=FOLDS, refit=False).fit(X, y)
+    assert search.message_.startswith("Nothing to gain")
+    assert search.best_index_ == 0
+    assert search.best_params_ == {
+        "n_basis": 27, "penalty": "matern", "period": 2.0, "scaling": "half"
+    }  # fmt: skip
+    expected = cross_val_score(QTKMRegressor(random_state=0), X, y, cv=FOLDS)
+    np.testing.assert_array_equal(splits(search)[0], expected)
+    tried = set(search.cv_results_["param_scaling"])
+    assert tried == {"half", "range", "rank"}
+
+
+def test_without_lists_a_setting_that_is_clearly_better_is_found_and_followed():
+    x = np.random.default_rng(0).uniform(size=(400, 1))
+    wave = np.sin(2 * np.pi * 45 * x[:, 0])  # 27 functions reach 6 waves, 81 reach 20, 243 reach 60
+    model = QTKMRegressor(random_state=0, scaling="range", period=2.0, penalty="rbf")
+    search = QTKMRegressorCV(model, cv=KFold(2)).fit(x, wave)
+    assert search.best_params_ == {"n_basis": 243}
+    assert "n_basis 243" in search.message_
+    assert search.best_score_ > 0.9
+    assert search.score(x, wave) > 0.9

@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..engines.remote import serial
 from ..estimators import defaults, parts
-from ..estimators.checks import check_parameters
 from ..estimators.coding import Scan
 from ..estimators.inputs import Inputs
-from ..estimators.rows import count_distinct
-from ..estimators.targets import as_given, check_weight, standardize
+from ..estimators.rows import as_given, count_distinct, standardize
+from ..estimators.targets import check_weight
 
 #: numbers in a block of features or of a kernel, 32 MB of doubles
 BLOCK_SIZE = 2**22
@@ -76,7 +75,7 @@ class Baseline(RegressorMixin, BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """Return all rows; boxes and the scale of y are learned from those of positive weight."""
-        check_parameters(self)
+        defaults.check_parameters(self)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
         target = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         weight = np.ones(len(X)) if sample_weight is None else check_weight(sample_weight, len(X))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import inspection
-from ..estimators.html import name_network
+from ..estimators.wording import name_network
 from ..inspection.response import Response
 
 #: largest weights that are looked for

@@ -107,8 +107,7 @@ def inspect(
 
 
 def _print(found: "Findings", path: Path, scores: Any, files: list[Path], has_rows: bool) -> None:
-    from ..estimators.summary import summarize
-    from ..estimators.wording import readable
+    from ..estimators.wording import readable, summarize
     from .findings import SEEN
     from .output import columns, show, write
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..estimators import QTKMClassifier, QTKMRegressor
-from ..estimators.html import name_network
-from ..estimators.wording import readable
+from ..estimators.wording import name_network, readable
 from ..losses import REGISTRY
 from .findings import plain
 from .output import note, show, write_json

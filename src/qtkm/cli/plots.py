@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import is_regressor
 
 from .. import inspection
-from ..estimators.html import name_score
+from ..estimators.wording import name_score
 from ..inspection.displays import share_axis
 from ..inspection.plotting import written
 from .findings import SEEN, Findings

@@ -13,8 +13,7 @@ from .. import interruption
 from ..estimators.wording import readable
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.folds import FOLDS
-from ..selection.search import SAMPLE_ROWS
-from ..selection.table import name_score
+from ..selection.search import SAMPLE_ROWS, name_score
 from .findings import plain
 from .formats import check_writable, kind_of, write_table
 from .models import leave, make_model, save_model, tell_fit
@@ -181,6 +180,7 @@ def _describe(search: Any, seconds: float, value: float | None) -> list[tuple[st
         ("chosen", _chosen(search)),
         (f"{name_score(search)} in the search", told(search.best_score_)),
         *on_test_rows,
+        ("found", search.message_),
     ]
 
 
@@ -204,6 +204,7 @@ def _facts(search: Any, value: float | None) -> dict[str, Any]:
         "n_tried": int((search.cv_results_["round"] > 0).sum()),
         "parameters": {name: plain(value) for name, value in search.best_params_.items()},
         "scoring": search.scoring,
+        "message": search.message_,
         "score": plain(search.best_score_),
         "score_on_test_rows": plain(value),
     }

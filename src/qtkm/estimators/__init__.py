@@ -1,7 +1,7 @@
 """Estimators: scikit-learn's face of the library."""
 
 from .classifier import QTKMClassifier
-from .loading import load
 from .regressor import QTKMRegressor
+from .saving import load
 
 __all__ = ["QTKMClassifier", "QTKMRegressor", "load"]

@@ -15,13 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Shard
 from ..losses import Softmax
 from ..objective import Objective
-from . import labels, parts
+from . import parts, targets
 from .dask import is_collection, predict_lazily
-from .docstrings import filled_from
-from .model import Model, Score
+from .model import Model, Score, filled_from
 from .regressor import QTKMRegressor
 from .tables import Targets
-from .targets import check_weight
 from .uncertainty import check_coverage, flattened
 from .working import ended_by_interrupts
 
@@ -37,7 +35,10 @@ def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
 
 @dataclass
 class _OneOutput:
-    """Whether one output is enough for so many classes; may go where the estimator does not."""
+    """Return True if `n_classes` classes need only one output.
+
+    Picklable, so Dask workers don't need the estimator.
+    """
 
     loss: Any
 
@@ -55,45 +56,44 @@ def _refuse_offset(offset: Any) -> None:
 class QTKMClassifier(ClassifierMixin, Model):
     """Classification with a quantized tensor-network kernel machine.
 
-    The response f(x) = ⟨φ(x), w⟩ is linear in exponentially many features φ(x), the products
-    of Fourier or polynomial features of the columns.  Their weights w are never formed: they
-    are a tensor network of small cores, one for each digit of each column.  Two classes are
-    told apart by the sign of f; more than two share one network with an output each, and the
-    largest output wins.
+    The model is that of `QTKMRegressor` with losses for classes.  Two classes are told apart by
+    the sign of the response; more than two share one network with an output each, and the largest
+    output wins.
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Penalty on the squared norm of the weights, relative to the mean loss. "auto" falls
-        with the number of rows.
+        Penalty on the squared norm of the weights, relative to the mean loss. "auto" is chosen
+        together with the rank where that is searched for, and decreases with the number of rows
+        otherwise.
     loss : {"logistic", "softmax", "squared_hinge", "hinge", "squared"} or Loss, default="logistic"
-        Loss of a row. With more than two classes "logistic" stands for "softmax", and the
-        others, an object `Logistic()` among them, are one-vs-rest: each output tells its
-        class from all others. Probabilities come with "logistic" and "softmax". The corner of
-        the hinge is rounded by a little, see `Hinge`. All but the
+        Loss of a row. With more than two classes "logistic" means "softmax", and the others, an
+        object `Logistic()` among them, are one-vs-rest. Probabilities come with "logistic" and
+        "softmax". The corner of the hinge is slightly rounded, see `Hinge`. All but the
         one-vs-rest hinge also push the imaginary part of f to 0, see `ResidualLoss`;
         `Logistic("real")` does not.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, by which those of their rows are multiplied: a dict from labels
-        to weights, 1 for a class that is not in it, or weights in inverse proportion to the
+        to weights, 1 for a class that is not in it, or weights inversely proportional to the
         total weight of a class. None weighs all alike.
     early_stopping : "auto" or bool, default="auto"
-        Set some training rows of each class aside, stop when the score on them, which is minus
-        their mean loss, has not risen for ten epochs, and keep the cores of the best. "auto"
-        does so above 10,000 rows.
+        Set some training rows of each class aside, stop when the score on them, minus their mean
+        loss, has not improved for ten epochs, and keep the best cores. "auto" does so above
+        10,000 rows.
     warm_start : bool, default=False
-        Whether a further `fit` goes on from `cores_`. It keeps the ranges of the columns,
-        their categories, the classes, and what "auto" stood for.
+        Whether a further `fit` continues from `cores_`. It keeps the ranges of the columns,
+        their categories, the classes, and the values of "auto" parameters.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         Labels of the classes in ascending order.
     history_ : dict of lists
-        ``objective_updates``, the objective after every column (after every core where the
-        loss is squared); ``objective`` and ``seconds`` since the start, after every epoch;
+        ``objective_updates``, the objective after every column (after every core with the
+        squared loss); ``objective`` and ``seconds`` since the start, after every epoch;
         ``validation_score``, minus the mean loss on the validation rows after every epoch,
-        empty without early stopping; and what else the solver notes after every epoch.
+        empty without early stopping; what the solver records after every epoch; and after a
+        search ``path``, as in `QTKMRegressor`.
 
     Notes
     -----
@@ -112,17 +112,10 @@ class QTKMClassifier(ClassifierMixin, Model):
     squared_hinge ⅛, ¼ and 1 times (Im f)² is added, in the validation score as well; the hinge of
     two classes is ½(1 - m + |y - f|).
 
-    With "als" all losses but the squared one are fitted by a quadratic model of the loss, made
-    anew for every column, that lies above the loss where a step on another would raise the
-    objective: it never rises.  The problem is not convex, and different `random_state` lead to
-    different models.
-
-    Rows of weight zero are as if they were not there, and so is a class that has no others. Up
-    to 100,000 rows, those equal in X and y are merged: a weight of 2 is a row that stands there
-    twice, to the last bit.
-
-    Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `warm_start=True`
-    goes on from there.  So does an objective that becomes infinite, with `status_` "failed".
+    With "als" all losses but the squared one are fitted by a quadratic model of the loss, renewed
+    for every column, which majorizes the loss where a step would otherwise raise the objective.
+    A class without rows of positive weight is ignored; see `QTKMRegressor` for weights, duplicates
+    and Ctrl-C.
 
     References
     ----------
@@ -189,40 +182,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         checkpoint_seconds=0.0,
         memory_limit=None,
     ):
-        self.basis = basis
-        self.n_basis = n_basis
-        self.period = period
-        self.quantization = quantization
-        self.network = network
-        self.rank = rank
-        self.alpha = alpha
-        self.penalty = penalty
-        self.main_effects = main_effects
-        self.loss = loss
-        self.class_weight = class_weight
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.cyclic = cyclic
-        self.bounds = bounds
-        self.scaling = scaling
-        self.extrapolation = extrapolation
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.posterior = posterior
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.checkpoint_seconds = checkpoint_seconds
-        self.memory_limit = memory_limit
+        self._keep(locals())
 
     @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMClassifier":
@@ -231,12 +191,12 @@ class QTKMClassifier(ClassifierMixin, Model):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
-            Or a Dask array or frame, and so y and sample_weight, with the same partitions: the
-            fit is then one of the running Dask client, and the rows stay with its workers.
+            Or a Dask array or frame, like y and sample_weight, with the same partitions: the fit
+            then runs on the current Dask client, and the rows stay with its workers.
         y : array of shape (n_rows,)
             Labels: numbers, text or bools.
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight zero are as if they were not there.
+            Rows with zero weight are ignored.
 
         Returns
         -------
@@ -247,26 +207,26 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
         _refuse_offset(offset)
-        y, weight = labels.check_labels(y, type(self).__name__), None
+        y, weight = targets.check_labels(y, type(self).__name__), None
         if sample_weight is not None:
-            weight = check_weight(sample_weight, len(y))
+            weight = targets.check_weight(sample_weight, len(y))
         classes = self._find_classes(y, weight)
-        codes = labels.code_labels(y, classes)
-        weight = labels.weigh(codes, classes, self.class_weight, weight)
+        codes = targets.code_labels(y, classes)
+        weight = targets.weigh(codes, classes, self.class_weight, weight)
         loss = parts.make_classification_loss(self, len(classes))
-        signs = labels.to_signs(codes, 1 if _OneOutput(self.loss)(len(classes)) else len(classes))
+        signs = targets.to_signs(codes, 1 if _OneOutput(self.loss)(len(classes)) else len(classes))
         return Targets(signs, weight, loss, {"classes_": classes})
 
     def _find_classes(self, y: NDArray, weight: NDArray | None) -> NDArray:
-        classes = labels.find_classes(y, weight, type(self).__name__)
+        classes = targets.find_classes(y, weight, type(self).__name__)
         if not self._goes_on:
             return classes
         what = "warm_start=True cannot continue: y has the new labels "
-        labels.refuse_unknown(classes, self.classes_, what, "Use warm_start=False to start again.")
+        targets.refuse_unknown(classes, self.classes_, what, "Use warm_start=False to start again.")
         return self.classes_
 
     def decision_function(self, X: Any) -> NDArray:
-        """Give the response by which the classes are told apart.
+        """Return the response by which the classes are told apart.
 
         Parameters
         ----------
@@ -276,7 +236,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         -------
         array of shape (n_rows,) or (n_rows, n_classes)
             With two classes, positive for ``classes_[1]``: Re f, or the difference of the two
-            outputs of a softmax. Else one column a class, of which the largest wins.
+            outputs of a softmax. Otherwise one column per class, of which the largest wins.
         """
         if is_collection(X):
             check_is_fitted(self)
@@ -302,7 +262,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         if is_collection(X):
             check_is_fitted(self)
             return predict_lazily(self, "predict", X, self.classes_.dtype, None)
-        codes = labels.to_codes(self._responses(X))
+        codes = targets.to_codes(self._responses(X))
         return self.classes_[codes]
 
     @available_if(_gives_probabilities)
@@ -315,8 +275,8 @@ class QTKMClassifier(ClassifierMixin, Model):
         ----------
         X : array or frame of shape (n_rows, n_columns)
         average : bool
-            Average over the posterior of the weights: probabilities come closer to each other
-            where few rows speak for them.
+            Average over the posterior of the weights, which brings probabilities closer to each
+            other where training rows are few.
 
         Returns
         -------
@@ -363,12 +323,12 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray:
-        """Predict the logarithms of what `predict_proba` gives."""
+        """Predict the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Give the share of rows whose class is predicted.
+        """Return the accuracy.
 
         Parameters
         ----------
@@ -378,24 +338,24 @@ class QTKMClassifier(ClassifierMixin, Model):
         sample_weight : array of shape (n_rows,), optional
         """
         predicted = self.predict(X)
-        y = labels.check_labels(y, type(self).__name__)
-        labels.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
+        y = targets.check_labels(y, type(self).__name__)
+        targets.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)
 
-    def _target_reader(self, names: list[str], offset: str | None = None) -> labels.LabelTarget:
+    def _target_reader(self, names: list[str], offset: str | None = None) -> targets.LabelTarget:
         _refuse_offset(offset)
         if len(names) != 1:
             raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
         known = self.classes_ if self._goes_on else None
-        return labels.LabelTarget(
+        return targets.LabelTarget(
             names[0], type(self).__name__, self.class_weight, known, _OneOutput(self.loss)
         )
 
-    def _task_of(self, target: labels.LabelTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
+    def _task_of(self, target: targets.LabelTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
         loss = parts.make_classification_loss(self, len(target.classes))
         return loss, {"classes_": target.classes}
 
-    _classes_of = staticmethod(labels.to_codes)
+    _classes_of = staticmethod(targets.to_codes)
 
     def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
         return lambda state: -objective.mean_loss(state.iterate, shards)

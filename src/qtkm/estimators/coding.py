@@ -5,9 +5,10 @@ they may be made anywhere and in any order.  What they have seen decides on a co
 rows become codes on the grids of their columns.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,13 @@ from .. import data
 from ..data.sources import Block, DataFileError
 from ..protocols import Run
 from .inputs import Inputs
-from .targets import Target, check_weight, tame_exponent
+from .rows import Splitter, make_shards
+from .targets import check_weight, tame_exponent
 
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Say in errors about values where they are."""
+    """Say in errors about values where the values are."""
     try:
         yield
     except DataFileError:
@@ -31,27 +33,14 @@ def naming(where: str) -> Iterator[None]:
 
 
 class Scan:
-    """What one look at all rows tells.
-
-    Parameters
-    ----------
-    inputs : Inputs
-        The columns, which learn from it.
-    max_bins : int, "auto" or None
-    features : sequence of str
-        Names of the columns in blocks.
-    target : Target or None
-        What reads the targets of blocks.
-    weight : str or None
-        Name of the column of weights in blocks.
-    """
+    """What one look at all rows tells: in memory, or in blocks, read by the names of columns."""
 
     def __init__(
         self,
         inputs: Inputs,
         max_bins: Any,
         features: Sequence[str] = (),
-        target: Target | None = None,
+        target: Any = None,
         weight: str | None = None,
     ):
         self.inputs, self.max_bins, self.features = inputs, max_bins, features
@@ -60,8 +49,7 @@ class Scan:
         self.n_rows, self.largest_weight = 0, 0.0
 
     def add(self, block: Block) -> None:
-        """Look at the rows of a block."""
-        assert self.target is not None
+        """Scan the rows of a block."""
         with naming(block.where):
             weight, keep = self.read_weight(block)
             if weight is not None:
@@ -76,13 +64,12 @@ class Scan:
                 summary.add(values)
 
     def add_whole(self, found: Sequence[Any], n_rows: int, run: Run) -> None:
-        """Look at all rows, which are in memory: what `Inputs.read` gives."""
+        """Scan all rows, which are in memory, as returned by `Inputs.read`."""
         self.n_rows = n_rows
         run(lambda d: self.columns[d].add(found[d], is_whole=True), range(len(found)))
 
     def merge(self, other: "Scan") -> None:
         """Add what another scan has seen."""
-        assert self.target is not None
         self.n_rows += other.n_rows
         self.largest_weight = max(self.largest_weight, other.largest_weight)
         self.target.merge(other.target)
@@ -90,7 +77,7 @@ class Scan:
             mine.merge(theirs)
 
     def settle(self) -> None:
-        """Take in what was seen, once all rows have been."""
+        """Let targets and columns learn from the scan, once all rows have been seen."""
         if self.n_rows == 0:
             raise DataFileError("the source has no rows of positive weight")
         if self.target is not None:
@@ -99,8 +86,7 @@ class Scan:
             column.learn(summary)
 
     def state(self) -> dict[str, Any]:
-        """All that was seen, to be kept."""
-        assert self.target is not None
+        """Return what a cache keeps."""
         return {
             "n_rows": self.n_rows,
             "largest_weight": self.largest_weight,
@@ -109,26 +95,24 @@ class Scan:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Put in what another scan of the same rows has seen."""
-        assert self.target is not None
+        """Restore a kept state."""
         for summary, kept in zip(self.columns, state["columns"], strict=True):
             summary.restore(kept)
         self.target.restore(state["target"])
         self.n_rows, self.largest_weight = state["n_rows"], state["largest_weight"]
 
     def read_weight(self, block: Block) -> tuple[NDArray | None, NDArray | None]:
-        """Weights of the rows of a block, and which rows have one; None for all."""
+        """Return the weights of the rows of a block, and which are positive; None for all."""
         if self.weight is None:
             return None, None
         weight = check_weight(block.columns[self.weight], block.n_rows, every=False)
         return weight, None if weight.all() else weight > 0
 
     def read(self, block: Block, exponent: int = 0) -> list[Any]:
-        """Plain columns, targets and weights of the rows of positive weight, for the second time.
+        """Return plain columns, targets and weights of the rows of positive weight.
 
         `exponent` is the power of two that is taken out of the weights.
         """
-        assert self.target is not None
         weight, keep = self.read_weight(block)
         if weight is not None and exponent:
             weight = np.ldexp(weight, -exponent)
@@ -141,25 +125,7 @@ class Scan:
 
 
 class Coding:
-    """From rows to codes, targets and weights.
-
-    Parameters
-    ----------
-    inputs : Inputs
-        The columns, with their feature maps.
-    scan : Scan
-        Settled.
-
-    Attributes
-    ----------
-    columns : list of Column
-        As the objective sees them.
-    n_codes : tuple of int
-        Grid size of each column.
-    code_type : dtype
-    is_weighted : bool
-        Whether rows of blocks have weights other than 1.
-    """
+    """From rows to codes, targets and weights; `columns` are as the objective sees them."""
 
     def __init__(self, inputs: Inputs, scan: Scan, run: Run):
         def code(d: int) -> Any:
@@ -171,13 +137,11 @@ class Coding:
         self.n_codes = tuple(map(len, self.columns))
         # the compiled loops know 16 and 32 bits
         self.code_type = np.promote_types(data.code_type(max(self.n_codes)), np.uint16)
-        self.is_weighted = scan.weight is not None or (
-            scan.target is not None and scan.target.is_weighted
-        )
+        self.is_weighted = scan.weight is not None or getattr(scan.target, "is_weighted", False)
         self.weight_exponent = tame_exponent(scan.largest_weight) if scan.weight else 0
 
     def codes(self, plain: Sequence[NDArray], run: Run) -> NDArray[np.unsignedinteger]:
-        """Codes (n_rows, n_columns) of plain columns."""
+        """Return the codes (n_rows, n_columns) of plain columns."""
         codes = np.empty((len(plain[0]), len(plain)), dtype=self.code_type)
 
         def code(d: int) -> None:
@@ -187,10 +151,76 @@ class Coding:
         return codes
 
     def encode(self, block: Block, run: Run) -> list[Any]:
-        """Codes, targets and weights of the rows of a block that have positive weight."""
+        """Return codes, targets and weights of the rows of a block that have positive weight."""
         with naming(block.where):
             plain, target, weight = self.scan.read(block, self.weight_exponent)
             codes = self.codes(plain, run)
             if len(codes) and (codes.max(axis=0) >= self.n_codes).any():
                 raise ValueError("the source has changed while it was read; fit again")
             return [codes, target, weight]
+
+
+class ShardLists:
+    """Shards in memory, added one by one, as `ShardWriter` has them on disk."""
+
+    def __init__(self) -> None:
+        self.train, self.validation = data.ShardList(), data.ShardList()
+
+    def add(self, kind: str, shard: data.Shard) -> None:
+        """Add a shard of training or validation rows."""
+        getattr(self, kind).append(shard)
+
+
+class Pieces:
+    """Rows gathered into pieces, which become shards when they are full: the second scan."""
+
+    def __init__(
+        self, coding: Coding, splitter: Splitter, pieces: Sequence[tuple[int, int]], sink: Any
+    ):
+        self.coding, self.splitter, self.pieces, self.sink = coding, splitter, pieces, sink
+        self.number = self.filled = 0
+        size = max(b - a for a, b in pieces)
+        self.buffer = [
+            np.empty((size, len(coding.n_codes)), dtype=coding.code_type),
+            np.empty((size, coding.scan.target.n_outputs)),
+            np.empty(size) if coding.is_weighted else None,
+        ]
+
+    def encode(self, blocks: Iterator[Block], run: Run) -> None:
+        """Code all rows."""
+        for block in blocks:
+            self._add(self.coding.encode(block, run))
+        if self.number < len(self.pieces):
+            raise DataFileError("the source has fewer rows than when it was first read; fit again")
+
+    def _add(self, rows: list[Any]) -> None:
+        begin, end = 0, len(rows[0])
+        while begin < end:
+            if self.number == len(self.pieces):
+                raise DataFileError("the source has more rows than when it was first read")
+            first, last = self.pieces[self.number]
+            count = min(end - begin, last - first - self.filled)
+            for held, array in zip(self.buffer, rows, strict=True):
+                if held is not None:
+                    held[self.filled : self.filled + count] = array[begin : begin + count]
+            begin, self.filled = begin + count, self.filled + count
+            if self.filled == last - first:
+                piece = [None if held is None else held[: self.filled] for held in self.buffer]
+                shards = make_shards(piece, self.number, self.splitter, self.coding.n_codes)
+                for kind, shard in shards.items():
+                    self.sink.add(kind, shard)
+                self.number, self.filled = self.number + 1, 0
+
+    def key(self) -> str:
+        """Return the key that cached shards must match."""
+        found, coding, splitter = hashlib.sha256(), self.coding, self.splitter
+        for coder in coding.coders:
+            found.update(coder.key())
+        target, state = coding.scan.target, cast(Any, splitter.state)
+        for array in (target.exponent, getattr(target, "by_class", None), state[1]):
+            found.update(b"" if array is None else array.tobytes())
+        categorical = [d for d, each in enumerate(coding.columns) if each.is_categorical]
+        facts = (splitter.wanted, splitter.fraction, self.pieces, state[2:],
+                 str(coding.code_type), categorical, target.n_outputs, target.key())  # fmt: skip
+        found.update(repr(facts).encode())
+        return found.hexdigest()

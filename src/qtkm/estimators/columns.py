@@ -1,8 +1,10 @@
 """Kinds of columns: each reads itself, is scanned, coded and described by one class.
 
-raw column ──read──► numbers, or distinct values and which of them each row holds
-──scan──► summary: mergeable, the same for arrays, blocks of files and partitions
-summaries  ──learn─► box or categories ──feature map──► coder ──► codes of the rows
+    raw column ──read──► numbers, or distinct values and which of them each row holds
+               ──scan──► summary: mergeable, the same for arrays, blocks of files and partitions
+    summaries  ──learn─► box or categories ──feature map──► coder ──► codes of the rows
+
+Both kinds have the same methods, which `NumberColumn` documents.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +19,7 @@ from ..features import FeatureMap
 from ..features.warp import make_warp
 from ..limits import LIMITS
 from ..objective import Column
-from .values import NUMBERS, as_period, holds_of, present, read_numbers, refuse_infinite, shorten
+from .values import NUMBERS, as_period, holds_of, present, read_numbers, refuse_not_finite, shorten
 
 #: code of a category that the fit has not seen
 UNKNOWN = -1
@@ -34,35 +36,22 @@ ROUNDING = 1e-12
 
 @dataclass
 class NumberSummary:
-    """What is known of a numeric column after a look at some of its rows.
+    """Range, distinct values and gaps of some rows of a numeric column."""
 
-    Attributes
-    ----------
-    box : Box or None
-        Where it is given, or known from an earlier fit.
-    limit : int
-        Most distinct values to keep.
-    low, high : float
-        Range of the values, those outside of a box taken to its ends where it says so.
-    has_gaps : bool
-        Whether values are missing.
-    distinct : array or None
-        Distinct values, ascending; None if there are more than the limit.
-    whole : array or None
-        The column itself, where it is in memory: its distinct values are found when it is known
-        how many will do.
-    """
-
+    #: given, or known from an earlier fit: values outside are taken to its ends if it clips
     box: data.Box | None
+    #: most distinct values to keep
     limit: int
     low: float = np.inf
     high: float = -np.inf
+    #: ascending; None if there are more than the limit
     distinct: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
+    #: the column itself if it is in memory, until it is known how many distinct values to find
     whole: NDArray | None = None
     has_gaps: bool = False
 
     def add(self, values: NDArray, is_whole: bool = False) -> None:
-        """Look at some rows, or at all of them: what the column's `read` gives."""
+        """Scan some rows, or all of them, as returned by the column's `read`."""
         there = present(values)
         self.has_gaps |= len(there) < len(values)
         if is_whole:
@@ -70,10 +59,8 @@ class NumberSummary:
         if len(there) == 0:
             return
         inside = self._contain(there)
-        self.low, self.high = (
-            min(self.low, float(inside.min())),
-            max(self.high, float(inside.max())),
-        )
+        self.low = min(self.low, float(inside.min()))
+        self.high = max(self.high, float(inside.max()))
         if not is_whole and self.distinct is not None:
             self._join(data.find_distinct(data.contiguous(inside), self.limit))
 
@@ -96,7 +83,7 @@ class NumberSummary:
         self.distinct = joined if len(joined) <= self.limit else None
 
     def find_distinct(self, most: int | None) -> NDArray[np.float64] | None:
-        """Distinct values, ascending, if there are no more than `most`; None for no bound."""
+        """Return the distinct values, or None if there are more than `most`."""
         if self.whole is not None:
             limit = len(self.whole) if most is None else most
             # as a rule the first rows tell that there are more
@@ -114,49 +101,32 @@ class NumberSummary:
         return ["numbers or gaps", self.limit, box]
 
     def state(self) -> Any:
-        """All that was seen, to be kept."""
+        """Return what a cache keeps."""
         names = ("low", "high", "distinct", "has_gaps")
         return {name: getattr(self, name) for name in names}
 
     def restore(self, state: Any) -> None:
-        """Put in what another summary of the same rows has seen."""
+        """Restore a kept state."""
         for name, value in state.items():
             setattr(self, name, value)
 
 
 @dataclass
 class NumberColumn:
-    """A column of numbers.
-
-    Attributes
-    ----------
-    name : str
-    label : str
-        What it is called in messages.
-    extrapolation : str
-        What happens to values outside of the box.
-    box : Box or None
-        Given, known from an earlier fit, or learned from the rows.
-    feature_map : FeatureMap or None
-        Once a fit has decided on one.
-    has_gaps : bool
-        Whether values were missing in the fit.
-    center : float
-        Median in the unit box, which stands for a missing value if there were none in the fit.
-    holds : str
-        Whether the numbers are numbers, times or time spans, in seconds.
-    cycle : float or None
-        Period after which the column begins anew.
-    """
+    """A column of numbers; `label` is what messages call it."""
 
     name: str
     label: str
     extrapolation: str = "clip"
-    box: data.Box | None = None
+    #: a Box: given, known from an earlier fit, or learned from the rows
+    box: Any = None
     feature_map: Any = None
     has_gaps: bool = False
+    #: median in the unit box, in place of a missing value if there were none in the fit
     center: float = 0.5
+    #: numbers, times or time spans, the last two in seconds
     holds: str = NUMBERS
+    #: period of a cyclic column
     cycle: float | None = None
     is_categorical = False
     #: whether an earlier fit has learned it
@@ -164,8 +134,8 @@ class NumberColumn:
     #: shares of the categories, which numbers do not have
     frequencies = None
 
-    def read(self, column: Any, is_finite: bool, first_row: int) -> NDArray:
-        """Numbers of a raw column; `first_row` is the number of its first row in messages."""
+    def read(self, column: Any, is_finite: bool, first_row: int, keep: Any = None) -> NDArray:
+        """Return the numbers of a raw column; messages count rows from `first_row`."""
         try:
             values, holds = read_numbers(column, self.label)
         except (TypeError, ValueError) as error:
@@ -176,7 +146,7 @@ class NumberColumn:
                 f"{what}, and the model was fitted to {self.holds}: {error}"
             ) from None
         if not is_finite:
-            refuse_infinite(values, self.label, first_row)
+            refuse_not_finite(values, self.label, first_row, "X", gaps=True)
         if holds != self.holds and len(present(values)):
             if self.feature_map is not None:
                 raise ValueError(
@@ -185,7 +155,7 @@ class NumberColumn:
             self.holds = holds
         if self.cycle is not None:
             values = np.mod(values, self.cycle, dtype=np.float64)
-        return values
+        return values if keep is None else values[keep]
 
     def look(self, column: Any, period: Any) -> None:
         """Take in the kind of a training column, and its period if it is cyclic."""
@@ -194,20 +164,12 @@ class NumberColumn:
             self.cycle = as_period(period, self.holds, self.label)
             self.box = data.Box(0.0, self.cycle, self.extrapolation, self.label)
 
-    def take(self, found: NDArray, keep: NDArray) -> NDArray:
-        """Select rows of the result of `read`."""
-        return found[keep]
-
     def plain(self, found: NDArray) -> NDArray:
-        """One number a row of what `read` gives."""
+        """Return one number per row from the result of `read`."""
         return found
 
-    def unread(self, plain: NDArray) -> NDArray:
-        """Return what `read` returns for a plain column."""
-        return plain
-
     def summary(self, max_bins: Any) -> NumberSummary:
-        """Nothing seen yet."""
+        """Return a summary of no rows."""
         limit = LIMITS.exact_values if max_bins is None else MOST_DISTINCT
         return NumberSummary(self.box, limit if max_bins in (None, "auto") else max_bins)
 
@@ -226,7 +188,6 @@ class NumberColumn:
 
     def known_as(self, known: "NumberColumn") -> None:
         """Take over what an earlier fit has learned."""
-        assert known.box is not None
         self.box = replace(known.box, extrapolation=self.extrapolation)
         self.has_gaps, self.center, self.is_known = known.has_gaps, known.center, True
 
@@ -244,10 +205,9 @@ class NumberColumn:
             means = counts @ feature_map.inner.main_functions(values) / counts.sum()
             feature_map.place, feature_map.means = self.center, means
 
-    def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, "NumberCoder"]:
+    def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, "ColumnCoder"]:
         """Return the column on its grid, and the coder of its rows."""
         box = self.box
-        assert box is not None
         low, high = box.low, box.high
         if box.extrapolation == "continue":
             low, high = min(low, seen.low), max(high, seen.high)
@@ -266,22 +226,20 @@ class NumberColumn:
             grid = data.equal_bins(low, high, most)
         grid = grid.with_gaps() if self.has_gaps else grid
         # a box that was learned from these rows holds all of them
-        coder = NumberCoder(data.Coder(grid, low, high), seen.box)
+        coder = ColumnCoder(data.Coder(grid, low, high), seen.box)
         return Column(self.label, self.feature_map, box, grid), coder
 
     # -- fitted -------------------------------------------------------------------------------
 
     def values(self, plain: NDArray) -> NDArray:
-        """Values as the feature map reads them."""
-        assert self.box is not None
+        """Return values as the feature map reads them."""
         found = self.box.to_unit(self.box.contain(plain))
         if not self.has_gaps and (missing := np.isnan(found)).any():
             found = np.where(missing, self.center, found)
         return found
 
     def find_unseen(self, column: Any) -> dict[str, NDArray[np.bool_]]:
-        """Which rows of a raw column hold what the fit has not seen."""
-        assert self.box is not None
+        """Return masks of the rows that hold values unlike those of the fit."""
         values = np.asarray(self.read(column, False, 0), dtype=np.float64)
         margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
         outside = (values < self.box.low - margin) | (values > self.box.high + margin)
@@ -289,33 +247,36 @@ class NumberColumn:
 
     def describe(self) -> dict[str, Any]:
         """Return what a fit learned about the column."""
-        assert self.box is not None
         return {"name": self.name, "basis": self.feature_map,
                 "bounds": (self.box.low, self.box.high), "categories": None,
                 "gaps": self.has_gaps, "holds": self.holds, "cycle": self.cycle}  # fmt: skip
 
 
 @dataclass
-class NumberCoder:
-    """From numbers to their codes on a grid."""
+class ColumnCoder:
+    """From plain values to codes on a grid; without one, values are categories' codes already."""
 
-    coder: data.Coder
-    box: data.Box | None
+    coder: data.Coder | None = None
+    box: data.Box | None = None
 
     def codes(self, plain: NDArray) -> NDArray:
-        """Codes of plain values; those of an exact grid must be among its values."""
+        """Return the codes of values; those of an exact grid must be among its values."""
+        if self.coder is None:
+            return plain
         inside = plain if self.box is None else self.box.contain(plain)
         return self.coder.codes(data.contiguous(inside))
 
     def key(self) -> bytes:
         """Return a key that changes whenever codes may change."""
+        if self.coder is None:
+            return b""
         grid = self.coder.grid
         facts = repr((grid.is_binned, self.coder.low, self.coder.high))
         return grid.values.tobytes() + facts.encode()
 
 
 def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
-    """Give bounds as one pair (low, high) a column."""
+    """Return bounds as one pair (low, high) per column."""
     n_columns = len(labels)
     expected = f"give (low, high), or one such pair for each of the {n_columns} columns"
     try:
@@ -336,7 +297,7 @@ def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
 def n_bins(
     max_bins: Any, feature_map: FeatureMap, box: data.Box, low: float, high: float
 ) -> int | None:
-    """Largest number of grid values of a column, None for all of its distinct ones."""
+    """Return the largest number of grid values, or None to keep all distinct values."""
     if not isinstance(max_bins, str):
         return max_bins
     width = box.high / 2 - box.low / 2
@@ -346,7 +307,7 @@ def n_bins(
 
 
 def _check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float) -> None:
-    """Refuse values so far outside of the box that the basis has none there."""
+    """Raise a ValueError for values so far outside of the box that the basis overflows."""
     with np.errstate(all="ignore"):
         entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))
         largest = np.prod([entries[:, level].max() for level in feature_map.slices])
@@ -365,18 +326,7 @@ Factorized = tuple[Sequence[Any], NDArray[np.int64]]
 
 
 class Categories:
-    """Distinct values of a categorical column, in ascending order, a missing one last.
-
-    Parameters
-    ----------
-    values : iterable
-        Values of the column, in any order; None, NaN and the like are one missing value.
-
-    Attributes
-    ----------
-    codes : dict
-        Value to code, None standing for the missing one.
-    """
+    """Distinct values of a categorical column in ascending order, None for a missing one last."""
 
     def __init__(self, values: Iterable[Any]):
         found = [_without_kinds_of_missing(value) for value in values]
@@ -422,24 +372,12 @@ class CategorySummary:
 
 @dataclass
 class CategoryColumn:
-    """A column of categories; the methods are those of `NumberColumn`.
-
-    Attributes
-    ----------
-    name : str
-    label : str
-        What it is called in messages.
-    categories : Categories or None
-        Once rows have been seen.
-    counts : array
-        Training weight of each category.
-    feature_map : FeatureMap or None
-        Once a fit has decided on one.
-    """
+    """A column of categories; the methods are those of `NumberColumn`."""
 
     name: str
     label: str
-    categories: Categories | None = None
+    categories: Any = None
+    #: training weight of each category
     counts: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     feature_map: Any = None
     is_categorical = True
@@ -449,19 +387,12 @@ class CategoryColumn:
     def frequencies(self) -> NDArray[np.float64]:
         return self.counts / self.counts.sum()
 
-    def read(self, column: Any, is_finite: bool, first_row: int) -> Factorized:
-        return factorize(column, self.label)
-
-    def take(self, found: Factorized, keep: NDArray) -> Factorized:
-        return found[0], found[1][keep]
+    def read(self, column: Any, is_finite: bool, first_row: int, keep: Any = None) -> Factorized:
+        distinct, inverse = factorize(column, self.label)
+        return distinct, inverse if keep is None else inverse[keep]
 
     def plain(self, found: Factorized) -> NDArray:
-        assert self.categories is not None
         return self.categories.code(found[0])[found[1]]
-
-    def unread(self, plain: NDArray) -> Factorized:
-        assert self.categories is not None
-        return list(self.categories), plain
 
     def summary(self, max_bins: Any) -> CategorySummary:
         return CategorySummary()
@@ -483,9 +414,9 @@ class CategoryColumn:
     def weigh(self, values: NDArray, counts: NDArray, scaling: str) -> None:
         self.counts = counts
 
-    def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, "CategoryCoder"]:
+    def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, ColumnCoder]:
         column = Column(self.label, self.feature_map, None, self.feature_map.n_categories)
-        return column, CategoryCoder()
+        return column, ColumnCoder()
 
     # -- fitted -------------------------------------------------------------------------------
 
@@ -495,38 +426,17 @@ class CategoryColumn:
         return np.where(untrained, UNKNOWN, plain)
 
     def find_unseen(self, column: Any) -> dict[str, NDArray[np.bool_]]:
-        assert self.categories is not None
         distinct, inverse = factorize(column, self.label)
         return {"categories": (self.values(self.categories.code(distinct)) == UNKNOWN)[inverse]}
 
     def describe(self) -> dict[str, Any]:
-        assert self.categories is not None
         return {"name": self.name, "basis": self.feature_map, "bounds": None,
                 "categories": list(self.categories), "gaps": None in self.categories.codes,
                 "holds": "categories", "cycle": None}  # fmt: skip
 
 
-class CategoryCoder:
-    """From codes of categories to codes on the grid, which are the same."""
-
-    def codes(self, plain: NDArray) -> NDArray:
-        return plain
-
-    def key(self) -> bytes:
-        return b""
-
-
 def factorize(column: Any, label: str) -> Factorized:
-    """Distinct values of a column, and for every row which of them it holds.
-
-    Rows are looked at here and nowhere else, so that all that follows is cheap.
-
-    Parameters
-    ----------
-    column : array or Series
-    label : str
-        The column's name, for messages.
-    """
+    """Return the distinct values of a column, and which of them each row holds."""
     if hasattr(column, "cat") and hasattr(column, "iloc"):  # a pandas Series of categories
         return _by_pandas_codes(column.cat)
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)

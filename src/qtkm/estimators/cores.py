@@ -83,16 +83,7 @@ def _squares(shard: Any, response: NDArray, run: Any) -> NDArray[np.float64]:
 
 
 def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list[Any]:
-    """Copy given cores after checking their layout, shapes and type.
-
-    Parameters
-    ----------
-    objective : Objective
-    given : list
-        In the layout of `cores_`.
-    labels : sequence of str
-        What the columns are called in messages.
-    """
+    """Copy given cores after checking their layout, shapes and type."""
     shapes = objective.shapes
     if objective.network.has_main_effects:
         labels = [*[*labels, "the outputs"][: len(shapes) - 1], "the main effects"]

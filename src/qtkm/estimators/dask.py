@@ -29,22 +29,12 @@ from .tables import BlockTable
 
 
 def is_collection(*values: Any) -> bool:
-    """Whether some value is a collection of Dask."""
+    """Return True if some value is a collection of Dask."""
     return any(hasattr(value, "__dask_graph__") for value in values)
 
 
 class Partitions(BlockTable):
-    """Partitions of X, y, weights and offsets, and what their columns are called.
-
-    Parameters
-    ----------
-    model : estimator
-    X, y, weight, offset : collections of Dask
-        Frames or arrays; weight and offset may be None.
-    engine : Dask
-    known : Reading or None
-        Of the fit that this one goes on from.
-    """
+    """Partitions of X, y, weights and offsets, and what their columns are called."""
 
     def __init__(
         self,
@@ -134,7 +124,7 @@ class Partitions(BlockTable):
         )  # fmt: skip
 
     def _each(self, what: str, function: Any, value: Any = None) -> Iterator[Any]:
-        """Results of a function of a value and every partition, in order."""
+        """Yield the results of a function of a value and every partition, in order."""
         shared = self._share(value)
         with self.engine.tasks() as tasks:
             futures = tasks.compute(
@@ -143,7 +133,7 @@ class Partitions(BlockTable):
             yield from self._fetch(what, range(len(futures)), futures)
 
     def _fetch(self, what: str, numbers: Sequence[int], futures: list[Any]) -> Iterator[Any]:
-        """Results of some partitions as they come, with a bar that tells how far it is."""
+        """Yield the results of some partitions, with a progress bar if the model is verbose."""
         pairs = zip(numbers, futures, strict=True)
         bar = tqdm(pairs, what, len(futures), unit="partition", disable=not self.model.verbose)
         for number, future in bar:
@@ -175,7 +165,7 @@ def _read_partition(shared: bytes, number: int, *parts: Any) -> Block:
 
 
 def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan | Exception:
-    """Scan, or what is wrong with the rows: if it were raised, each worker would print it."""
+    """Return the scan, or an error: if it were raised, each worker would print it."""
     names, scan = pickle.loads(shared)
     try:
         block = _make_block(names, number, parts)
@@ -189,7 +179,7 @@ def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan | Exception
 def _code_partition(
     shared: bytes, number: int, bounds: Sequence[tuple[int, int]], first: int, *parts: Any
 ) -> tuple[Held, Held]:
-    """Training and validation shards of a partition, whose pieces are numbered from `first`."""
+    """Return training and validation shards of a partition; pieces count from `first`."""
     names, (coding, splitter) = pickle.loads(shared)
     block = _make_block(names, number, parts)
     rows = coding.encode(block, serial)
@@ -202,7 +192,7 @@ def _code_partition(
 
 
 def _make_block(names: Sequence[Sequence[str]], number: int, parts: Sequence[Any]) -> Block:
-    """Block of the rows of one partition of X, y, weights and offsets."""
+    """Return the rows of one partition of X, y, weights and offsets as a block."""
     columns: dict[str, Any] = {}
     for named, part in zip(names, parts, strict=True):
         if part is not None and len(part) != len(parts[0]):
@@ -242,7 +232,7 @@ def _example(X: Any) -> Any:
 
 
 def _names_of(y: Any) -> list[str]:
-    """Names of the columns of y."""
+    """Return the names of the columns of y."""
     if hasattr(y, "columns"):
         return [str(name) for name in y.columns]
     if getattr(y, "ndim", 1) == 2:
@@ -256,7 +246,7 @@ def _name_apart(taken: Sequence[str], name: str) -> str:
 
 
 def _to_delayed(name: str, value: Any) -> list[Any]:
-    """Partitions of a collection."""
+    """Return the partitions of a collection."""
     if not hasattr(value, "to_delayed") or not hasattr(value, "ndim"):
         raise ValueError(
             f"{name} is a {type(value).__name__}, while X is a collection of Dask; pass {name} as "
@@ -271,7 +261,7 @@ def _to_delayed(name: str, value: Any) -> list[Any]:
 
 
 def _refuse_unequal(parts: dict[str, list[Any]], given: dict[str, Any]) -> None:
-    """Raise a ValueError where it is plain that partitions do not go together."""
+    """Raise a ValueError if partitions are known to be unequal."""
     for name, own in parts.items():
         for what, one, other in (
             ("partitions", len(parts["X"]), len(own)),
@@ -306,23 +296,7 @@ def predict_lazily(
     offset: Any = None,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """Predictions for a collection as another one, with the same partitions.
-
-    Parameters
-    ----------
-    model : Model
-    method : str
-        What to call for each partition.
-    X : collection of Dask
-    kind : dtype
-        Of the predictions.
-    width : int or None
-        How many there are for each row; None for a vector.
-    offset : collection of Dask, optional
-        Passed to the method as well.
-    options : dict, optional
-        Passed to the method for every partition.
-    """
+    """Return predictions for a collection as another one, `width` per row or a vector."""
     light = copy.copy(model).set_params(
         callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
     )
@@ -349,7 +323,7 @@ def predict_lazily(
 
 
 class _Predict:
-    """Predictions for one partition, in the manner of the partition."""
+    """Predictions for one partition: an array, or a frame with its index."""
 
     def __init__(self, model: Any, method: str, nothing: Any, options: dict[str, Any]):
         self.model, self.method, self.nothing, self.options = model, method, nothing, options

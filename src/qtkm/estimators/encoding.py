@@ -45,13 +45,7 @@ MOST_CHARACTERS = 100_000_000
 
 
 def encode(value: Any) -> Any:
-    """Tree of a value.
-
-    Raises
-    ------
-    TypeError
-        For a value that a file cannot hold; the message says what to do.
-    """
+    """Tree of a value."""
     if value is None or type(value) in (bool, int, float, complex, str):
         return value
     if type(value) is list:
@@ -68,13 +62,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(tree: Any) -> Any:
-    """Value of a tree that `encode` made; arrays are copies that may be written to.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError, …
-        For a tree that `encode` cannot have made.
-    """
+    """Value of a tree that `encode` made; arrays are copies that may be written to."""
     if isinstance(tree, list):
         return [decode(entry) for entry in tree]
     if isinstance(tree, np.ndarray):
@@ -110,14 +98,7 @@ def encode_part(part: Any) -> dict[str, Any]:
 
 
 def decode_part(tree: Any, kind: str | None = None) -> Any:
-    """Part of a tree; parameters that the class does not have are left out.
-
-    Parameters
-    ----------
-    tree : dict
-    kind : str, optional
-        Which kind of part is expected, a key of REGISTRIES.
-    """
+    """Part of a tree; parameters that the class does not have are left out."""
     kind, name = tree["kind"] if kind is None else kind, tree["name"]
     if tree["type"] != "part" or tree["kind"] != kind:
         raise ValueError(f"a part of {tree['kind']!r} stands where one of {kind!r} belongs")

@@ -12,33 +12,16 @@ from sklearn.utils.validation import validate_data
 
 from .. import data
 from .columns import CategoryColumn, NumberColumn, check_bounds
-from .targets import TargetScale
+from .rows import TargetScale
 from .values import present, refuse_complex, shorten
 from .working import warn_user
 
-#: columns that one message tells of
+#: columns that one message lists
 MOST_PROBLEMS = 10
 
 
 class Inputs:
-    """The columns of X, each of a kind that reads, scans and codes itself.
-
-    Parameters
-    ----------
-    columns : list
-        Columns of the training X, see `read_columns`.
-    names : sequence of str or None
-        Their names, where they have some.
-    categorical_features : mask, indices, names, "from_dtype" or None
-    bounds : (low, high), one such pair a column, or None
-    extrapolation : str
-        What happens to numbers outside of their box.
-    cyclic : dict of column to period, or None
-
-    Attributes
-    ----------
-    columns : list of NumberColumn and CategoryColumn
-    """
+    """The columns of X, each of a kind that reads, scans and codes itself."""
 
     def __init__(
         self,
@@ -52,9 +35,9 @@ class Inputs:
         mask = _categorical_mask(columns, categorical_features, names)
         self.columns: list[Any] = []
         for d, is_categorical in enumerate(mask):
-            name, label = (f"x{d}", f"column {d}") if names is None else _named(names[d])
             kind: Any = CategoryColumn if is_categorical else NumberColumn
-            self.columns.append(kind(name, label))
+            name = f"x{d}" if names is None else names[d]
+            self.columns.append(kind(name, f"column {d if names is None else name!r}"))
         pairs = None if bounds is None else check_bounds(bounds, self.labels)
         given = {} if cyclic is None else dict(cyclic)
         periods = {_position(e, len(mask), names, "cyclic"): p for e, p in given.items()}
@@ -108,18 +91,18 @@ class Inputs:
     def read(
         self, columns: Sequence[Any], is_finite: bool, keep: NDArray | None, first_row: int = 0
     ) -> Iterator[Any]:
-        """Yield what the column's `read` gives, of the rows to keep.
-
-        All columns that cannot be used are told in one error; `first_row` is the number of the
-        first row in messages.
-        """
-        for d, (own, column) in enumerate(zip(self.columns, columns, strict=True)):
+        """Yield each column's `read` of the rows to keep; one error lists all unusable columns."""
+        problems: list[Exception] = []
+        for own, column in zip(self.columns, columns, strict=True):
             try:
-                found = own.read(column, is_finite, first_row)
+                found = own.read(column, is_finite, first_row, keep)
             except (TypeError, ValueError) as error:
-                others = self._problems(range(d + 1, len(columns)), columns, is_finite, first_row)
-                raise type(error)(_list_problems([str(error), *others])) from None
-            yield found if keep is None else own.take(found, keep)
+                problems.append(error)
+                continue
+            if not problems:
+                yield found
+        if problems:
+            raise type(problems[0])(_list_problems(problems))
 
     def plain(self, columns: Sequence[Any], is_finite: bool) -> list[NDArray]:
         """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
@@ -141,40 +124,19 @@ class Inputs:
         """Values as the feature maps read them, of some rows."""
         return [own.values(each[part]) for own, each in zip(self.columns, plain, strict=True)]
 
-    def _problems(
-        self, some: Sequence[int], columns: Sequence[Any], is_finite: bool, first_row: int
-    ) -> Iterator[str]:
-        """Yield what makes columns invalid."""
-        for d in some:
-            try:
-                self.columns[d].read(columns[d], is_finite, first_row)
-            except (TypeError, ValueError) as error:
-                yield str(error)
-
 
 @dataclass
 class Reading:
-    """How a fitted model reads X and y: all that predictions need besides the cores.
-
-    Attributes
-    ----------
-    inputs : Inputs
-        What stands between X and the cores.
-    scale : TargetScale
-        What stands between responses and y.
-    target_range : (2, n_outputs) array or None
-        Least and greatest targets, in units of y, where they are known.
-    target_names : list of str or None
-        Columns of the targets, where they have names.
-    """
+    """How a fitted model reads X and y: all that predictions need besides the cores."""
 
     inputs: Inputs
     scale: TargetScale
+    #: least and greatest targets (2, n_outputs) in units of y, where they are known
     target_range: NDArray | None = None
     target_names: list[str] | None = None
 
     def bounds(self, margin: float) -> tuple[NDArray, NDArray]:
-        """Range of the targets, wider by a part of it on either side."""
+        """Return the range of the targets, extended by a fraction of it on either side."""
         if self.target_range is None:
             return np.array(-np.inf), np.array(np.inf)
         low, high = self.target_range
@@ -185,11 +147,9 @@ class Reading:
         """Number of outputs."""
         return len(self.scale.mean)
 
-    # -- for a fit that goes on from this one -------------------------------------------------
-
     @property
     def known_scale(self) -> TargetScale | None:
-        """The scale of y; None if y was constant, which says nothing of one that varies."""
+        """The scale for a further fit; None if y was constant, which says nothing of other y."""
         return None if self.scale.is_constant.any() else self.scale
 
     def check_same(self, inputs: Inputs, n_outputs: int) -> None:
@@ -206,22 +166,7 @@ class Reading:
 
 
 def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list[Any], bool]:
-    """Kinds of the columns of a training X, or of an example, and the columns themselves.
-
-    Parameters
-    ----------
-    model : estimator
-        Learns number and names of the columns, unless it goes on from an earlier fit.
-    X : array or frame of shape (n_rows, n_columns)
-    known : Reading or None
-        Of that earlier fit: its boxes and categories are kept.
-
-    Returns
-    -------
-    inputs : Inputs
-    columns, is_finite
-        As of `read_columns`.
-    """
+    """Return the kinds of the columns of a training X, or of an example, and `read_columns`."""
     columns, is_finite = read_columns(model, X, reset=known is None)
     names = getattr(model, "feature_names_in_", None)
     bounds = model.bounds if known is None else None
@@ -235,33 +180,20 @@ def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list
     return inputs, columns, is_finite
 
 
-def _named(name: str) -> tuple[str, str]:
-    return name, f"column {name!r}"
-
-
 def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
-    """Columns of X, not looked into: views of an array, or Series of a frame.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : array or frame of shape (n_rows, n_columns)
-    reset : bool
-        Whether the estimator learns number and names of the columns from X, or compares.
-
-    Returns
-    -------
-    columns : list of arrays or Series
-    finite : bool
-        True if it is known already that all are finite numbers.
-    """
+    """Return views or Series of the columns of X, and whether all are known to be finite."""
     refuse_path(X)
-    if _is_frame(X):
+    if (hasattr(X, "iloc") or hasattr(X, "get_columns")) and hasattr(X, "columns"):  # a frame
         names = None if reset else getattr(estimator, "feature_names_in_", None)
         if names is not None:
             X = _pick(X, list(names))
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        _refuse_empty(X.shape, type(estimator).__name__)
+        for size, what in zip(X.shape, ("sample", "feature"), strict=True):
+            if size == 0:
+                raise ValueError(
+                    f"Found a frame with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is "
+                    f"required by {type(estimator).__name__}."
+                )
         if hasattr(X, "iloc"):
             return [X.iloc[:, d] for d in range(X.shape[1])], False
         return [X[name] for name in X.columns], False
@@ -272,7 +204,9 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
-    return [X[:, d] for d in range(X.shape[1])], _is_finite_throughout(X)
+    with np.errstate(all="ignore"):  # a finite sum shows at once that all are finite
+        is_finite = X.dtype.kind == "f" and bool(np.isfinite(X.sum()))
+    return [X[:, d] for d in range(X.shape[1])], is_finite
 
 
 def _pick(X: Any, names: list[str]) -> Any:
@@ -307,35 +241,13 @@ def refuse_path(X: Any) -> None:
         )
 
 
-def _refuse_empty(shape: tuple[int, int], who: str) -> None:
-    for size, what in zip(shape, ("sample", "feature"), strict=True):
-        if size == 0:
-            raise ValueError(
-                f"Found a frame with 0 {what}(s) (shape={shape}) while a minimum of 1 is required "
-                f"by {who}."
-            )
-
-
-def _is_frame(X: Any) -> bool:
-    return (hasattr(X, "iloc") or hasattr(X, "get_columns")) and hasattr(X, "columns")
-
-
-def _is_finite_throughout(X: NDArray) -> bool:
-    """Whether one sum shows at once that an array of floats has no NaN and no infinity."""
-    if X.dtype.kind != "f":
-        return False
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(X.sum()))
-
-
-def _list_problems(problems: Sequence[str]) -> str:
-    """One text about all columns that cannot be used, the first of many."""
+def _list_problems(problems: Sequence[Exception]) -> str:
     if len(problems) == 1:
-        return problems[0]
+        return str(problems[0])
     shown = [f"  {problem}" for problem in problems[:MOST_PROBLEMS]]
-    left_out = len(problems) - len(shown)
-    more = [f"  … and {left_out} more"] if left_out else []
-    return "\n".join([f"{len(problems)} columns of X cannot be used:", *shown, *more])
+    if left_out := len(problems) - len(shown):
+        shown.append(f"  … and {left_out} more")
+    return "\n".join([f"{len(problems)} columns of X cannot be used:", *shown])
 
 
 def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray[np.bool_]:
@@ -344,7 +256,9 @@ def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray
     if given is None:
         return mask
     if isinstance(given, str) and given == "from_dtype":
-        return np.array([_has_category_type(column) for column in columns])
+        types = [str(getattr(column, "dtype", "")).lower() if hasattr(column, "to_numpy") else ""
+                 for column in columns]  # fmt: skip
+        return np.array([name.startswith(("categor", "enum", "str")) for name in types])
     if isinstance(given, str) or not hasattr(given, "__len__") or np.ndim(given) != 1:
         raise ValueError(
             f"categorical_features={given!r} must be a mask, a list of indices or names, "
@@ -381,8 +295,3 @@ def _position(entry: Any, n_columns: int, names: Any, what: str = "categorical_f
             f"{n_columns - 1}, names, or a mask."
         )
     return entry
-
-
-def _has_category_type(column: Any) -> bool:
-    name = str(getattr(column, "dtype", "")).lower()
-    return hasattr(column, "to_numpy") and name.startswith(("categor", "enum", "str"))

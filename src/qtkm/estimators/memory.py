@@ -1,15 +1,38 @@
-"""What a fit takes of memory, and how rows are kept so that it stays below a limit."""
+"""Memory that a fit takes, and the folders of coded rows that do not fit in it.
 
+    cache/<source and columns>/scan.qtkm          first scan, with the state of the source
+                               shards-<key>/      second scan
+                               .making-<process>-…   while it is written
+
+Everything is written under another name and renamed when it is complete.  What belongs to another
+state of the source is removed when a new one is kept.
+"""
+
+import contextlib
+import errno
+import hashlib
+import logging
 import os
 import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2
 from numbers import Real
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from .. import storage
+from ..data import ShardWriter, StoredShards
+from ..data.sources import Source
 from ..limits import LIMITS
+from .encoding import decode, encode
+
+logger = logging.getLogger(__name__)
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
@@ -21,7 +44,7 @@ READING = 120_000_000
 
 
 def parse_limit(value: Any) -> int | None:
-    """Bytes that `memory_limit` stands for, None for no limit."""
+    """Return the bytes of `memory_limit`, None for no limit."""
     if value is None:
         return None
     if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < np.inf:
@@ -36,7 +59,7 @@ def parse_limit(value: Any) -> int | None:
 
 
 def format_bytes(count: float) -> str:
-    """Bytes as a text that `parse_limit` reads, rounded up."""
+    """Return bytes as a text that `parse_limit` reads, rounded up."""
     for unit, size in (("GB", 10**9), ("MB", 10**6)):
         if count >= size:
             return f"{np.ceil(count / size * 100) / 100:g} {unit}"
@@ -44,7 +67,7 @@ def format_bytes(count: float) -> str:
 
 
 def available() -> int:
-    """Bytes of memory that are free on this machine, or 4 GB where it does not say."""
+    """Return the bytes of free memory, or 4 GB if the machine does not report them."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -53,20 +76,7 @@ def available() -> int:
 
 @dataclass
 class Need:
-    """What a fit takes.
-
-    Attributes
-    ----------
-    n_rows, n_columns, n_outputs : int
-    code_bytes : int
-        Of one code.
-    is_weighted, is_quadratic : bool
-        Whether rows have weights; whether the loss is quadratic.
-    numbers : (tables, sums)
-        See `Network.numbers_held`.
-    factors : int
-        Entries of the factors at the grid values of all columns.
-    """
+    """What a fit takes."""
 
     n_rows: int
     n_columns: int
@@ -74,19 +84,14 @@ class Need:
     code_bytes: int
     is_weighted: bool
     is_quadratic: bool
+    #: of tables and sums, see `Network.numbers_held`
     numbers: tuple[int, int]
+    #: entries of the factors at the grid values of all columns
     factors: int
 
     @classmethod
     def of_fit(cls, coding: Any, network: Any, loss: Any, n_outputs: int) -> "Need":
-        """Return the memory needed to fit rows coded like this.
-
-        Parameters
-        ----------
-        coding : Coding
-        network, loss : the parts of the fit
-        n_outputs : int
-        """
+        """Return the needs of a fit to rows coded like this."""
         radices = [column.radices for column in coding.columns]
         planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
         numbers = network.numbers_held(coding.n_codes, radices, n_outputs, planes)
@@ -97,43 +102,43 @@ class Need:
         )  # fmt: skip
 
     def fixed(self, n_shards: int) -> int:
-        """Bytes that do not grow with the rows: tables, and sums that wait to be added."""
+        """Return the bytes of tables, and of sums that wait to be added."""
         tables, sums = self.numbers
         return 8 * (6 * tables + (log2(max(n_shards, 1)) + 4) * sums).__ceil__() + 32 * self.factors
 
     @property
-    def a_row(self) -> int:
+    def bytes_per_row(self) -> int:
         """Bytes of a row in a shard, all its sort orders included."""
         numbers = self.n_outputs + self.is_weighted
         return self.n_columns * (self.code_bytes + 4) + 8 * numbers
 
     @property
-    def work_a_row(self) -> int:
+    def work_per_row(self) -> int:
         """Bytes of a row while its shard is worked on: scaled targets, responses, new weights."""
         return 8 * self.n_outputs * (2 if self.is_quadratic else 8) + 8 * (not self.is_quadratic)
 
     @property
-    def making_a_row(self) -> int:
+    def making_per_row(self) -> int:
         """Bytes of a row while its shard is made: as it is gathered, and as it is sorted."""
         return 2 * self.n_columns * self.code_bytes + 24 * (self.n_outputs + self.is_weighted)
 
     def in_memory(self) -> int:
-        """Bytes with all rows in memory."""
+        """Return the bytes needed with all rows in memory."""
         rows = min(self.n_rows, LIMITS.shard_rows)
         kept = 0 if self.is_quadratic else 24 * self.n_outputs + 8
         n_shards = -(-self.n_rows // LIMITS.shard_rows)
         return (
-            self.n_rows * (self.a_row + kept)
-            + rows * max(self.work_a_row, self.making_a_row)
+            self.n_rows * (self.bytes_per_row + kept)
+            + rows * max(self.work_per_row, self.making_per_row)
             + self.fixed(n_shards) + self.reading
         )  # fmt: skip
 
     def on_disk(self, shard_rows: int) -> int:
-        """Bytes with shards of so many rows on disk."""
+        """Return the bytes needed with shards of `shard_rows` rows on disk."""
         n_shards = -(-self.n_rows // shard_rows)
-        fitting = 2 * self.a_row + self.work_a_row
+        fitting = 2 * self.bytes_per_row + self.work_per_row
         return (
-            shard_rows * max(fitting, self.making_a_row + self.a_row)
+            shard_rows * max(fitting, self.making_per_row + self.bytes_per_row)
             + self.fixed(n_shards) + self.reading
         )  # fmt: skip
 
@@ -143,17 +148,11 @@ class Need:
         return READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
 
     def disk(self) -> int:
-        """Bytes of all shards on disk."""
-        return self.n_rows * self.a_row
+        """Return the bytes of all shards on disk."""
+        return self.n_rows * self.bytes_per_row
 
     def place(self, limit: int | None) -> tuple[bool, int]:
-        """Whether all rows stay in memory, and the rows of a shard.
-
-        Raises
-        ------
-        MemoryError
-            If the limit is too small; says the smallest that works.
-        """
+        """Return whether all rows stay in memory, and the rows of a shard."""
         bound = available() // 2 if limit is None else limit
         if self.in_memory() <= bound:
             return True, LIMITS.shard_rows
@@ -174,3 +173,128 @@ class Need:
             f"memory_limit={format_bytes(bound)} is too small for this fit; the smallest that "
             f"works is {least!r}. A smaller rank or fewer bins (max_bins) need less."
         )
+
+
+# -- on disk ----------------------------------------------------------------------------------
+
+
+class Cache:
+    """A folder for one source, removed after use unless the user has named it."""
+
+    def __init__(self, folder: Any, source: Source, columns: Sequence[str]):
+        # rows that may change without a sign are not looked up
+        self.is_kept = folder is not None and source.fingerprint() is not None
+        self._base = None if folder is None else Path(folder)
+        identity = repr(([str(path) for path in source.paths], list(columns)))
+        self._name = hashlib.sha256(identity.encode()).hexdigest()[:16]
+        self._temporary: Path | None = None
+        self._folder: Path | None = None
+
+    def __enter__(self) -> "Cache":
+        if self.is_kept and self._base is not None:
+            self._folder = self._base / self._name
+            for making in self._folder.glob(".making-*"):  # of processes that have ended
+                process, here = making.name.split("-")[1], Path("/proc")
+                if process.isdigit() and here.exists() and not (here / process).exists():
+                    shutil.rmtree(making, ignore_errors=True)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    @property
+    def folder(self) -> Path:
+        """The folder, created if it is missing."""
+        if self._folder is None:
+            if self._base is not None:
+                self._base.mkdir(parents=True, exist_ok=True)
+            self._temporary = Path(tempfile.mkdtemp(prefix="qtkm-", dir=self._base))
+            self._folder = self._temporary
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self._folder
+
+    def recall_scan(self, scan: Any, key: str) -> bool:
+        """Restore a scan; return False if there is none with this key."""
+        state = self._read_scan(key) if self.is_kept else None
+        if state is None:
+            return False
+        try:
+            scan.restore(decode(state))
+        except (ValueError, KeyError, TypeError):
+            return False
+        logger.info("the first scan is taken from %s", self.folder)
+        return True
+
+    def _read_scan(self, key: str) -> Any:
+        """Return the state of a scan with this key, if there is one."""
+        try:
+            tree = storage.read(self.folder / "scan.qtkm", "scan")
+            return tree["scan"] if tree["key"] == key else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep_scan(self, scan: Any, key: str) -> None:
+        """Keep a scan, and remove shards of another state of the source."""
+        if not self.is_kept or self._read_scan(key) is not None:  # another process was faster
+            return
+        for old in self.folder.glob("shards-*"):
+            shutil.rmtree(old, ignore_errors=True)
+        # values of types that a file cannot hold: the scan will be made again
+        with contextlib.suppress(TypeError):
+            storage.write(
+                self.folder / "scan.qtkm", "scan", {"key": key, "scan": encode(scan.state())}
+            )
+
+    def shards(self, key: str, make: Callable[[Any], None], size: int) -> Any:
+        """Return the shards of a key; if missing, make(writer) adds them, about `size` bytes."""
+        final = self.folder / f"shards-{key[:24]}"
+        try:
+            found = _open(final)
+        except ValueError:
+            self._make(final, make, size)
+            found = _open(final)
+        else:
+            logger.info("the second scan is taken from %s", final)
+        return found
+
+    def _make(self, final: Path, make: Callable[[Any], None], size: int) -> None:
+        free = shutil.disk_usage(self.folder).free
+        if free < size:
+            raise OSError(errno.ENOSPC, _no_space(size, free), str(self.folder))
+        logger.info("coded rows go to %s, %s", final, format_bytes(size))
+        making = Path(tempfile.mkdtemp(prefix=f".making-{os.getpid()}-", dir=self.folder))
+        try:
+            writer = ShardWriter(making)
+            make(writer)
+            writer.close()
+            _put(making, final)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                free = shutil.disk_usage(self.folder).free
+                raise OSError(errno.ENOSPC, _no_space(size, free), str(self.folder)) from None
+            raise
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+
+
+def _no_space(size: int, free: int) -> str:
+    return (
+        f"No space left for the coded rows: they take {format_bytes(size)}, and "
+        f"{format_bytes(free)} are free; give another folder as cache=, or a larger memory_limit"
+    )
+
+
+def _open(folder: Path) -> Any:
+    train, validation = (StoredShards(folder, kind) for kind in ("train", "validation"))
+    return SimpleNamespace(train=train, validation=validation)
+
+
+def _put(making: Path, final: Path) -> None:
+    """Give shards their name, unless another process was faster: its shards may be in use."""
+    try:
+        _open(final)
+    except ValueError:
+        shutil.rmtree(final, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            making.rename(final)

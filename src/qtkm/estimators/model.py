@@ -1,8 +1,11 @@
 """What all estimators share: from X and y to a solved objective, and back to responses."""
 
+import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -17,16 +20,14 @@ from ..engines import Engine
 from ..interruption import held
 from ..objective import Column, Objective
 from . import automatic, uncertainty
-from .checks import check_parameters
 from .dask import Partitions, is_collection
+from .defaults import check_parameters
 from .inputs import Reading, names_of, read_columns, refuse_path
 from .predicting import PredictsDatasets
 from .prepare import Prepared, prepare
-from .sharing import Shared
-from .summary import Summarized
 from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
-from .targets import Target
 from .uncertainty import Uncertain
+from .wording import Summarized
 from .working import (
     cluster_of,
     ended_by_interrupts,
@@ -42,20 +43,25 @@ MOST_CONSTANTS = 5
 Score = Callable[[Any], float]
 
 
-class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
+class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
+
+    def _keep(self, parameters: dict[str, Any]) -> None:
+        """Store the parameters of a constructor, which are its locals()."""
+        own = ("self", "__class__")
+        self.__dict__.update({name: v for name, v in parameters.items() if name not in own})
 
     @property
     def _goes_on(self) -> bool:
-        """Whether a fit goes on from the last one."""
+        """Whether a fit continues from the last one."""
         if not self.warm_start or not hasattr(self, "_reading"):
             return False
-        # a full-rank model, of one term per row, is nothing that an epoch could go on from
+        # no epoch can continue from a full-rank model, which has one term per row
         return not any("share" in step for step in self.history_.get("path", ()))
 
     @property
     def _known(self) -> Reading | None:
-        """What the last fit knows of the rows, if a fit goes on from it."""
+        """How the last fit reads rows, if a fit continues from it."""
         return self._reading if self._goes_on else None
 
     # -- what tasks differ in -----------------------------------------------------------------
@@ -64,19 +70,19 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
     _classes_of: Callable[[NDArray], NDArray] | None = None
 
     def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
-        """Check y and weights of rows in memory; an offset, if there is one, goes into both."""
+        """Check y and weights of rows in memory, which take up an offset."""
         raise NotImplementedError
 
-    def _target_reader(self, names: list[str], offset: str | None = None) -> Target:
+    def _target_reader(self, names: list[str], offset: str | None = None) -> Any:
         """Return the reader of the target, and of the offset if any, from blocks of rows."""
         raise NotImplementedError
 
     def _task_of(self, target: Any, is_vector: bool) -> tuple[Any, dict[str, Any]]:
-        """Loss, and what else the model learns, of a target that has been scanned."""
+        """Return the loss, and the fitted attributes that depend on y, of a scanned target."""
         raise NotImplementedError
 
     def _validation_score(self, objective: Objective, shards: Sequence[data.Shard]) -> Score:
-        """Score of a solver's state on the validation rows."""
+        """Return the function that scores a solver's state on the validation rows."""
         raise NotImplementedError
 
     # -- check, prepare, solve, store ---------------------------------------------------------
@@ -152,15 +158,7 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
         offset: Any = None,
         engine: Engine | None = None,
     ) -> Iterator[Prepared]:
-        """Prepare a fit to what a user passes, for the length of a with block.
-
-        Parameters
-        ----------
-        X, y, sample_weight, offset
-            As of `fit`.
-        engine : Engine, optional
-            Another engine than that of the parameters, for rows in memory.
-        """
+        """Prepare a fit to what a user passes, for the length of a with block."""
         check_parameters(self)
         refuse_path(X)
         known = self._known
@@ -205,7 +203,12 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
         self.penalties_ = objective.learned_penalties(precisions)
         self._place(result.cores, network, cast(Any, objective.loss))
         pairs = zip(prepared.inputs.columns, objective.columns, strict=True)
-        self.columns_ = [own.describe() | _describe_grid(column) for own, column in pairs]
+        self.columns_ = [
+            own.describe() | {
+                "n_grid": len(column), "binned": getattr(column.grid, "is_binned", False),
+                "bin_error": column.bin_error,
+            } for own, column in pairs
+        ]  # fmt: skip
         self._reading = prepared.reading
         for name, value in prepared.learned.items():
             setattr(self, name, value)
@@ -256,6 +259,70 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
 
         save(self, path)
 
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        path: str | os.PathLike[str],
+        *,
+        output: Any = None,
+        max_rows: int = 5000,
+        title: str | None = None,
+    ) -> Path:
+        """Write a report on the model: one HTML file that opens in any browser.
+
+        It shows scores with intervals, importances, effects of columns and pairs, the worst rows
+        with the contributions of their columns, what was decided, and how to use the model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_columns)
+            Rows to score and to look at; best rows that the fit has not seen.
+        y : array of shape (n_rows,) or (n_rows, n_outputs)
+        path : path-like
+            File to write; one that is there is replaced.
+        output : int, str or class, optional
+            Which output or class effects are about; by default the first, or the second of two
+            classes.
+        max_rows : int, default=5000
+            Shares, effects and contributions are computed from a sample of this size if there
+            are more rows; scores use up to 200,000 rows. The report says so.
+        title : str, optional
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        from ..report import write_report
+
+        return write_report(self, X, y, path, output=output, max_rows=max_rows, title=title)
+
+    def to_onnx(
+        self, path: str | os.PathLike[str], *, dtype: str = "float64", std: bool | None = None
+    ) -> Path:
+        """Write the model as an ONNX file, which predicts without qtkm.
+
+        Needs the extra `onnx`. The graph has one input of shape (n, 1) for each column: numbers,
+        NaN for missing ones; text or whole numbers for categories, an empty text for missing ones.
+        Its outputs are ``prediction`` and ``std``, or ``label`` and ``probabilities``.
+
+        Parameters
+        ----------
+        path : path-like
+        dtype : {"float64", "float32"}, default="float64"
+            Type of numbers inside of the graph.
+        std : bool, optional
+            Whether to include the standard deviations of new observations, which make the file
+            larger and slower. By default they are included if the model has a posterior.
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        from ..export import export
+
+        return export(self, path, "onnx", dtype=dtype, std=std)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -264,7 +331,7 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
         return tags
 
     def _responses(self, X: Any) -> NDArray:
-        """Predictions of every row, in units of y: (n_rows, n_outputs)."""
+        """Return predictions (n_rows, n_outputs) in units of y."""
         check_is_fitted(self)
         reading: Reading = self._reading
         inputs = reading.inputs
@@ -279,12 +346,18 @@ class Model(Uncertain, PredictsDatasets, Shared, Summarized, BaseEstimator):
 
         run_by_steps(respond, len(out), self.n_jobs)
         out = self.loss_.keep_inside(out)
-        _refuse_overflow(out)
+        finite = np.isfinite(out).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"The response overflows in {np.sum(~finite)} of {len(finite)} rows, the first of "
+                f"them row {np.argmin(finite)}; with extrapolation='continue' values far outside "
+                "of the training range do this, and extrapolation='clip' does not."
+            )
         return out
 
 
 def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None:
-    """Warn of columns that hold the same in every row that was trained on."""
+    """Warn of columns with the same value in every training row."""
     constant = [label for column, label in zip(columns, labels, strict=True) if len(column) == 1]
     if len(constant) == len(columns):
         warn_user(
@@ -297,19 +370,46 @@ def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None
         warn_user(f"Of one value, which tells nothing: {shown}. Leave out of X.", UserWarning)
 
 
-def _refuse_overflow(response: NDArray) -> None:
-    finite = np.isfinite(response).all(axis=1)
-    if not finite.all():
-        raise ValueError(
-            f"The response overflows in {np.sum(~finite)} of {len(finite)} rows, the first of them "
-            f"row {np.argmin(finite)}; with extrapolation='continue' values far outside of the "
-            "training range do this, and extrapolation='clip' does not."
-        )
+# -- docstrings of estimators that share most of their parameters ------------------------------
 
 
-def _describe_grid(column: Any) -> dict[str, Any]:
-    return {
-        "n_grid": len(column),
-        "binned": getattr(column.grid, "is_binned", False),
-        "bin_error": column.bin_error,
-    }
+def filled_from(source: type) -> Callable[[type], Any]:
+    """Class decorator: fill in entries of a numpydoc docstring from that of another class.
+
+    Parameters follow the order of the constructor.  Attributes that only the class itself
+    describes come first, then those of the source.
+    """
+
+    def fill(cls: type) -> Any:
+        if cls.__doc__ is None or source.__doc__ is None:  # python -OO
+            return cls
+        text, other = inspect.cleandoc(cls.__doc__), inspect.cleandoc(source.__doc__)
+        entries = _entries(other, "Parameters") | _entries(text, "Parameters")
+        order = list(inspect.signature(cls).parameters)
+        text = _replace(text, "Parameters", [entries[name] for name in order])
+        own, shared = _entries(text, "Attributes"), _entries(other, "Attributes")
+        order = [name for name in own if name not in shared] + list(shared)
+        cls.__doc__ = _replace(text, "Attributes", [(shared | own)[name] for name in order])
+        return cls
+
+    return fill
+
+
+def _section(text: str, name: str) -> tuple[int, int]:
+    """Where the body of a section begins and ends."""
+    heading = re.search(rf"^{name}\n-+\n", text, re.MULTILINE)
+    if heading is None:
+        raise ValueError(f"The docstring has no section {name}.")
+    following = re.search(r"^\w.*\n-+$", text[heading.end() :], re.MULTILINE)
+    return heading.end(), heading.end() + following.start() if following else len(text)
+
+
+def _entries(text: str, section: str) -> dict[str, str]:
+    begin, end = _section(text, section)
+    parts = re.split(r"^(?=\w+ : )", text[begin:end], flags=re.MULTILINE)
+    return {part.split(" : ")[0]: part.strip() for part in parts if part.strip()}
+
+
+def _replace(text: str, section: str, entries: list[str]) -> str:
+    begin, end = _section(text, section)
+    return text[:begin] + "\n".join(entries) + "\n\n" + text[end:]

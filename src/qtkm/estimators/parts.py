@@ -1,8 +1,8 @@
-"""Parameters of an estimator to parts: feature maps, network, loss and solver.
+"""Parameters of an estimator to parts: feature maps, network, penalties, loss and solver.
 
-A part is given by its name, with the estimator's own parameters as shorthands for the
-part's, or as an object.  An object's own parameters come first; what it leaves at "auto" is
-taken from the shorthands, and a shorthand that says otherwise is an error.
+A part is given by its name, with the estimator's own parameters as shorthands for the part's, or
+as an object.  An object's parameters take precedence; those it leaves at "auto" are taken from the
+shorthands, and a shorthand that contradicts one is an error.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import features, losses, networks, penalties, solvers
+from ..parameters import is_number
 from . import defaults
-from .checks import RESIDUALS
+from .defaults import RESIDUALS
 
 _UNSET = "auto"
 
@@ -26,19 +27,9 @@ def resolve(
     shorthands: dict[str, tuple[Any, Any]],
     base: type,
 ) -> Any:
-    """Make a part from its name or object.
+    """Make a part from its name, or from an object of the class `base`, a user's own included.
 
-    Parameters
-    ----------
-    kind : str
-        What it is called in the estimator.
-    given : str or object
-    registry : mapping of names to classes
-    shorthands : dict of name to (value, default)
-        The estimator's own parameters that speak of this part.
-    base : type
-        Class of all parts of this kind: an object of a class that is not in the registry, a
-        user's own, will do as well.
+    `shorthands` are the estimator's parameters for this part, by name: (value, default).
     """
     if isinstance(given, str) and given in registry:
         part = registry[given]()
@@ -79,8 +70,12 @@ def _is_list(value: Any) -> bool:
 
 
 def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_rank: Any) -> Any:
-    """Network of an estimator; `known_rank` is that of an earlier fit."""
-    if _is_zero(estimator.rank) and defaults.main_effects(estimator):
+    """Return the network of an estimator; `known_rank` is that of an earlier fit."""
+    if (
+        is_number(estimator.rank, Integral)
+        and estimator.rank == 0
+        and (defaults.main_effects(estimator))
+    ):
         return None
     rank = {"rank": (estimator.rank, _UNSET)}
     network = resolve("network", estimator.network, networks.REGISTRY, rank, networks.Network)
@@ -99,19 +94,8 @@ def beside_main_effects(estimator: Any, network: Any, maps: Sequence[features.Fe
     return networks.Additive(network, [feature_map.n_main for feature_map in maps])
 
 
-def _is_zero(rank: Any) -> bool:
-    return isinstance(rank, Integral) and not isinstance(rank, bool) and rank == 0
-
-
 def make_penalties(estimator: Any, labels: Sequence[str]) -> list[penalties.Penalty] | None:
-    """Penalty of every column; None for the plain norm of the weights.
-
-    Parameters
-    ----------
-    estimator : estimator
-    labels : sequence of str
-        What the columns are called in messages.
-    """
+    """Return the penalty of every column, or None for the plain norm of the weights."""
     found = []
     given = _per_column("penalty", estimator.penalty, len(labels))
     for own, label in zip(given, labels, strict=True):
@@ -122,7 +106,7 @@ def make_penalties(estimator: Any, labels: Sequence[str]) -> list[penalties.Pena
 
 
 def make_regression_loss(estimator: Any) -> Any:
-    """Loss of an estimator of numbers."""
+    """Return the loss of a regressor."""
     known = {name: cls for name, cls in losses.REGISTRY.items() if not cls.is_margin}
     given = estimator.loss
     kind = losses.REGISTRY.get(given) if isinstance(given, str) else given
@@ -143,7 +127,7 @@ def make_regression_loss(estimator: Any) -> Any:
 
 
 def make_classification_loss(estimator: Any, n_classes: int) -> Any:
-    """Loss of an estimator of classes."""
+    """Return the loss of a classifier."""
     known = {name: cls for name, cls in losses.REGISTRY.items() if cls.for_classes}
     given = estimator.loss
     if isinstance(given, str) and given == "logistic" and n_classes > 2:
@@ -160,18 +144,18 @@ def make_classification_loss(estimator: Any, n_classes: int) -> Any:
 
 
 def has_probabilities(loss: Any) -> bool:
-    """Whether a loss, given by name or as an object, comes with probabilities."""
+    """Return True if a loss, given by name or as an object, has probabilities."""
     kind = losses.REGISTRY.get(loss) if isinstance(loss, str) else loss
     return getattr(kind, "has_probabilities", False)
 
 
 def losses_with_probabilities() -> str:
-    """Names of the losses that come with probabilities, for messages."""
+    """Return the names of the losses that have probabilities, for messages."""
     return _list(name for name in losses.REGISTRY if has_probabilities(name))
 
 
 def make_solver(estimator: Any) -> Any:
-    """Solver of an estimator, if it fits the network."""
+    """Return the solver of an estimator, if it fits the network."""
     solver = resolve("solver", estimator.solver, solvers.REGISTRY, {}, solvers.Solver)
     solver.check()
     network = resolve("network", estimator.network, networks.REGISTRY, {}, networks.Network)
@@ -198,19 +182,9 @@ def make_maps(
     shape: tuple[int, int],
     known: Sequence[features.FeatureMap] | None = None,
 ) -> list[features.FeatureMap]:
-    """Feature map of every column, with all parameters filled in.
+    """Return the feature map of every column, with all parameters filled in.
 
-    A column of one value gets one basis function, for more could not be told apart; a number for
-    this very column, or a map with a number of its own, is taken as given.
-
-    Parameters
-    ----------
-    estimator : estimator
-    inputs : Inputs
-        The columns, with boxes and categories where they are known.
-    shape : (n_rows, n_columns)
-    known : sequence of FeatureMap or None
-        Maps of an earlier fit, from which "auto" parameters are taken.
+    A column of one value gets one basis function, unless the number is given for this column.
     """
     n_columns = len(inputs)
     given = {
@@ -238,8 +212,12 @@ def make_maps(
         is_counted = _is_list(estimator.n_basis) or not _same(
             getattr(given["basis"][d], "n_basis", _UNSET), _UNSET
         )
-        if column.cycle is not None:
-            _make_cyclic(feature_map, column.label)
+        if column.cycle is not None:  # the functions repeat with the cycle
+            if not isinstance(feature_map, features.Fourier):
+                raise ValueError(
+                    f"cyclic names {column.label}, whose basis is {feature_map!r}; use 'fourier'."
+                )
+            feature_map.period = 1.0
         _finish(estimator, feature_map, column.label, shape, None if known is None else known[d])
         is_constant = column.box is not None and column.box.is_point
         if is_constant and not is_counted:
@@ -250,13 +228,6 @@ def make_maps(
             feature_map.take_learned(known[d])
         maps.append(feature_map)
     return maps
-
-
-def _make_cyclic(feature_map: Any, label: str) -> None:
-    """Let the functions of a column repeat where its cycle does."""
-    if not isinstance(feature_map, features.Fourier):
-        raise ValueError(f"cyclic names {label}, whose basis is {feature_map!r}; use 'fourier'.")
-    feature_map.period = 1.0
 
 
 def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
@@ -287,6 +258,6 @@ def _finish(
         if _same(getattr(feature_map, name, None), _UNSET):
             setattr(feature_map, name, getattr(known, name, default(estimator, feature_map, shape)))
     period = getattr(feature_map, "period", 1.0)
-    if not isinstance(period, Real) or isinstance(period, bool):
+    if not is_number(period, Real):
         raise ValueError(f"period={period!r} of {label} must be a number >= 1, or 'auto'.")
     feature_map.check(label)

@@ -95,17 +95,7 @@ class PredictsDatasets:
 def find_features(
     model: Any, table: Source, columns: Sequence[str] | None, keep: Sequence[str]
 ) -> list[str]:
-    """Columns of a source that a fitted model predicts from, in its order.
-
-    Parameters
-    ----------
-    model : estimator
-    table : Source
-    columns : sequence of str or None
-        Given by the user.
-    keep : sequence of str
-        Columns that are no features where neither the model nor the user has names.
-    """
+    """Columns of a source that a fitted model predicts from, in its order."""
     n_columns, names = model.n_features_in_, getattr(model, "feature_names_in_", None)
     if columns is not None:
         found, what = list(columns), "columns names"
@@ -240,16 +230,7 @@ def predictor(
     std: bool = False,
     interval: float | None = None,
 ) -> Callable[[Any, str], dict[str, NDArray]]:
-    """Return a function from rows, and where they are, to named columns of predictions.
-
-    Parameters
-    ----------
-    model : estimator
-    proba, std, interval
-        As of `PredictsDatasets.predict_dataset`.
-    keep : sequence of str
-        Columns that are carried along, whose names are taken.
-    """
+    """Return a function from rows, and where they are, to named columns of predictions."""
     try:
         method = model.predict_proba if proba else model.predict
     except AttributeError as error:  # a loss without probabilities says so in the cause

@@ -3,15 +3,13 @@
     table ──scan──► boxes, categories ──► feature maps, network, solver, penalty
     table ──code──► shards ──► scale of y ──► objective, validation rows       = Prepared
 
-A fit solves what is prepared and stores the result.  A search solves it again and again with
-other parameters, and a gradient check looks at where it would start.
+A fit solves what is prepared and stores the result; a gradient check looks at where it would start.
 """
 
-import copy
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -22,13 +20,13 @@ from .. import solvers
 from ..engines import Engine
 from ..limits import LIMITS
 from ..networks import flatten
-from ..objective import Column, Objective
+from ..objective import Objective
 from ..parameters import as_random_state
 from ..protocols import Shards
 from . import defaults, parts
-from .checks import as_callbacks, float_type
 from .coding import Coding
 from .cores import check_given, draw, is_zero
+from .defaults import as_callbacks, float_type
 from .encoding import encode
 from .inputs import Inputs, Reading
 from .rows import Splitter, count_codes, digest
@@ -38,42 +36,26 @@ from .working import warn_user
 
 @dataclass
 class Prepared:
-    """A fit that is ready to be solved.
+    """A fit that is ready to be solved."""
 
-    Attributes
-    ----------
-    reading : Reading
-        How the fitted model will read X and y: columns with their boxes, categories and feature
-        maps, and the scale of y.
-    objective : Objective
-        Of the training rows; it holds network, loss and penalty.
-    validation : Shards or None
-        Rows that were set aside.
-    solver : Solver
-    shape : (int, int)
-        Number of rows, equal ones counted once where that is known, and of columns.
-    rng : RandomState
-        As it is when the first cores are drawn.
-    earlier : list or None
-        Cores of the fit that this one goes on from.
-    learned : dict
-        What else the model learns of y, by the attributes that hold it.
-    held_out : list of (rows, shards, iterate)
-        Rows that a search has judged its choice by, and the cores that had not seen them; `rows`
-        are their numbers in the first training shard, or None where they are no training rows.
-    member : (cores, precisions) or None
-        One of the models whose mean is the result.
-    """
-
+    #: how the fitted model will read X and y
     reading: Reading
+    #: of the training rows; it has network, loss and penalty
     objective: Objective
     validation: Shards | None
     solver: Any
+    #: numbers of rows, duplicates counted once where that is known, and of columns
     shape: tuple[int, int]
+    #: random numbers for the first cores
     rng: np.random.RandomState
+    #: cores of the fit that this one continues
     earlier: list[Any] | None
+    #: fitted attributes that depend on y alone
     learned: dict[str, Any]
+    #: rows that a search has judged its choice by: their numbers in the first training shard (None
+    #: if they are no training rows), their shards, and an iterate that has not seen them
     held_out: list[Any] = field(default_factory=list)
+    #: cores and precisions of one of the models whose mean is the result
     member: Any = None
 
     @property
@@ -82,7 +64,7 @@ class Prepared:
         return self.reading.inputs
 
     def start(self, init: Any) -> list[Any]:
-        """Cores to start from: those of the last fit, given ones, or drawn ones."""
+        """Return cores to start from: those of the last fit, given ones, or drawn ones."""
         labels = self.inputs.labels
         if self.earlier is not None and not is_zero(self.earlier):
             try:
@@ -97,73 +79,21 @@ class Prepared:
         return check_given(self.objective, init, labels)
 
     def solve(
-        self,
-        model: Any,
-        cores: list[Any],
-        *,
-        solver: Any = None,
-        max_iter: int | None = None,
-        stop: Callable[[Any], bool] | None = None,
-        checkpoint: solvers.Checkpoint | None = None,
+        self, model: Any, cores: list[Any], *, solver: Any = None, max_iter: int | None = None
     ) -> solvers.Result:
-        """Run the solver.
-
-        Parameters
-        ----------
-        model : estimator
-            Whose parameters say when to stop, and whom to tell.
-        cores : list
-            Where to start.
-        solver : Solver, optional
-            Another solver than that of the model.
-        max_iter : int, optional
-            Another number of epochs.
-        stop : callable, optional
-            One more callback.
-        checkpoint : Checkpoint, optional
-            Another one than that of the model.
-        """
+        """Run the solver, stopping as the model's parameters say unless others are given."""
         score = None
         if self.validation is not None:
             score = model._validation_score(self.objective, self.validation)
         tol = defaults.tol(score is not None) if model.tol == "auto" else model.tol
-        callbacks = (*as_callbacks(model.callbacks), *(() if stop is None else (stop,)))
-        if checkpoint is None and model.checkpoint is not None:
+        checkpoint = None
+        if model.checkpoint is not None:
             facts = fingerprint(model, self.objective, cores)
             checkpoint = solvers.Checkpoint(model.checkpoint, facts, model.checkpoint_seconds)
         return solvers.solve(
             self.solver if solver is None else solver, self.objective, cores,
             solvers.Stopping(model.max_iter if max_iter is None else max_iter, tol),
-            score, callbacks, model.verbose, checkpoint,
-        )  # fmt: skip
-
-    def with_parameters(
-        self, model: Any, columns: Sequence[Column], inputs: Inputs, engine: Engine
-    ) -> "Prepared":
-        """Return the same rows prepared for another rank, penalty, solver or other feature maps.
-
-        Parameters
-        ----------
-        model : estimator
-        columns : sequence of Column
-            Its feature maps at the grids of the rows.
-        inputs : Inputs
-            The columns with these maps.
-        engine : Engine
-        """
-        network = parts.make_network(model, self.shape, self.objective.n_outputs, None)
-        objective = replace(
-            self.objective,
-            columns=columns,
-            network=parts.beside_main_effects(model, network, inputs.maps),
-            alpha=make_alpha(model, self.shape),
-            penalties=parts.make_penalties(model, inputs.labels),
-            engine=engine,
-        )
-        reading = replace(self.reading, inputs=inputs)
-        return replace(
-            self, reading=reading, objective=objective, solver=parts.make_solver(model),
-            rng=copy.deepcopy(self.rng),
+            score, as_callbacks(model.callbacks), model.verbose, checkpoint,
         )  # fmt: skip
 
 
@@ -171,17 +101,7 @@ class Prepared:
 def prepare(
     model: Any, table: Table, engine: Engine, known: Reading | None = None
 ) -> Iterator[Prepared]:
-    """Prepare a fit, for the length of a with block.
-
-    Parameters
-    ----------
-    model : estimator
-        Whose parameters have been checked.
-    table : Table
-    engine : Engine
-    known : Reading or None
-        Of the fit that this one goes on from.
-    """
+    """Prepare a fit of a model whose parameters have been checked; `known` is of an earlier fit."""
     rng = as_random_state(model.random_state)
     target_names = table.target_names
     with table:
@@ -201,7 +121,9 @@ def prepare(
         network = parts.beside_main_effects(model, network, maps)
         # ranks that do not fit are refused here, before anything takes long
         network.structure([feature_map.radices for feature_map in maps], n_outputs)
-        alpha, solver = make_alpha(model, shape, known is not None), parts.make_solver(model)
+        solver, alpha = parts.make_solver(model), model.alpha
+        if isinstance(alpha, str):
+            alpha = defaults.alpha(*shape) if known is None else model.alpha_
         penalties = parts.make_penalties(model, inputs.labels)
         inputs = inputs.with_maps(maps)
         coding = Coding(inputs, scan, table.run(engine))
@@ -215,13 +137,18 @@ def prepare(
         known_scale = None if known is None else known.known_scale
         scale, scatter = rows.scale(loss if is_scaled else None, known_scale, engine)
         with rows.placed(engine) as rows:
-            _refuse_distant_rows(solver, rows.train)
+            if solver.needs_rows and not rows.train.are_here:
+                raise ValueError(
+                    f"solver={type(solver).__name__} needs all rows in this process's memory; keep "
+                    "them there (engine='threads', a larger memory_limit), or use 'als', 'lbfgs' "
+                    "or 'gauss_newton'."
+                )
             counts = engine.sum(count_codes, rows.train)
             for own, column, count in zip(inputs.columns, coding.columns, counts, strict=True):
                 own.weigh(column.values, count, defaults.scaling(model))
             objective = Objective(
                 columns=coding.columns, shards=rows.train, network=network, loss=loss,
-                engine=engine, alpha=alpha, scatter=scatter, dtype=float_type(model.dtype),
+                engine=engine, alpha=float(alpha), scatter=scatter, dtype=float_type(model.dtype),
                 penalties=penalties,
             )  # fmt: skip
             if known is not None and model.penalties_ is not None:
@@ -234,7 +161,7 @@ def prepare(
 
 
 def _warn_unless_savable(inputs: Inputs) -> None:
-    """Warn of categories that no file can hold, before anything takes long."""
+    """Warn early about categories that no file can hold."""
     for column in inputs.columns:
         if not column.is_categorical:
             continue
@@ -245,24 +172,7 @@ def _warn_unless_savable(inputs: Inputs) -> None:
                 warn_user(f"The model cannot be saved: {column.label}: {error}.", UserWarning)
 
 
-def make_alpha(model: Any, shape: tuple[int, int], goes_on: bool = False) -> float:
-    """Penalty of a model for so many rows and columns; that of the last fit if it goes on."""
-    if not isinstance(model.alpha, str):
-        return float(model.alpha)
-    return model.alpha_ if goes_on else defaults.alpha(*shape)
-
-
-def _refuse_distant_rows(solver: Any, shards: Shards) -> None:
-    """Raise a ValueError where a solver looks at rows itself and they are not in memory."""
-    if shards.are_here or not solver.needs_rows:
-        return
-    raise ValueError(
-        f"solver={type(solver).__name__} needs all rows in this process's memory; keep them there "
-        "(engine='threads', a larger memory_limit), or use 'als', 'lbfgs' or 'gauss_newton'."
-    )
-
-
-#: parameters that change when a fit ends or what is shown, not how it goes on
+#: parameters that change when a fit ends or what is shown, not its course
 FREE = {
     "callbacks", "checkpoint", "checkpoint_seconds", "engine", "max_iter", "memory_limit", "n_jobs",
     "tol", "verbose",
@@ -270,7 +180,7 @@ FREE = {
 
 
 def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
-    """Parameters, rows and start of a fit, each as a short text."""
+    """Return parameters, rows and start of a fit, each as a short text."""
     parameters = {
         f"parameter {name}": _text(value)
         for name, value in model.get_params(deep=True).items()

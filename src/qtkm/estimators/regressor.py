@@ -24,131 +24,125 @@ from .working import ended_by_interrupts
 class QTKMRegressor(RegressorMixin, Model):
     """Regression with a quantized tensor-network kernel machine.
 
-    The response f(x) = ⟨φ(x), w⟩ is linear in exponentially many features φ(x), the products
-    of Fourier or polynomial features of the columns.  Their weights w are never formed: they
-    are a tensor network of small cores, one for each digit of each column, fitted one after
-    the other by least squares.
+    The response f(x) = ⟨φ(x), w⟩ is linear in exponentially many features φ(x), the products of
+    Fourier or polynomial features of the columns.  Their weights w are never formed: they are a
+    tensor network of small cores, one per digit of each column, fitted in turn by least squares.
 
     Parameters
     ----------
     basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
-        Basis of the numeric columns; a sequence has one for each. The parameters of an
-        object come first; those it leaves at "auto" are `n_basis` and `period` below, and a
-        value below that says otherwise is an error.
+        Basis of the numeric columns, or of each of them. The parameters of an object take
+        precedence; those it leaves at "auto" are `n_basis` and `period` below.
     n_basis : int, "auto" or a sequence of these, default="auto"
-        Number M of basis functions of a column; a sequence has one entry for each. Any
-        number will do, but those with many small divisors have the most digits. "auto" is 27
-        for Fourier features under a prior; else it grows slowly with the number of rows.
+        Number M of basis functions per column. Numbers with many small divisors have the most
+        digits. "auto" is 27 for Fourier features under a prior; otherwise it grows slowly with
+        the number of rows.
     period : float, "auto" or a sequence of these, default="auto"
-        Period L ≥ 1 of the Fourier basis where the box of a column has length 1; longer is
-        smoother. A sequence has one entry for each column. Not used by the power basis. "auto"
-        is 2 under a prior.
+        Period L ≥ 1 of the Fourier basis, where the box of a column has length 1; longer is
+        smoother. "auto" is 2 under a prior.
     quantization : int, "prime", sequence of int, None or "auto", default="auto"
         How M splits into digits: by an integer base while it divides and then into primes, all
-        into primes, or into given radices, lowest digit first, whose product is M. None is
-        the model that is not quantized, with one core for each column. "auto" splits powers of 3
-        into nines and what is left, all else like 2.
+        into primes, or into given radices, lowest digit first, whose product is M. None does not
+        quantize: one core per column. "auto" splits powers of 3 into nines and the rest, all
+        other numbers like 2.
     network : str or Network, default="cpd"
         Tensor network of the weights: a canonical polyadic decomposition "cpd", a tensor
         "train" or "ring", or another of `qtkm.networks.REGISTRY`.
     rank : int, "auto" or what else the network takes, default="auto"
         Rank R of the network. An epoch of a "cpd" takes time quadratic in it. With main effects
-        and a "cpd", "auto" searches for it on held-out rows, from 0 up, and on up to 60,000 rows
-        also tries the model of full rank, see Notes. Else it grows with the numbers of rows and
-        outputs; with cores given as `init` it is theirs.
+        and a "cpd", "auto" searches for it on held-out rows, from 0 up, and with up to 60,000
+        rows also tries the model of full rank, see Notes. Otherwise it grows with the numbers of
+        rows and outputs; with cores given as `init` it is theirs.
     alpha : float or "auto", default="auto"
-        Penalty on the squared norm of the weights, relative to the mean loss of scaled
-        targets. "auto" is chosen together with the rank where that is searched for, and falls
-        with the number of rows otherwise.
+        Penalty on the squared norm of the weights, relative to the mean loss of scaled targets.
+        "auto" is chosen together with the rank where that is searched for, and decreases with
+        the number of rows otherwise.
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="matern"
         What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
-        rough functions cost more than smooth ones; a sequence has one for each column. Length
+        rough functions cost more than smooth ones; a sequence has one per column. Length
         scales and shares that are "auto" are learned along with the cores. ``penalty="ridge"``
-        with all else left out is the model of the paper: it switches main effects, scaling and
-        the margin of predictions off.
+        with all other defaults is the model of the paper: it switches off main effects, scaling
+        and the margin of predictions.
     main_effects : "auto" or bool, default="auto"
-        Add an intercept, a slope and a smooth function of each column to the network, which then
-        has to say no more than interactions. Their smoothness is chosen by marginal likelihood.
-        With `rank=0` they are all there is: a generalized additive model.
+        Add an intercept, a slope and a smooth function of each column to the network, which is
+        then left with the interactions. Their smoothness is chosen by marginal likelihood. With
+        `rank=0` the model is a generalized additive model.
     loss : {"squared", "huber", "quantile", "poisson", "gamma", "tweedie"} or Loss, \
             default="squared"
-        Loss of a row: "huber" where some y are far off, "quantile" for the median or another
+        Loss of a row: "huber" if some y are outliers, "quantile" for the median or another
         level, ``Quantile(0.9)``; "poisson" for counts, "gamma" for positive amounts and "tweedie"
-        for amounts with zeros among them, all three with predictions exp(Re f) > 0. Or one of your
-        own.
+        for amounts with zeros among them, all three with predictions exp(Re f) > 0. Or your own.
     residual : {"complex", "real"}, default="complex"
-        Squared loss of the complex response, |f - y|², as in [1]_, or of its real part
-        alone, (Re f - y)², and so for other losses. The same for the power basis, whose response is
-        real.
+        Squared loss of the complex response, |f - y|², as in [1]_, or of its real part,
+        (Re f - y)², and likewise for other losses. Equal for the power basis.
     solver : str or Solver, default="als"
         Alternating least squares "als", or another of `qtkm.solvers.REGISTRY`.
     max_iter : int, default=200
-        Largest number of epochs, that is of updates of every core.
+        Maximum number of epochs. An epoch updates every core.
     tol : float or "auto", default="auto"
         Stop when an epoch lowers the objective by no more than this fraction of it; 0 never
-        does. "auto" is larger where no validation rows tell when a fit has gone far enough.
+        stops. "auto" is larger without validation rows.
     init : {"smooth", "random"} or list of cores, default="smooth"
-        Where to start: near a constant function, at Gaussian cores with columns of norm 1 as
-        in [1]_, or at given cores in the layout of `cores_`.
+        Start near a constant function, at Gaussian cores with columns of norm 1 as in [1]_, or
+        at given cores in the layout of `cores_`.
     max_bins : int, "auto" or None, default="auto"
         Numeric columns with more distinct values than this are binned for the fit, to this
-        many values at equal distances. None keeps all values exactly, at a price in time and
-        memory. "auto" bins so finely that no basis function changes by more than 1 % by it,
-        and not below 1024. Predictions are not binned.
+        many values at equal distances. None keeps all values, at a price in time and memory.
+        "auto" bins so finely that no basis function changes by more than 1 %, with at least
+        1024 bins. Predictions are not binned.
     categorical_features : sequence of bool, int or str, "from_dtype" or None, default=None
-        Columns that hold categories: a mask, indices, names, or those of a frame that have
+        Columns that hold categories: a mask, indices, names, or the columns of a frame with
         the type category, Categorical, Enum or text (not object). Missing values are a
-        category of their own. A category that no training row has, a missing value included,
-        is neutral: it contributes the mean of the core's rows over the training rows. `basis`,
-        `n_basis`, `period` and `bounds` have no meaning for these columns.
+        category of their own. A category without training rows contributes the mean of the
+        core's rows over the training rows. `basis`, `n_basis`, `period` and `bounds` do not
+        apply to these columns.
     cyclic : dict or None, default=None
-        Columns that begin anew after a period, by name or number: ``{"hour": 24}``, and for times
+        Columns that repeat after a period, by name or number: ``{"hour": 24}``, and for times
         "day", "week" or "year", as in ``{"departure": "week"}``. Times count from 1970 (UTC), and
         weeks begin on a Thursday. They have a Fourier basis of this period; `period`, `bounds` and
-        `scaling` have no meaning for them.
+        `scaling` do not apply to them.
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
-        takes the least and the greatest value in the training rows.
+        takes the minimum and maximum of the training rows.
     scaling : {"range", "rank", "half", "auto"}, default="auto"
-        How values are placed in the box: by the range alone, by the share of training rows below
-        them, or at the mean of the two, which serves columns with long tails. "auto" is "half",
+        How values are placed in the box: by the range, by the share of training rows below
+        them, or at the mean of the two, which suits columns with long tails. "auto" is "half",
         and "range" with ``penalty="ridge"``.
     prediction_margin : float, None or "auto", default="auto"
-        Predictions stay within the range of the training targets and this part of it on either
-        side; None sets no bounds. "auto" is 0.1, and None with ``penalty="ridge"``.
+        Predictions stay within the range of the training targets, extended by this fraction of it
+        on either side; None sets no bounds. "auto" is 0.1, and None with ``penalty="ridge"``.
     extrapolation : {"clip", "continue", "error"}, default="clip"
-        What becomes of values outside of the range: the nearest end is taken, the basis goes
-        on outside of the box, or a ValueError is raised. It holds for training rows as well,
-        if there are `bounds`.
+        Treatment of values outside of the range: clip them to the nearest end, evaluate the basis
+        outside of the box, or raise a ValueError. With `bounds` this also holds for training rows.
     normalize_y : bool, default=True
         Scale y to mean 0 and variance 1 for the fit, each output by itself; by median and median
         deviation for "huber" and "quantile", to mean 1 for losses with a logarithmic link. `alpha`,
-        `init` and `cores_` refer to the scaled targets. A loss that says
-        ``normalizes_target = False`` sees y as it is.
+        `init` and `cores_` refer to the scaled targets. A loss with
+        ``normalizes_target = False`` sees y unscaled.
     early_stopping : "auto" or bool, default="auto"
-        Set some training rows aside, stop when the score on them has not risen for ten
-        epochs, and keep the cores of the best. "auto" does so above 10,000 rows.
+        Set some training rows aside, stop when the score on them has not improved for ten
+        epochs, and keep the best cores. "auto" does so above 10,000 rows.
     validation_fraction : float, default=0.1
         Fraction of rows to set aside for early stopping.
     posterior : "auto" or bool, default="auto"
-        Whether a fit ends with the posterior of its weights, from which standard deviations and
+        Whether to compute the posterior of the weights, from which standard deviations and
         intervals follow: from at most 6,000 rows, from all of them with True, or not at all. It
         takes about a tenth of the time of a fit that searches for its rank. Squared loss, and
         "cpd", "train" or "ring".
     warm_start : bool, default=False
-        Whether a further `fit` goes on from `cores_`. It keeps the ranges of the columns,
-        their categories, the scale of y, and what "auto" stood for.
+        Whether a further `fit` continues from `cores_`. It keeps the ranges of the columns,
+        their categories, the scale of y, and the values of "auto" parameters.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the passes over the rows; sums and solutions are always double.
     random_state : int, RandomState or None, default=None
         Seed of the start and of the choice of validation rows.
     n_jobs : int or None, default=None
         Number of threads, as in joblib, except that None means all cores. Results do not
-        depend on it. Use 1 inside of a search that runs in parallel itself.
+        depend on it. Use 1 inside a search that runs in parallel itself.
     engine : {"threads", "dask"} or Engine, default="threads"
         Where sums over the rows are computed: on threads of this process, or on the workers of the
         running Dask client, to which coded rows are sent once. Up to 100,000 rows stay here. The
-        result depends neither on the number of workers nor on whether some come or go.
+        result does not depend on the workers.
     verbose : int, default=0
         1 shows a progress bar.
     callbacks : callable, sequence of callables or None, default=None
@@ -156,16 +150,16 @@ class QTKMRegressor(RegressorMixin, Model):
         `qtkm.solvers.Progress`; one that returns True ends the fit after the epoch.
     checkpoint : path-like or None, default=None
         Folder for checkpoints: cores, history and the solver's state, written after every epoch.
-        If it holds one of this very fit (the same rows and parameters; `max_iter`, `tol`,
-        `n_jobs` and what is only shown may differ), the fit goes on from it to the same cores,
-        bit for bit, as if it had never been interrupted. `random_state` should be a number.
-        Rank and alpha are not searched for then: "auto" falls back on their rules.
+        If it holds one of the same fit (the same rows and parameters; `max_iter`, `tol`,
+        `n_jobs` and what is only shown may differ), the fit resumes from it with the same result,
+        bit for bit, as without the interruption. `random_state` should be a number. Rank and
+        alpha are not searched for: "auto" falls back on their rules.
     checkpoint_seconds : float, default=0
-        Write a checkpoint no more often than this, except after the last epoch.
+        Least time between checkpoints; the last epoch always has one.
     memory_limit : int, str or None, default=None
-        Bytes that a fit may take besides the data it is given, as a number or a text such as "1GB".
-        Rows that do not fit are kept on disk, in smaller blocks if need be; a limit that is too
-        small is a MemoryError that says the smallest that works. None is half of what is free.
+        Bytes that a fit may take besides the given data, as a number or a text such as "1GB".
+        Rows that do not fit are kept on disk; a limit that is too small is a MemoryError that
+        names the smallest that works. None is half of the free memory.
 
     Attributes
     ----------
@@ -178,10 +172,10 @@ class QTKMRegressor(RegressorMixin, Model):
     history_ : dict of lists
         ``objective_updates``, the objective after every core update; ``objective`` and
         ``seconds`` since the start, after every epoch; ``validation_score``, R² on the
-        validation rows after every epoch (with another loss than the squared one, its mean times
-        -1), empty without early stopping; and what else the solver notes after every epoch.
-        After a search also ``path``: a dict for each trial with its rank, alpha, held-out error
-        and seconds, the last one with the share of the full-rank model, if there is one.
+        validation rows after every epoch (minus the mean loss if it is not the squared one),
+        empty without early stopping; and what the solver records after every epoch. After a
+        search also ``path``: a dict for each trial with its rank, alpha, held-out error and
+        seconds, the last one with the share of the full-rank model, if there is one.
     status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
@@ -189,14 +183,14 @@ class QTKMRegressor(RegressorMixin, Model):
     n_parameters_ : int
         Number P of weights in all cores, as [1]_ counts: a complex number is one.
     n_real_parameters_ : int
-        Number of real degrees of freedom: twice that for complex cores.
+        Number of real degrees of freedom: a complex number is two.
     vc_bound_ : float
-        Upper bound 2·P·log₂(12·number of cores) on the VC dimension, as [1]_ counts: the theorem
-        is one for real networks, and P counts a complex number once.
+        Upper bound 2·P·log₂(12·number of cores) on the VC dimension, as [1]_ counts; the theorem
+        is about real networks.
     alpha_ : float
         The penalty that was used.
     penalties_ : list of Penalty or None
-        Penalty of each column with what was learned of it; None for the plain norm.
+        Penalty of each column with its learned parameters; None for the plain norm.
     rank_ : int, or what else the network takes
         The rank that was used.
     network_ : Network
@@ -204,12 +198,12 @@ class QTKMRegressor(RegressorMixin, Model):
     loss_ : Loss
         The loss that was used, with all its parameters.
     columns_ : list of dict
-        What was made of each column: ``name``; ``basis``, the feature map with all its
-        parameters; ``bounds`` (None for categories) and ``categories`` (None for numbers, None
-        among them for missing values); ``n_grid``, the number of distinct or binned values;
-        ``binned``; ``bin_error``, by how much binning may change a basis function at worst;
-        ``gaps``, whether values were missing; ``holds``, whether numbers are "numbers", "times" or
-        "time spans"; ``cycle``, the period of a cyclic column or None.
+        For each column ``name``; ``basis``, the feature map with all its parameters; ``bounds``
+        (None for categories) and ``categories`` (None for numbers, None among them for missing
+        values); ``n_grid``, the number of distinct or binned values; ``binned``; ``bin_error``,
+        the largest change of a basis function by binning; ``gaps``, whether values were missing;
+        ``holds``, whether numbers are "numbers", "times" or "time spans"; ``cycle``, the period
+        of a cyclic column or None.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -230,14 +224,14 @@ class QTKMRegressor(RegressorMixin, Model):
 
     With everything at "auto" a fit begins with a search on held-out rows: main effects, networks
     of growing rank, and the model of full rank, whose weights are a CPD of one term per row,
-    solved exactly under the learned prior (a Gaussian process).  Held-out rows say how the two
+    solved exactly under the learned prior (a Gaussian process).  Held-out rows decide how the two
     are mixed.  ``history_["path"]`` lists what was tried.
 
-    Rows of weight zero are as if they were not there, and up to 100,000 rows equal ones are
-    merged, so that a weight of 2 is the same as a row that stands there twice, to the last bit.
+    Rows with zero weight are ignored.  Up to 100,000 rows, duplicates are merged, so
+    `sample_weight=2` and a repeated row give bit-identical results.
 
     Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `warm_start=True`
-    goes on from there.  So does an objective that becomes infinite, with `status_` "failed".
+    continues from there.  So does an objective that becomes infinite, with `status_` "failed".
 
     References
     ----------
@@ -311,42 +305,7 @@ class QTKMRegressor(RegressorMixin, Model):
         checkpoint_seconds=0.0,
         memory_limit=None,
     ):
-        self.basis = basis
-        self.n_basis = n_basis
-        self.period = period
-        self.quantization = quantization
-        self.network = network
-        self.rank = rank
-        self.alpha = alpha
-        self.penalty = penalty
-        self.main_effects = main_effects
-        self.loss = loss
-        self.residual = residual
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.cyclic = cyclic
-        self.bounds = bounds
-        self.scaling = scaling
-        self.prediction_margin = prediction_margin
-        self.extrapolation = extrapolation
-        self.normalize_y = normalize_y
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.posterior = posterior
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.engine = engine
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.checkpoint_seconds = checkpoint_seconds
-        self.memory_limit = memory_limit
+        self._keep(locals())
 
     @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> "QTKMRegressor":
@@ -355,15 +314,15 @@ class QTKMRegressor(RegressorMixin, Model):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
-            Or a Dask array or frame, and so y, sample_weight and offset, with the same partitions:
-            the fit is then one of the running Dask client, and the rows stay with its workers.
+            Or a Dask array or frame, like y, sample_weight and offset, with the same partitions:
+            the fit then runs on the current Dask client, and the rows stay with its workers.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight zero are as if they were not there.
+            Rows with zero weight are ignored.
         offset : array of shape (n_rows,), optional
-            What is known of the response before the fit, and added to it. With a logarithmic link
-            the logarithm of the exposure (time, area, number of people): predictions without
-            an offset are then rates for an exposure of 1.
+            Known part of the response, added to it. With a logarithmic link the logarithm of the
+            exposure (time, area, number of people): predictions without an offset are then rates
+            for an exposure of 1.
 
         Returns
         -------
@@ -432,7 +391,7 @@ class QTKMRegressor(RegressorMixin, Model):
         return prediction
 
     def _predict(self, X: Any) -> NDArray:
-        """Predictions (n, n_outputs), kept within the margin."""
+        """Return predictions (n, n_outputs), kept within the margin."""
         response = self._responses(X)
         margin = defaults.prediction_margin(self)
         if margin is not None:
@@ -440,11 +399,11 @@ class QTKMRegressor(RegressorMixin, Model):
         return response
 
     def _as_y(self, values: NDArray) -> NDArray:
-        """Values (n, n_outputs) in the shape of y."""
+        """Return values (n, n_outputs) in the shape of y."""
         return values[:, 0] if self._y_ndim == 1 else values
 
     def _deviations(self, X: Any) -> NDArray:
-        """Give the standard deviations (n, n_outputs) of new observations."""
+        """Return the standard deviations (n, n_outputs) of new observations."""
         known = self._known_uncertainty()
         return np.sqrt(self._variances(X) + known.noise) * self._unit
 
@@ -452,7 +411,7 @@ class QTKMRegressor(RegressorMixin, Model):
         return self._as_y(self._deviations(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "auto") -> NDArray:
-        """Predict intervals that new observations lie in with a given probability.
+        """Predict intervals that contain new observations with a given probability.
 
         Parameters
         ----------
@@ -460,10 +419,10 @@ class QTKMRegressor(RegressorMixin, Model):
         coverage : float
             Probability, between 0 and 1.
         method : {"auto", "posterior", "conformal"}
-            "posterior": quantiles of the distribution that the posterior predicts. "conformal":
-            so many standard deviations as this part of the held-out rows lies within, which needs
-            no distribution to be right; it is there after a search for rank or alpha, or with
-            early stopping. "auto" is "conformal" where enough rows were held out.
+            "posterior": quantiles of the predictive distribution. "conformal": as many standard
+            deviations as contain this share of the held-out rows, which assumes no distribution;
+            available after a search for rank or alpha, or with early stopping. "auto" is
+            "conformal" if enough rows were held out.
 
         Returns
         -------
@@ -509,7 +468,7 @@ class QTKMRegressor(RegressorMixin, Model):
         return float(noise[0]) if self._y_ndim == 1 else noise
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Share of the loss of the best constant prediction that the model saves, at most 1.
+        """Return the share of the best constant prediction's loss that the model saves, at most 1.
 
         Parameters
         ----------

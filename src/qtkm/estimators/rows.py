@@ -23,60 +23,163 @@ from .. import data
 from ..engines import Engine, is_elsewhere
 from ..limits import LIMITS
 from ..protocols import Shards
-from .targets import (
-    SAFE,
-    TargetScale,
-    as_given,
-    moments,
-    power_of_two,
-    robust_moments,
-    standardize,
-)
+from .targets import SAFE, power_of_two
 
+#: bins in which targets are counted to find their median
+N_BINS = 1024
 #: fewest rows at which early_stopping="auto" sets validation rows aside
 EARLY_STOPPING_ROWS = 10_000
 
 
+@dataclass(frozen=True)
+class TargetScale:
+    """What the fit makes of targets: (y - mean) / scale, each (n_outputs,)."""
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    #: outputs whose spread is nothing but rounding; the fit sees zeros
+    is_constant: NDArray[np.bool_]
+
+    def apply(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return targets as the fit sees them."""
+        scaled = target - self.mean
+        scaled /= self.scale
+        scaled[:, self.is_constant] = 0
+        return scaled
+
+    def undo(self, response: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return responses in the units of y."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.mean + self.scale * response
+
+    def times_power_of_two(self, exponent: NDArray[np.integer]) -> "TargetScale":
+        """Return the scale for targets multiplied by a power of two."""
+        mean, scale = np.ldexp(self.mean, exponent), np.ldexp(self.scale, exponent)
+        return TargetScale(mean, scale, self.is_constant)
+
+
+def as_given(n_outputs: int) -> TargetScale:
+    """Return the scale that leaves targets as they are."""
+    return TargetScale(np.zeros(n_outputs), np.ones(n_outputs), np.zeros(n_outputs, dtype=bool))
+
+
+def moments(
+    shards: Sequence[data.Shard], scatter: NDArray, engine: Engine
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return means and variances of the targets before equal rows were merged."""
+    total, sums = engine.sum(_first_moments, shards)
+    mean = sums / total
+    return mean, (engine.sum(_SquaresAround(mean), shards) + scatter) / total
+
+
+def robust_moments(
+    shards: Sequence[data.Shard],
+    ends: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    engine: Engine,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return medians, and variances from median distances, which few rows cannot move.
+
+    Where at least half of the targets are equal, the plain `variance` is returned.
+    """
+    zero = np.zeros(ends.shape[1])
+    median = _middle(shards, ends, None, engine)
+    farthest = np.abs(ends - median).max(axis=0)
+    distance = _middle(shards, np.array([zero, farthest]), median, engine)
+    # the median distance of a Gaussian is 0.6745 of its deviation
+    robust = (1.4826 * distance) ** 2
+    return median, np.where(distance > 1e-9 * farthest, robust, variance)
+
+
+def _middle(
+    shards: Sequence[data.Shard], ends: NDArray, center: NDArray | None, engine: Engine
+) -> NDArray[np.float64]:
+    """Weighted medians of the targets, or of their distances from a center, between `ends`.
+
+    Four counts in bins, each within the bin of the one before, so that only sums leave a shard.
+    """
+    low, high = ends.astype(np.float64)
+    for _ in range(4):
+        width = (high - low) / N_BINS
+        counts = engine.sum(_CountBetween(low, high, center), shards)  # (n_outputs, N_BINS + 2)
+        total = counts.sum(axis=1)
+        reached = np.cumsum(counts[:, :-1], axis=1) >= 0.5 * total[:, None]
+        place = np.maximum(reached.argmax(axis=1) - 1, 0)
+        low, high = low + place * width, low + (place + 1) * width
+    return 0.5 * (low + high)
+
+
+@dataclass
+class _CountBetween:
+    """Weights of the targets in equal bins from low to high, with those below and above."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    center: NDArray[np.float64] | None
+
+    def __call__(self, shard: data.Shard, run: Any) -> NDArray[np.float64]:
+        values = shard.target if self.center is None else np.abs(shard.target - self.center)
+        counts = []
+        for column, low, high in zip(values.T, self.low, self.high, strict=True):
+            edges = np.linspace(low, high, N_BINS + 1)
+            edges[-1] = np.nextafter(high, np.inf)
+            bins = np.searchsorted(edges, column, side="right")
+            counts.append(np.bincount(bins, shard.weight, minlength=N_BINS + 2))
+        return np.array(counts, dtype=np.float64)
+
+
+def standardize(
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    center_and_scale: Callable[..., tuple[NDArray, NDArray]] | None = None,
+) -> TargetScale:
+    """Scale to mean 0 and variance 1, or as a loss says."""
+    center, scale = (mean, np.sqrt(variance))
+    if center_and_scale is not None:
+        center, scale = center_and_scale(mean, variance)
+    constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(center)
+    return TargetScale(center, np.where(constant, 1.0, scale), constant)
+
+
+def _first_moments(shard: data.Shard, run: Any) -> tuple[NDArray, NDArray]:
+    """Total weight and weighted sums of the targets."""
+    if shard.weight is None:
+        return np.array([float(len(shard))]), shard.target.sum(axis=0)
+    return np.array([shard.weight.sum()]), shard.weight @ shard.target
+
+
+@dataclass
+class _SquaresAround:
+    """Weighted sums of squares of the targets around a mean."""
+
+    mean: NDArray[np.float64]
+
+    def __call__(self, shard: data.Shard, run: Any) -> NDArray[np.float64]:
+        deviation = shard.target - self.mean
+        if shard.weight is None:
+            return np.array([np.vdot(column, column) for column in deviation.T])
+        return shard.weight @ deviation**2
+
+
 @dataclass
 class Arranged:
-    """Rows in shards.
-
-    Attributes
-    ----------
-    train : Shards
-    validation : Shards or None
-    target_range : (2, n_outputs) array
-        Least and greatest targets of all rows, in units of y.
-    exponent : (n_outputs,) int array
-        Power of two that was taken out of the targets in the shards.
-    scatter : (n_outputs,) array
-        Weighted sum of squares that merging took out of them.
-    """
+    """Rows in shards."""
 
     train: Shards
     validation: Shards | None
+    #: least and greatest targets of all rows in units of y, (2, n_outputs)
     target_range: NDArray[np.float64]
+    #: power of two that was taken out of the targets, (n_outputs,)
     exponent: NDArray[np.int64]
+    #: weighted sum of squares that merging took out of the targets, (n_outputs,)
     scatter: NDArray[np.float64]
 
     def scale(
         self, loss: Any, known: TargetScale | None, engine: Engine
     ) -> tuple[TargetScale, float]:
-        """Scale the targets.
+        """Scale the targets, by `known` or as a loss says; return the scale and scaled scatter.
 
-        Parameters
-        ----------
-        loss : Loss or None
-            Loss that tells how to scale; None leaves the targets as they are.
-        known : TargetScale or None
-            The scale of an earlier fit, to be kept.
-        engine : Engine
-
-        Returns
-        -------
-        scale : TargetScale
-        scatter : float
-            Weighted sum of squares that merging took out of the scaled targets.
+        With no loss the targets stay as they are.
         """
         if known is not None:
             here = known.times_power_of_two(-self.exponent)
@@ -88,7 +191,13 @@ class Arranged:
             here = standardize(*found, loss.center_and_scale)
         else:
             here = as_given(len(self.scatter)).times_power_of_two(-self.exponent)
-        _refuse_large(here.apply(np.ldexp(self.target_range, -self.exponent)))
+        largest = np.abs(here.apply(np.ldexp(self.target_range, -self.exponent))).max()
+        if not largest < SAFE:
+            raise ValueError(
+                f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
+                "too large; use normalize_y=True with warm_start=False or other units for y, or "
+                "leave out rows whose y is not real."
+            )
         for shards in (self.train, self.validation):
             if shards is not None:
                 shards.map_targets(here.apply)
@@ -97,10 +206,7 @@ class Arranged:
 
     @contextmanager
     def placed(self, engine: Engine) -> Iterator["Arranged"]:
-        """Place the rows in the engine's processes, if it has any; few rows stay here.
-
-        They are let go of at the end of the with block.
-        """
+        """Place the rows in the engine's processes, if it has any and they are many."""
         rows = self
         is_many = self.train.are_here and sum(map(len, self.train)) > LIMITS.merge_rows
         if is_elsewhere(engine) and is_many:
@@ -123,22 +229,7 @@ def arrange(
     split: "Split",
     average: bool,
 ) -> Arranged:
-    """Arrange rows that are in memory.
-
-    Parameters
-    ----------
-    codes : (n_rows, n_columns) unsigned array
-    target : (n_rows, n_outputs) array
-    weight : (n_rows,) array or None
-        Positive weights; None for weights of 1.
-    n_codes : tuple of int
-        Grid size of every column.
-    split : callable
-        split(n_rows, n_pieces) makes a Splitter.
-    average : bool
-        Whether rows with different targets may be merged into one with their mean, as a
-        quadratic loss allows.
-    """
+    """Arrange rows in memory; `average` lets rows of different targets merge into their mean."""
     target_range = np.array([target.min(axis=0), target.max(axis=0)])
     exponent = power_of_two(target_range)
     if exponent.any():
@@ -148,64 +239,32 @@ def arrange(
     splitter = split(len(codes), len(pieces))
     found = {"train": data.ShardList(), "validation": data.ShardList()}
     for i, (a, b) in enumerate(pieces):
-        piece: list[Any] = [codes[a:b], target[a:b], None if weight is None else weight[a:b]]
+        parts = splitter.parts(
+            i, [codes[a:b], target[a:b], None if weight is None else weight[a:b]]
+        )
         if len(codes) <= LIMITS.merge_rows:  # one piece
-            kinds = splitter.parts(i, piece)
-            own, y, weights = kinds["train"]
-            *kinds["train"], scatter = data.merge(own, y, weights, average)
-            shards = {kind: sort_piece(part, n_codes) for kind, part in kinds.items()}
-        else:
-            shards = make_shards(piece, i, splitter, n_codes)
-        for kind, shard in shards.items():
-            found[kind].append(shard)
+            own, y, weights = parts["train"]
+            *parts["train"], scatter = data.merge(own, y, weights, average)
+        for kind, (own, y, weights) in parts.items():
+            found[kind].append(data.sort_rows(own, y, weights, n_codes))
     return Arranged(found["train"], found["validation"] or None, target_range, exponent, scatter)
 
 
 def make_shards(
     piece: Sequence[Any], number: int, splitter: "Splitter", n_codes: tuple[int, ...]
 ) -> dict[str, data.Shard]:
-    """Shards of training and validation rows of a piece: codes, targets and weights."""
+    """Return shards of training and validation rows from codes, targets and weights."""
     parts = splitter.parts(number, piece)
-    return {kind: sort_piece(part, n_codes) for kind, part in parts.items()}
-
-
-def sort_piece(piece: Sequence[Any], n_codes: tuple[int, ...]) -> data.Shard:
-    """Shard of codes, targets and weights."""
-    codes, target, weight = piece
-    return data.sort_rows(codes, target, weight, n_codes)
-
-
-def _refuse_large(ends: NDArray[np.float64]) -> None:
-    largest = np.abs(ends).max()
-    if not largest < SAFE:
-        raise ValueError(
-            f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
-            "too large; use normalize_y=True with warm_start=False or other units for y, or leave "
-            "out rows whose y is not real."
-        )
+    return {kind: data.sort_rows(c, y, w, n_codes) for kind, (c, y, w) in parts.items()}
 
 
 class Splitter:
     """Which rows of each piece are set aside for validation.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows in all.
-    n_pieces : int
-    early_stopping : bool or "auto"
-    fraction : float
-    rng : RandomState
-    by_class : callable or None
-        From targets to a code for every row: the fraction is then taken from each class, of
-        which at least one row stays to train on.
-
-    Attributes
-    ----------
-    needs_both : bool
-        Whether a piece that is too small to be split is refused, or is all trained on.
+    With `by_class`, which returns a code for each target, the fraction is taken from each class.
     """
 
+    #: whether a piece that is too small to be split is an error, or is all trained on
     needs_both = True
 
     def __init__(
@@ -217,61 +276,46 @@ class Splitter:
         rng: np.random.RandomState,
         by_class: Any = None,
     ):
-        #: of the random numbers before any was drawn
-        self.state = rng.get_state()
-        wanted = early_stopping
-        if isinstance(wanted, str):
-            wanted = n_rows > EARLY_STOPPING_ROWS
+        self.state = rng.get_state()  # before any number is drawn
+        is_auto = isinstance(early_stopping, str)
+        self.wanted = n_rows > EARLY_STOPPING_ROWS if is_auto else bool(early_stopping)
         self.fraction, self.by_class = fraction, by_class
-        self.wanted = bool(wanted)
         # pieces are drawn from by themselves, in any order and anywhere
         self._order = rng.permutation(n_rows) if self.wanted and n_pieces == 1 else None
         self._seeds = rng.randint(2**31, size=n_pieces) if self.wanted and n_pieces > 1 else None
 
-    def parts(self, number: int, piece: Sequence[Any]) -> dict[str, list[Any]]:
-        """Arrays of a piece of rows, the second of them targets, by what the rows are for."""
-        rest, aside = self.split(number, piece[1])
-        if rest is None or aside is None:
-            return {"train": list(piece)}
-        return {"validation": _take(piece, aside), "train": _take(piece, rest)}
-
-    def split(self, piece: int, target: NDArray) -> tuple[NDArray | None, NDArray | None]:
-        """Training and validation rows of a piece, both in order; None where all rows train."""
+    def parts(self, number: int, piece: Sequence[Any]) -> dict[str, Any]:
+        """Split a piece, whose second array holds targets, into training and validation rows."""
         if not self.wanted:
-            return None, None
-        n_rows = len(target)
-        order = self._order
+            return {"train": list(piece)}
+        n_rows, order = len(piece[1]), self._order
         if self._seeds is not None:
-            order = np.random.RandomState(self._seeds[piece]).permutation(n_rows)
+            order = np.random.RandomState(self._seeds[number]).permutation(n_rows)
         assert order is not None
         if self.by_class is None:
             aside = order[: int(np.ceil(self.fraction * n_rows))]
         else:
-            aside = _of_each_class(order, self.by_class(target), self.fraction)
+            aside = _of_each_class(order, self.by_class(piece[1]), self.fraction)
         if not 0 < len(aside) < n_rows:
             if not self.needs_both:
-                return None, None
-            self._refuse(n_rows, len(aside))
-        rest = np.ones(n_rows, dtype=bool)
-        rest[aside] = False
-        return np.flatnonzero(rest), np.sort(aside)
-
-    def _refuse(self, n_rows: int, n_aside: int) -> None:
-        what, remedy = "validate", "more rows of each class"
-        if n_aside:
-            what, remedy = "train", "more rows, a smaller validation_fraction"
-        raise ValueError(
-            f"early_stopping=True with validation_fraction={self.fraction:g} leaves none of the "
-            f"{n_rows} rows to {what} on; use {remedy} or early_stopping=False."
-        )
-
-
-def _take(piece: Sequence[NDArray | None], rows: NDArray) -> list[Any]:
-    """Select rows of codes, targets and weights."""
-    return [None if array is None else array[rows] for array in piece]
+                return {"train": list(piece)}
+            what, remedy = "validate", "more rows of each class"
+            if len(aside):
+                what, remedy = "train", "more rows, a smaller validation_fraction"
+            raise ValueError(
+                f"early_stopping=True with validation_fraction={self.fraction:g} leaves none of "
+                f"the {n_rows} rows to {what} on; use {remedy} or early_stopping=False."
+            )
+        is_aside = np.zeros(n_rows, dtype=bool)
+        is_aside[aside] = True
+        return {
+            kind: [None if array is None else array[rows] for array in piece]
+            for kind, rows in (("validation", is_aside), ("train", ~is_aside))
+        }
 
 
 def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray:
+    """Take the fraction of each class, of which at least one row stays to train on."""
     members = [order[classes[order] == code] for code in np.unique(classes)]
     sizes = [min(int(np.ceil(fraction * len(rows))), len(rows) - 1) for rows in members]
     return np.concatenate([rows[:size] for rows, size in zip(members, sizes, strict=True)])
@@ -285,7 +329,7 @@ Split = Callable[[int, int], Splitter]
 
 
 def spread(shards: Sequence[data.Shard], engine: Engine) -> float:
-    """Weighted mean square of the targets around their mean; 1 where they have no spread."""
+    """Return the weighted variance of the targets; 1 if they are all equal."""
     variance = float(moments(shards, np.zeros(1), engine)[1].sum())
     return variance if variance > 0 else 1.0
 
@@ -299,7 +343,7 @@ def count_codes(shard: data.Shard, run: Any) -> tuple[NDArray[np.float64], ...]:
 
 
 def digest(shard: data.Shard, run: Any) -> NDArray[np.uint64]:
-    """Four numbers that are others for other rows; sums of them wrap around."""
+    """Return four numbers that differ for other rows; sums of them wrap around."""
     found = hashlib.sha256()
     for array in (shard.codes, shard.target, shard.weight):
         if array is not None:
@@ -308,10 +352,9 @@ def digest(shard: data.Shard, run: Any) -> NDArray[np.uint64]:
 
 
 def count_distinct(arrays: Sequence[NDArray]) -> int:
-    """Count distinct rows, so that repeating rows changes no default.
+    """Count distinct rows by a hash, so that repeating rows changes no default.
 
-    Of more rows than are merged, the number itself.  Rows are told apart by a hash: a sum of
-    their bits, each column times an odd number of its own.
+    Of more rows than are merged, the number itself is returned.
     """
     n_rows = len(arrays[0])
     if n_rows > LIMITS.merge_rows:

@@ -1,8 +1,7 @@
-"""A fitted model to one file: all that predicts, and all that a further fit goes on from.
+"""A fitted model in one file: all that predicts, and all that a further fit starts from.
 
 The file is one of `qtkm.storage` of the kind "model": safetensors for the arrays, JSON for the
-rest, a checksum over both.  `qtkm.estimators.loading` reads it.  The layout of format 2, where
-a star marks what may be missing:
+rest, a checksum over both.  The layout of format 2, where a star marks what may be missing:
 
     class             name of the estimator, "QTKMRegressor" or "QTKMClassifier"
     versions *        of qtkm and numpy that wrote the file
@@ -35,23 +34,348 @@ a star marks what may be missing:
     summary *         n_iter, status, message, history
 
 What follows from these (`n_parameters_`, `rank_`, …) is not written.  A reader ignores keys that
-it does not know, so that a minor version may add some.
+it does not know, so that a minor version may add some.  Nothing in a file is trusted: only
+registered classes are made, and all parts are checked against each other before there is a model.
 """
 
+import math
 import os
+from collections.abc import Sequence
+from dataclasses import fields
 from importlib.metadata import version
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import storage
-from .checks import check_parameters
-from .encoding import encode, encode_part
-from .inputs import Reading
-from .loading import CLASSES, KIND, LEFT_OUT, from_tree
+from .. import data, networks, solvers, storage
+from ..losses import Softmax
+from ..networks.tangents import ChainTangents
+from ..objective.posterior import Posterior, Tangents
+from .classifier import QTKMClassifier
+from .columns import Categories
+from .defaults import check_parameters
+from .encoding import decode, decode_part, encode, encode_part
+from .inputs import Inputs, Reading
+from .regressor import QTKMRegressor
+from .rows import TargetScale
 from .uncertainty import Uncertainty
+from .values import NUMBERS, SPANS, TIMES
+
+KIND = "model"
+#: what `columns_` says of the grid of a column
+GRID = ("n_grid", "binned", "bin_error")
+#: estimators that files may name
+CLASSES: dict[str, Any] = {cls.__name__: cls for cls in (QTKMRegressor, QTKMClassifier)}
+#: parameters of the place where a model was fitted, not of the model
+LEFT_OUT = ("callbacks", "checkpoint", "engine")
+#: numbers that every history has, one an update or an epoch
+_COURSES = tuple(field.name for field in fields(solvers.History) if field.name != "records")
+#: what a tree that is not as it should be leads to
+_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def load(path: str | os.PathLike[str]) -> QTKMRegressor | QTKMClassifier:
+    """Load a model that was saved with its method `save`.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    QTKMRegressor or QTKMClassifier
+        As it was, to the last bit of its predictions, and ready for a further fit; `callbacks`,
+        `checkpoint` and `engine` alone have their defaults.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or it cannot be read.
+    ValueError
+        If the file is damaged, holds something else, or needs a newer version of qtkm.
+
+    Notes
+    -----
+    Loading runs no code from the file: one of unknown origin can at worst predict nonsense.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, qtkm, tempfile
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = qtkm.QTKMRegressor(random_state=0).fit(X, X[:, 0] ** 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "square.qtkm"
+    ...     model.save(path)
+    ...     loaded = qtkm.load(path)
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name the file of a model in it.")
+    tree = storage.read(path, KIND)
+    try:
+        return from_tree(tree)
+    except storage.ForeignFileError as error:
+        raise storage.ForeignFileError(f"{path} cannot be loaded: {error}.") from None
+    except ValueError as error:
+        raise storage.DamagedFileError(f"{path} is damaged: {error}.") from error
+
+
+def from_tree(tree: Any) -> Any:
+    """Return the model of a tree, or raise a ValueError if the tree does not hold together."""
+    try:
+        return _model(tree)
+    except storage.ForeignFileError:
+        raise
+    except KeyError as error:
+        raise ValueError(f"the entry {error} is missing or not known") from error
+    except _ERRORS as error:
+        raise ValueError(storage.shortened(error) or type(error).__name__) from error
+
+
+def _model(tree: Any) -> Any:
+    if tree["class"] not in CLASSES:
+        raise storage.ForeignFileError(
+            f"it holds a {tree['class']!s:.40}, which this version of qtkm does not know; upgrade "
+            "qtkm"
+        )
+    cls, parameters = CLASSES[tree["class"]], tree.get("parameters", {})
+    known = cls().get_params(deep=False)
+    # a file without a penalty is from a version that had the paper's alone
+    model = cls(**{"penalty": "ridge"} | {
+        name: decode(value) for name, value in parameters.items()
+        if name in known and name not in LEFT_OUT
+    })  # fmt: skip
+    check_parameters(model)
+    names, target = tree.get("feature_names"), tree["target"]
+    reading = Reading(_inputs(tree["columns"], names), _scale(target))
+    n_outputs, inputs = reading.n_outputs, reading.inputs
+    if target.get("range") is not None:
+        reading.target_range = decode(target["range"])
+        _need_numbers(reading.target_range, (2, n_outputs), "the range of y")
+    reading.target_names = labels = target.get("names")
+    _need(labels is None or _are_texts(labels), "the names of its targets are no list of text")
+    network, loss = decode_part(tree["network"], "networks"), decode_part(tree["loss"], "losses")
+    network.check()
+    loss.check()
+    cores = decode(tree["cores"])
+    _check_cores(cores, network, inputs.maps, n_outputs)
+    # parts that give no responses are found by one row
+    values = [np.zeros(1, dtype=np.int64 if own.is_categorical else np.float64)
+              for own in inputs.columns]  # fmt: skip
+    with np.errstate(all="ignore"):
+        responses = network.evaluator(cores, inputs.frequencies).responses(inputs.maps, values)
+    _need(responses.shape == (1, n_outputs), "its cores give too many responses")
+    model.n_features_in_ = len(inputs)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    _set_task(model, target, loss, n_outputs)
+    _set_summary(model, tree.get("summary", {}), tree["alpha"])
+    model.penalties_ = _penalties(tree.get("penalties"), inputs)
+    model._place(cores, network, loss)
+    model.columns_ = [
+        own.describe() | {key: decode(column.get("grid", {}).get(key)) for key in GRID}
+        for own, column in zip(inputs.columns, tree["columns"], strict=True)
+    ]
+    model._reading = reading
+    model._uncertainty = _read_posterior(tree.get("posterior"), reading)
+    return model
+
+
+def _inputs(columns: Any, names: Any) -> Inputs:
+    _need(isinstance(columns, list) and columns, "it has no columns")
+    if names is not None:
+        fits = _are_texts(names) and len(names) == len(columns)
+        _need(fits, "its columns and their names do not agree")
+    is_categorical = [column["categories"] is not None for column in columns]
+    inputs = Inputs([None] * len(columns), names, is_categorical)
+    for own, column in zip(inputs.columns, columns, strict=True):
+        own.feature_map = decode_part(column["basis"], "features")
+        _check_map(own.feature_map, own.is_categorical, own.label)
+        (_set_categories if own.is_categorical else _set_numbers)(own, column)
+    return inputs
+
+
+def _set_numbers(own: Any, column: Any) -> None:
+    (low, high), rule, label = column["bounds"], column["extrapolation"], own.label
+    _need(_is_number(low) and _is_number(high), f"the bounds of {label} are not finite numbers")
+    _need(low <= high, f"the bounds of {label} are ({low:g}, {high:g}), not low <= high")
+    _need(rule in data.EXTRAPOLATIONS, f"extrapolation={rule!r} of {label} is not known")
+    own.box, own.extrapolation = data.Box(float(low), float(high), rule, label), rule
+    own.has_gaps, center = own.feature_map.has_gaps, column.get("center", 0.5)
+    _need(_is_number(center), f"the median of {label} is not a finite number")
+    own.center = float(center)
+    own.holds, own.cycle = column.get("holds", NUMBERS), column.get("cycle")
+    _need(own.holds in (NUMBERS, TIMES, SPANS), f"{label} holds {own.holds!r:.40}")
+    is_cycle = own.cycle is None or (_is_number(own.cycle) and own.cycle > 0)
+    _need(is_cycle, f"the cycle of {label} is no number > 0")
+
+
+def _set_categories(own: Any, column: Any) -> None:
+    values, label, own.categories = decode(column["categories"]), own.label, Categories(())
+    # in the order of the file, which is that of the core's rows
+    own.categories.codes = {value: code for code, value in enumerate(values)}
+    count, basis = len(values), own.feature_map
+    _need(0 < count == len(own.categories), f"{label} has a category twice, or none")
+    _need(all(value == value for value in values), f"{label} has NaN as a category")
+    own.counts = decode(column["counts"])
+    _need_numbers(own.counts, (count,), f"the counts of {label}")
+    is_share = own.counts.min() >= 0 and own.counts.sum() > 0
+    _need(is_share, f"the counts of {label} are negative or zero")
+    _need(basis.n_categories == count, f"{label} has {count} categories, its basis not")
+    _need(isinstance(basis.pooled, bool), f"the basis of {label} is not pooled or not")
+
+
+def _check_map(feature_map: Any, is_categorical: bool, label: str) -> None:
+    name = type(feature_map).__name__
+    is_right = feature_map.is_categorical == is_categorical
+    _need(is_right, f"{label} has the basis {name}, the wrong kind")
+    period = getattr(feature_map, "period", 1.0)
+    _need(_is_number(period), f"period={period!r} of {label} is not a finite number")
+    feature_map.check(label)
+
+
+def _scale(target: Any) -> TargetScale:
+    mean, scale, is_constant = (decode(target[key]) for key in ("mean", "scale", "is_constant"))
+    shape = (len(mean),)
+    _need(shape[0] > 0, "it has no outputs")
+    _need_numbers(mean, shape, "the mean of y")
+    _need_numbers(scale, shape, "the scale of y")
+    _need_numbers(is_constant, shape, "the mark of outputs that are constant", "b")
+    _need(scale.min() >= 0, "the scale of y is negative")
+    return TargetScale(mean, scale, is_constant)
+
+
+def _check_cores(cores: Any, network: Any, maps: Sequence[Any], n_outputs: int) -> None:
+    shapes = network.shapes([feature_map.radices for feature_map in maps], n_outputs)
+    layout, expected = ([len(entry) if isinstance(entry, list) else None for entry in entries]
+                        for entries in (cores, shapes))  # fmt: skip
+    _need(layout == expected, "its cores do not have the layout of its network")
+    kind = "c" if any(feature_map.is_complex for feature_map in maps) else "f"
+    flat = [shape for entry in shapes for shape in (entry if isinstance(entry, list) else [entry])]
+    kinds = [kind] * (len(flat) - network.n_real) + ["f"] * network.n_real
+    for core, shape, own in zip(networks.flatten(cores), flat, kinds, strict=True):
+        _need_numbers(core, tuple(shape), "a core", own)
+
+
+def _set_task(model: Any, target: Any, loss: Any, n_outputs: int) -> None:
+    name = type(loss).__name__
+    if isinstance(model, QTKMRegressor):
+        ndim = target["ndim"]
+        fits = _is_whole(ndim) and (ndim == 2 or (ndim == 1 and n_outputs == 1))
+        _need(fits, f"y with {ndim!r} dimensions and {n_outputs} outputs cannot be")
+        _need(not loss.is_margin, f"the loss {name} is not one of regression")
+        model._y_ndim = int(ndim)
+        return
+    classes = decode(target["classes"])
+    _need(isinstance(classes, np.ndarray) and classes.ndim == 1, "its classes are no list")
+    _need(classes.dtype.kind in "biufUSO", f"its classes are {classes.dtype}")
+    texts = classes.dtype.kind != "O" or all(isinstance(label, str) for label in classes)
+    _need(texts and np.array_equal(np.unique(classes), classes), "its classes are not in order")
+    one = len(classes) == 2 and not isinstance(loss, Softmax)
+    fits = len(classes) > 1 and n_outputs == (1 if one else len(classes))
+    _need(fits, f"{len(classes)} classes and {n_outputs} outputs do not agree")
+    _need(loss.for_classes, f"the loss {name} is not one of classification")
+    model.classes_ = classes
+
+
+def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
+    _need(_is_number(alpha) and alpha >= 0, f"alpha={alpha!r} is not a number >= 0")
+    model.alpha_ = float(alpha)
+    found = {key: decode(value) for key, value in summary.items()}
+    model.n_iter_ = found.get("n_iter", 0)
+    model.status_, model.message_ = found.get("status", "unknown"), found.get("message", "")
+    model.history_ = {name: [] for name in _COURSES} | found.get("history", {})
+    is_count = _is_whole(model.n_iter_) and model.n_iter_ >= 0
+    _need(is_count, f"n_iter must be a non-negative integer, got {model.n_iter_!r:.40}")
+    is_text = isinstance(model.status_, str) and isinstance(model.message_, str)
+    for name, values in model.history_.items():
+        is_text &= isinstance(name, str) and isinstance(values, list)
+        is_text &= name not in _COURSES or all(isinstance(value, float) for value in values)
+    _need(is_text, "its summary cannot be read")
+
+
+def _penalties(tree: Any, inputs: Inputs) -> list[Any] | None:
+    if tree is None:
+        return None
+    _need(isinstance(tree, list) and len(tree) == len(inputs), "it has no penalty for each column")
+    found = [decode_part(entry, "penalties") for entry in tree]
+    for penalty, label in zip(found, inputs.labels, strict=True):
+        penalty.check(label)
+    return found
+
+
+def _read_posterior(tree: Any, reading: Reading) -> Any:
+    """Rebuild what a model knows of its errors, all shapes checked."""
+    if tree is None or isinstance(tree, str):
+        return tree
+    n_outputs, maps = reading.n_outputs, reading.inputs.maps
+    chain, is_main = None, tree["main"]
+    if tree["network"] is not None:
+        network, cores = decode_part(tree["network"], "networks"), decode(tree["cores"])
+        network.check()
+        _need(hasattr(network, "algebra"), "its posterior is of a network that has none")
+        _check_cores(cores, network, maps, n_outputs)
+        held = tree["held"]
+        flags = isinstance(held, list) and all(isinstance(flag, bool) for flag in held)
+        _need(flags and len(held) == len(maps), "its posterior has other columns")
+        chain = ChainTangents(network, cores, [None] * len(maps), held)
+    if is_main is not None:
+        is_main = decode(is_main)
+        _need_numbers(is_main, (sum(m.n_main for m in maps) + 1,), "the posterior's functions", "b")
+    tangents = Tangents(chain, is_main, reading.inputs.frequencies, n_outputs)
+    planes = 2 if chain is not None and chain.is_complex else 1
+    factors = [decode(tree["chain_factor"]), decode(tree["main_factor"])]
+    shapes = [planes * tangents.n_chain, n_outputs * tangents.n_main]
+    width = factors[1].shape[1]
+    for factor, count in zip(factors, shapes, strict=True):
+        single = factor.astype(np.float64) if factor.dtype == np.float32 else factor
+        _need_numbers(single, (count, width), "a factor of the posterior")
+    numbers = [decode(tree[key]) for key in ("noise", "spread", "tails", "scores")]
+    for array, name in zip(numbers[:2], ("noise", "spread"), strict=True):
+        _need_numbers(array, (n_outputs,), f"the posterior's {name}")
+        _need(array.min() >= 0, f"the posterior's {name} is negative")
+    tails, scores = numbers[2:]
+    _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are not known")
+    _need_numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
+    _need(_is_number(tree["freedom"]), "its effective parameters are not a number")
+    chain_factor, main_factor = factors
+    freedom, n_held = float(tree["freedom"]), int(tree["n_held"])
+    found = Posterior(tangents, chain_factor, main_factor, freedom, n_held)
+    return Uncertainty(found, *numbers)
+
+
+def _need(holds: Any, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
+
+
+def _need_numbers(array: Any, shape: tuple[int, ...], what: str, kinds: str = "f") -> None:
+    is_array = isinstance(array, np.ndarray) and array.dtype.kind in kinds
+    _need(is_array, f"{what} is not an array of numbers of the right type")
+    _need(array.dtype.itemsize in (1, 8, 16), f"{what} has the type {array.dtype}")
+    _need(array.shape == shape, f"{what} has the shape {array.shape} where {shape} belongs")
+    _need(np.isfinite(array).all(), f"{what} has entries that are not finite")
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    return is_real and math.isfinite(float(value))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+# -- writing ----------------------------------------------------------------------------------
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -69,16 +393,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def to_tree(model: Any) -> dict[str, Any]:
-    """Tree of a fitted model, of which it is known that it can be read again.
-
-    Raises
-    ------
-    NotFittedError
-    TypeError
-        For a part or a value that a file cannot hold.
-    ValueError
-        For a model that was altered and does not hold together any more.
-    """
+    """Return the tree of a fitted model, which is known to be readable."""
     check_is_fitted(model)
     name = type(model).__name__
     if CLASSES.get(name) is not type(model):
@@ -87,19 +402,20 @@ def to_tree(model: Any) -> dict[str, Any]:
             f"{' or '.join(CLASSES)} instead."
         )
     check_parameters(model)
+    names, given = getattr(model, "feature_names_in_", None), model.get_params(deep=False)
     tree = {
         "class": name,
         "versions": {"qtkm": version("qtkm"), "numpy": np.__version__},
-        "parameters": _parameters(model),
-        "feature_names": _listed(getattr(model, "feature_names_in_", None)),
-        "columns": _columns(model),
-        "target": _target(model),
+        "parameters": {n: _encode(n, v) for n, v in given.items() if n not in LEFT_OUT},
+        "feature_names": None if names is None else list(names),
+        "columns": _write_columns(model),
+        "target": _write_target(model),
         "network": _encode("network", model.network_, encode_part),
         "loss": _encode("loss", model.loss_, encode_part),
         "cores": _encode("cores_", model.cores_),
         "alpha": float(model.alpha_),
         "penalties": _encode("penalties_", model.penalties_),
-        "posterior": _posterior(model._uncertainty),
+        "posterior": _write_posterior(model._uncertainty),
         "summary": {
             key: _encode(f"{key}_", getattr(model, f"{key}_"))
             for key in ("n_iter", "status", "message", "history")
@@ -114,18 +430,9 @@ def to_tree(model: Any) -> dict[str, Any]:
     return tree
 
 
-def _parameters(model: Any) -> dict[str, Any]:
-    return {
-        name: _encode(name, value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in LEFT_OUT
-    }
-
-
-def _columns(model: Any) -> list[dict[str, Any]]:
-    reading: Reading = model._reading
+def _write_columns(model: Any) -> list[dict[str, Any]]:
     columns = []
-    for own, said in zip(reading.inputs.columns, model.columns_, strict=True):
+    for own, said in zip(model._reading.inputs.columns, model.columns_, strict=True):
         box, label = own.box, own.label
         columns.append({
             "basis": _encode(label, own.feature_map, encode_part),
@@ -135,12 +442,12 @@ def _columns(model: Any) -> list[dict[str, Any]]:
             "counts": own.counts if own.is_categorical else None,
             **({} if own.is_categorical else
                {"center": own.center, "holds": own.holds, "cycle": own.cycle}),
-            "grid": {key: encode(said[key]) for key in ("n_grid", "binned", "bin_error")},
+            "grid": {key: encode(said[key]) for key in GRID},
         })  # fmt: skip
     return columns
 
 
-def _target(model: Any) -> dict[str, Any]:
+def _write_target(model: Any) -> dict[str, Any]:
     target: dict[str, Any] = dict(vars(model._reading.scale))
     target["range"] = model._reading.target_range
     target["names"] = model._reading.target_names
@@ -149,7 +456,7 @@ def _target(model: Any) -> dict[str, Any]:
     return target | {"ndim": model._y_ndim}
 
 
-def _posterior(known: Any) -> Any:
+def _write_posterior(known: Any) -> Any:
     """Tree of what a model knows of its errors."""
     if not isinstance(known, Uncertainty):
         return known
@@ -164,10 +471,6 @@ def _posterior(known: Any) -> Any:
         "noise": known.noise, "spread": known.spread, "tails": known.tails,
         "scores": known.scores,
     }  # fmt: skip
-
-
-def _listed(values: Any) -> list[Any] | None:
-    return None if values is None else list(values)
 
 
 def _encode(what: str, value: Any, encoder: Any = encode) -> Any:

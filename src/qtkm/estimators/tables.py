@@ -4,10 +4,9 @@ A table scans its rows and, once the fit has decided how, codes them into shards
 Dask cluster are another kind of table, see `qtkm.estimators.dask`.
 """
 
-import hashlib
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -23,12 +22,11 @@ from ..engines import Engine
 from ..engines.remote import serial
 from ..limits import LIMITS
 from ..protocols import Run
-from .cache import Cache
-from .coding import Coding, Scan
+from .coding import Coding, Pieces, Scan, ShardLists
 from .inputs import Inputs, Reading, read_inputs
-from .memory import Need, parse_limit
-from .rows import Arranged, Split, Splitter, arrange, count_distinct, make_shards
-from .targets import NumberTarget, Target, drop_weightless, refuse_unequal
+from .memory import Cache, Need, parse_limit
+from .rows import Arranged, Split, arrange, count_distinct
+from .targets import NumberTarget, drop_weightless, refuse_unequal
 from .values import shorten
 from .working import warn_user
 
@@ -39,36 +37,29 @@ THREADED_ROWS = 20_000
 
 
 class Table(AbstractContextManager["Table"]):
-    """What all tables offer to `prepare`; open for the length of a with block.
-
-    Attributes
-    ----------
-    model : estimator
-        Whose parameters have been checked.
-    inputs : Inputs
-        The columns, which know boxes and categories after the scan.
-    """
+    """What all tables offer to `prepare`; open for the length of a with block."""
 
     model: Any
+    #: the columns, which have boxes and categories after the scan
     inputs: Inputs
     #: whether all rows are in memory
     is_here = False
-    #: columns of the targets, where they have names
+    #: names of the targets' columns, if they have any
     target_names: list[str] | None = None
 
     def __exit__(self, *error: Any) -> None:
-        """Let go of what was made for the fit."""
+        """Release what was made for the fit."""
 
     def run(self, engine: Engine) -> Run:
         """Return the function that maps work over columns, in parallel if worth it."""
         return serial
 
     def scan(self, engine: Engine) -> Scan:
-        """Look at all rows; what was seen is not settled yet."""
+        """Scan all rows; the scan is not settled yet."""
         raise NotImplementedError
 
     def gather(self, scan: Scan) -> "ArrayTable":
-        """All rows in memory, where they are few."""
+        """Read all rows, which are few, into memory."""
         raise NotImplementedError
 
     def task(self) -> tuple[int, Any, dict[str, Any]]:
@@ -76,40 +67,21 @@ class Table(AbstractContextManager["Table"]):
         raise NotImplementedError
 
     def shape(self, scan: Scan) -> tuple[int, int]:
-        """Return the number of rows that defaults depend on, and the number of columns.
+        """Return the numbers of rows and columns that defaults depend on.
 
-        Equal rows, and those that tell a loss nothing, are left out where that is known.
+        Equal rows, and those without information for the loss, are left out where known.
         """
         return scan.n_rows, len(self.inputs)
 
     def arrange(
         self, coding: Coding, split: Split, network: Any, loss: Any, engine: Engine
     ) -> Arranged:
-        """Code all rows into shards.
-
-        Parameters
-        ----------
-        coding : Coding
-        split : callable
-            split(n_rows, n_pieces) makes the Splitter that sets validation rows aside.
-        network, loss : the parts of the fit
-        engine : Engine
-        """
+        """Code all rows into shards; `split(n_rows, n_pieces)` sets validation rows aside."""
         raise NotImplementedError
 
 
 class ArrayTable(Table):
-    """Rows in memory.
-
-    Parameters
-    ----------
-    model : estimator
-    inputs : Inputs
-    found : list
-        Columns as `Inputs.read` gives them, of the rows of positive weight.
-    target : Targets
-        Of these rows.
-    """
+    """Rows of positive weight in memory; `found` are columns as `Inputs.read` returns them."""
 
     is_here = True
 
@@ -147,7 +119,7 @@ class ArrayTable(Table):
         return max(1, count_distinct(counted)), len(columns)
 
     def _columns(self) -> list[NDArray]:
-        """Numbers and codes of categories, once these are known."""
+        """Return numbers, and codes of categories once these are known."""
         if self._found is not None:
             pairs = zip(self.inputs.columns, self._found, strict=True)
             self._plain, self._found = [own.plain(found) for own, found in pairs], None
@@ -165,21 +137,12 @@ class ArrayTable(Table):
 
 @dataclass
 class Targets:
-    """What a user has passed as y and sample_weight, as the fit sees it.
+    """What a user has passed as y and sample_weight, as the fit sees it."""
 
-    Attributes
-    ----------
-    values : (n_rows, n_outputs) array
-    weight : (n_rows,) array or None
-        None for weights of 1.
-    loss : Loss
-    learned : dict
-        What else the model learns of y, by the attributes that hold it.
-    """
-
-    values: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
+    values: NDArray[np.float64]  # (n_rows, n_outputs)
+    weight: NDArray[np.float64] | None  # None for weights of 1
     loss: Any
+    #: fitted attributes that depend on y alone
     learned: dict[str, Any]
 
     def of_positive_weight(self) -> "Targets":
@@ -189,25 +152,17 @@ class Targets:
 
 
 class BlockTable(Table):
-    """A table whose rows are read by blocks, twice, by a `Target` and the columns' names.
-
-    Attributes
-    ----------
-    features : list of str
-    reader : Target
-        What reads the targets.
-    weight : str or None
-    is_vector : bool
-        Whether predictions have one dimension.
-    """
+    """A table whose rows are read by blocks, twice."""
 
     features: list[str]
-    reader: Target
+    #: NumberTarget or LabelTarget
+    reader: Any
     weight: str | None
+    #: whether predictions have one dimension
     is_vector: bool
 
     def blocks(self, what: str) -> Iterator[Block]:
-        """All rows, with a bar that says what is done with them if the model is verbose."""
+        """Yield all rows, with a progress bar if the model is verbose."""
         raise NotImplementedError
 
     def empty_scan(self) -> Scan:
@@ -232,33 +187,20 @@ class BlockTable(Table):
         if self.reader.exponent.any():
             values = np.ldexp(values, self.reader.exponent)
         target = Targets(values, weight, *self.task()[1:]).of_positive_weight()
-        pairs = zip(self.inputs.columns, plain, strict=True)
-        return ArrayTable(self.model, self.inputs, [own.unread(p) for own, p in pairs], target)
+        found = [(list(own.categories), each) if own.is_categorical else each
+                 for own, each in zip(self.inputs.columns, plain, strict=True)]  # fmt: skip
+        return ArrayTable(self.model, self.inputs, found, target)
 
 
 class FileTable(BlockTable):
-    """Rows of a source, of which memory holds a block at a time.
-
-    Parameters
-    ----------
-    model : estimator
-    source : Source
-    features : list of str
-    reader : Target
-    weight : str or None
-    is_vector : bool
-    known : Reading or None
-        Of the fit that this one goes on from.
-    cache : path-like or None
-        Folder for scan and coded rows.
-    """
+    """Rows of a source, of which memory holds a block at a time."""
 
     def __init__(
         self,
         model: Any,
         source: Source,
         features: list[str],
-        reader: Target,
+        reader: Any,
         weight: str | None,
         is_vector: bool,
         known: Reading | None,
@@ -307,7 +249,8 @@ class FileTable(BlockTable):
 
     def scan(self, engine: Engine) -> Scan:
         scan = self.empty_scan()
-        key = self._scan_key(scan)
+        kinds = [self.reader.key(), *(summary.key() for summary in scan.columns)]
+        key = json.dumps([self.source.fingerprint(), self._columns, kinds])
         if not self._cache.recall_scan(scan, key):
             for block in self.blocks("scan"):
                 scan.add(block)
@@ -321,40 +264,28 @@ class FileTable(BlockTable):
         need = Need.of_fit(coding, network, loss, n_outputs)
         in_memory, shard_rows = need.place(parse_limit(self.model.memory_limit))
         pieces = list(data.blocks(n_rows, shard_rows))
+        found: Any = ShardLists()
         splitter = split(n_rows, len(pieces))
+        gathered = Pieces(coding, splitter, pieces, found)
 
         def make(sink: Any) -> None:
-            encode(self.blocks("encode"), coding, splitter, pieces, sink, engine)
+            gathered.sink = sink
+            gathered.encode(self.blocks("encode"), engine.run)
 
         if in_memory:
             logger.info("%s rows are kept in memory", f"{n_rows:,}")
-            found: Any = ShardLists()
             make(found)
         else:
-            key = _shard_key(coding, splitter, pieces)
-            found = self._cache.shards(key, make, need.disk())
+            found = self._cache.shards(gathered.key(), make, need.disk())
         validation = found.validation if splitter.wanted else None
         return Arranged(
             found.train, validation, self.reader.target_range, self.reader.exponent,
             np.zeros(n_outputs),
         )  # fmt: skip
 
-    def _scan_key(self, scan: Scan) -> str:
-        """Return the key that a cached scan must match."""
-        kinds = [self.reader.key(), *(summary.key() for summary in scan.columns)]
-        return json.dumps([self.source.fingerprint(), self._columns, kinds])
-
 
 class LimitedTable(FileTable):
-    """Arrays that are read block by block, so that no column of them is copied as a whole.
-
-    Parameters
-    ----------
-    model : estimator
-    X : array of shape (n_rows, n_columns)
-    target : Targets
-    known : Reading or None
-    """
+    """Arrays that are read block by block, so that no column of them is copied as a whole."""
 
     def __init__(self, model: Any, X: NDArray, target: Targets, known: Reading | None):
         refuse_unequal(len(X), len(target.values))
@@ -380,19 +311,7 @@ def open_table(
     known: Any,
     cache: Any,
 ) -> FileTable:
-    """Say which columns of a source are what.
-
-    Parameters
-    ----------
-    model : estimator
-    source : Source
-    target : str or sequence of str
-    features : sequence of str or None
-        None for all columns but target, weight and offset.
-    weight, offset : str or None
-    known : Reading or None
-    cache : path-like or None
-    """
+    """Check the columns of a source by their roles and return the table of them."""
     targets = [target] if isinstance(target, str) else list(target)
     if isinstance(features, str):
         raise ValueError(f"features={features!r} must be a list of names, or None.")
@@ -412,86 +331,3 @@ def open_table(
     table = FileTable(model, source, chosen, reader, weight, is_vector, known, cache)
     table.target_names = targets
     return table
-
-
-class ShardLists:
-    """Shards in memory, added one by one."""
-
-    def __init__(self) -> None:
-        self.train, self.validation = data.ShardList(), data.ShardList()
-
-    def add(self, kind: str, shard: data.Shard) -> None:
-        """Add a shard of training or validation rows."""
-        getattr(self, kind).append(shard)
-
-
-def encode(
-    blocks: Iterator[Block],
-    coding: Coding,
-    splitter: Splitter,
-    pieces: Sequence[tuple[int, int]],
-    sink: Any,
-    engine: Engine,
-) -> None:
-    """Second scan: rows to codes, codes to pieces, pieces to shards."""
-    rows = _Pieces(coding, splitter, pieces, sink)
-    for block in blocks:
-        rows.add(coding.encode(block, engine.run))
-    if rows.number < len(pieces):
-        raise DataFileError("the source has fewer rows than when it was first read; fit again")
-
-
-class _Pieces:
-    """Rows gathered to pieces, which become shards when they are full."""
-
-    def __init__(
-        self, coding: Coding, splitter: Splitter, pieces: Sequence[tuple[int, int]], sink: Any
-    ):
-        self.coding, self.splitter, self.pieces, self.sink = coding, splitter, pieces, sink
-        self.number = self.filled = 0
-        size = max(b - a for a, b in pieces)
-        assert coding.scan.target is not None
-        self.buffer = [
-            np.empty((size, len(coding.n_codes)), dtype=coding.code_type),
-            np.empty((size, coding.scan.target.n_outputs)),
-            np.empty(size) if coding.is_weighted else None,
-        ]
-
-    def add(self, rows: list[Any]) -> None:
-        """Add codes, targets and weights of further rows."""
-        begin, end = 0, len(rows[0])
-        while begin < end:
-            if self.number == len(self.pieces):
-                raise DataFileError("the source has more rows than when it was first read")
-            first, last = self.pieces[self.number]
-            count = min(end - begin, last - first - self.filled)
-            for held, array in zip(self.buffer, rows, strict=True):
-                if held is not None:
-                    held[self.filled : self.filled + count] = array[begin : begin + count]
-            begin, self.filled = begin + count, self.filled + count
-            if self.filled == last - first:
-                self._emit()
-
-    def _emit(self) -> None:
-        piece = [None if held is None else held[: self.filled] for held in self.buffer]
-        shards = make_shards(piece, self.number, self.splitter, self.coding.n_codes)
-        for kind, shard in shards.items():
-            self.sink.add(kind, shard)
-        self.number, self.filled = self.number + 1, 0
-
-
-def _shard_key(coding: Coding, splitter: Splitter, pieces: Sequence[tuple[int, int]]) -> str:
-    """Return the key that cached shards must match."""
-    found = hashlib.sha256()
-    for coder in coding.coders:
-        found.update(coder.key())
-    target = coding.scan.target
-    assert target is not None
-    state: Any = splitter.state
-    for array in (target.exponent, getattr(target, "by_class", None), state[1]):
-        found.update(b"" if array is None else array.tobytes())
-    categorical = [d for d, each in enumerate(coding.columns) if each.is_categorical]
-    facts = (splitter.wanted, splitter.fraction, pieces, state[2:],
-             str(coding.code_type), categorical, target.n_outputs, target.key())  # fmt: skip
-    found.update(repr(facts).encode())
-    return found.hexdigest()

@@ -1,26 +1,28 @@
-"""Targets and weights: what a user passes as y and sample_weight, and what the fit sees."""
+"""Targets and weights: what a user passes as y and sample_weight, and what the fit sees.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+Labels of classes become signs.  `NumberTarget` and `LabelTarget` read the targets of blocks of
+rows: once to scan them, once to return them.
+"""
+
+from collections.abc import Sequence
+from numbers import Number, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
-from ..data import Shard
 from ..data.sources import Block
-from ..engines import Engine
-from .values import numbers, refuse_not_finite
+from .columns import UNKNOWN, factorize
+from .values import read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
-#: bins in which targets are counted to find their median
-N_BINS = 1024
 
 
 def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
-    """Give y as an array of one or two dimensions."""
+    """Return y as an array of one or two dimensions."""
     who = type(estimator).__name__
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
@@ -28,10 +30,7 @@ def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
 
 
 def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray[np.float64]:
-    """Give sample_weight as an array of n_rows weights, not all of them zero.
-
-    With `every=False` these are some of the rows, and the others may have a weight.
-    """
+    """Return sample_weight as an array; with `every`, not all weights may be zero."""
     weight = _as_numbers(sample_weight, "sample_weight", None, "give one number a row")
     if weight.shape != (n_rows,):
         raise ValueError(
@@ -49,7 +48,7 @@ def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray
 
 
 def check_offset(offset: Any, n_rows: int) -> NDArray[np.float64]:
-    """Give offset as an array (n_rows, 1)."""
+    """Return offset as an array (n_rows, 1)."""
     found = _as_numbers(offset, "offset", None, "give one number a row")
     if found.shape != (n_rows,):
         raise ValueError(
@@ -74,25 +73,18 @@ def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np
         if "convert" not in str(error):
             raise
         raise ValueError(f"{name} must hold numbers ({error}); {hint}.") from None
-    finite = np.isfinite(array)
-    if not finite.all():
-        what = "NaN" if np.isnan(array).any() else "infinity"
-        row = int(np.argmin(finite.reshape(len(finite), -1).all(axis=1)))
-        raise ValueError(
-            f"Input {name} contains {what}: {np.sum(~finite):,} of {array.size:,} values are not "
-            f"finite, the first in row {row:,} (from 0); leave out their rows."
-        )
+    refuse_not_finite(array, name, name=name)
     return array
 
 
 def refuse_unequal(n_rows: int, n_targets: int) -> None:
-    """Raise a ValueError where X and y do not go together."""
+    """Raise a ValueError if X and y have different numbers of rows."""
     if n_rows != n_targets:
         raise ValueError(f"X and y have inconsistent numbers of rows: {n_rows} and {n_targets}.")
 
 
 def drop_weightless(values: NDArray, weight: NDArray | None) -> tuple[NDArray, NDArray | None]:
-    """Rows of positive weight, and their weights (None for weights of 1)."""
+    """Return the values and weights of rows of positive weight; None for weights of 1."""
     if weight is None or weight.all():
         return values, None if weight is None else _tame(weight)
     keep = weight > 0
@@ -105,223 +97,169 @@ def _tame(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def tame_exponent(largest: float) -> int:
-    """Power of two to take out of weights, so that they can be squared and summed."""
+    """Return a power of two to take out of weights, so that they can be squared and summed."""
     if 1 / SAFE < largest < SAFE:
         return 0
     # even, so that their square roots change by a power of two as well
     return 2 * (int(np.frexp(largest)[1]) // 2)
 
 
-@dataclass(frozen=True)
-class TargetScale:
-    """What the fit makes of targets: (y - mean) / scale.
-
-    Attributes
-    ----------
-    mean, scale : (n_outputs,) arrays
-    is_constant : (n_outputs,) bool array
-        Outputs whose spread is nothing but rounding; the fit sees zeros.
-    """
-
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    is_constant: NDArray[np.bool_]
-
-    def apply(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Targets as the fit sees them."""
-        scaled = target - self.mean
-        scaled /= self.scale
-        scaled[:, self.is_constant] = 0
-        return scaled
-
-    def undo(self, response: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Responses in the units of y."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.mean + self.scale * response
-
-    def times_power_of_two(self, exponent: NDArray[np.integer]) -> "TargetScale":
-        """Return the scale for targets multiplied by a power of two."""
-        mean, scale = np.ldexp(self.mean, exponent), np.ldexp(self.scale, exponent)
-        return TargetScale(mean, scale, self.is_constant)
-
-
-def as_given(n_outputs: int) -> TargetScale:
-    """Targets that the fit sees as they are."""
-    return TargetScale(np.zeros(n_outputs), np.ones(n_outputs), np.zeros(n_outputs, dtype=bool))
-
-
-def moments(
-    shards: Sequence[Shard], scatter: NDArray, engine: Engine
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and variances of the targets, as they were before equal rows were merged."""
-    total, sums = engine.sum(_first_moments, shards)
-    mean = sums / total
-    return mean, (engine.sum(_SquaresAround(mean), shards) + scatter) / total
-
-
-def robust_moments(
-    shards: Sequence[Shard],
-    ends: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    engine: Engine,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Medians, and variances from the median distances from them, which few rows cannot move.
-
-    Parameters
-    ----------
-    shards : sequence of Shard
-    ends : (2, n_outputs) array
-        Least and greatest targets.
-    variance : (n_outputs,) array
-        To be taken where half of the targets or more are the same.
-    engine : Engine
-    """
-    zero = np.zeros(ends.shape[1])
-    median = _middle(shards, ends, None, engine)
-    farthest = np.abs(ends - median).max(axis=0)
-    distance = _middle(shards, np.array([zero, farthest]), median, engine)
-    # the median distance of a Gaussian is 0.6745 of its deviation
-    robust = (1.4826 * distance) ** 2
-    return median, np.where(distance > 1e-9 * farthest, robust, variance)
-
-
-def _middle(
-    shards: Sequence[Shard], ends: NDArray, center: NDArray | None, engine: Engine
-) -> NDArray[np.float64]:
-    """Weighted medians of the targets, or of their distances from a center, between `ends`.
-
-    Four counts in bins, each within the bin of the one before, so that only sums leave a shard.
-    """
-    low, high = ends.astype(np.float64)
-    for _ in range(4):
-        width = (high - low) / N_BINS
-        counts = engine.sum(_CountBetween(low, high, center), shards)  # (n_outputs, N_BINS + 2)
-        total = counts.sum(axis=1)
-        reached = np.cumsum(counts[:, :-1], axis=1) >= 0.5 * total[:, None]
-        place = np.maximum(reached.argmax(axis=1) - 1, 0)
-        low, high = low + place * width, low + (place + 1) * width
-    return 0.5 * (low + high)
-
-
-@dataclass
-class _CountBetween:
-    """Weights of the targets in equal bins from low to high, with those below and above."""
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    center: NDArray[np.float64] | None
-
-    def __call__(self, shard: Shard, run: Any) -> NDArray[np.float64]:
-        values = shard.target if self.center is None else np.abs(shard.target - self.center)
-        counts = []
-        for column, low, high in zip(values.T, self.low, self.high, strict=True):
-            edges = np.linspace(low, high, N_BINS + 1)
-            edges[-1] = np.nextafter(high, np.inf)
-            bins = np.searchsorted(edges, column, side="right")
-            counts.append(np.bincount(bins, shard.weight, minlength=N_BINS + 2))
-        return np.array(counts, dtype=np.float64)
-
-
-def standardize(
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    center_and_scale: Callable[..., tuple[NDArray, NDArray]] | None = None,
-) -> TargetScale:
-    """Scale to mean 0 and variance 1, or as a loss says."""
-    center, scale = (mean, np.sqrt(variance))
-    if center_and_scale is not None:
-        center, scale = center_and_scale(mean, variance)
-    constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(center)
-    return TargetScale(center, np.where(constant, 1.0, scale), constant)
-
-
-def _first_moments(shard: Shard, run: Any) -> tuple[NDArray, NDArray]:
-    """Total weight and weighted sums of the targets."""
-    if shard.weight is None:
-        return np.array([float(len(shard))]), shard.target.sum(axis=0)
-    return np.array([shard.weight.sum()]), shard.weight @ shard.target
-
-
-@dataclass
-class _SquaresAround:
-    """Weighted sums of squares of the targets around a mean."""
-
-    mean: NDArray[np.float64]
-
-    def __call__(self, shard: Shard, run: Any) -> NDArray[np.float64]:
-        deviation = shard.target - self.mean
-        if shard.weight is None:
-            return np.array([np.vdot(column, column) for column in deviation.T])
-        return shard.weight @ deviation**2
-
-
 def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Exponent to take out of targets that are too large or too small to be squared."""
+    """Return the exponent to take out of targets too large or too small to be squared."""
     largest = np.abs(target_range).max(axis=0)
     safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
     return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
 
 
+# -- labels of classes -------------------------------------------------------------------------
+
+
+def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
+    """Return y as a vector of labels that can be sorted.
+
+    `who` is the estimator's name; `are_distinct` says that these are the distinct labels of rows.
+    """
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if hasattr(y, "toarray") or (labels.ndim == 2 and labels.shape[1] != 1):
+        raise ValueError(
+            f"y has the shape {np.shape(y)}, and {who} takes one label per row; for several labels "
+            "per row, fit one model per column with sklearn.multioutput.MultiOutputClassifier."
+        )
+    labels = column_or_1d(labels, warn=True)
+    _refuse_missing(labels)
+    if labels.dtype.kind == "O":
+        labels = _of_one_kind(labels)
+    elif labels.dtype.kind == "U" and not hasattr(y, "dtype"):
+        # text, or so it seems: NumPy makes text of numbers that stand next to it in a list
+        _of_one_kind(np.asarray(y, dtype=object).ravel())
+    # which warns where more than every second row has a label of its own
+    check_classification_targets(np.tile(labels, 3) if are_distinct else labels)
+    return labels
+
+
+def _refuse_missing(labels: NDArray) -> None:
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError("Input y contains infinity, which is not a label; drop these rows.")
+    if labels.dtype.kind not in "fO":
+        return
+    rows = [row for row, label in enumerate(labels.tolist()) if is_missing(label)]
+    refuse_missing_rows(rows, len(labels))
+
+
+def refuse_missing_rows(rows: Sequence[int] | NDArray, n_rows: int, first_row: int = 0) -> None:
+    """Raise a ValueError if there are rows without a label; messages count from `first_row`."""
+    if len(rows):
+        raise ValueError(
+            f"Input y contains NaN: {len(rows):,} of {n_rows:,} labels are missing, the first in "
+            f"row {first_row + rows[0]:,} (from 0); leave out their rows, or give them a label of "
+            "their own."
+        )
+
+
+def is_missing(label: Any) -> bool:
+    """Return True for a missing label."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA says neither yes nor no
+        return True
+
+
+def _of_one_kind(labels: NDArray) -> NDArray:
+    """Return numbers as an array of numbers and text as it is; other objects have no order."""
+    values = labels.tolist()
+    if all(isinstance(value, str) for value in values):
+        return labels
+    if all(isinstance(value, Number) for value in values):
+        return np.array(values)
+    kinds = sorted({type(value).__name__ for value in values})
+    raise ValueError(
+        f"Unknown label type: y holds {' and '.join(kinds)}; make all labels text or all numbers."
+    )
+
+
+def find_classes(labels: NDArray, weight: NDArray | None, who: str) -> NDArray:
+    """Return the two or more classes of the rows of positive weight, in ascending order."""
+    classes = np.unique(labels if weight is None else labels[weight > 0])
+    if len(classes) > 1:
+        return classes
+    what = "y has"
+    if weight is not None and len(np.unique(labels)) > 1:
+        what = "sample_weight leaves y"
+    count = f"one class, {shorten(classes.tolist())}" if len(classes) else "no class"
+    raise ValueError(f"{what} {count}, and {who} needs at least two classes.")
+
+
+def code_labels(labels: NDArray, classes: NDArray) -> NDArray[np.int64]:
+    """Return positions of labels among the classes; UNKNOWN for other labels."""
+    positions = {label: code for code, label in enumerate(classes.tolist())}
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    codes = [positions.get(label, UNKNOWN) for label in distinct.tolist()]
+    return np.array(codes, dtype=np.int64)[inverse]
+
+
+def refuse_unknown(labels: NDArray, classes: NDArray, what: str, hint: str) -> None:
+    """Raise a ValueError for labels that are not among the classes."""
+    unknown = np.unique(labels[code_labels(labels, classes) == UNKNOWN]).tolist()
+    if unknown:
+        known = shorten(classes.tolist())
+        raise ValueError(f"{what}{shorten(unknown)}; the fit has seen the classes {known}. {hint}")
+
+
+def weigh(
+    codes: NDArray, classes: NDArray, class_weight: Any, sample_weight: NDArray | None
+) -> NDArray | None:
+    """Return the weight of every row, its class's times its own; None for weights of 1."""
+    if class_weight is None:
+        return sample_weight
+    known = codes >= 0
+    own = None if sample_weight is None else sample_weight[known]
+    counts = np.bincount(codes[known], own, len(classes))
+    weight = weights_of_classes(counts, classes, class_weight)[codes]
+    return weight if sample_weight is None else check_weight(weight * sample_weight, len(codes))
+
+
+def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> NDArray:
+    """Return the weight of each class, from a mapping or "balanced" by the weights of rows."""
+    if isinstance(class_weight, str):
+        return counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1))
+    named = classes.tolist()
+    unknown = [label for label in class_weight if label not in named]
+    if unknown:
+        raise ValueError(
+            f"class_weight names {shorten(unknown)}, and the classes of y are {shorten(named)}."
+        )
+    for label, value in class_weight.items():
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(
+                f"class_weight of {label!r} is {value!r}, and must be a finite number > 0; to do "
+                "without a class, leave out its rows."
+            )
+    return np.array([float(class_weight.get(label, 1)) for label in named])
+
+
+def to_signs(codes: NDArray, n_outputs: int) -> NDArray[np.float64]:
+    """Return +1 in the column of the row's class and -1 elsewhere; two classes need one column."""
+    own = codes[:, None] == (np.arange(n_outputs) if n_outputs > 1 else 1)
+    return np.where(own, 1.0, -1.0)
+
+
+def to_codes(signs: NDArray) -> NDArray[np.int64]:
+    """Return the classes of signs or responses: the largest, or the side of 0."""
+    if signs.shape[1] == 1:
+        return (signs[:, 0] > 0).astype(np.int64)
+    return signs.argmax(axis=1)
+
+
 # -- targets of rows that are read block by block -------------------------------------------------
 
 
-class Target(Protocol):
-    """Reads targets from blocks: once to look, once to give them.
-
-    `exponent`, a power of two, is taken out of them; `target_range` holds the least and the
-    greatest, (2, n_outputs), in units of y.
-    """
-
-    names: list[str]
-    exponent: NDArray[np.int64]
-
-    def key(self) -> str:
-        """Say what it makes of its columns, for the key of a cache."""
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether it gives weights to rows."""
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of outputs."""
-
-    @property
-    def target_range(self) -> NDArray[np.float64]:
-        """Least and greatest targets."""
-
-    def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
-        """Look at the targets of some rows."""
-
-    def merge(self, other: Any) -> None:
-        """Add what another has seen."""
-
-    def settle(self) -> None:
-        """Take in what was seen, once all rows have been."""
-
-    def state(self) -> Any:
-        """All that was seen, to be kept."""
-
-    def restore(self, state: Any) -> None:
-        """Put in what another has seen."""
-
-    def targets(
-        self, block: Block, weight: NDArray | None, keep: NDArray | None
-    ) -> tuple[NDArray[np.float64], NDArray | None]:
-        """Targets (n_rows, n_outputs) and weights of the rows to keep."""
-
-
 class NumberTarget:
-    """Columns of numbers, with or without a column of offsets.
+    """Columns of numbers, with or without a column of offsets, which the loss takes into account.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the targets.
-    offset : str or None
-        Column of the offsets.
-    loss : Loss or None
-        Puts the offsets into targets and weights.
+    `exponent`, a power of two, is taken out of the targets; `target_range` (2, n_outputs) is in
+    units of y.
     """
 
     def __init__(self, names: Sequence[str], offset: str | None = None, loss: Any = None):
@@ -335,6 +273,7 @@ class NumberTarget:
             self.is_weighted = probe[1] is not None
 
     def key(self) -> str:
+        """Return what a cache must share."""
         taken = "" if self.offset is None else f" with offset of {self.loss!r}"
         return f"{type(self).__name__}{taken}"
 
@@ -374,7 +313,7 @@ class NumberTarget:
         for k, name in enumerate(self.names):
             role, argument = ("target", "y") if k < self.n_outputs else ("offset", "offset")
             label = f"{role} {name!r}"
-            values = numbers(block.columns[name], label)
+            values = read_numbers(block.columns[name], label)[0]
             if check:
                 refuse_not_finite(values, label, block.first_row, argument)
             columns.append(values if keep is None else values[keep])
@@ -384,3 +323,107 @@ class NumberTarget:
         if self.offset is None or len(found) == 0:
             return found[:, : self.n_outputs], weight
         return self.loss.take_offset(found[:, :-1], weight, found[:, -1:])
+
+
+class LabelTarget:
+    """A column of labels; the methods are those of `NumberTarget`.
+
+    `one_output(n_classes)` returns True if a single output is enough; `known` are the classes of
+    the fit that this one continues.
+    """
+
+    def __init__(self, name: str, who: str, class_weight: Any, known: Any, one_output: Any):
+        self.names, self.who, self.class_weight = [name], who, class_weight
+        self.known, self.one_output = known, one_output
+        self.counts: dict[Any, float] = {}
+        self.exponent = np.zeros(1, dtype=np.int64)
+        self.classes = np.empty(0)
+        self.by_class: NDArray | None = None
+
+    def key(self) -> str:
+        return type(self).__name__
+
+    @property
+    def is_weighted(self) -> bool:
+        return self.class_weight is not None
+
+    @property
+    def n_outputs(self) -> int:
+        n_classes = len(self.classes)
+        return 1 if self.one_output(n_classes) else n_classes
+
+    @property
+    def target_range(self) -> NDArray[np.float64]:
+        return np.array([[-1.0], [1.0]]) * np.ones(self.n_outputs)
+
+    def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
+        found, inverse = self._read(block, keep)
+        if weight is not None and keep is not None:
+            weight = weight[keep]
+        counts = np.bincount(inverse, weight, minlength=len(found))
+        for label, count in zip(found.tolist(), counts.tolist(), strict=True):
+            if count > 0:
+                self.counts[label] = self.counts.get(label, 0.0) + count
+
+    def merge(self, other: "LabelTarget") -> None:
+        for label, count in other.counts.items():
+            self.counts[label] = self.counts.get(label, 0.0) + count
+
+    def state(self) -> Any:
+        return [list(pair) for pair in self.counts.items()]
+
+    def restore(self, state: Any) -> None:
+        self.counts = {label: count for label, count in state}
+
+    def settle(self) -> None:
+        seen = _as_labels(list(self.counts))
+        check_labels(seen, self.who, True)  # labels of one kind in all blocks
+        self.classes = find_classes(seen, None, self.who)
+        if self.known is not None:
+            what = "warm_start=True cannot continue: y has the new labels "
+            hint = "Use warm_start=False to start again."
+            refuse_unknown(self.classes, self.known, what, hint)
+            self.classes = self.known
+        self.exponent = np.zeros(self.n_outputs, dtype=np.int64)
+        if self.class_weight is not None:
+            counts = np.array([self.counts.get(label, 0.0) for label in self.classes.tolist()])
+            self.by_class = weights_of_classes(counts, self.classes, self.class_weight)
+
+    def targets(
+        self, block: Block, weight: NDArray | None, keep: NDArray | None
+    ) -> tuple[NDArray[np.float64], NDArray | None]:
+        found, inverse = self._read(block, keep)
+        codes = code_labels(found, self.classes)[inverse]
+        if (codes == UNKNOWN).any():
+            raise ValueError("the source has changed while it was read; fit again")
+        if weight is not None and keep is not None:
+            weight = weight[keep]
+        if self.by_class is not None:
+            weight = self.by_class[codes] if weight is None else self.by_class[codes] * weight
+        return to_signs(codes, self.n_outputs), weight
+
+    def _read(self, block: Block, keep: NDArray | None) -> tuple[NDArray, NDArray]:
+        """Distinct labels of the rows to keep, and which of them each row holds."""
+        column = block.columns[self.names[0]]
+        distinct, inverse = factorize(column, f"target {self.names[0]!r}")
+        if keep is not None:
+            inverse = inverse[keep]
+        present, inverse = np.unique(inverse, return_inverse=True)
+        found = _as_labels([distinct[i] for i in present])
+        missing = [i for i, label in enumerate(found.tolist()) if is_missing(label)]
+        if missing:
+            rows = np.arange(block.n_rows) if keep is None else np.flatnonzero(keep)
+            without = rows[np.isin(inverse, missing)]
+            refuse_missing_rows(without, len(rows), block.first_row)
+        if len(found):
+            found = check_labels(found, self.who, True)
+        return found, inverse
+
+
+def _as_labels(values: list[Any]) -> NDArray:
+    """Labels as an array; text and mixtures as objects, as frames hold them."""
+    if all(isinstance(value, bool | int | float) for value in values):
+        return np.array(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,4 +1,4 @@
-"""Values of one column as numbers, and what is wrong with those that are none."""
+"""Values of a column as numbers, and messages about values that are not."""
 
 import re
 import warnings
@@ -22,22 +22,11 @@ NUMBERS, TIMES, SPANS = "numbers", "times", "time spans"
 CYCLES = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 
 
-def numbers(column: Any, label: str) -> NDArray:
-    """Return the numbers of a column, NaN where they are missing.
-
-    Truth values are 0 and 1, times are seconds since 1970 (UTC), time spans are seconds.
-
-    Parameters
-    ----------
-    column : array, or Series of pandas or polars, or a pyarrow array
-    label : str
-        The column's name, for messages.
-    """
-    return read_numbers(column, label)[0]
-
-
 def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
-    """Return the numbers of a column as `numbers` does, and what they are."""
+    """Return the numbers of a column of any library, NaN where missing, and what they are.
+
+    Booleans become 0 and 1, times seconds since 1970 (UTC), time spans seconds.
+    """
     values = column if isinstance(column, np.ndarray) else _to_array(column, label)
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
@@ -143,16 +132,7 @@ def holds_of(column: Any) -> str:
 
 
 def as_period(given: Any, holds: str, label: str) -> float:
-    """Return the period of a cyclic column in its units.
-
-    Parameters
-    ----------
-    given : str or float
-        "day", "week" or "year" for times; for numbers, and in seconds for times, a number.
-    holds : str
-        What the numbers of the column are.
-    label : str
-    """
+    """Return the period of a cyclic column in its units: a number, or the name of a cycle."""
     if isinstance(given, str) and given in CYCLES and holds != NUMBERS:
         return CYCLES[given]
     is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
@@ -170,40 +150,25 @@ def present(values: NDArray) -> NDArray:
     return values[~missing] if missing.any() else values
 
 
-def refuse_infinite(values: NDArray, label: str, first_row: int = 0) -> None:
-    """Raise a ValueError where a numeric column has infinite values."""
-    if values.dtype.kind != "f" or not np.isinf(values).any():
-        return
-    found = np.isinf(values)
-    raise ValueError(
-        f"Input X contains infinity: {found.sum()} of the {len(values)} values of {label}, the "
-        f"first in row {first_row + int(np.argmax(found)):,} (from 0). Numbers must be finite, or "
-        "missing (NaN); clip these values or leave out their rows."
-    )
+def refuse_not_finite(
+    values: NDArray, label: str, first_row: int = 0, name: str = "y", gaps: bool = False
+) -> None:
+    """Raise a ValueError for infinite values, and for missing ones unless `gaps` are allowed.
 
-
-def refuse_not_finite(values: NDArray, label: str, first_row: int = 0, name: str = "y") -> None:
-    """Raise a ValueError where targets, weights or offsets are missing or infinite.
-
-    Parameters
-    ----------
-    values : array
-    label : str
-        What the column is called in messages.
-    first_row : int
-        Number of the first row in messages.
-    name : str
-        Argument of `fit` that holds the column.
+    `name` is the argument of `fit` that holds the values, and `label` what they are called.
     """
     if values.dtype.kind != "f" or np.isfinite(values).all():
         return
-    row = first_row + int(np.argmin(np.isfinite(values)))
-    n_missing = int(np.isnan(values).sum())
-    what = "NaN" if n_missing else "infinity"
-    count = n_missing or int(np.isinf(values).sum())
+    missing = np.isnan(values)
+    is_missing = not gaps and missing.any()
+    found = missing if is_missing else np.isinf(values)
+    if not found.any():
+        return
+    row = first_row + int(np.argmax(found.reshape(len(found), -1).any(axis=1)))
     raise ValueError(
-        f"Input {name} contains {what}: {count} of the {len(values)} values of {label}, the first "
-        f"in row {row:,} (from 0). Leave out their rows."
+        f"Input {name} contains {'NaN' if is_missing else 'infinity'}: {found.sum():,} of the "
+        f"{values.size:,} values of {label}, the first in row {row:,} (from 0). "
+        f"{'Clip these values, or leave' if gaps else 'Leave'} out their rows."
     )
 
 

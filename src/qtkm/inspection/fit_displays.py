@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from ..estimators.html import name_score
 from ..estimators.uncertainty import half_widths
+from ..estimators.wording import name_score
 from .plotting import (
     FAINT,
     FIRST,

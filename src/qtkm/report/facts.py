@@ -11,8 +11,7 @@ from sklearn.base import is_classifier
 
 from .. import inspection
 from ..escaping import visible
-from ..estimators.html import name_network, name_score
-from ..estimators.wording import readable
+from ..estimators.wording import name_network, name_score, readable
 from ..inspection.bands import effect_std
 from ..inspection.response import Response, known, take_rows
 from .scores import Score, reliability, score_classes, score_numbers

@@ -1,4 +1,4 @@
-"""What is tried: the grid of parameters, checked, with "auto" filled in."""
+"""What is tried: a grid of parameters with "auto" filled in, and steps away from a candidate."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -6,75 +6,127 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid
 
-from ..estimators import parts
-from ..estimators.defaults import alpha as default_alpha
+from ..estimators import automatic, defaults, parts
+from ..estimators.prepare import Prepared
+from ..features.warp import SCALINGS
 from ..parameters import check_numbers, plain_entries
-from .posed import Posed
+from ..penalties import Matern
 
-#: parameters of a search, and those of the estimator that they are lists of
-NAMES = {"alphas": "alpha", "n_basis": "n_basis", "periods": "period", "ranks": "rank"}
-#: "auto": these multiples of what the estimator would choose by itself
-MULTIPLES = {
-    "alphas": (100.0, 1.0, 0.01),
-    "n_basis": (0.5, 1, 2),
-    "periods": (0.5, 1.0, 2.0),
-    "ranks": (0.5, 1, 2),
+#: lists of a search, each with the parameter of the estimator, and type and least of its entries
+LISTS: dict[str, tuple[str, Any, float]] = {
+    "alphas": ("alpha", Real, 0.0),
+    "n_basis": ("n_basis", Integral, 1),
+    "periods": ("period", Real, 1.0),
+    "ranks": ("rank", Integral, 1),
+}
+#: "auto" of a list: the estimator's own choice times and over this
+FACTORS: dict[str, Any] = {"alpha": 100.0, "n_basis": 2, "period": 2.0, "rank": 2}
+#: steps from the defaults of a fit that searches for rank and penalty by itself: factors, or values
+STEPS: dict[str, Any] = {
+    "n_basis": 3,
+    "penalty": ["matern", Matern(0.5), Matern(1.5), Matern(2.5), "rbf"],
+    "period": 1.5,
+    "scaling": [scaling for scaling in SCALINGS if scaling != defaults.AUTO],
 }
 
 
 def check_lists(search: Any) -> None:
     """Raise a ValueError for lists that no estimator could use, before rows are read."""
-    least = {"alphas": (Real, 0.0), "n_basis": (Integral, 1), "periods": (Real, 1.0),
-             "ranks": (Integral, 1)}  # fmt: skip
-    for name, bound in least.items():
-        given = getattr(search, name)
-        if not (isinstance(given, str) and given == "auto"):
-            check_numbers(name, given, *bound)
+    for name, (_, kind, least) in LISTS.items():
+        if not defaults.is_auto(given := getattr(search, name)):
+            check_numbers(name, given, kind, least)
 
 
-def make_candidates(search: Any, posed: Posed, n_rows: int) -> list[dict[str, Any]]:
-    """All combinations, in the order of scikit-learn's ParameterGrid.
+class Candidates:
+    """Candidates of a search for these rows.
 
-    Parameters
+    Attributes
     ----------
-    search : QTKMRegressorCV or QTKMClassifierCV
-    posed : Posed
-        Training rows of a fold.
-    n_rows : int
-        Number of rows of the model that is fitted in the end.
+    grid : list of dict
+        All combinations of lists, in the order of scikit-learn's ParameterGrid.
+    steps : dict
+        Parameters to vary further: a factor for numbers, a list for others.
+    is_automatic : bool
+        Whether fits search for rank or penalty themselves.
+    is_varied : bool
+        Whether there are no lists, so that the search goes step by step from the defaults.
     """
-    shape = (max(posed.shape[0], round(n_rows * posed.share)), posed.shape[1])
-    grid = {}
-    has_period = any(hasattr(feature_map, "period") for feature_map in posed.maps(posed.estimator))
-    for name, parameter in NAMES.items():
-        given = getattr(search, name)
-        if name == "periods" and not has_period:
-            continue
-        values = _auto(name, posed, shape) if isinstance(given, str) else plain_entries(given)
-        if values is not None:
-            grid[parameter] = values
-    return list(ParameterGrid(grid))
 
+    def __init__(self, search: Any, estimator: Any, prepared: Prepared, n_rows: int, n_used: int):
+        self.estimator, self.prepared = estimator, prepared
+        count, n_columns = prepared.shape
+        self.shape = max(count, round(n_rows * count / n_used)), n_columns
+        has_validation = prepared.validation is not None
+        self.is_automatic = automatic.is_wanted(estimator, prepared.objective, has_validation)
+        lists = {LISTS[name][0]: getattr(search, name) for name in LISTS}
+        self.is_varied = self.is_automatic and all(map(defaults.is_auto, lists.values()))
+        self.steps: dict[str, Any] = {}
+        grid: dict[str, list[Any]] = {}
+        has_period = any(hasattr(each, "period") for each in prepared.inputs.maps)
+        for name, given in lists.items():
+            if name == "period" and not has_period:
+                continue
+            if not defaults.is_auto(given):
+                grid[name] = plain_entries(given)
+            elif (default := self._default(name)) is not None and not self.is_automatic:
+                self.steps[name] = FACTORS[name]
+                values = {default, *self._beside(name, default)}
+                grid[name] = sorted(values, reverse=name == "alpha")
+            elif default is not None and self.is_varied and name in STEPS:
+                self.steps[name], grid[name] = STEPS[name], [default]
+        if self.is_varied:
+            for name, default in (("penalty", "matern"), ("scaling", defaults.AUTO)):
+                if isinstance(own := getattr(estimator, name), str) and own == default:
+                    value = defaults.scaling(estimator) if name == "scaling" else default
+                    self.steps[name], grid[name] = STEPS[name], [value]
+        self.grid = list(ParameterGrid(grid))
 
-def _auto(name: str, posed: Posed, shape: tuple[int, int]) -> list[Any] | None:
-    """Multiples of the default; None where the estimator says what it is to be."""
-    estimator = posed.estimator
-    own: Sequence[Any]
-    if name == "alphas":
-        own = [estimator.alpha]
-        default: Any = default_alpha(*shape)
-    elif name == "ranks":
-        own = [estimator.rank, getattr(estimator.network, "rank", "auto")]
-        network = parts.make_network(estimator, shape, posed.n_outputs, None)
-        default = getattr(network, "rank", None)
-    else:
-        parameter = NAMES[name]
-        bases = estimator.basis if isinstance(estimator.basis, list | tuple) else [estimator.basis]
-        own = [getattr(estimator, parameter), *(getattr(b, parameter, "auto") for b in bases)]
-        maps = posed.maps(estimator, shape)
-        default = max((getattr(m, parameter) for m in maps if hasattr(m, parameter)), default=None)
-    if default is None or any(not isinstance(v, str) or v != "auto" for v in own):
-        return None
-    least = 0.0 if name == "alphas" else 1
-    scaled = (max(least, type(default)(default * factor)) for factor in MULTIPLES[name])
-    return sorted(set(scaled), reverse=name == "alphas")
+    def _default(self, name: str) -> Any:
+        """Return what the estimator would choose; None where it has a value of its own."""
+        estimator, prepared, own = self.estimator, self.prepared, [getattr(self.estimator, name)]
+        default: Any
+        if name == "alpha":
+            default = defaults.alpha(*self.shape)
+        elif name == "rank":
+            own.append(getattr(estimator.network, "rank", defaults.AUTO))
+            n_outputs = prepared.objective.n_outputs
+            network = parts.make_network(estimator, self.shape, n_outputs, None)
+            default = getattr(network, "rank", None)
+        else:
+            basis = estimator.basis
+            bases = basis if isinstance(basis, list | tuple) else [basis]
+            own += [getattr(each, name, defaults.AUTO) for each in bases]
+            maps = parts.make_maps(estimator, prepared.inputs, self.shape)
+            default = max((getattr(m, name) for m in maps if hasattr(m, name)), default=None)
+        return default if all(map(defaults.is_auto, own)) else None
+
+    def _beside(self, name: str, value: Any) -> list[Any]:
+        """Return the values one step away from a value."""
+        step = self.steps[name]
+        if isinstance(step, list):
+            return [other for other in step if other is not value]
+        least = 0.0 if name == "alpha" else 1
+        return [max(least, type(value)(value * factor)) for factor in (1 / step, step)]
+
+    def check(self, params: dict[str, Any]) -> None:
+        """Raise a ValueError for parts that cannot be, or that do not fit each other."""
+        prepared, n_outputs = self.prepared, self.prepared.objective.n_outputs
+        model = type(self.estimator)(**self.estimator.get_params(deep=False) | params)
+        radices = [m.radices for m in parts.make_maps(model, prepared.inputs, prepared.shape)]
+        network = parts.make_network(model, prepared.shape, n_outputs, None)
+        if network is not None:
+            network.structure(radices, n_outputs)
+
+    def steps_from(self, params: dict[str, Any]) -> list[tuple[str, Any]]:
+        """Return name and value of every single step from a candidate."""
+        steps = [(name, value) for name in self.steps for value in self._beside(name, params[name])]
+        return [(name, value) for name, value in steps if value != params[name]]
+
+    def beyond(self, best: dict[str, Any], tried: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the steps from the best candidate to values outside of those that were tried."""
+        found = []
+        for name, value in self.steps_from(best):
+            values = [each[name] for each in tried]
+            if not min(values) <= value <= max(values):
+                found.append(best | {name: value})
+        return found

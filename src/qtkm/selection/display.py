@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..inspection.plotting import FAINT, FIRST, SECOND, Display, name_ticks, plain, shorten
-from .table import PARAMETERS, name_score
+from .race import PARAMETERS
+from .search import name_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,8 +1,8 @@
-"""Folds: which rows a candidate is fitted to, and which tell how good it is."""
+"""Folds: the rows that a candidate is fitted to, and those that it is scored on."""
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,8 +12,6 @@ from sklearn import config_context
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils import _safe_indexing
 
-from .posed import Posed
-
 #: share of the rows that cv="hold-out" tests on, and the number of folds of cv=None
 HOLD_OUT, FOLDS = 0.2, 3
 
@@ -22,14 +20,7 @@ Pair = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 @dataclass
 class Rows:
-    """All that was given to `fit`.
-
-    Attributes
-    ----------
-    X : array or frame
-    y : array
-    weight : (n_rows,) array or None
-    """
+    """All that was given to `fit`."""
 
     X: Any
     y: Any
@@ -45,59 +36,38 @@ class Rows:
 
 
 class Fold:
-    """Rows to train and rows to test on.
-
-    Parameters
-    ----------
-    rows : Rows
-    train, test : arrays of row numbers
-    """
+    """Rows to train and rows to test on, by their numbers."""
 
     def __init__(self, rows: Rows, train: NDArray[np.integer], test: NDArray[np.integer]):
         self._rows, self.train, self.test = rows, train, test
-        self._posed: Posed | None = None
-        self._tested: Any = None
-        self._lock = threading.Lock()
 
-    def posed(self, estimator: Any) -> Posed:
-        """Return the training rows, read once."""
-        with self._lock:
-            if self._posed is None:
-                self._posed = Posed(estimator, *self._rows.take(self.train))
-            return self._posed
+    @cached_property
+    def trained(self) -> tuple[Any, Any, NDArray | None]:
+        """X, y and weights to fit to."""
+        return self._rows.take(self.train)
+
+    @cached_property
+    def _tested(self) -> tuple[Any, Any, NDArray | None]:
+        return self._rows.take(self.test)
 
     def score(self, model: Any, scorer: Any) -> float:
-        """Score of a model on the test rows, as scikit-learn has it."""
-        if self._tested is None:
-            self._tested = self._rows.take(self.test)
+        """Return the score of a model on the test rows."""
         X, y, weight = self._tested
         options = {} if weight is None else {"sample_weight": weight}
         with config_context(skip_parameter_validation=True):  # of metrics, which takes longer
             score = scorer(model, X, y, **options)
         if not isinstance(score, Real):
-            raise ValueError(f"scoring must give one number a fold; it gave {score!r}.")
+            raise ValueError(f"scoring must return one number per fold; it returned {score!r}.")
         return float(score)
 
 
 def split(
     rows: Rows, cv: Any, by_class: bool, is_large: bool, rng: np.random.RandomState
 ) -> list[Pair]:
-    """Row numbers of every fold, without rows of weight zero.
-
-    Parameters
-    ----------
-    rows : Rows
-    cv : int, splitter, iterable, float, "hold-out" or None
-    by_class : bool
-        Whether y holds classes, which all folds are to have.
-    is_large : bool
-        Whether None is to be a hold-out.
-    rng : RandomState
-        Of a hold-out.
-    """
+    """Row numbers of every fold, without rows of weight zero."""
     pairs: list[Pair] = []
     for pair in _make_splitter(cv, rows, by_class, is_large, rng).split(rows.X, rows.y):
-        train, test = (_of_weight(_as_numbers(part), rows) for part in pair)
+        train, test = (_numbers_of(part, rows.weight) for part in pair)
         if len(train) == 0 or len(test) == 0:
             raise ValueError(
                 f"Fold {len(pairs)} of cv={cv!r} leaves {len(train)} rows to train and {len(test)} "
@@ -125,23 +95,18 @@ def _make_splitter(
         share = float(cv)
         if not 0 < share < 1:
             raise ValueError(f"cv={cv!r} must be a share of the rows between 0 and 1.")
-        kind = StratifiedShuffleSplit if by_class and _has_pairs(rows.y) else ShuffleSplit
+        # every class needs two rows, one for each part
+        is_large = by_class and np.unique(rows.y, return_counts=True)[1].min() > 1
+        kind = StratifiedShuffleSplit if is_large else ShuffleSplit
         return kind(1, test_size=share, random_state=rng)
     return check_cv(cv, rows.y, classifier=by_class)
 
 
-def _has_pairs(y: Any) -> bool:
-    """Whether every class has two rows, one for each part of a hold-out."""
-    return bool(np.unique(y, return_counts=True)[1].min() > 1)
-
-
-def _as_numbers(part: Any) -> NDArray[np.integer]:
+def _numbers_of(part: Any, weight: NDArray | None) -> NDArray[np.integer]:
+    """Return the numbers of the rows of positive weight in a part, which may be a mask."""
     part = np.asarray(part)
-    return np.flatnonzero(part) if part.dtype == bool else part
-
-
-def _of_weight(part: NDArray[np.integer], rows: Rows) -> NDArray[np.integer]:
-    return part if rows.weight is None else part[rows.weight[part] > 0]
+    part = np.flatnonzero(part) if part.dtype == bool else part
+    return part if weight is None else part[weight[part] > 0]
 
 
 def sample(
@@ -152,8 +117,9 @@ def sample(
     # would be the sample
     order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(len(rows))
     chosen = np.zeros(len(rows), dtype=bool)
-    for members in _groups(rows.y[order]) if by_class else [slice(None)]:
-        group = order[members]
+    labels = rows.y[order] if by_class else np.zeros(len(rows))
+    for label in np.unique(labels):
+        group = order[labels == label]
         chosen[group[: int(np.ceil(size * len(group) / len(rows)))]] = True
     sampled: list[Pair] = []
     for train, test in pairs:
@@ -165,8 +131,3 @@ def sample(
             )
         sampled.append((train, test))
     return sampled
-
-
-def _groups(labels: NDArray) -> Iterator[NDArray[np.integer]]:
-    for label in np.unique(labels):
-        yield np.flatnonzero(labels == label)

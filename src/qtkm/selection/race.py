@@ -1,172 +1,191 @@
 """The search: rounds in which fewer and fewer candidates get more and more epochs and folds.
 
-    round 1    all                 two epochs on one fold, along paths of neighbours
+    round 1    all                 few epochs on one fold
     round 2    the best ninth      some epochs on two folds; joined by the neighbours of the best
     round 3    the best twelfth    more epochs on all folds
     last       the best 27th       to the end, on all folds and all rows: the best one first, then
-                                   others fold by fold, as long as they may come out ahead of it
+                                   others fold by fold, as long as they may overtake it
 
-Fits from the second round on are those of the estimator itself and go on from round to round,
-so that a candidate of the last round has the scores that scikit-learn's GridSearchCV would give
-it.  Two things make up for how little a few epochs tell.  A narrow band learns slowly at first
-and may be the best in the end, so the first round lets the best candidate of every path go on,
-before others; and candidates next to the best one get a second chance.  What all of it was
-measured on is in docs/decisions/0011-a-race-of-candidates.md.
+Every fit is one of the estimator itself, so that a candidate of the last round has the scores that
+scikit-learn's GridSearchCV would give it.  A narrow band learns slowly at first and may be the best
+in the end, so the first round keeps the best candidate of every band and period, before others;
+and candidates next to the best one get a second chance.  The measurements are in
+docs/decisions/0011-a-race-of-candidates.md.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
 
 from ..engines import Threads
+from ..estimators.defaults import as_callbacks
 from ..limits import LIMITS
-from .course import Course
 from .folds import Fold
-from .path import Path, find_adjacent, make_paths, start_from
-from .table import ScoreTable
+
+#: parameters of the candidates, in the order of the columns of a table
+PARAMETERS = ("alpha", "n_basis", "penalty", "period", "rank", "scaling")
 
 
 @dataclass(frozen=True)
 class Round:
-    """What the candidates of a round get, and how many go on.
+    """What the candidates of a round get, and how many remain."""
 
-    Attributes
-    ----------
-    n_folds : int or None
-        None for all.
-    epochs : float or None
-        Share of the estimator's max_iter, at least one epoch; None goes on to the end.
-    kept : int
-        One in so many of all candidates goes on.
-    is_varied : bool
-        Whether the best candidate of every path goes on before others.
-    n_climbs : int
-        How often the neighbours of the best candidate join in, where they were given up before.
-    """
-
-    n_folds: int | None
-    epochs: float | None
-    kept: int
-    is_varied: bool = False
-    n_climbs: int = 0
+    n_folds: int | None  # None for all
+    epochs: float | None  # share of max_iter; None fits to the end
+    kept: int  # one in so many of all candidates remains
+    is_varied: bool = False  # whether the best of every band and period remains before others
+    n_climbs: int = 0  # how often neighbours of the best candidate join in
 
 
+#: rounds where epochs are what a fit costs, and where every fit searches for rank and penalty
 ROUNDS = (
     Round(1, 0.05, 9, is_varied=True),
     Round(2, 0.1, 12, n_climbs=3),
     Round(None, 0.3, 27),
 )
+WHOLE_FITS = (Round(1, None, 2), Round(2, None, 4))
 LAST = Round(None, None, 1)
 
 
-@dataclass
-class _Job:
-    """Candidates to be brought to so many epochs on one fold, each after its neighbour."""
+class Candidate:
+    """Parameters, and their scores, seconds, epochs and rows on each fold."""
 
-    number: int
-    fold: int
-    path: Path
-    epochs: int
-    starts_anew: bool = False
+    def __init__(self, params: dict[str, Any], n_folds: int):
+        self.params = params
+        self.score, self.fit_seconds, self.score_seconds = np.full((3, n_folds), np.nan)
+        self.n_epochs, self.n_rows = np.zeros((2, n_folds), dtype=int)
+        #: last round on each fold, and on all of its folds; mean and deviation of the scores there
+        self.rounds, self.round = np.zeros(n_folds, dtype=int), 0
+        self.mean = self.std = np.nan
+
+    def settle(self, number: int, n_folds: int) -> None:
+        """Take the mean over the folds of a round that the candidate has completed."""
+        if (self.rounds[:n_folds] == number).all():
+            scores, self.round = self.score[:n_folds], number
+            self.mean, self.std = float(scores.mean()), float(scores.std())
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """Sort key, best first: later rounds, then better scores."""
+        return -self.round, math.inf if math.isnan(self.mean) else -self.mean
 
 
 @dataclass
 class Race:
-    """A search over candidates.
+    """A search over candidates; `sampled` are the same folds with fewer rows, until the last round.
 
-    Attributes
-    ----------
-    estimator : estimator
-    candidates : list of dict
-    folds : list of Fold
-    scorer : callable
-        scorer(model, X, y), higher is better.
-    engine : Threads
-    sampled : list of Fold or None
-        The same folds with fewer rows, for all rounds but the last.
-    uses_paths : bool
-        Whether candidates of the first round start from their neighbours' cores.
-    report : callable
-        report(epochs), told of epochs that were done, or need not be done.
-    table : ScoreTable
-        What was found out.
+    `report(epochs)` is called with the epochs that were done or have become unnecessary.
     """
 
     estimator: Any
-    candidates: list[dict[str, Any]]
     folds: list[Fold]
     scorer: Any
     engine: Threads
     sampled: list[Fold] | None = None
-    uses_paths: bool = True
     report: Callable[[int], None] = lambda epochs: None
-    table: ScoreTable = field(init=False)
+    candidates: list[Candidate] = field(default_factory=list)
+    rounds: tuple[Round, ...] = (LAST,)
+    is_stopped: bool = False
 
-    def __post_init__(self) -> None:
-        self.table = ScoreTable(len(self.candidates), len(self.folds))
-        self.rounds = (
-            (*ROUNDS, LAST) if len(self.candidates) > LIMITS.fewest_candidates else (LAST,)
-        )
-        self._paths = make_paths(self.candidates)
-        self._courses: dict[tuple[int, int], Course] = {}
-        self._stopped = False
+    def add(self, params: Sequence[dict[str, Any]]) -> list[Candidate]:
+        """Add candidates that are not there yet, and return these."""
+        known = [candidate.params for candidate in self.candidates]
+        new = [Candidate(each, len(self.folds)) for each in params if each not in known]
+        self.candidates += new
+        return new
 
     @property
     def n_epochs(self) -> int:
-        """About how many epochs the whole search takes, as `report` is told of them."""
+        """About how many epochs the whole search takes."""
         alive, total = len(self.candidates), 0
         for each in self.rounds:
             total += alive * self._n_folds(each) * self._epochs(each)
             alive = self._n_kept(each)
         return total
 
-    def run(self) -> None:
-        """Run all rounds; a KeyboardInterrupt leaves the table as it stands."""
-        alive, adjacent = list(range(len(self.candidates))), find_adjacent(self.candidates)
-        try:
-            for number, each in enumerate(self.rounds[:-1], 1):
-                self._run(number, each, alive)
-                for _ in range(each.n_climbs):
-                    best = int(self.table.order()[0])
-                    self._run(number, each, self._given_up(adjacent[best], number))
-                    if self.table.order()[0] == best:
-                        break
-                alive = self._leaders(number, each)
-            self._run_last(alive)
-        finally:
-            self._stopped = True  # fits on other threads end with their epoch
+    def order(self) -> list[Candidate]:
+        """Return the candidates, best first."""
+        return sorted(self.candidates, key=lambda candidate: candidate.place)
 
-    def _run(self, number: int, each: Round, alive: list[int]) -> None:
-        """Bring some candidates through a round."""
-        try:
-            self._share(self._jobs(number, each, alive))
-        finally:
-            self.table.settle(number, slice(self._n_folds(each)))
+    def run(self, rounds: Sequence[Round]) -> None:
+        """Run all rounds; a KeyboardInterrupt leaves the candidates as they are."""
+        is_large = len(self.candidates) > LIMITS.fewest_candidates
+        self.rounds = (*rounds, LAST) if is_large else (LAST,)
+        alive, adjacent = list(self.candidates), find_adjacent([c.params for c in self.candidates])
+        for number, each in enumerate(self.rounds[:-1], 1):
+            self._run(number, each, alive)
+            for _ in range(each.n_climbs):
+                best = self.order()[0]
+                near = [self.candidates[i] for i in adjacent[self.candidates.index(best)]]
+                self._run(number, each, [c for c in near if c.round < number])
+                if self.order()[0] is best:
+                    break
+            alive = self._leaders(number, each)
+        self._run_last(alive)
 
-    def _run_last(self, alive: list[int]) -> None:
-        """Bring the best candidate to its end, and others that may still come out ahead of it."""
-        if self.sampled is not None:
-            self._courses, self.sampled = {}, None
-        number, (best, *others), before = len(self.rounds), alive, self.table.score.copy()
+    def run_whole(self, some: Sequence[Candidate]) -> None:
+        """Fit candidates to the end on all folds."""
+        self._run(len(self.rounds), LAST, some)
+
+    def run_folds(
+        self, some: Sequence[Candidate], best: Candidate | None = None
+    ) -> list[Candidate]:
+        """Fit candidates to the end, fold by fold; return those that are ahead of `best`.
+
+        After every fold no more than half of them remain, and none that has fallen behind.
+        """
+        alive, n_folds = list(some), len(self.folds)
+        for fold in range(n_folds):
+            try:
+                self._fit_all(1, LAST, [(candidate, fold) for candidate in alive])
+            finally:
+                for candidate in alive:
+                    candidate.settle(1, 1)
+            if best is not None:
+                gains = {id(c): (c.score - best.score)[: fold + 1].mean() for c in alive}
+                ahead = sorted((c for c in alive if gains[id(c)] > 0), key=lambda c: -gains[id(c)])
+                alive = ahead[: -(-len(alive) // 2)] if fold + 1 < n_folds else ahead
+        for candidate in some:
+            if candidate.rounds.all():
+                candidate.rounds[:] = len(self.rounds)
+                candidate.settle(len(self.rounds), n_folds)
+        return alive
+
+    def _run(self, number: int, each: Round, alive: Sequence[Candidate]) -> None:
+        n_folds = self._n_folds(each)
+        try:
+            self._fit_all(number, each, [(c, fold) for c in alive for fold in range(n_folds)])
+        finally:
+            for candidate in alive:
+                candidate.settle(number, n_folds)
+
+    def _run_last(self, alive: list[Candidate]) -> None:
+        """Fit the best candidate to the end, and others that may still overtake it."""
+        self.sampled = None
+        number, (best, *others) = len(self.rounds), alive
         if number == 1:  # nothing tells which one may win
             return self._run(number, LAST, alive)
+        before = {id(c): c.score.copy() for c in alive}
         self._run(number, LAST, [best])
-        hoped = before + LIMITS.most_gain * np.abs(self.table.score[best] - before[best])
+        gain = LIMITS.most_gain * np.abs(best.score - before[id(best)])
         try:
             for fold in range(len(self.folds)):
-                others = [c for c in others if _may_win(hoped[c], self.table.score[best])]
-                self._share([_Job(number, fold, [(c, None)], self._epochs(LAST)) for c in others])
-                hoped[:, fold] = self.table.score[:, fold]
+                others = [
+                    c for c in others
+                    if _may_win(np.where(c.rounds == number, c.score, before[id(c)] + gain), best)
+                ]  # fmt: skip
+                self._fit_all(number, LAST, [(c, fold) for c in others])
         finally:
-            self.table.settle(number, slice(None))
-
-    def _given_up(self, some: list[int], number: int) -> list[int]:
-        return [candidate for candidate in some if self.table.round[candidate] < number]
+            for candidate in alive:
+                candidate.settle(number, len(self.folds))
 
     def _epochs(self, each: Round) -> int:
         return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
@@ -179,76 +198,104 @@ class Race:
     def _n_kept(self, each: Round) -> int:
         return max(LIMITS.fewest_candidates, -(-len(self.candidates) // each.kept))
 
-    def _leaders(self, number: int, each: Round) -> list[int]:
-        """Return the candidates that continue, best first, and drop the fits of all others."""
-        order = [c for c in self.table.order().tolist() if self.table.round[c] == number]
+    def _leaders(self, number: int, each: Round) -> list[Candidate]:
+        """Return the candidates that remain, best first."""
+        order = [candidate for candidate in self.order() if candidate.round == number]
         if each.is_varied:
-            order = _in_turn(order, self._paths)
-        leaders = set(order[: self._n_kept(each)])
-        self._courses = {key: self._courses[key] for key in self._courses if key[0] in leaders}
-        return [c for c in self.table.order().tolist() if c in leaders]
+            first: dict[str, Candidate] = {}
+            for candidate in order:
+                band = {k: v for k, v in candidate.params.items() if k not in ("alpha", "rank")}
+                first.setdefault(repr(band), candidate)
+            ahead = list(first.values())
+            order = [*ahead, *(c for c in order if c not in ahead)]
+        return sorted(order[: self._n_kept(each)], key=lambda candidate: candidate.place)
 
-    def _jobs(self, number: int, each: Round, alive: list[int]) -> list[_Job]:
-        epochs, folds = self._epochs(each), range(self._n_folds(each))
-        if number == 1 and each is not LAST and self.uses_paths:
-            return [
-                _Job(number, fold, path, epochs, True) for path in self._paths for fold in folds
-            ]
-        return [_Job(number, fold, [(c, None)], epochs) for c in alive for fold in folds]
-
-    def _share(self, jobs: list[_Job]) -> None:
+    def _fit_all(self, number: int, each: Round, jobs: Sequence[tuple[Candidate, int]]) -> None:
         """Do jobs side by side if there are enough of them, else one by one on all threads."""
+
+        def do(job: tuple[Candidate, int]) -> None:
+            try:
+                self._fit(*job, number, each)
+            except KeyboardInterrupt:
+                self.is_stopped = True  # other threads end with their epoch
+                raise
+
         if 2 * len(jobs) > self.engine.n_threads:
-            self.engine.run(self._do, jobs)
+            self.engine.run(do, jobs)
         else:
             for job in jobs:
-                self._do(job)
+                do(job)
 
-    def _do(self, job: _Job) -> None:
-        try:
-            self._advance(job)
-        except KeyboardInterrupt:
-            self._stopped = True  # at once, though others may be waited for before this one
-            raise
+    def _fit(self, candidate: Candidate, number: int, round_number: int, each: Round) -> None:
+        if self.is_stopped:
+            return
+        fold, begin = (self.sampled or self.folds)[number], perf_counter()
+        model = clone(self.estimator).set_params(**candidate.params, max_iter=self._epochs(each))
+        model.callbacks = (*as_callbacks(model.callbacks), lambda progress: self.is_stopped)
+        model.fit(*fold.trained)
+        if model.status_ == "interrupted":
+            raise KeyboardInterrupt
+        if self.is_stopped:
+            return
+        fitted = perf_counter()
+        candidate.score[number] = fold.score(model, self.scorer)
+        candidate.fit_seconds[number] = fitted - begin
+        candidate.score_seconds[number] = perf_counter() - fitted
+        candidate.n_epochs[number], candidate.n_rows[number] = model.n_iter_, len(fold.train)
+        candidate.rounds[number] = round_number
+        self.report(self._epochs(each))
 
-    def _advance(self, job: _Job) -> None:
-        fold = (self.sampled or self.folds)[job.fold]
-        posed = fold.posed(self.estimator)
-        cores: dict[int | None, Any] = {}
-        for candidate, neighbour in job.path:
-            if self._stopped:
-                return
-            course = self._courses.get((candidate, job.fold))
-            if course is None:
-                course = Course(posed, self.candidates[candidate], lambda: self._stopped)
-            if not course.finished:
-                start = (
-                    None if neighbour is None else start_from(cores[neighbour], self.estimator.init)
-                )
-                course.advance(job.epochs, self.engine, start)
-                self._score(candidate, job.fold, course, fold)
-            self.table.finish(candidate, job.fold, job.number)
-            if job.starts_anew:
-                cores[candidate] = course.model.cores_
-            else:
-                self._courses[candidate, job.fold] = course
-            self.report(job.epochs)
-
-    def _score(self, candidate: int, number: int, course: Course, fold: Fold) -> None:
-        begin = perf_counter()
-        score = fold.score(course.model, self.scorer)
-        seconds = perf_counter() - begin
-        self.table.enter(candidate, number, course, len(fold.train), score, seconds)
+    def results(self) -> dict[str, Any]:
+        """Return scikit-learn's dict of arrays."""
+        every, result = self.candidates, {}
+        for name in ("fit", "score"):
+            times = np.ma.masked_invalid([getattr(c, f"{name}_seconds") for c in every])
+            result[f"mean_{name}_time"] = times.mean(axis=1).filled(np.nan)
+            result[f"std_{name}_time"] = times.std(axis=1).filled(np.nan)
+        for name in PARAMETERS:
+            if name in every[0].params:
+                result[f"param_{name}"] = _as_array([c.params[name] for c in every])
+        result["params"] = [c.params for c in every]
+        for fold in range(len(self.folds)):
+            result[f"split{fold}_test_score"] = np.array([c.score[fold] for c in every])
+        rounds = np.array([c.round for c in every])
+        best_first = sorted({c.place for c in every})
+        return result | {
+            "mean_test_score": np.array([c.mean for c in every]),
+            "std_test_score": np.array([c.std for c in every]),
+            "rank_test_score": rankdata([best_first.index(c.place) for c in every], "min").astype(
+                np.int32
+            ),
+            "round": rounds,
+            "finished": rounds == len(self.rounds),
+            "n_epochs": np.array([c.n_epochs.max() for c in every]),
+            "n_rows": np.array([c.n_rows.max() for c in every]),
+        }
 
 
-def _may_win(hoped: NDArray, goal: NDArray) -> bool:
-    """Whether hoped-for scores are ahead, on those folds where there are some."""
+def _may_win(hoped: NDArray, best: Candidate) -> bool:
+    """Return True if hoped-for scores are ahead on the folds where there are some."""
     known = np.isfinite(hoped)
-    return not known.any() or bool(hoped[known].mean() > goal[known].mean())
+    return not known.any() or bool(hoped[known].mean() > best.score[known].mean())
 
 
-def _in_turn(order: list[int], paths: list[Path]) -> list[int]:
-    """Sort the first candidate of every path before all others, keeping the order of each."""
-    path_of = {candidate: i for i, path in enumerate(paths) for candidate, _ in path}
-    first = set({path_of[candidate]: candidate for candidate in reversed(order)}.values())
-    return sorted(order, key=lambda candidate: candidate not in first)
+def find_adjacent(candidates: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """Return for every candidate those that are one step away in one of the parameters."""
+    places = np.zeros((len(candidates), len(candidates[0])), dtype=int)
+    for k, name in enumerate(candidates[0]):
+        entries = [candidate[name] for candidate in candidates]
+        values = [v for i, v in enumerate(entries) if v not in entries[:i]]
+        if all(isinstance(value, Real) for value in values):
+            values.sort()
+        places[:, k] = [values.index(entry) for entry in entries]
+    steps = np.abs(places[:, None] - places).sum(axis=2)  # (n_candidates, n_candidates)
+    return [np.flatnonzero(row == 1).tolist() for row in steps]
+
+
+def _as_array(values: list[Any]) -> NDArray:
+    """Return the values of a parameter as an array; of objects unless all are numbers."""
+    if all(isinstance(value, Real) for value in values):
+        return np.array(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = [repr(value) if hasattr(value, "get_params") else value for value in values]
+    return array

@@ -1,6 +1,7 @@
 """What both searches share: from lists and rows to the best candidate, fitted to all rows."""
 
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -20,24 +21,26 @@ from tqdm.auto import tqdm
 
 from .. import interruption
 from ..engines import Threads
-from ..estimators.html import Shown, found
 from ..estimators.inputs import read_columns
 from ..estimators.tables import THREADED_ROWS
-from ..estimators.targets import check_weight
-from ..estimators.wording import readable
+from ..estimators.targets import check_weight, refuse_unequal
+from ..estimators.wording import Shown, found, readable
 from ..estimators.working import ended_by_interrupts, threads
 from ..parameters import as_random_state, check_n_jobs, check_number
-from .candidates import check_lists, make_candidates
+from .candidates import Candidates, check_lists
 from .folds import Fold, Rows, sample, split
-from .race import Race
-from .table import name_score
+from .race import LAST, ROUNDS, WHOLE_FITS, Candidate, Race
 
-#: rows from which sample_rows="auto" searches on a sample of so many
+#: rows from which sample_rows="auto" searches on a sample of this size
 SAMPLE_ROWS = 50_000
+#: most steps of a search beyond its lists, or away from the defaults
+MOST_STEPS = 4
+#: part of the error by which other settings must be better than the defaults
+CLEAR = 0.01
 
 
 def is_refitted(search: Any) -> bool:
-    """Whether a search comes with a model; else an AttributeError says why not."""
+    """Return True if a search has a model; otherwise an AttributeError says why not."""
     if not search.refit:
         raise AttributeError(
             f"This {type(search).__name__} has refit=False and so no model to predict with; fit "
@@ -46,13 +49,25 @@ def is_refitted(search: Any) -> bool:
     return True
 
 
+def name_score(search: Any) -> str:
+    """Return the name of a search's score."""
+    scoring = search.scoring
+    if scoring is None:
+        return "accuracy" if is_classifier(search) else "R²"
+    if isinstance(scoring, str):
+        return scoring
+    # scikit-learn's scorers have no name, but their repr has the function they were made of
+    made = re.match(r"make_scorer\((\w+)(, greater_is_better=False)?", repr(scoring))
+    if made:
+        return f"minus {made[1]}" if made[2] else made[1]
+    return str(getattr(scoring, "__name__", type(scoring).__name__))
+
+
 class Search(Shown, BaseEstimator):
     """A search for the best parameters of an estimator, and a model with them."""
 
     #: class of the estimators that are tuned
     _kind: type
-    #: candidates of the first round start from their neighbours' cores
-    _uses_paths = True
 
     def __init__(
         self,
@@ -93,9 +108,9 @@ class Search(Shown, BaseEstimator):
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
-        y : array of shape (n_rows,), or (n_rows, n_outputs) for several numbers a row
+        y : array of shape (n_rows,), or (n_rows, n_outputs) for several outputs
         sample_weight : array of shape (n_rows,), optional
-            Rows of weight zero are as if they were not there; scores are weighted, too.
+            Rows with zero weight are ignored; scores are weighted, too.
 
         Returns
         -------
@@ -105,15 +120,25 @@ class Search(Shown, BaseEstimator):
         estimator, rows = self._make_estimator(), self._read(X, y, sample_weight)
         rng = as_random_state(self.random_state)
         n_jobs = 1 if len(rows) < THREADED_ROWS else self.n_jobs
-        trial = clone(estimator).set_params(n_jobs=n_jobs, verbose=0, checkpoint=None)
+        trial = clone(estimator).set_params(
+            n_jobs=n_jobs, verbose=0, checkpoint=None, posterior=False, warm_start=False
+        )
         self.scorer_ = check_scoring(estimator, scoring=self.scoring)
         begin = perf_counter()
-        with threads(self.n_jobs) as engine:
-            race, was_interrupted = self._search(trial, rows, engine, rng)
+        with threads(self.n_jobs) as engine, warnings.catch_warnings():
+            # of single trials; the last fit has its own
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", UserWarning)
+            race, best, was_interrupted = self._search(trial, rows, engine, rng)
         self.search_time_ = perf_counter() - begin
-        self._store(race)
+        self._store(race, best)
         if interruption.take() or was_interrupted:  # not to be taken by the last fit
-            self._warn(race)
+            tried = sum(candidate.round > 0 for candidate in race.candidates)
+            self.message_ = (
+                f"Interrupted when {tried} of {len(race.candidates)} candidates had been tried; "
+                "the best of them is chosen. cv_results_ tells how far each came."
+            )
+            warnings.warn(self.message_, ConvergenceWarning, stacklevel=2)
         if self.refit:
             begin = perf_counter()
             self.best_estimator_ = clone(estimator).set_params(**self.best_params_)
@@ -147,17 +172,14 @@ class Search(Shown, BaseEstimator):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         columns, _ = read_columns(self, X, reset=True)
         target = self._check_target(y)
-        if len(columns[0]) != len(target):
-            raise ValueError(
-                f"X and y have inconsistent numbers of rows: {len(columns[0])} and {len(target)}."
-            )
+        refuse_unequal(len(columns[0]), len(target))
         weight = None if sample_weight is None else check_weight(sample_weight, len(target))
         return Rows(X if hasattr(X, "columns") else np.asarray(X), target, weight)
 
     def _search(
         self, trial: Any, rows: Rows, engine: Threads, rng: np.random.RandomState
-    ) -> tuple[Race, bool]:
-        """Run the race; return it and whether it was interrupted."""
+    ) -> tuple[Race, Candidate, bool]:
+        """Return the race, the chosen candidate, and whether the search was interrupted."""
         size = SAMPLE_ROWS if isinstance(self.sample_rows, str) else self.sample_rows
         is_large = size is not None and len(rows) > size
         by_class = is_classifier(trial)
@@ -166,41 +188,86 @@ class Search(Shown, BaseEstimator):
         if is_large:
             pairs = sample(pairs, rows, size, by_class, rng)
             sampled = [Fold(rows, *pair) for pair in pairs]
-        posed = (sampled or folds)[0].posed(trial)
-        candidates = make_candidates(self, posed, len(rows))
-        for candidate in candidates:
-            posed.check(posed.model(candidate))
-        race = Race(trial, candidates, folds, self.scorer_, engine, sampled, self._uses_paths)
+        first = (sampled or folds)[0]
+        with clone(trial)._prepare(*first.trained) as prepared:
+            candidates = Candidates(self, trial, prepared, len(rows), len(first.train))
+        for params in candidates.grid:
+            candidates.check(params)
+        race = Race(trial, folds, self.scorer_, engine, sampled)
+        race.add(candidates.grid)
+        search = self._vary if candidates.is_varied else self._race
         with _progress(race) if self.verbose else nullcontext():
             try:
-                race.run()
+                best = search(race, candidates)
             except KeyboardInterrupt:
-                if not race.table.round.any():  # nothing to choose from
-                    raise
-                return race, True
-        return race, False
+                if not any(candidate.round for candidate in race.candidates):
+                    raise  # there is nothing to choose from
+                return race, race.order()[0], True
+            finally:
+                race.is_stopped = True
+        return race, best, False
 
-    def _store(self, race: Race) -> None:
-        table = race.table
-        if np.isnan(table.mean[table.round == table.round.max()]).all():
+    def _race(self, race: Race, candidates: Candidates) -> Candidate:
+        """Race over a grid, and continue where the best value of an "auto" list is at its end."""
+        race.run(WHOLE_FITS if candidates.is_automatic else ROUNDS)
+        best = race.order()[0]
+        for _ in range(MOST_STEPS):
+            tried = [candidate.params for candidate in race.candidates]
+            race.run_whole(race.add(candidates.beyond(best.params, tried)))
+            best, last = race.order()[0], best
+            if best is last:
+                break
+        self.message_ = f"The best of {len(race.candidates)} candidates is chosen."
+        return best
+
+    def _vary(self, race: Race, candidates: Candidates) -> Candidate:
+        """Go step by step from the defaults to settings that are clearly better on all folds."""
+        race.rounds = (*WHOLE_FITS[:1], LAST)
+        best = default = race.candidates[0]
+        race.run_folds([default])
+        hopeful = candidates.steps_from(default.params)
+        for _ in range(MOST_STEPS):
+            near = race.add([best.params | {name: value} for name, value in hopeful])
+            ahead = race.run_folds(near, best)
+            clear = [each for each in ahead if self._is_clear(each, best)]
+            if not clear:
+                break
+            last, best = best, max(clear, key=lambda each: each.mean)
+            # next: further in this direction, and combined with what else was ahead
+            moved = _find_change(best, last)[0]
+            hopeful = [_find_change(each, last) for each in ahead]
+            hopeful = [step for step in hopeful if step[0] != moved]
+            hopeful += [step for step in candidates.steps_from(best.params) if step[0] == moved]
+        names, tried = ", ".join(candidates.steps), len(race.candidates) - 1
+        if best is default:
+            self.message_ = (
+                f"Nothing to gain: none of {tried} other settings of {names} is clearly better "
+                "than the defaults, which are kept."
+            )
+        else:
+            said = ", ".join(f"{k} {v}" for k, v in best.params.items() if v != default.params[k])
+            self.message_ = (
+                f"Better than the defaults on all folds: {said}, with {name_score(self)} "
+                f"{readable(best.mean)} instead of {readable(default.mean)}."
+            )
+        return best
+
+    def _is_clear(self, candidate: Candidate, best: Candidate) -> bool:
+        gain = candidate.score - best.score
+        error = 1 - best.mean if self.scoring is None else abs(best.mean)
+        return bool((gain > 0).all() and gain.mean() > max(gain.std(), CLEAR * error))
+
+    def _store(self, race: Race, best: Candidate) -> None:
+        last = max(candidate.round for candidate in race.candidates)
+        if all(np.isnan(each.mean) for each in race.candidates if each.round == last):
             raise ValueError(
                 f"Every score is NaN with scoring={self.scoring!r}; use another scoring, or look "
                 "at what one candidate predicts."
             )
         self.n_splits_ = len(race.folds)
-        self.cv_results_ = table.results(race.candidates, len(race.rounds))
-        self.best_index_ = int(table.order()[0])
-        self.best_params_ = race.candidates[self.best_index_]
-        self.best_score_ = float(table.mean[self.best_index_])
-
-    def _warn(self, race: Race) -> None:
-        tried = int((race.table.round > 0).sum())
-        warnings.warn(
-            f"Interrupted when {tried} of {len(race.candidates)} candidates had been tried; the "
-            "best of them is chosen. cv_results_ tells how far each came.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        self.cv_results_ = race.results()
+        self.best_index_ = race.candidates.index(best)
+        self.best_params_, self.best_score_ = best.params, best.mean
 
     def _learned_html(self) -> str:
         if not hasattr(self, "best_params_"):
@@ -211,7 +278,7 @@ class Search(Shown, BaseEstimator):
         if hasattr(self, "refit_time_"):
             times.append(("last fit", f"{readable(self.refit_time_, 3)} s"))
         folds = "1 fold" if self.n_splits_ == 1 else f"mean of {self.n_splits_} folds"
-        chosen = [(name, value if isinstance(value, tuple) else readable(value, 3))
+        chosen = [(name, readable(value, 3) if isinstance(value, int | float) else value)
                   for name, value in self.best_params_.items()]  # fmt: skip
         return found([
             *chosen,
@@ -238,7 +305,7 @@ class Search(Shown, BaseEstimator):
 
     @available_if(is_refitted)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Score of the best model, by `scoring`.
+        """Return the score of the best model, by `scoring`.
 
         Parameters
         ----------
@@ -268,6 +335,11 @@ class Search(Shown, BaseEstimator):
         return tags
 
 
+def _find_change(candidate: Candidate, before: Candidate) -> tuple[str, Any]:
+    """Return name and value of the parameter in which two candidates differ."""
+    return next((k, v) for k, v in candidate.params.items() if v != before.params[k])
+
+
 @contextmanager
 def _progress(race: Race) -> Iterator[None]:
     """Show a progress bar with the remaining time during a search."""
@@ -276,8 +348,9 @@ def _progress(race: Race) -> Iterator[None]:
 
         def report(epochs: int) -> None:
             with lock:
-                best = race.table.best
-                bar.set_postfix_str("" if best is None else f"best {best:.4g}", refresh=False)
+                scores = [np.nanmax(c.score) for c in race.candidates if c.rounds.any()]
+                best = np.nanmax(scores) if scores else np.nan
+                bar.set_postfix_str(f"best {best:.4g}", refresh=False)
                 bar.total = max(bar.total, bar.n + epochs)
                 bar.update(epochs)
 

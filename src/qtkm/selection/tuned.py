@@ -8,14 +8,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import QTKMClassifier, QTKMRegressor
-from ..estimators.docstrings import filled_from
-from ..estimators.labels import check_labels
-from ..estimators.targets import check_target
+from ..estimators.model import filled_from
+from ..estimators.targets import check_labels, check_target
 from .search import Search, is_refitted
 
 
 class QTKMRegressorCV(RegressorMixin, Search):
-    """`QTKMRegressor` with penalty, period, basis size and rank chosen by cross-validation.
+    """`QTKMRegressor` with parameters chosen by cross-validation.
+
+    A default fit searches for its rank and penalty itself.  Without lists, this search compares
+    such fits with others of other penalties, scalings, basis sizes and periods on the same folds,
+    continues from what is clearly better, and says so if nothing is.
 
     Parameters
     ----------
@@ -25,52 +28,53 @@ class QTKMRegressorCV(RegressorMixin, Search):
         Penalties to choose from.
     periods : sequence of float or "auto", default="auto"
         Periods of the Fourier basis to choose from; an entry may be a sequence with one period
-        for each column.
+        per column.
     n_basis : sequence of int or "auto", default="auto"
         Numbers of basis functions to choose from; an entry may be a sequence with one number
-        for each column.
+        per column.
     ranks : sequence of int or "auto", default="auto"
-        Ranks to choose from. "auto" of this and the three above is the estimator's own parameter
-        if that is set, else its default for these rows, half and double of it (of `alphas`, a
-        hundredth and a hundred times).
+        Ranks to choose from. "auto" of this and the three above leaves a parameter to the
+        estimator if it has a value or if fits search for it; otherwise, as with
+        ``penalty="ridge"``, it is the default for these rows, half and double of it (of `alphas`,
+        a hundredth and a hundred times), and further if the best is at an end.
     cv : int, splitter, iterable of (train, test), float, "hold-out" or None, default=None
-        Folds, as scikit-learn has them: an integer cuts the rows in their order, so shuffle
+        Folds, as in scikit-learn: an integer cuts the rows in their order, so shuffle
         sorted ones or pass ``KFold(3, shuffle=True)``. A float is the share of rows to hold out,
         at random; "hold-out" is a fifth of them. None is 3 folds, and a hold-out where the
         search sees a sample.
     scoring : str, callable or None, default=None
-        Score to be maximised, as scikit-learn has it; None is R².
+        Score to be maximised, as in scikit-learn; None is R².
     refit : bool, default=True
         Whether to fit a model with the best parameters to all rows.
     sample_rows : int, "auto" or None, default="auto"
-        Rows that the search sees; where there are more, it sees a random sample, and only the
-        best few candidates are compared on all rows. "auto" is 50,000, None all rows.
+        Rows that the search sees; of more rows it sees a random sample, and only the best few
+        candidates of a grid are compared on all rows. "auto" is 50,000, None all rows.
     random_state : int, RandomState or None, default=None
-        Seed of hold-out and sample, and of the estimator where it has none.
+        Seed of hold-out and sample, and of the estimator if it has none.
     n_jobs : int or None, default=None
         Number of threads, as in joblib, except that None means all cores.
     verbose : int, default=0
-        1 shows a progress bar with the time that is left.
+        1 shows a progress bar with the remaining time.
 
     Attributes
     ----------
     best_params_ : dict
-        Parameters of the estimator that were chosen: ``alpha``, ``n_basis``, ``period``, ``rank``,
-        those of them that were searched.
+        Chosen parameters of the estimator, those that were searched.
     best_score_ : float
         Their mean score over the folds.
     best_index_ : int
         Their place in `cv_results_`.
+    message_ : str
+        What was found: that the defaults have nothing to gain, or what is better and by how much.
     best_estimator_ : QTKMRegressor
         The model with these parameters, fitted to all rows; with ``refit=True``.
     cv_results_ : dict of arrays
-        One entry for each candidate, in the order of scikit-learn's ParameterGrid, as
-        `sklearn.model_selection.GridSearchCV` has it: ``param_alpha`` …, ``params``,
-        ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
-        ``mean_fit_time`` …. Candidates that were given up have the scores they had then, NaN on
-        folds they never saw, and rank behind all that came further: ``round`` tells how far (the
-        mean is of its folds), ``n_epochs`` and ``n_rows`` with how many epochs and rows.
-        ``finished`` are those whose fits came to their end on all folds.
+        One entry per candidate, as in `sklearn.model_selection.GridSearchCV`: ``param_alpha`` …,
+        ``params``, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_fit_time`` …. Candidates that were given up have the scores
+        they had then, NaN on folds they never saw, and rank behind all that came further:
+        ``round`` says how far (the mean is over its folds), ``n_epochs`` and ``n_rows`` with how
+        many epochs and rows. ``finished`` are those fitted to the end on all folds.
     n_splits_ : int
         Number of folds.
     scorer_ : callable
@@ -83,12 +87,15 @@ class QTKMRegressorCV(RegressorMixin, Search):
 
     Notes
     -----
-    The search is a race: all candidates get two epochs on one fold, the best ninth some more on
-    two folds, and so on; the best of the last few is fitted to its end on all folds, and so are
-    others that may still come out ahead of it, so that theirs are the scores of a plain grid
-    search.  In the first round a candidate starts from the cores of its
-    neighbour with the next larger penalty or the next smaller rank; in the second, neighbours of
-    the best candidate get another chance.  Codes, sorts and features are made once a fold.
+    Without lists the defaults are fitted to all folds, then every setting that differs in one
+    parameter, fold by fold; after a fold half of them remain, and none that has fallen behind.
+    Another setting replaces the defaults only if it is better on every fold, by more than a
+    standard deviation of the differences and 1 % of the error.  From there the search continues,
+    further in the same direction and combined with what else was ahead.
+
+    A grid is searched by a race: all candidates get a few epochs on one fold, the best ninth some
+    more on two folds, and so on; the best of the last few is fitted to its end on all folds, and so
+    are others that may still overtake it, so that theirs are the scores of a plain grid search.
     docs/decisions/0011-a-race-of-candidates.md has what that saves, and what it misses.
 
     Ctrl-C ends the search with a ConvergenceWarning: the best candidate so far is chosen.
@@ -124,19 +131,19 @@ def _gives_probabilities(search: "QTKMClassifierCV") -> bool:
 
 @filled_from(QTKMRegressorCV)
 class QTKMClassifierCV(ClassifierMixin, Search):
-    """`QTKMClassifier` with penalty, period, basis size and rank chosen by cross-validation.
+    """`QTKMClassifier` with parameters chosen by cross-validation, see `QTKMRegressorCV`.
 
     Parameters
     ----------
     estimator : QTKMClassifier or None, default=None
         What is tuned; None for one with default parameters and this `random_state` and `n_jobs`.
     cv : int, splitter, iterable of (train, test), float, "hold-out" or None, default=None
-        Folds, as scikit-learn has them: an integer cuts the rows of each class in their order, so
+        Folds, as in scikit-learn: an integer cuts the rows of each class in their order, so
         shuffle sorted ones or pass ``StratifiedKFold(3, shuffle=True)``. A float is the share of
         rows to hold out, at random from each class; "hold-out" is a fifth of them. None is 3
         folds, and a hold-out where the search sees a sample.
     scoring : str, callable or None, default=None
-        Score to be maximised, as scikit-learn has it; None is the accuracy. "neg_log_loss" sees
+        Score to be maximised, as in scikit-learn; None is the accuracy. "neg_log_loss" sees
         smaller differences.
 
     Attributes
@@ -175,7 +182,7 @@ class QTKMClassifierCV(ClassifierMixin, Search):
 
     @available_if(is_refitted)
     def decision_function(self, X: Any) -> NDArray:
-        """Give the best model's response, by which the classes are told apart.
+        """Return the best model's response, by which the classes are told apart.
 
         Parameters
         ----------
@@ -205,6 +212,6 @@ class QTKMClassifierCV(ClassifierMixin, Search):
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray:
-        """Predict the logarithms of what `predict_proba` gives."""
+        """Predict the logarithms of the probabilities."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)
