@@ -52,6 +52,10 @@ N_SLOTS = 1 << 16
 class Uncertainty:
     """What a fitted model knows of its errors; all in units of the scaled target.
 
+    With g the posterior's factor of a row and output, std² = noise + spread·‖g‖², and errors have
+    Student's distribution of this variance.  A conformal interval of coverage c reaches as many
+    std to either side as the score at place ⌈(n + 1)·c⌉.
+
     Attributes
     ----------
     posterior : Posterior
