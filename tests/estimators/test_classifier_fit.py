@@ -161,7 +161,7 @@ def test_equal_rows_of_different_classes_both_count(loss):
     X = np.repeat([[0.0], [1.0]], 50, axis=0)
     y = np.array([0] * 40 + [1] * 10 + [0] * 5 + [1] * 45)
     model = QTKMClassifier(
-        loss=loss, n_basis=2, rank=2, alpha=0, max_iter=500, tol=1e-9, random_state=0
+        loss=loss, n_basis=2, rank=2, alpha=0, max_iter=150, tol=1e-9, random_state=0
     )
     model.fit(X, y)
     np.testing.assert_array_equal(model.predict([[0.0], [1.0]]), [0, 1])
