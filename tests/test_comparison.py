@@ -24,7 +24,15 @@ def make_rows(n=90):
     return rows
 
 
-def test_numbers_are_compared_on_the_same_folds(capsys):
+@pytest.fixture
+def given_rank(monkeypatch):
+    """Models without a search for rank and penalty, which takes seconds."""
+    for name in ("QTKMRegressor", "QTKMClassifier"):
+        quick = partial(getattr(qtkm, name), rank=2, alpha=1e-3)
+        monkeypatch.setattr(comparison, name, quick)
+
+
+def test_numbers_are_compared_on_the_same_folds(given_rank):
     rows = make_rows()
     more = {"mean": DummyRegressor()}
     found = qtkm.compare(rows[["wind", "sun", "kind"]], rows["power"], cv=2, models=more)
@@ -37,14 +45,6 @@ def test_numbers_are_compared_on_the_same_folds(capsys):
     assert "ridge" in repr(found)
     display = found.plot()
     assert len(display.ax_.texts) == len(found.names)
-
-
-@pytest.fixture
-def given_rank(monkeypatch):
-    """Models without a search for rank and penalty, which takes seconds."""
-    for name in ("QTKMRegressor", "QTKMClassifier"):
-        quick = partial(getattr(qtkm, name), rank=2, alpha=1e-3)
-        monkeypatch.setattr(comparison, name, quick)
 
 
 def test_the_command_compares_classes(tmp_path, capsys, given_rank):
