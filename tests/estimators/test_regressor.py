@@ -2,17 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_friedman1
 from sklearn.exceptions import NotFittedError
 
-from qtkm import QTKMRegressor
 from qtkm.networks import flatten
-
-
-def test_the_defaults_fit_a_smooth_function():
-    X, y = make_friedman1(n_samples=800, noise=0.1, random_state=0)
-    model = QTKMRegressor(random_state=0).fit(X[:500], y[:500])
-    assert model.score(X[500:], y[500:]) > 0.9
 
 
 def test_cores_have_the_layout_that_is_documented(make, X, y):

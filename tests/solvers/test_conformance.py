@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qtkm.losses import REGISTRY as LOSSES
-from qtkm.networks import flatten, unflatten
+from qtkm.networks import Network, flatten, unflatten
 from qtkm.solvers import REGISTRY, Solver, Stopping, solve
 from tests import dense
 from tests.problems import make_cores, make_map, make_objective
@@ -23,7 +23,7 @@ PROBLEMS = {
     "several outputs": {"maps": [make_map("fourier", 6), make_map("power", 3)], "n_outputs": 3},
 }
 # Solvers that sweep a train of cores need one; the others take any network.
-SOLVERS = {name: cls() for name, cls in REGISTRY.items() if name not in ("dmrg", "riemannian")}
+SOLVERS = {name: cls() for name, cls in REGISTRY.items() if Network in cls.fits}
 EXACT = {name: solver for name, solver in SOLVERS.items() if solver.is_monotone}
 
 each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
