@@ -24,7 +24,7 @@ class Groups(Protocol):
     tasks: list[NDArray[np.int64]]
     owners: NDArray[np.int64]
     starts: NDArray[np.int64]
-    kept: dict[int, Any]
+    kept: dict[Any, Any]
 
     @property
     def n_codes(self) -> int:

@@ -44,7 +44,7 @@ class Groups:
     tasks: list[NDArray[np.int64]]
     owners: NDArray[np.int64]
     starts: NDArray[np.int64]
-    kept: dict[int, Any] = field(default_factory=dict, repr=False)
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
     def n_codes(self) -> int:

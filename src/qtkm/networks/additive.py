@@ -48,39 +48,32 @@ class Additive(Network):
         return 0 if self.network is None else getattr(self.network, "rank", None)
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
         if self.network is not None:
             self.network.check()
 
     def rank_of(self, cores: Any) -> Any:
-        """Rank of cores that a user gives, or None where it cannot be seen."""
         return None if self.network is None else self.network.rank_of(cores[:-1])
 
     def fitted_to(self, cores: Cores) -> "Additive":
-        """Return the network that fitted cores belong to."""
         if self.network is None:
             return self
         return Additive(self.network.fitted_to(cores[:-1]), self.functions)
 
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
-        """Vertices and edges of the network beside the main effects."""
         if self.network is None:
             return Structure((), ())
         return self.network.structure(radices, n_outputs)
 
     def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
-        """Shapes of the cores, in their layout."""
         inner = [] if self.network is None else self.network.shapes(radices, n_outputs)
         main: list[Any] = [(count, n_outputs) for count in self.functions]
         return [*inner, [*main, (n_outputs,)]]
 
     @property
     def n_real(self) -> int:
-        """Number of cores, the last ones, that are real even where features are complex."""
         return len(self.functions) + 1
 
     def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
-        """Return the main effects and the network as text."""
         count = self._count(n_outputs)
         text = f"main effects of {len(self.functions)} columns: {count:,} weights"
         if self.network is None:
@@ -97,7 +90,6 @@ class Additive(Network):
         ax: Any = None,
         column_names: Sequence[str] | None = None,
     ) -> Any:
-        """Plot the network beside the main effects, or these alone; see `Network.plot`."""
         if self.network is not None:
             ax = self.network.plot(radices, n_outputs, ax, column_names)
             ax.set_title(f"with {self._count(n_outputs):,} weights of main effects", fontsize=9)
@@ -117,7 +109,6 @@ class Additive(Network):
         kind: str,
         rng: np.random.RandomState,
     ) -> Cores:
-        """Cores of the network to start from, and main effects of zero."""
         inner = []
         if self.network is not None:
             inner = self.network.start(constants, n_outputs, is_complex, kind, rng)
@@ -146,7 +137,6 @@ class Additive(Network):
     def numbers_held(
         self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
     ) -> tuple[int, int]:
-        """Numbers that a fit from sums over shards holds; see `Network.numbers_held`."""
         tables, sums = sum(sizes) * n_outputs, (sum(self.functions) + 1) ** 2
         if self.network is None:
             return tables, sums
@@ -154,13 +144,11 @@ class Additive(Network):
         return tables + inner[0], max(sums, inner[1])
 
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
-        """Return the weight tensor of the network, without the main effects."""
         if self.network is None:
             raise ValueError("There is no network beside the main effects.")
         return self.network.dense(cores[:-1], radices)
 
     def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> "Evaluator":
-        """Cores made ready for values that lie on no grid."""
         inner = None
         if self.network is not None:
             inner = self.network.evaluator(cores[:-1], frequencies)
@@ -197,28 +185,23 @@ class AdditiveIterate:
 
     @property
     def is_complex(self) -> bool:
-        """Whether responses are complex."""
         return self.inner is not None and self.inner.is_complex
 
     @property
     def cores(self) -> Cores:
-        """Cores of the network, then the main effects."""
         return [*([] if self.inner is None else self.inner.cores), self.main]
 
     @property
     def precisions(self) -> list[NDArray | None]:
-        """Precisions of the network, then of the main effects."""
         inner = self._unused if self.inner is None else self.inner.precisions
         return [*inner, *self.main_precisions]
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of the network, and the main effects."""
         return 1 if self.inner is None else self.inner.n_blocks + 1
 
     @property
     def token(self) -> object:
-        """Another object after every change of the cores."""
         inner = None if self.inner is None else self.inner.token
         now = self._token
         if now is None or now[0] is not inner or now[1] is not self.main:
@@ -226,13 +209,11 @@ class AdditiveIterate:
         return now
 
     def snapshot(self) -> Cores:
-        """Return the cores as they are; later updates leave these alone."""
         self._held = self.main, list(self.main_precisions)
         inner = [] if self.inner is None else self.inner.snapshot()
         return [*inner, self.main]
 
     def restore(self, cores: Cores) -> None:
-        """Put a snapshot back."""
         if self.inner is not None:
             self.inner.restore(cores[:-1])
         if self._held is not None and cores[-1] is self._held[0]:
@@ -257,11 +238,9 @@ class AdditiveIterate:
         return [*(column.main_table(_used(weights, p)) for column, weights, p in parts), main[-1]]
 
     def responses(self, shard: Shard) -> NDArray:
-        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
         return self.response_pass()(shard, run=self.run)
 
     def response_pass(self) -> "ResponsePass":
-        """Pass that gives the responses of a shard's rows."""
         return ResponsePass(self.inner_pass(), self.tables)
 
     def inner_pass(self) -> Any:
@@ -271,7 +250,6 @@ class AdditiveIterate:
     # -- local problems -----------------------------------------------------------------------
 
     def problem(self, block: int, setting: Setting) -> Any:
-        """Local problem of a block of the network, or of the main effects."""
         if block + 1 == self.n_blocks:
             return MainProblem(self, setting)
         return self.inner.problem(block, self.reduced(setting))
@@ -321,17 +299,14 @@ class AdditiveIterate:
     # -- the penalty --------------------------------------------------------------------------
 
     def energies(self, block: int) -> NDArray | None:
-        """Return what the precision of each function of a column multiplies in the penalty."""
         if self.inner is None or block >= len(self.columns):
             return None
         return self.inner.energies(block)
 
     def put_precision(self, d: int, precision: NDArray) -> None:
-        """Put in another precision of a column of the network."""
         self.inner.put_precision(d, precision)
 
     def penalty(self) -> float:
-        """Penalty of the network, without its factor."""
         return 0.0 if self.inner is None else self.inner.penalty()
 
     def main_penalty(self) -> float:
@@ -340,11 +315,9 @@ class AdditiveIterate:
         return float(sum(_priced(p, weights, 1)[0] for p, weights in pairs))
 
     def penalty_gradient(self) -> Cores:
-        """Gradient of the network's penalty."""
         return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
-        """Product of a direction with the Hessian of the network's penalty."""
         inner = [] if self.inner is None else self.inner.penalty_product(direction[:-1])
         return [*inner, [np.zeros_like(each) for each in self.main]]
 
@@ -362,12 +335,10 @@ class AdditiveIterate:
     # -- derivatives --------------------------------------------------------------------------
 
     def gradient_pass(self) -> "GradientPass":
-        """Pass that sums slopes times environments of the network, and slopes at grid values."""
         inner = None if self.inner is None else self.inner.gradient_pass()
         return GradientPass(inner, len(self.columns))
 
     def gradient(self, sums: Any) -> Cores:
-        """Gradient with respect to the cores from the sums of the pass."""
         n_main = len(self.columns) + 1
         own, (*columns, total) = list(sums[:-n_main]), sums[-n_main:]
         inner = [] if self.inner is None else self.inner.gradient(own)
@@ -376,7 +347,6 @@ class AdditiveIterate:
         return [*inner, [*main, total]]
 
     def tangent(self, direction: Cores) -> "ResponsePass":
-        """Pass that gives the change of the responses in a direction."""
         inner = None if self.inner is None else self.inner.tangent(direction[:-1])
         return ResponsePass(inner, self._make_tables(direction[-1]))
 

@@ -236,16 +236,8 @@ class Environments:
     it changes.  So a walk over n factors takes n·log₂(n) products, keeps log₂(n) of them and
     divides by none.
 
-    Parameters
-    ----------
-    algebra : Algebra
-    factor : callable
-        From a position to the factor there.
-    stamps : list
-        For every position what is another one after each change of the factor.
-    ends : object
-        What stands around the whole product: None for a CPD, which has nothing there, or the
-        matrices before and behind it.
+    `stamps` hold for every position what is another one after each change of the factor there, and
+    `ends` is what stands around the whole product, see `Algebra.ends`.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ a gauge (how a core is left behind) and tables (compiled loops over many rows).
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from .column_tables import (
     Tables,
     TangentPass,
 )
-from .evaluate import Evaluator
+from .evaluate import Evaluator, group_elements, sum_functions
 from .moments import Digits, Moments
 from .network import Cores, Network, flatten, unflatten
 from .problem import (
@@ -44,6 +44,8 @@ from .problem import (
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
+#: rows per grid value from which on their squares are added up before they meet functions
+MANY_IN_GROUP = 4
 
 
 class ChainNetwork(Network):
@@ -82,11 +84,9 @@ class ChainNetwork(Network):
         run: Run,
         precisions: Sequence[NDArray | None],
     ) -> "ChainIterate":
-        """Cores with their tables, ready to be updated."""
         return ChainIterate(self, columns, cores, dtype, run, precisions)
 
     def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
-        """Return the whole weight tensor, (ΠM, n_outputs)."""
         whole = moments.weights_of(self.algebra, cores[0])
         for entry in cores[1 : len(radices)]:
             column = moments.weights_of(self.algebra, entry)
@@ -96,26 +96,11 @@ class ChainNetwork(Network):
         return self.algebra.close(self.algebra.multiply(whole[:, None], closing[None]))
 
     def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Evaluator:
-        """Cores made ready for values that lie on no grid."""
         return Evaluator(self, cores, frequencies)
 
 
 class ChainIterate:
-    """Cores of a chain and what follows from them; see `networks.network.Iterate`.
-
-    Parameters
-    ----------
-    network : ChainNetwork
-    columns : sequence of Column
-    cores : list
-        One list of cores per column; then, for several outputs, the output core.
-    dtype : dtype
-        Type of the tables, float32 or float64.
-    run : callable
-        run(function, tasks), see `qtkm.engines`.
-    precisions : sequence of (M,) arrays or None
-        What the penalty multiplies the squared weight of each function by; None for 1.
-    """
+    """Cores of a chain and what follows from them; see `networks.network.Iterate`."""
 
     def __init__(
         self,
@@ -139,7 +124,6 @@ class ChainIterate:
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of cores: the columns, then the output core."""
         return len(self.cores)
 
     @property
@@ -155,11 +139,9 @@ class ChainIterate:
     # -- cores ------------------------------------------------------------------------------
 
     def snapshot(self) -> Cores:
-        """Return the cores as they are; later updates leave these alone."""
         return [list(c) if isinstance(c, list) else c for c in self.cores]
 
     def restore(self, cores: Cores) -> None:
-        """Put a snapshot back."""
         for block, entry in enumerate(cores):
             self.put(block, entry)
 
@@ -219,11 +201,9 @@ class ChainIterate:
         return self._tables
 
     def responses(self, shard: Shard) -> NDArray:
-        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
         return self.tables.responses(shard, self.run)
 
     def response_pass(self) -> ResponsePass:
-        """Pass that gives the responses of a shard's rows."""
         return ResponsePass(self.tables)
 
     def output_pass(self, both: bool) -> OutputPass:
@@ -233,7 +213,6 @@ class ChainIterate:
     # -- local problems ---------------------------------------------------------------------
 
     def problem(self, block: int, setting: Setting) -> Problem:
-        """Local problem of a column or of the output core."""
         if block == 0:
             self.settle()
         if block == len(self.columns):
@@ -270,7 +249,8 @@ class ChainIterate:
         shape = tables.elements[block].shape[1:]
         size = math.prod(shape)
         is_wide = column.feature_map.n_features * size**2 > MOST_MOMENTS
-        if len(self.columns) > 1 and setting.n_rows <= LIMITS.few_rows and not is_wide:
+        has_few = setting.n_rows <= min(LIMITS.few_rows, MANY_IN_GROUP * len(column))
+        if len(self.columns) > 1 and has_few and not is_wide:
             both = bool(setting.real_part and self.is_complex)
             *sums, right = setting.sum(MomentsPass(tables, block, column, both))
             return moments.finish(self.algebra, column, sums, right, size, tables.mixing, shape)
@@ -292,14 +272,12 @@ class ChainIterate:
     # -- the penalty ------------------------------------------------------------------------
 
     def energies(self, d: int) -> NDArray[np.float64]:
-        """Return what the precision of each function multiplies in the penalty, (M,)."""
         weights = moments.weights_of(self.algebra, self.cores[d])
         form = self.algebra.form(self.penalty_environment(d)[None], weights.shape[1:])[0]
         flat = weights.reshape(len(weights), -1)
         return ((flat.conj() @ form) * flat).sum(axis=1).real
 
     def put_precision(self, d: int, precision: NDArray) -> None:
-        """Put in another precision of a column."""
         self.precisions[d] = precision
         self._forget_square(d)
 
@@ -342,17 +320,14 @@ class ChainIterate:
         return self.algebra.between(self._around.around(block, block + 1))
 
     def penalty(self) -> float:
-        """Σ_m precision[m]·|w_m|² over the whole weight tensor: ‖w‖² where it is uniform."""
         *columns, last = self.penalty_factors()
         value = closed_product(self.algebra, columns, last)
         return float(np.sum(value).real)
 
     def penalty_gradient(self) -> Cores:
-        """Gradient of the penalty with respect to the cores."""
         return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
-        """Product of a direction with the Hessian of the penalty, one core at a time."""
         result: Cores = []
         for block in range(self.n_blocks):
             outside = self.penalty_environment(block)
@@ -386,11 +361,9 @@ class ChainIterate:
         return self.network.frame(self)
 
     def gradient_pass(self) -> GradientPass:
-        """Pass that sums slopes times environments of all columns."""
         return GradientPass(self.tables)
 
     def gradient(self, sums: Any) -> Cores:
-        """Gradient with respect to the cores from the sums of the pass."""
         return self.chain_rule(sums, self.cores, self.cores)
 
     def chain_rule(self, sums: Any, before: Cores, after: Cores) -> Cores:
@@ -405,7 +378,6 @@ class ChainIterate:
         return gradient
 
     def tangent(self, direction: Cores) -> TangentPass:
-        """Pass that gives the change of the responses in a direction."""
         changes = [
             column_change(self.algebra, column, self.cores[d], direction[d], self.cores[d])
             for d, column in enumerate(self.columns)
@@ -431,23 +403,11 @@ def column_table(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> 
     """Elements (n_grid, …) of a column at its grid values."""
     if column.is_categorical:
         return column.feature_map.spread(algebra.elements(cores[0]))
-    table, *others = _group_tables(algebra, column, cores)
-    for other in others:
-        table = algebra.multiply(table, other)
-    return table
+    return reduce(algebra.multiply, _group_tables(algebra, column, cores))
 
 
 def _group_tables(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> list[NDArray]:
-    """Elements of every group of levels: their functions times their weights."""
-    return [
-        _sum_functions(functions, moments.weights_of(algebra, cores[levels]))
-        for levels, functions in zip(column.groups, column.group_features, strict=True)
-    ]
-
-
-def _sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
-    flat = functions @ weights.reshape(len(weights), -1)
-    return flat.reshape(-1, *weights.shape[1:])
+    return group_elements(algebra, column.groups, column.group_features, cores)
 
 
 def column_change(
@@ -471,7 +431,7 @@ def column_change(
             moments.weights_of(algebra, [*own[:k], changed[k], *behind[k + 1 :]])
             for k in range(len(own))
         )
-        change = _sum_functions(functions, np.asarray(weights))
+        change = sum_functions(functions, np.asarray(weights))
         for table in reversed(before[:g]):
             change = algebra.multiply(table, change)
         for table in after[g + 1 :]:

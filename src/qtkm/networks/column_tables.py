@@ -11,7 +11,7 @@ has to be compiled.  Networks bring compiled loops for more (`is_large`).
 import math
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import Any
 
@@ -20,14 +20,12 @@ from numpy.typing import NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import Column, Groups, Run, Shard
+from ..protocols import Column, Run, Shard
 from .algebra import Algebra, Environments, partial_products
 from .moments import mix, unpack
 
 #: numbers of the squares of a block of rows, which stay in the cache
 BLOCK_NUMBERS = 1 << 16
-#: rows per grid value from which on their squares are added up before they meet functions
-MANY_IN_GROUP = 4
 #: rows whose lines stay in the cache
 PIECE_ROWS = 1024
 #: a shard's gradient is summed in this many parts, whatever the number of threads
@@ -43,15 +41,9 @@ def is_large(shard: Shard) -> bool:
 class Statistics:
     """Sums over the rows of each grid value of a column.
 
-    Attributes
-    ----------
-    grams : list of (n_grid, n) arrays
-        Upper triangles, row by row, of Σ ω·ḡgᵀ; then of Σ ω·ggᵀ where the loss sees only the real
-        part of a complex response.
-    rhs : (n_grid, n) array
-        Σ ω·g·y, not conjugated.
-    mixing : (n_outputs, R) array or None
-        Output core of a CPD, by whose squares all matrices are to be multiplied.
+    Of Σ ω·ḡgᵀ, and of Σ ω·ggᵀ where the loss sees only the real part of a complex response, upper
+    triangles row by row; then Σ ω·g·y, not conjugated.  By the squares of `mixing`, the output core
+    of a CPD, all matrices are to be multiplied.
     """
 
     grams: list[NDArray]
@@ -85,93 +77,8 @@ def triangles(lines: NDArray, conjugate: bool) -> NDArray:
     return out
 
 
-@dataclass
-class Points:
-    """Grid values of the sorted rows of a shard, and a column's functions there.
-
-    Rows of one value are added up first where that saves much.
-
-    Attributes
-    ----------
-    column : Column
-    codes : (n,) int array
-        Grid value of every row, or of every group of rows.
-    starts : (n + 1,) int array or None
-        Where groups of rows begin; None where every row is its own.
-    n_each : int
-        Lines of squares per row.
-    """
-
-    column: Column
-    codes: NDArray
-    starts: NDArray | None
-    n_each: int
-    kept: dict[bool | None, NDArray] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, groups: Groups, column: Column, n_each: int) -> "Points":
-        """Return the points of groups of rows, which keep them."""
-        known = groups.kept.get(n_each)
-        if known is None or known.column is not column:
-            sizes = np.diff(groups.starts)
-            codes = np.flatnonzero(sizes)
-            starts: Any = np.append(groups.starts[codes], groups.starts[-1])
-            if len(groups.order) < MANY_IN_GROUP * len(codes):
-                codes, starts = np.repeat(np.arange(len(sizes)), sizes), None
-            known = groups.kept[n_each] = cls(column, codes, starts, n_each)
-        return known
-
-    def blocks(self, most: int) -> list[slice]:
-        """Ranges of rows whose squares are made at a time: whole groups."""
-        n_rows = len(self.codes) if self.starts is None else int(self.starts[-1])
-        ends = np.arange(0, n_rows, max(1, most // self.n_each))
-        if self.starts is not None:
-            ends = np.unique(self.starts[np.searchsorted(self.starts, ends)])
-            ends = ends[ends < n_rows]
-        stops = [*ends[1:].tolist(), n_rows]
-        return [slice(a, b) for a, b in zip(ends.tolist(), stops, strict=True)]
-
-    def _places(self, part: slice) -> slice:
-        """Points of a range of rows."""
-        if self.starts is None:
-            return part
-        first, last = np.searchsorted(self.starts, (part.start, part.stop))
-        return slice(int(first), int(last))
-
-    def sum(self, values: NDArray, part: slice, n_each: int = 0) -> NDArray:
-        """Add up what lines (…, n) of a range of rows have of each point."""
-        n_each = n_each or self.n_each
-        if self.starts is not None:
-            starts = self.starts[self._places(part)] - part.start
-            return np.add.reduceat(values, n_each * starts, axis=1)
-        return values if n_each == 1 else values.reshape(len(values), -1, n_each).sum(axis=2)
-
-    def functions(self, part: slice, conjugate: bool | None) -> NDArray:
-        """Return the products of functions at the points of some rows, (n_products, n).
-
-        None stands for the functions themselves, (n, M).
-        """
-        places = self._places(part)
-        column = self.column
-        if not column.is_kept:
-            return column.functions(self.codes[places], conjugate)
-        if conjugate not in self.kept:
-            self.kept[conjugate] = column.functions(self.codes, conjugate)
-        whole = self.kept[conjugate]
-        return whole[places] if conjugate is None else whole[:, places]
-
-
 class Tables:
-    """Elements of all columns at their grid values, and what closes their product.
-
-    Parameters
-    ----------
-    algebra : Algebra
-    n_columns : int
-    is_complex : bool
-    dtype : dtype
-        Precision of the tables, float32 or float64.
-    """
+    """Elements of all columns at their grid values, and what closes their product."""
 
     def __init__(self, algebra: Algebra, n_columns: int, is_complex: bool, dtype: Any):
         self.algebra, self.is_complex, self.dtype = algebra, is_complex, np.dtype(dtype)
@@ -282,28 +189,29 @@ class Tables:
         """Return what multiplies environments in right-hand sides, like `environments`."""
         raise NotImplementedError
 
-    def _lines(self, shard: Shard, column: int, run: Run) -> tuple[Any, NDArray, NDArray]:
-        """Rows by the code of a column: groups, environments (P, n·n_each), products (n, P)."""
-        groups = shard.groups(column)
-        inside = self.environments(shard, column, column + 1, run)
+    def _lines(self, shard: Shard, column: int, run: Run) -> tuple[NDArray, NDArray]:
+        """Environments (P, n·n_each) and right-hand sides (n, P) of the rows."""
+        inside = self.environments(shard, column, column + 1, run).astype(self._double, copy=False)
         right = inside * self.goals(shard.scaled[1])
         right = right[:, 0] if right.shape[1] == 1 else right.sum(axis=1)
-        right = np.take(right.reshape(len(right), -1), groups.order, axis=0)
-        lines = np.take(inside, groups.order, axis=0).astype(self._double, copy=False)
-        lines = lines.reshape(inside.shape[0] * inside.shape[1], -1)
-        return groups, np.ascontiguousarray(lines.T), right.astype(self._double, copy=False)
+        lines = inside.reshape(inside.shape[0] * inside.shape[1], -1)
+        return np.ascontiguousarray(lines.T), right.reshape(len(right), -1)
 
     def statistics(self, shard: Shard, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
         if is_large(shard) and len(self.elements) > 1:
             return self._many_statistics(shard, column, both, run)
-        groups, lines, right = self._lines(shard, column, run)
-        n_each = lines.shape[1] // max(len(right), 1)
+        lines, right = self._lines(shard, column, run)
+        groups, n_each = shard.groups(column), lines.shape[1] // max(len(right), 1)
+        order = groups.order
+        if n_each > 1:
+            order = (n_each * order[:, None] + np.arange(n_each)).ravel()
+        lines = np.ascontiguousarray(lines[:, order])
         grams = [
             groups.sum(np.ascontiguousarray(triangles(lines, conjugate).T), n_each)
             for conjugate in (True, False)[: 1 + both]
         ]
-        return *grams, groups.sum(right, 1)
+        return *grams, groups.sum(right[groups.order], 1)
 
     def moments(
         self, shard: Shard, d: int, column: Column, both: bool, run: Run
@@ -312,21 +220,32 @@ class Tables:
 
         See `moments.finish`.  Squares of a block of rows stay in the cache until they are summed.
         """
-        groups, lines, right = self._lines(shard, d, run)
+        lines, right = self._lines(shard, d, run)
+        codes, kept = shard.codes[:, d], shard.groups(d).kept
         n_each = lines.shape[1] // max(len(right), 1)
-        size = len(lines) * (len(lines) + 1) // 2
-        points = Points.of(groups, column, n_each)
+        step = max(64, BLOCK_NUMBERS * 2 // (len(lines) * (len(lines) + 1))) // n_each or 1
         totals: list[Any] = [0.0] * (1 + both)
         products: Any = 0.0
-        for part in points.blocks(max(64, BLOCK_NUMBERS // size)):
-            some = slice(part.start * n_each, part.stop * n_each)
+
+        def functions(rows: slice, conjugate: bool | None) -> NDArray:
+            if not column.is_kept:
+                return column.functions(codes[rows], conjugate)
+            if conjugate not in kept or kept[conjugate][0] is not column:
+                kept[conjugate] = column, column.functions(codes, conjugate)
+            found = kept[conjugate][1]
+            return found[rows] if conjugate is None else found[:, rows]
+
+        for first in range(0, len(codes), step):
+            rows = slice(first, min(first + step, len(codes)))
+            some = lines[:, first * n_each : rows.stop * n_each]
             for i, conjugate in enumerate((True, False)[: 1 + both]):
-                squares = points.sum(triangles(lines[:, some], conjugate), part)
+                squares = triangles(some, conjugate)
+                if n_each > 1:
+                    squares = squares.reshape(len(squares), -1, n_each).sum(axis=2)
                 if self.is_complex:
                     squares = np.concatenate([squares.real, squares.imag])
-                totals[i] = totals[i] + points.functions(part, conjugate) @ squares.T
-            own = points.functions(part, None)
-            products = products + points.sum(right[part].T, part, 1) @ own
+                totals[i] = totals[i] + functions(rows, conjugate) @ squares.T
+            products = products + right[rows].T @ functions(rows, None)
         return *totals, products.T
 
     @cached_property

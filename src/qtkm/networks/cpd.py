@@ -31,24 +31,20 @@ class CPDTables(Tables):
 
     @property
     def mixing(self) -> NDArray | None:
-        """Output core by whose squares statistics are still to be multiplied."""
         return self.closing if len(self.closing) > 1 else None
 
     # -- NumPy, for few rows ----------------------------------------------------------------
 
     def respond(self, product: NDArray, closing: NDArray | None = None) -> NDArray:
-        """Close products (n, R) of all columns by these or other elements: (n, n_outputs)."""
         return product @ (self.closing if closing is None else closing).T
 
     def row_factors(self, d: int, places: NDArray) -> NDArray:
-        """Return the elements (n, 1, R) of a column that rows read."""
         return np.take(self.elements[d], places, axis=0)[:, None]
 
     def row_ends(self) -> Any:
         """Nothing stands around the product of all columns."""
 
     def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
-        """Return the environments (n_rows, 1, R) outside of columns first … last-1."""
         if len(self.elements) > last - first:
             return super().environments(shard, first, last, run)
         root = shard.scaled[0]
@@ -56,11 +52,9 @@ class CPDTables(Tables):
         return alone.astype(self.kind)[:, None, None]
 
     def goals(self, target: NDArray) -> NDArray:
-        """Return what multiplies environments in right-hand sides, (n_rows, 1, 1 or R)."""
         return (target if self.mixing is None else target @ self.closing)[:, None]
 
     def seed(self, slopes: NDArray) -> NDArray:
-        """Return Σ_k slope_k·closing_k of every row."""
         return slopes @ self.closing
 
     # -- compiled loops, for many rows --------------------------------------------------------
@@ -159,20 +153,17 @@ class CPD(ChainNetwork):
         self.rank = rank
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
         whole = isinstance(self.rank, Integral) and not isinstance(self.rank, bool)
         if not whole or self.rank < 1:
             raise ValueError(f"rank={self.rank!r} must be a whole number >= 1.")
 
     def rank_of(self, cores: Any) -> int | None:
-        """Rank of cores that a user gives, or None where it cannot be seen."""
         try:
             return int(np.shape(cores[0][0])[1])
         except (IndexError, KeyError, TypeError, ValueError):
             return None
 
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
-        """Vertices and edges for the sites of a fit."""
         legs, names = site_legs(radices, n_outputs)
         rank = Edge("rank", int(self.rank), tuple(range(len(names))))
         return Structure(names, (*legs, rank))
@@ -185,7 +176,6 @@ class CPD(ChainNetwork):
         kind: str,
         rng: np.random.RandomState,
     ) -> Cores:
-        """Cores to start from, their columns of unit norm; see `Network.start`."""
         cores: Cores = [[self._core(c, is_complex, kind, rng) for c in levels]
                         for levels in constants]  # fmt: skip
         if n_outputs > 1:
@@ -201,22 +191,18 @@ class CPD(ChainNetwork):
         return core.astype(np.complex128 if is_complex else np.float64)
 
     def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
-        """Return a core with columns of unit norm, and their norms."""
         norm = np.sqrt((core.real**2 + core.imag**2).sum(axis=0))
         norm[norm == 0] = 1
         return core / norm, norm
 
     def push_right(self, factor: NDArray, core: NDArray) -> NDArray:
-        """Multiply the columns of a core by norms."""
         return core * factor
 
     def push_left(self, core: NDArray, factor: NDArray) -> NDArray:
-        """Multiply the columns of a core by norms."""
         return core * factor
 
     def numbers_held(
         self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
     ) -> tuple[int, int]:
-        """Numbers that a fit from sums over shards holds; see `Network.numbers_held`."""
         square = planes**2 * self.rank * (self.rank + 1) // 2
         return planes * self.rank * sum(sizes), max(sizes) * (square + planes * self.rank)

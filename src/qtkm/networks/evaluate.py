@@ -6,6 +6,7 @@ rounding (`ACCURACY`), and a compiled loop looks them up.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from math import factorial
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ..kernels.lines import closing_matrix, to_lines
 from ..limits import LIMITS
 from . import moments
-from .algebra import Diagonal
+from .algebra import Algebra, Diagonal
 
 #: degree of the polynomials, as in `qtkm.kernels.polynomials`
 DEGREE = 7
@@ -29,17 +30,27 @@ BLOCK_ROWS = 1024
 MOST_NUMBERS = 1_000_000
 
 
-class Evaluator:
-    """Cores made ready for evaluation.
+def group_elements(
+    algebra: Algebra,
+    groups: Sequence[slice],
+    functions: Sequence[NDArray],
+    cores: Sequence[NDArray],
+) -> list[NDArray]:
+    """Elements (n, …) of every group of a column's levels: functions times weights."""
+    return [
+        sum_functions(some, moments.weights_of(algebra, cores[levels]))
+        for levels, some in zip(groups, functions, strict=True)
+    ]
 
-    Parameters
-    ----------
-    network : ChainNetwork
-    cores : list
-    frequencies : list of (n_categories,) arrays or None
-        For a categorical column the shares of its categories, by which an unknown one takes
-        the mean of the core's entries; None for numbers.
-    """
+
+def sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
+    """Elements (n, …) of functions (n, M) and their weights (M, …)."""
+    flat = functions @ weights.reshape(len(weights), -1)
+    return flat.reshape(-1, *weights.shape[1:])
+
+
+class Evaluator:
+    """Cores made ready for evaluation; see `Network.evaluator`."""
 
     def __init__(self, network: Any, cores: Sequence[Any], frequencies: Sequence[NDArray | None]):
         self.algebra = network.algebra
@@ -76,10 +87,10 @@ class Evaluator:
 
     @np.errstate(over="ignore", invalid="ignore")  # far outside of the box; whoever asks refuses it
     def _responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
-        product: Any = None
-        for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):
-            elements = self._elements(d, feature_map, column)
-            product = elements if product is None else self.algebra.multiply(product, elements)
+        elements = (
+            self._elements(d, *pair) for d, pair in enumerate(zip(maps, values, strict=True))
+        )
+        product = reduce(self.algebra.multiply, elements)
         closed = self.algebra.multiply(product[:, None], self.closing[None])
         return self.algebra.close(closed)
 
@@ -87,14 +98,11 @@ class Evaluator:
         table = self.tables[d]
         if table is not None:
             return table[np.asarray(values, dtype=np.int64)]
-        product: Any = None
-        groups = zip(feature_map.groups, feature_map.group_features(values), strict=True)
-        for levels, functions in groups:
-            weights = moments.weights_of(self.algebra, self.cores[d][levels])
-            flat = functions @ weights.reshape(len(weights), -1)
-            part = flat.reshape(-1, *weights.shape[1:])
-            product = part if product is None else self.algebra.multiply(product, part)
-        return product
+        functions = feature_map.group_features(values)
+        return reduce(
+            self.algebra.multiply,
+            group_elements(self.algebra, feature_map.groups, functions, self.cores[d]),
+        )
 
     # -- many rows ----------------------------------------------------------------------------
 

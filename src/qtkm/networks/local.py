@@ -14,8 +14,6 @@ from scipy.linalg import lapack
 CUT_OFF = 1e-13
 #: a matrix that nothing regularizes is factorized if its reciprocal condition number is above this
 REGULAR = 1e-8
-
-
 #: Cholesky factorization, solution and condition number of real and complex systems
 _LAPACK = {
     "d": (lapack.dpotrf, lapack.dpotrs, lapack.dpocon),
@@ -25,22 +23,10 @@ _LAPACK = {
 
 @dataclass
 class LocalSystem:
-    """Minimise constant - 2·Re(rhsᴴw) + wᴴ·matrix·w over the block w.
+    """Minimise constant - 2·Re(rhsᴴw) + wᴴ·matrix·w over a block w of some shape.
 
-    Attributes
-    ----------
-    matrix : (n_parts, n, n) array
-        Hermitian; real symmetric of twice the size where a complex block is seen
-        through its real and imaginary parts.
-    rhs : (n_parts, n) array
-    constant : float
-        Value at w = 0.
-    shape : tuple of int
-        Shape of the block.
-    is_split : bool
-        Whether the unknowns are [Re w | Im w] of a complex block.
-    is_regularized : bool
-        Whether a positive penalty is part of the matrix.
+    `matrix` (n_parts, n, n) is Hermitian, and `is_regularized` if a positive penalty is part of it.
+    If the block `is_split`, the unknowns are [Re w | Im w] and the matrix is real.
     """
 
     matrix: NDArray
@@ -145,19 +131,12 @@ def least_squares(
     scale: tuple[float, float, float],
     shape: tuple[int, ...],
 ) -> LocalSystem:
-    """Return the local system of Σ z̄zᵀ, Σ zzᵀ (or None) and Σ z̄·y over design rows z.
+    """Return the local system of Σ z̄zᵀ, Σ zzᵀ and Σ z̄·y over design rows z.
 
-    Parameters
-    ----------
-    hermitian, symmetric : (n_parts, n, n) arrays
-        Σ zzᵀ is there where the loss sees only the real part of a complex response.  The axes of
-        length n may be given as several.
-    products : (n_parts, n) array
-    penalty : (n_parts or 1, n_blocks or 1, size, size) array
-        Blocks Γ on the diagonal of the penalty's matrix, without its factor α.
-    scale : (total weight, α, value at zero weights)
-    shape : tuple of int
-        Shape of the block.
+    Σ zzᵀ is there where the loss sees only the real part of a complex response.  Axes of length n
+    of either (n_parts, n, n) may be given as several.  `penalty` holds blocks (n_parts or 1,
+    n_blocks or 1, size, size) on the diagonal of the penalty's matrix, `scale` the total weight,
+    the penalty's factor α and the value at zero weights.
     """
     total, alpha, constant = scale
     n_parts, n = products.shape

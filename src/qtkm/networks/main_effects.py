@@ -84,16 +84,10 @@ class SumPass:
 
 @dataclass
 class Member:
-    """A member of a block's family in the basis in which its Gram matrix is diagonal.
+    """A member of a block's family in the basis in which its Gram matrix G is diagonal.
 
-    Attributes
-    ----------
-    variances : (J,) array
-        Prior variances s of the weights, so that the function's mean square is 1.
-    values : (J,) array
-        Eigenvalues of √s·G·√s.
-    vectors : (J, J) array
-        √s times the eigenvectors.
+    Prior variances s of the weights are scaled so that the function's mean square is 1; values are
+    the eigenvalues of √s·G·√s, vectors √s times its eigenvectors.
     """
 
     variances: NDArray
@@ -187,13 +181,7 @@ def analyse(whole: NDArray, columns: Sequence[Column]) -> Known:
 
 
 class MainProblem:
-    """All main effects, the network fixed.
-
-    Parameters
-    ----------
-    iterate : AdditiveIterate
-    setting : Setting
-    """
+    """All main effects, the network fixed."""
 
     n_levels = 1
 
@@ -232,7 +220,6 @@ class MainProblem:
         return self._rest + square / self.setting.total_weight + price
 
     def sweep(self) -> list[float]:
-        """Choose smoothness and solve for all weights; return the objective."""
         before, old = self._now()
         precision = self._choose(before[0])
         weights, intercept = self._solve(precision)
@@ -251,7 +238,6 @@ class MainProblem:
         """Begin another sweep: there is nothing to do."""
 
     def finish(self) -> None:
-        """Hand the weights back."""
         weights, intercept, precision = self.found
         ends = np.cumsum([column.n_main for column in self.iterate.columns])[:-1]
         main = [np.ascontiguousarray(part) for part in np.split(weights, ends)]

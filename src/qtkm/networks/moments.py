@@ -38,8 +38,6 @@ LAG_VALUES = 4096
 MOST_PLACES = 2_000_000
 #: operations of a product of matrices from which on threads share it
 SHARED_OPERATIONS = 20_000_000
-
-
 #: kinds whose places coincide across digits
 OVERLAPPING = ("lags", "sums")
 
@@ -88,21 +86,10 @@ def digit_factors(algebra: Algebra, core: NDArray, kind: str, conjugate: bool = 
 
 
 class Digits:
-    """An environment over a column's functions, whose digits are summed out.
+    """An environment (n, …) at the places of a column's functions, whose digits are summed out.
 
-    Parameters
-    ----------
-    algebra : Algebra
-    places : (n, …) array
-        Environments of the column at every place.
-    cores : sequence of arrays
-        Cores of all levels; that of the lowest one only says how many digits it has.
-    kind : str
-        Kind of the products; "linear" for a linear form.
-    conjugate : bool
-        Whether the first function of a product is conjugated.
-    has_gaps : bool
-        Whether the highest digit is that of gaps, which is no part of a frequency or power.
+    Its kind is that of the products, or "linear" for a linear form. With gaps the highest digit is
+    no part of a frequency or power.
     """
 
     def __init__(
@@ -165,20 +152,11 @@ class Digits:
 class LagDigits(Digits):
     """Digits of a column of very many exponentials whose environment is a number.
 
-    Parameters
-    ----------
-    algebra : Diagonal
-    lags : (2M-1, 1, 1) array
-    cores : list of (Q, R) arrays
-    kept : dict
-        What follows from the lags alone, to be kept with them.
-
-    Notes
-    -----
-    Environments of all places would be an array (M, R, R).  At the lowest levels, digits above
-    enter instead by their Fourier transform: whᴴTwh = Σ_f t̂[f]·conj(ŵ[f])ŵ[f]ᵀ for every Toeplitz
-    matrix T of lags a step apart; digits below by the products of their weights, a lag apart.
-    From `turn` on the environments are small, and `Digits` goes on.
+    `kept` is for what follows from the lags (2M-1, 1, 1) alone.  Environments of all places would
+    be an array (M, R, R).  At the lowest levels, digits above enter instead by their Fourier
+    transform: whᴴTwh = Σ_f t̂[f]·conj(ŵ[f])ŵ[f]ᵀ for every Toeplitz matrix T of lags a step apart;
+    digits below by the products of their weights, a lag apart.  From `turn` on the environments
+    are small, and `Digits` goes on.
     """
 
     def __init__(
@@ -194,7 +172,6 @@ class LagDigits(Digits):
         super().__init__(algebra, np.empty((0, rank, rank)), cores[self.turn :], "lags")
 
     def at(self, level: int) -> NDArray:
-        """Environments (count, R, R) of a level, those below it having been summed out."""
         if level >= self.turn:
             return super().at(level - self.turn)
         radix, step = self.radices[level], math.prod(self.radices[:level])
@@ -230,7 +207,6 @@ class LagDigits(Digits):
         return self.kept[step]
 
     def advance(self, level: int, core: NDArray) -> None:
-        """Sum out a level, the lowest that is left."""
         if level >= self.turn:
             super().advance(level - self.turn, core)
         else:
@@ -299,17 +275,7 @@ def column_square(
 
 @dataclass
 class Moments:
-    """Moments of a column.
-
-    Attributes
-    ----------
-    matrices : list of (n, …) arrays
-        Environments of squares at every place of ḡgᵀ, then maybe of ggᵀ.
-    products : (M, …) array
-        Environments of elements for every function: the right-hand side.
-    kept : dict
-        What follows from the matrices alone, see `LagDigits`.
-    """
+    """Environments at every place of ḡgᵀ, maybe of ggᵀ, and of every function's right-hand side."""
 
     matrices: list[NDArray]
     products: NDArray
@@ -347,21 +313,9 @@ def finish(
 ) -> Moments:
     """Moments of a column from sums of its functions' products times packed squares.
 
-    Parameters
-    ----------
-    algebra : Algebra
-    column : Column
-    totals : sequence of (n, n_packed) arrays
-        For Σ ω·ḡgᵀ, then maybe for Σ ω·ggᵀ: real parts of complex products above imaginary ones,
-        those of complex squares before them.
-    right : (M, P) array
-        Sum of functions times Σ ω·g·y, not conjugated.
-    size : int
-        Entries of a flat environment g.
-    mixing : (n_outputs, R) array or None
-        Output core of a CPD, by whose squares all matrices are to be multiplied.
-    shape : tuple of int
-        Shape of the column's elements.
+    `totals` are those of Σ ω·ḡgᵀ, then maybe of Σ ω·ggᵀ: real parts of complex products above
+    imaginary ones, those of complex squares before them. `right` (M, P) is not conjugated, `size`
+    that of a flat environment, and `shape` that of the column's elements.
     """
     matrices = []
     is_complex = totals[0].shape[1] > size * (size + 1) // 2

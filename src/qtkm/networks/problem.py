@@ -9,6 +9,7 @@ next core takes the factor:
     problem.finish()     hand the cores back to the iterate
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,15 +27,7 @@ CHUNK = 1024
 
 
 class Problem:
-    """What all local problems share: gauge, penalty and the sweep over the levels.
-
-    Parameters
-    ----------
-    iterate : ChainIterate
-    block : int
-        The column, or the number of columns for the output core.
-    setting : Setting
-    """
+    """What all local problems share: gauge, penalty and the sweep over the levels."""
 
     def __init__(self, iterate: Any, block: int, setting: Setting):
         self.iterate, self.block, self.setting = iterate, block, setting
@@ -126,22 +119,14 @@ class ColumnProblem(Problem):
         return Digits(self.algebra, places, self.cores, kind, conjugate, self.column.has_gaps)
 
     def advance(self, level: int) -> None:
-        """Sum out a level that has its new core."""
         for digits in (*self.parts, self.products, self.penalty):
             digits.advance(level, self.cores[level])
 
-    def advance_to(self, level: int) -> None:
-        """Advance to a level, keeping the cores of those below it."""
-        for k in range(level):
-            self.advance(k)
-
     def restart(self) -> None:
-        """Begin another sweep over the levels."""
         super().restart()
         self.begin()
 
     def system(self, level: int) -> LocalSystem:
-        """Return the local system of a level."""
         radix, *shape = self.shape(level)
         forms = [self.algebra.form(digits.at(level), shape) for digits in self.parts]
         matrices = [
@@ -164,29 +149,33 @@ class CategoricalProblem(Problem):
         self.sums = iterate.statistics(block, setting)
         self.outside = iterate.penalty_environment(block)
 
-    def system(self, level: int, part: slice = slice(None)) -> LocalSystem:
+    def system(
+        self, level: int, part: slice = slice(None), has_penalty: bool = True
+    ) -> LocalSystem:
         """Return the local system of the core, or of some of its categories."""
         shape = self.shape(0)[1:]
-        matrices = self.sums.matrices(part)
-        size = int(np.prod(shape))  # 1 in a single column, whose terms all see the same
-        matrices = [np.broadcast_to(m, (len(m), size, size)) for m in matrices]
+        size = math.prod(shape)  # environments have 1 in a single column, whose terms see the same
+        matrices = [np.broadcast_to(m, (len(m), size, size)) for m in self.sums.matrices(part)]
+        products = np.broadcast_to(self.sums.rhs[part].conj(), (len(matrices[0]), size))
+        total, alpha, constant = self.setting.scale
         kind, places = self.iterate.penalty_places(self.block, self.outside)
         penalty = self.algebra.form(places if kind == "uniform" else places[part], shape)[:, None]
-        products = self.sums.rhs[part].conj()
-        products = np.broadcast_to(products, (len(products), size))
+        scale = (total, alpha, constant) if has_penalty else (total, 0.0, 0.0)
         symmetric = matrices[1] if self.is_split else None
         block = (len(products), *shape)
-        return least_squares(matrices[0], symmetric, products, penalty, self.setting.scale, block)
+        return least_squares(matrices[0], symmetric, products, penalty, scale, block)
 
     def solve(self, level: int) -> tuple[NDArray, float]:
-        """Return the best core and the objective there."""
         start = np.ascontiguousarray(self.algebra.elements(self.cores[0]))
         best, value = np.empty_like(start), self.setting.constant
-        for first in range(0, len(start), CHUNK):
-            part = slice(first, first + CHUNK)
+        for part in _chunks(len(start)):
             best[part], least = self.system(0, part).minimize(start[part])
             value += least - self.setting.constant
         return self.algebra.core(best), value
+
+
+def _chunks(count: int) -> list[slice]:
+    return [slice(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
 
 
 class PooledProblem(CategoricalProblem):
@@ -200,99 +189,60 @@ class PooledProblem(CategoricalProblem):
     """
 
     def solve(self, level: int) -> tuple[NDArray, float]:
-        """Return the best core and the objective there."""
         start = np.ascontiguousarray(self.algebra.elements(self.cores[0]))
-        shape, (_, alpha, constant) = start.shape[1:], self.setting.scale
-        systems = [self._data(part) for part in self._parts(len(start) - 1)]
-        form = self.algebra.form(self.outside[None], shape)
+        parts = _chunks(len(start) - 1)
+        systems = [self.system(0, part, has_penalty=False) for part in parts]
+        form = self.algebra.form(self.outside[None], start.shape[1:])
         none = np.zeros(form.shape, dtype=start.dtype)
-        symmetric = none if self.is_split else None
-        scale = (1.0, alpha, 0.0)
-        penalty = least_squares(none, symmetric, none[:, 0], form[None], scale, shape).matrix
+        price = least_squares(
+            none, none if self.is_split else None, none[:, 0], form[None],
+            (1.0, self.setting.alpha, 0.0), start[:1].shape,
+        ).matrix  # fmt: skip
         known = self.iterate.precisions[self.block]
-        prices = np.ones(len(start)) if known is None else known
-        self.pooled = systems, penalty, prices, constant
-        trials = [self._joint(start), self._apart(start)] if alpha > 0 else [self._apart(start)]
-        best, least = start, self._value(start)
-        for trial in trials:
-            if trial is not None and (value := self._value(trial)) <= least:
-                best, least = trial, value
-                break
+        prices = (np.ones(len(start)) if known is None else known)[:, None, None] * price
+        if self.setting.alpha > 0:
+            found = self._joint(start, parts, systems, prices)
+        else:  # any constant serves
+            found = start.copy()
+            for part, system in zip(parts, systems, strict=True):
+                best, _ = system.minimize(np.ascontiguousarray((start[:1] + start[1:])[part]))
+                found[1:][part] = best - start[:1]
+
+        def value_of(elements: NDArray) -> float:
+            value, weights = self.setting.constant, elements[:1] + elements[1:]
+            for part, system in zip(parts, systems, strict=True):
+                value += system.value_of(np.ascontiguousarray(weights[part]))
+            zeros = np.zeros(prices.shape[:2])
+            whole = LocalSystem(prices, zeros, 0.0, elements.shape, self.is_split, True)
+            return value + whole.value_of(elements)
+
+        before, value = value_of(start), value_of(found)
+        best, least = (found, value) if value <= before else (start, before)
         return self.algebra.core(best), least
 
-    def _parts(self, count: int) -> list[slice]:
-        return [slice(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
-
-    def _data(self, part: slice) -> LocalSystem:
-        """Systems of some categories without their penalty."""
-        total, _, _ = self.setting.scale
-        shape = self.shape(0)[1:]
-        size = int(np.prod(shape))
-        found = [np.broadcast_to(m, (len(m), size, size)) for m in self.sums.matrices(part)]
-        products = np.broadcast_to(self.sums.rhs[part].conj(), (len(found[0]), size))
-        symmetric = found[1] if self.is_split else None
-        block = (len(products), *shape)
-        none = np.zeros((1, size, size))
-        return least_squares(found[0], symmetric, products, none, (total, 0.0, 0.0), block)
-
-    def _value(self, elements: NDArray) -> float:
-        """Return the objective at some weights."""
-        systems, penalty, prices, value = self.pooled
-        first = 1
-        for system in systems:
-            own = elements[first : first + len(system.rhs)]
-            value += system.value_of(np.ascontiguousarray(elements[:1] + own))
-            first += len(own)
-        whole = LocalSystem(
-            prices[:, None, None] * penalty, np.zeros((len(prices), penalty.shape[1])), 0.0,
-            elements.shape, self.is_split, True,
-        )  # fmt: skip
-        return value + whole.value_of(elements)
-
-    def _joint(self, start: NDArray) -> NDArray | None:
+    def _joint(
+        self, start: NDArray, parts: list[slice], systems: list[LocalSystem], prices: NDArray
+    ) -> NDArray:
         """Best constant and deviations."""
-        systems, penalty, prices, _ = self.pooled
-        matrix, right, solved, first = prices[0] * penalty[0], 0.0, [], 1
-        for system in systems:
-            own = prices[first : first + len(system.rhs), None, None] * penalty
-            first += len(own)
+        matrix, right, solved = prices[0], 0.0, []
+        for part, system in zip(parts, systems, strict=True):
+            own = prices[1:][part]
             both = np.concatenate([system.matrix, system.rhs[:, :, None]], axis=2)
             try:
-                inverse = np.linalg.solve(system.matrix + own, both)
+                solved.append(np.linalg.solve(system.matrix + own, both))
             except np.linalg.LinAlgError:
-                return None
-            left = (own @ inverse).sum(axis=0)
+                return start
+            left = (own @ solved[-1]).sum(axis=0)
             matrix, right = matrix + left[:, :-1], right + left[:, -1]
-            solved.append(inverse)
         matrix = (matrix + matrix.conj().T) / 2
         rest = LocalSystem(
             matrix[None], np.asarray(right)[None], 0.0, start[:1].shape, self.is_split, True
         )
-        constant, _ = rest.minimize(start[:1])
-        u = rest.pack(constant)[0]
         found = np.empty_like(start)
-        found[:1], first = constant, 1
-        for system, inverse in zip(systems, solved, strict=True):
-            deviations = inverse[:, :, -1] - inverse[:, :, :-1] @ u
-            found[first : first + len(deviations)] = system.unpack(deviations)
-            first += len(deviations)
-        return found
-
-    def _apart(self, start: NDArray) -> NDArray:
-        """Best deviations beside the constant of the start."""
-        systems, penalty, prices, _ = self.pooled
-        found, first = start.copy(), 1
-        for system in systems:
-            own = prices[first : first + len(system.rhs), None, None] * penalty
-            part = slice(first, first + len(system.rhs))
-            u = system.pack(np.repeat(start[:1], len(own), axis=0))
-            rhs = system.rhs - (system.matrix @ u[:, :, None])[:, :, 0]
-            is_regular = self.setting.alpha > 0
-            local = LocalSystem(
-                system.matrix + own, rhs, 0.0, system.shape, self.is_split, is_regular
-            )
-            found[part], _ = local.minimize(start[part])
-            first = part.stop
+        found[:1], _ = rest.minimize(start[:1])
+        u = rest.pack(found[:1])[0]
+        for part, system, inverse in zip(parts, systems, solved, strict=True):
+            found[1:][part] = system.unpack(inverse[:, :, -1] - inverse[:, :, :-1] @ u)
         return found
 
 
@@ -305,7 +255,6 @@ class OutputProblem(Problem):
         self.outside = iterate.penalty_environment(self.block)
 
     def system(self, level: int) -> LocalSystem:
-        """Return the local system of the core: the same matrix for every output."""
         hermitian, products, *symmetric = self.sums
         n_outputs = len(products)
         _, *shape = self.shape(0)
@@ -323,18 +272,10 @@ MOST_MOMENTS = 1 << 24
 
 
 class GridDigits:
-    """Environments of a column at its grid values, whose levels are multiplied out.
+    """Environments of a column at its grid values (n_grid, …), whose levels are multiplied out.
 
-    Parameters
-    ----------
-    algebra : Algebra
-    values : (n_grid, …) array
-        Environments of the column's elements or squares.
-    cores : sequence of arrays
-    respond : callable
-        respond(level, core) gives the elements or squares (n_grid, …) of a level.
-    total : callable
-        total(level, environments) sums environments of a level over the grid.
+    respond(level, core) gives the elements or squares (n_grid, …) of a level, total(level,
+    environments) sums environments of a level over the grid.
     """
 
     def __init__(
@@ -348,13 +289,11 @@ class GridDigits:
             self.above.insert(0, product)
 
     def at(self, level: int) -> NDArray:
-        """Return the environments of a level, those below it having been multiplied in."""
         above = self.above[level]
         inside = self.values if above is None else self.algebra.pull_right(self.values, above)
         return self.total(level, inside)
 
     def advance(self, level: int, core: NDArray) -> None:
-        """Multiply in a level, the lowest that is left."""
         self.values = self.algebra.pull_left(self.respond(level, core), self.values)
 
 
@@ -362,7 +301,6 @@ class WideProblem(ColumnProblem):
     """Cores of a wide column from its statistics, which are in the place of the moments."""
 
     def begin(self) -> None:
-        """Begin at the first level, those above it multiplied out."""
         algebra, column, sums = self.algebra, self.column, self.moments
         shape = self.iterate.tables.elements[self.block].shape[1:]
         size = int(np.prod(shape))

@@ -45,39 +45,32 @@ class Column:
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """Grid values in the unit box."""
         if self.box is None or isinstance(self.grid, int):
             return np.arange(len(self), dtype=np.float64)
         return self.box.to_unit(self.grid.values)
 
     @cached_property
     def group_features(self) -> list[NDArray]:
-        """Functions of every group of levels at the grid values, see `FeatureMap`."""
         return self.feature_map.group_features(self.values)
 
     @cached_property
     def factors(self) -> NDArray:
-        """Factor entries of all levels at the grid values."""
         return self.feature_map.factors(self.values)
 
     @cached_property
     def phase(self) -> NDArray:
-        """Phase at the grid values; empty where the map has none."""
         phase = self.feature_map.phase(self.values)
         return np.empty(0) if phase is None else phase
 
     def kind(self, conjugate: bool) -> str:
-        """Return what products of two functions depend on, see `FeatureMap.kind`."""
         return self.feature_map.kind(conjugate)
 
     def chunks(self) -> list[slice]:
-        """Ranges of grid values whose functions and products are made at a time."""
         n_features = self.feature_map.n_features
         each = n_features**2 if self.kind(True) == "pairs" else 4 * n_features
         return [slice(*part) for part in blocks(len(self), max(1, KEPT_NUMBERS // each))]
 
     def features(self, part: slice) -> NDArray:
-        """Return all functions at some grid values, (n, M)."""
         return self._keep(part, "features", lambda: self.feature_map.features(self.values[part]))
 
     def products(self, part: slice, conjugate: bool) -> NDArray:
@@ -95,11 +88,9 @@ class Column:
 
     @property
     def is_kept(self) -> bool:
-        """Whether functions at all grid values may be kept."""
         return len(self.chunks()) == 1
 
     def functions(self, codes: NDArray, conjugate: bool | None) -> NDArray:
-        """Return `products`, or for None `features`, at some grid values."""
         if not self.is_kept:
             features = self.feature_map.features(self.values[codes])
             return features if conjugate is None else self._products(features, conjugate)
@@ -121,7 +112,6 @@ class Column:
 
     @property
     def n_main(self) -> int:
-        """Number of functions of the main effect."""
         return self.feature_map.n_main
 
     @cached_property
@@ -130,13 +120,11 @@ class Column:
         return self.feature_map.main_functions(self.values)
 
     def main_table(self, weights: NDArray) -> NDArray[np.float64]:
-        """Return the main effect at the grid values, (n_grid, n_outputs)."""
         if not weights.any():
             return np.zeros((len(self), weights.shape[1]))
         return weights if self.is_categorical else self.main_features @ weights
 
     def main_sums(self, parts: NDArray) -> NDArray[np.float64]:
-        """Return Σ function·part over the grid values, (n_main, n_outputs)."""
         return parts[: self.n_main] if self.is_categorical else self.main_features.T @ parts
 
     @cached_property
@@ -157,7 +145,6 @@ class Column:
         return [(places, family), *gaps]
 
     def merged(self, level: int) -> "Column":
-        """Return the same column with a level and the next one joined to one level."""
         return Column(self.name, self.feature_map.merged(level), self.box, self.grid)
 
     @property

@@ -56,11 +56,9 @@ class Setting:
 
     @property
     def scale(self) -> tuple[float, float, float]:
-        """Total weight, α and value at zero weights."""
         return self.total_weight, self.alpha, self.constant
 
     def sum(self, function: Callable[..., Any]) -> Any:
-        """Sum of function(shard, run=…) over the shards."""
         if self.view is not None:
             function = _Viewed(self.view, function)
         return self.engine.sum(function, self.shards)

@@ -5,46 +5,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Penalty
+from .priors import Penalty
 
 #: columns of more functions keep the penalty they start with: their weights are too many
 MOST_FUNCTIONS = 4096
 #: how much a member gains by variances that are small throughout, which keeps columns alive: with
 #: 0 the one under which the weights cost least is chosen, with 1 the likeliest given the weights
 FLATTENING = 0.1
-#: families whose precisions are kept
-MOST_KNOWN = 64
-
 #: precisions of families that were asked for, by penalty and functions
-_KNOWN: dict[Any, NDArray[np.float64]] = {}
-
-
-def _precisions(penalty: Any, members: Any, feature_map: Any) -> NDArray[np.float64]:
-    """Precisions of all members, kept for columns with the same functions."""
-    frequencies = feature_map.frequencies
-    functions = b"" if frequencies is None else frequencies.tobytes()
-    key = repr(penalty), feature_map.n_features, feature_map.has_gaps, functions
-    if key not in _KNOWN:
-        if len(_KNOWN) > MOST_KNOWN:
-            _KNOWN.clear()
-        _KNOWN[key] = 1 / np.array([member.variances_of(feature_map) for member in members])
-    return _KNOWN[key]
+_KNOWN: dict[object, NDArray[np.float64]] = {}
 
 
 class Family:
-    """Members of a column's penalty at the functions of its feature map.
-
-    Parameters
-    ----------
-    penalty : Penalty
-    feature_map : FeatureMap
-
-    Attributes
-    ----------
-    members : list of Penalty
-    precisions : (n_members, M) array, or None
-        None where there is nothing to choose.
-    """
+    """Members of a column's penalty, and their precisions (n_members, M) if there is a choice."""
 
     def __init__(self, penalty: Any, feature_map: Any):
         self.start = penalty.precision(feature_map)
@@ -57,7 +30,14 @@ class Family:
                 members = list({member.share: member for member in members}.values())
             if len(members) > 1:
                 self.members = members
-                self.precisions = _precisions(penalty, members, feature_map)
+                frequencies = feature_map.frequencies
+                functions = b"" if frequencies is None else frequencies.tobytes()
+                key = repr(penalty), feature_map.n_features, feature_map.has_gaps, functions
+                if key not in _KNOWN:
+                    if len(_KNOWN) > 64:
+                        _KNOWN.clear()
+                    _KNOWN[key] = 1 / np.array([m.variances_of(feature_map) for m in members])
+                self.precisions = _KNOWN[key]
                 self.sizes = np.log(self.precisions).mean(axis=1)
                 self.start = self.precision_of(penalty.settled())
 
@@ -65,13 +45,8 @@ class Family:
         """Return the precision of the member that suits weights of some energies.
 
         It minimises log(cost) + FLATTENING·mean(log variances) among those of a cost of `most` at
-        most; if there is none, it is the one of the least cost.
-
-        Parameters
-        ----------
-        energies : (M,) array
-            Of every function Σ |w|² over all else: what its precision multiplies in the penalty.
-        most : float
+        most; if there is none, it is the one of the least cost. Energies (M,) are what precisions
+        multiply in the penalty.
         """
         assert self.precisions is not None
         costs = self.precisions @ energies

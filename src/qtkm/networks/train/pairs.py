@@ -98,7 +98,8 @@ class PairProblem:
         view.cores[block] = cores
         known = moments.regroup(known, column, merged_column)
         problem = view.column_problem(block, self.setting, known)
-        problem.advance_to(level)
+        for k in range(level):
+            problem.advance(k)
         return self._solve(level, first, second, problem.system(level), _join_inside)
 
     def _across(self) -> list[float]:

@@ -1,4 +1,4 @@
-"""What every penalty of one column offers to the layers above.
+"""Penalties of one column: prior variances of the weights of its functions.
 
 The penalty of a model is α·Σ_m |w_m|² / Π_d s_d[m_d]: the weight of function m of column d has
 the prior variance s_d[m].  A penalty gives these variances from what a feature map says of its
@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 
 #: variances below this fraction of the largest are raised to it, so that weights stay finite
 LEAST_VARIANCE = 1e-13
-AUTO = "auto"
 
 
 class Penalty(BaseEstimator):
@@ -77,6 +76,20 @@ class Penalty(BaseEstimator):
         """Raise a ValueError for parameters that make no sense; `name` is the column's."""
 
 
+class Ridge(Penalty):
+    """Squared norm of the weights.
+
+    Notes
+    -----
+    α‖w‖² is the penalty of the paper.  It is the prior of a kernel machine whose kernel is a
+    product of Dirichlet kernels: all frequencies are alike, so that smoothness comes from the
+    number of functions alone.
+    """
+
+    def variances(self, frequencies: NDArray[np.float64]) -> None:
+        return None
+
+
 class SpectralPenalty(Penalty):
     """A prior whose variances are a density over frequencies, mixed with a constant.
 
@@ -98,12 +111,11 @@ class SpectralPenalty(Penalty):
         raise NotImplementedError
 
     def settled(self) -> Any:
-        """Return the same penalty with parameters that are learned at their start."""
-        if not self._learned():
-            return self
         return self._with({name: self.choices[name][0] for name in self._learned()})
 
     def _with(self, parameters: dict[str, float]) -> Any:
+        if not parameters:
+            return self
         other = object.__new__(type(self))  # scikit-learn's copies cost ten times as much
         other.__dict__.update(self.__dict__ | parameters)
         return other
@@ -124,28 +136,81 @@ class SpectralPenalty(Penalty):
         return np.maximum(variances, LEAST_VARIANCE * variances.max())
 
     def check(self, name: str) -> None:
-        check_positive("length_scale", self.length_scale, name, "in units of the box, such as 0.3")
-        if _is_auto(self.share):
-            return
-        if not _is_number(self.share) or not 0 < self.share <= 1:
+        what = "a finite number > 0, in units of the box, such as 0.3;"
+        self._check("length_scale", name, np.inf, what)
+        what = "a number > 0 and <= 1: the part of the variance that is not constant;"
+        self._check("share", name, 1, what)
+
+    def _check(self, parameter: str, name: str, most: float, what: str) -> None:
+        value = getattr(self, parameter)
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        is_valid = is_number and 0 < value <= most and value < np.inf
+        if not is_valid and not (isinstance(value, str) and value == "auto"):
             raise ValueError(
-                f"share={self.share!r} of {name} must be a number > 0 and <= 1: the part of the "
-                "variance that is not constant; or 'auto' to learn it."
+                f"{parameter}={value!r} of {name} must be {what} or 'auto' to learn it."
             )
 
 
-def check_positive(what: str, value: Any, name: str, hint: str) -> None:
-    """Raise a ValueError unless a parameter of a column's penalty is "auto" or positive."""
-    if not _is_auto(value) and (not _is_number(value) or not 0 < value < np.inf):
-        raise ValueError(
-            f"{what}={value!r} of {name} must be a finite number > 0, {hint}; or 'auto' to learn "
-            "it."
-        )
+class Matern(SpectralPenalty):
+    """Spectral density of the Matérn kernel in one dimension.
+
+    Parameters
+    ----------
+    nu : float or "auto"
+        Smoothness: functions drawn from the prior have about `nu` derivatives. 0.5 suits rough
+        data, 1.5 and 2.5 smooth data; "auto" learns which.
+    length_scale : float or "auto"
+        Distance over which the function changes, in units of the box; "auto" learns it.
+    share : float or "auto"
+        Part of the variance that is not constant, > 0 and <= 1; "auto" learns it.
+
+    Notes
+    -----
+    s(ω) ∝ (2ν/ℓ² + ω²)^-(ν + 1/2) [1]_.
+
+    References
+    ----------
+    .. [1] Rasmussen, Williams, "Gaussian Processes for Machine Learning", MIT Press, 2006,
+       Section 4.2.
+    """
+
+    choices: ClassVar[dict[str, tuple[float, tuple[float, ...]]]] = {
+        **SpectralPenalty.choices,
+        "nu": (1.5, (0.5, 1.5, 2.5)),
+    }
+
+    def __init__(self, nu="auto", length_scale="auto", share="auto"):
+        self.nu = nu
+        self.length_scale = length_scale
+        self.share = share
+
+    def density(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+        inverse = 2 * self.nu / self.length_scale**2
+        return (1 + frequencies**2 / inverse) ** -(self.nu + 0.5)
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        self._check("nu", name, np.inf, "a finite number > 0, such as 0.5, 1.5 or 2.5;")
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == AUTO
+class RBF(SpectralPenalty):
+    """Spectral density of the squared-exponential kernel.
 
+    Parameters
+    ----------
+    length_scale : float or "auto"
+        Distance over which the function changes, in units of the box; "auto" learns it.
+    share : float or "auto"
+        Part of the variance that is not constant, > 0 and <= 1; "auto" learns it.
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    Notes
+    -----
+    s(ω) ∝ exp(-ω²ℓ²/2).
+    """
+
+    def __init__(self, length_scale="auto", share="auto"):
+        self.length_scale = length_scale
+        self.share = share
+
+    def density(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.exp(-0.5 * (self.length_scale * frequencies) ** 2)
