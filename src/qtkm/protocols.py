@@ -1,11 +1,22 @@
 """What parts that never import each other may know of each other."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+#: a parameter as a user gave it, before it is checked
+Given = Any
+#: a feature map, see `qtkm.features`
+Map = Any
+#: a pass over a shard, pass(shard, …, run=run) -> arrays; see `qtkm.engines`
+Pass = Callable[..., Any]
+if TYPE_CHECKING:
+    Span = slice[int, int, Any]
+else:
+    #: a range of rows or of entries
+    Span = slice
 #: what a checkpoint holds: arrays and plain values, in nested dicts and lists
 Kept = dict[str, Any]
 

@@ -38,6 +38,20 @@ class Edge:
     vertices: tuple[int, ...]
     site: tuple[int, int] | None = None
 
+    @property
+    def is_outputs(self) -> bool:
+        """Whether this is the leg of the outputs."""
+        return self.site is not None and self.name.endswith("outputs")
+
+    @property
+    def is_bond(self) -> bool:
+        """Whether this joins two vertices."""
+        return self.site is None and len(self.vertices) == 2
+
+    def other_end(self, vertex: int) -> int:
+        """Return the vertex at the other end of a bond."""
+        return self.vertices[self.vertices[0] == vertex]
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -63,6 +77,38 @@ class Structure:
             for v in dict.fromkeys(edge.vertices):
                 own[v].append(e)
         return tuple(map(tuple, own))
+
+    @cached_property
+    def legs_of(self) -> tuple[tuple[int, ...], ...]:
+        """For every vertex the positions of its legs to sites."""
+        sites = {e for e, edge in enumerate(self.edges) if edge.site and not edge.is_outputs}
+        return tuple(tuple(e for e in own if e in sites) for own in self.edges_of)
+
+    @cached_property
+    def bonds(self) -> tuple[int, ...]:
+        """Positions of the edges that join two vertices."""
+        return tuple(e for e, edge in enumerate(self.edges) if edge.is_bond)
+
+    @cached_property
+    def shared(self) -> tuple[int, ...]:
+        """Positions of the edges that join any other number of vertices."""
+        inner = (e for e, edge in enumerate(self.edges) if edge.site is None)
+        return tuple(e for e in inner if e not in self.bonds)
+
+    def sites_at(self, vertex: int) -> list[tuple[int, int]]:
+        """Return the sites that a vertex has legs to."""
+        legs = (self.edges[e].site for e in self.legs_of[vertex])
+        return [site for site in legs if site is not None]
+
+    def legs_at(self, vertex: int) -> list[Edge]:
+        """Return the legs of a vertex, that of the outputs included."""
+        own = (self.edges[e] for e in self.edges_of[vertex])
+        return [edge for edge in own if edge.site is not None]
+
+    @cached_property
+    def outputs(self) -> int | None:
+        """Position of the leg of the outputs, the last edge, if there is one."""
+        return len(self.edges) - 1 if self.edges[-1].is_outputs else None
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:

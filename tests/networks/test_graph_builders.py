@@ -328,3 +328,33 @@ def test_a_site_needs_exactly_one_vertex(n_vertices):
         drawing.vertex("third", [drawing.sites[1][0], bond])
     with pytest.raises(ValueError, match=f"has {n_vertices} vertices; put exactly one on every"):
         drawing.finish(1, first)
+
+
+class Own(GraphNetwork):
+    """A network of one's own whose `build` is given."""
+
+    def __init__(self, build=None):
+        self.build = build
+
+
+@pytest.mark.parametrize("n_vertices", [0, 1])
+def test_a_wire_that_joins_nothing_is_told(n_vertices):
+    def build(radices, n_outputs):
+        drawing = Drawing(radices)
+        loose = [drawing.wire("loose", 3)] * n_vertices
+        return drawing.finish(n_outputs, drawing.vertex("all", [*drawing.sites[0], *loose]))
+
+    with pytest.raises(ValueError, match=f"wire 'loose' has {n_vertices} vertices, and joins two"):
+        Own(build).structure([[2, 3]], 1)
+
+
+def test_a_build_that_returns_nothing_is_told():
+    with pytest.raises(TypeError, match="does it end with return"):
+        Own(lambda radices, n_outputs: None).structure([[2, 3]], 1)
+
+
+@pytest.mark.parametrize("network", [CPD(), Tucker(), Grid2D("auto")])
+@pytest.mark.parametrize("draw", ["describe", "plot"])
+def test_a_network_whose_rank_is_not_chosen_yet_is_not_drawn(network, draw):
+    with pytest.raises(ValueError, match="rank='auto' is chosen in a fit; give a number to draw"):
+        getattr(network, draw)([[2, 2], [3]])

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qtkm.networks import REGISTRY as NETWORKS
+from qtkm.networks import flatten, unflatten
 from qtkm.penalties import REGISTRY
 from qtkm.solvers import ALS, Stopping, solve
 from tests import dense
@@ -162,3 +164,15 @@ def test_going_on_from_the_cores_of_a_result_is_like_never_having_stopped():
     np.testing.assert_allclose(
         second.history.objective_updates, whole.history.objective_updates[-12:], rtol=1e-8
     )
+
+
+@pytest.mark.parametrize("network", ["cpd", "train", "ring", "tucker"])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_a_core_of_zeros_does_not_stop_the_fit(network, n_outputs):
+    maps = [make_map("fourier", 4), make_map("power", 3)]
+    objective = make_objective(maps, network=NETWORKS[network](2), n_outputs=n_outputs)
+    cores = make_cores(objective, size=0.5)
+    for k in range(len(flatten(cores))):
+        start = unflatten(cores, [core * (i != k) for i, core in enumerate(flatten(cores))])
+        result = solve(ALS(), objective, start, Stopping(3, 0.0))
+        assert result.history.objective[-1] < 0.99 * objective.constant

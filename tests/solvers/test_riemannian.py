@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm.networks import TensorTrain, flatten, unflatten
-from qtkm.networks.train.frame import tangent_train
+from qtkm.networks.train.frame import TrainFrame, tangent_train
 from qtkm.networks.train.gauge import squared_norm
 from qtkm.penalties import Matern, Ridge
 from qtkm.solvers import Riemannian, Stopping, solve
@@ -39,7 +39,7 @@ def whole(objective, sites):
 @each_output
 def test_coordinates_have_the_inner_products_of_the_weights(n_outputs):
     objective, cores = make(n_outputs)
-    frame = objective.at(cores).frame()
+    frame = TrainFrame(objective.at(cores))
     a, b = (draw(objective, frame, seed) for seed in (1, 2))
     x, y = (whole(objective, tangent_train(frame.left, frame.right, flatten(z))) for z in (a, b))
     expected = objective.to_vector(a) @ objective.to_vector(b)
@@ -50,7 +50,7 @@ def test_coordinates_have_the_inner_products_of_the_weights(n_outputs):
 def test_the_frame_leaves_the_train_as_it_is(n_outputs):
     objective, cores = make(n_outputs)
     before = whole(objective, flatten(cores))
-    frame = objective.at(cores).frame()
+    frame = TrainFrame(objective.at(cores))
     np.testing.assert_allclose(whole(objective, frame.left), before, atol=1e-10)
     np.testing.assert_allclose(whole(objective, frame.right), before, atol=1e-10)
 
@@ -60,7 +60,7 @@ def test_the_frame_leaves_the_train_as_it_is(n_outputs):
 def test_the_gradient_is_the_slope_along_retractions(n_outputs, loss):
     objective, cores = make(n_outputs, loss=loss)
     iterate = objective.at(cores)
-    frame = iterate.frame()
+    frame = TrainFrame(iterate)
     _, gradient = objective.gradient(frame)
     direction = draw(objective, frame, 3)
     h = 1e-6
@@ -76,7 +76,7 @@ def test_the_gradient_is_the_slope_along_retractions(n_outputs, loss):
 @each_output
 def test_a_change_of_the_responses_is_that_along_retractions(n_outputs):
     objective, cores = make(n_outputs)
-    frame = objective.at(cores).frame()
+    frame = TrainFrame(objective.at(cores))
     direction = draw(objective, frame, 4)
     (shard,) = objective.shards
     h = 1e-6
@@ -90,18 +90,18 @@ def test_a_change_of_the_responses_is_that_along_retractions(n_outputs):
 
 def test_transport_to_the_same_frame_changes_nothing_and_shrinks_elsewhere():
     objective, cores = make()
-    frame = objective.at(cores).frame()
+    frame = TrainFrame(objective.at(cores))
     direction = draw(objective, frame, 5)
     same = objective.to_vector(frame.transport(frame, direction))
     np.testing.assert_allclose(same, objective.to_vector(direction), atol=1e-10)
-    other = objective.at(make_cores(objective, seed=9)).frame()
+    other = TrainFrame(objective.at(make_cores(objective, seed=9)))
     moved = objective.to_vector(other.transport(frame, direction))
     assert np.linalg.norm(moved) < np.linalg.norm(objective.to_vector(direction))
 
 
 def test_a_retraction_keeps_the_ranks():
     objective, cores = make()
-    frame = objective.at(cores).frame()
+    frame = TrainFrame(objective.at(cores))
     sites = frame.retract(draw(objective, frame, 6), 0.3)
     assert [site.shape for site in sites] == [core.shape for core in flatten(cores)]
     assert squared_norm(sites) > 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import shortest_path
 
 from ..structure import Edge, Structure
 
@@ -38,7 +39,7 @@ class Layout:
 def lay_out(structure: Structure) -> Layout:
     """Where to put the cores of a network."""
     layout = _chain(structure) or _grid(structure) or _layered(structure) or _free(structure)
-    own = [sites_at(structure, v) for v in range(len(structure.vertices))]
+    own = [structure.sites_at(v) for v in range(len(structure.vertices))]
     levels = Counter(column for column, _ in itertools.chain(*own))
     if layout.kind == "row" and min(levels.values(), default=2) == 1:
         # the name of a column is a little wider than the distance of two cores
@@ -65,7 +66,7 @@ def _chain(structure: Structure) -> Layout | None:
 def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
     """Lay out a long chain column by column, down and up in turn; None if that is no smaller."""
     points, height = np.empty((len(order), 2)), np.zeros(1)
-    columns = itertools.groupby(order, lambda v: [d for d, _ in sites_at(structure, v)])
+    columns = itertools.groupby(order, lambda v: [d for d, _ in structure.sites_at(v)])
     for x, (_, group) in enumerate(columns):
         own = list(group)
         is_low = height[-1] < (height.min() + height.max()) / 2
@@ -78,11 +79,11 @@ def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
 
 def _grid(structure: Structure) -> Layout | None:
     """Columns side by side, if all bonds join neighbours."""
-    sites = [sites_at(structure, v) for v in range(len(structure.vertices))]
-    if joins(structure, shared=True) or any(len(own) != 1 for own in sites):
+    sites = [structure.sites_at(v) for v in range(len(structure.vertices))]
+    if structure.shared or any(len(own) != 1 for own in sites):
         return None
     points = np.array([own[0] for own in sites])
-    for e in joins(structure, shared=False):
+    for e in structure.bonds:
         a, b = structure.edges[e].vertices
         if np.abs(points[a] - points[b]).sum() != 1:
             return None
@@ -92,13 +93,13 @@ def _grid(structure: Structure) -> Layout | None:
 def _layered(structure: Structure) -> Layout | None:
     """Cores above those that come before them, and the sites in a row at the bottom."""
     count, tree = len(structure.vertices), find_tree(structure)
-    bonds, shared = set(joins(structure, shared=False)), joins(structure, shared=True)
-    sites = [sites_at(structure, v) for v in range(count)]
+    bonds, shared = set(structure.bonds), structure.shared
+    sites = [structure.sites_at(v) for v in range(count)]
     number = {site: i for i, site in enumerate(sorted(itertools.chain(*sites)))}
     width = len(number)
     points: dict[int, tuple[float, int]] = {}
     for v in range(count) if tree is None else [v for v, _ in reversed(tree)]:
-        near = (other_end(structure.edges[e], v) for e in structure.edges_of[v] if e in bonds)
+        near = (structure.edges[e].other_end(v) for e in structure.edges_of[v] if e in bonds)
         below = [points[u] for u in near if u in points]
         at = [number[site] for site in sites[v]] + [x for x, _ in below]
         if not at:  # an output core that is a leaf
@@ -142,7 +143,7 @@ def polar(length: float, angle: float) -> NDArray:
 
 def _is_clear(structure: Structure, points: NDArray) -> bool:
     """Whether vertices are apart from one another and from the bonds of others."""
-    for e in joins(structure, shared=False):
+    for e in structure.bonds:
         a, b = structure.edges[e].vertices
         along = points[b] - points[a]
         others = np.delete(points, [a, b], axis=0) - points[a]
@@ -159,18 +160,17 @@ def _free(structure: Structure) -> Layout:
     ----------
     .. [1] Gansner, Koren, North, "Graph Drawing by Stress Majorization", Graph Drawing 2004.
     """
-    n, shared = len(structure.vertices), joins(structure, shared=True)
+    n, shared = len(structure.vertices), structure.shared
     size = n + len(shared)
     eye = np.eye(size)
     distance = size * (1 - eye)
-    for e in joins(structure, shared=False):
+    for e in structure.bonds:
         a, b = structure.edges[e].vertices
         distance[a, b] = distance[b, a] = 1.3
     for i, e in enumerate(shared):
         members = list(structure.edges[e].vertices)
         distance[n + i, members] = distance[members, n + i] = 1.0
-    for k in range(size):
-        distance = np.minimum(distance, distance[:, k, None] + distance[k])
+    distance = shortest_path(distance)
     center = eye - 1 / size
     values, vectors = np.linalg.eigh(-center @ distance**2 @ center / 2)
     points = vectors[:, -2:] * np.sqrt(np.abs(values[-2:]))
@@ -204,12 +204,12 @@ def place_legs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, ND
     options = -90 + 15.0 * np.arange(24)
     legs = []
     for v, point in enumerate(layout.points):
-        own = legs_at(structure, v)
+        own = structure.legs_at(v)
         taken = _directions(structure, layout, v)
         for i, edge in enumerate(own):
             angle = layout.down[v] + 50 * (i - (len(own) - 1) / 2)
             if layout.kind == "grid":
-                angle = -45.0 if is_outputs(edge) else -135.0
+                angle = -45.0 if edge.is_outputs else -135.0
             if np.isnan(angle):
                 gaps = np.abs((options[:, None] - taken + 180) % 360 - 180)
                 angle = options[np.argmax(np.round(gaps.min(axis=1, initial=180)))]
@@ -224,7 +224,7 @@ def _directions(structure: Structure, layout: Layout, vertex: int) -> NDArray:
     for e in structure.edges_of[vertex]:
         if structure.edges[e].site is None:
             end = layout.shared.get(e)
-            end = layout.points[other_end(structure.edges[e], vertex)] if end is None else end
+            end = layout.points[structure.edges[e].other_end(vertex)] if end is None else end
             x, y = end - layout.points[vertex]
             angles.append(math.degrees(math.atan2(y, x)))
     return np.array(angles)
@@ -236,7 +236,7 @@ def name_columns(
     """Names of the columns, each at its legs."""
     ends: dict[int, list[NDArray]] = {}
     for edge, _, end in legs:
-        if edge.site is not None and not is_outputs(edge):
+        if edge.site is not None and not edge.is_outputs:
             ends.setdefault(edge.site[0], []).append(end)
     if layout.kind == "free" or not ends:
         return []
@@ -256,47 +256,19 @@ def name_columns(
     return [Label(t, np.array([a, y]), angle, "left") for t, a in zip(texts, x, strict=True)]
 
 
-def joins(structure: Structure, shared: bool) -> list[int]:
-    """Positions of the bonds, or of the indices that any other number of cores share."""
-    edges = enumerate(structure.edges)
-    return [e for e, edge in edges if edge.site is None and (len(edge.vertices) != 2) == shared]
-
-
-def other_end(edge: Edge, vertex: int) -> int:
-    """Return the vertex at the other end of a bond."""
-    return edge.vertices[edge.vertices[0] == vertex]
-
-
-def is_outputs(edge: Edge) -> bool:
-    """Whether an edge is the leg of the outputs."""
-    return edge.site is not None and edge.name.endswith("outputs")
-
-
-def legs_at(structure: Structure, vertex: int) -> list[Edge]:
-    """Legs of a vertex."""
-    own = [structure.edges[e] for e in structure.edges_of[vertex]]
-    return [edge for edge in own if edge.site is not None]
-
-
-def sites_at(structure: Structure, vertex: int) -> list[tuple[int, int]]:
-    """Sites that a vertex has legs to."""
-    legs = legs_at(structure, vertex)
-    return [edge.site for edge in legs if edge.site is not None and not is_outputs(edge)]
-
-
 def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | None:
     """Vertices of a chain or ring, and the bonds before, between and after them (if any)."""
     edges = structure.edges
     bonds = [[e for e in own if edges[e].site is None] for own in structure.edges_of]
-    if joins(structure, shared=True) or max(map(len, bonds)) > 2:
+    if structure.shared or max(map(len, bonds)) > 2:
         return None
     start = next((v for v, own in enumerate(bonds) if len(own) < 2), 0)
-    closing = max(bonds[start], key=lambda e: other_end(edges[e], start), default=None)
+    closing = max(bonds[start], key=lambda e: edges[e].other_end(start), default=None)
     order, path = [start], [closing if len(bonds[start]) == 2 else None]
     while True:
         onwards = [e for e in bonds[order[-1]] if e != path[-1]]
         path.append(onwards[0] if onwards else None)
-        vertex = other_end(edges[onwards[0]], order[-1]) if onwards else start
+        vertex = edges[onwards[0]].other_end(order[-1]) if onwards else start
         if vertex == start:
             path[0] = path[-1]
             return (order, path) if len(order) == len(bonds) else None
@@ -305,16 +277,16 @@ def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | Non
 
 def find_tree(structure: Structure) -> list[tuple[int, int | None]] | None:
     """Vertices of a tree of bonds, every one after its parent, with the bonds to the parents."""
-    edges, bonds = structure.edges, set(joins(structure, shared=False))
+    edges, bonds = structure.edges, set(structure.bonds)
     count = len(structure.vertices)
     if len(bonds) != count - 1:
         return None
-    root = next((v for v in range(count)[::-1] if not sites_at(structure, v)), 0)
+    root = next((v for v in range(count)[::-1] if not structure.sites_at(v)), 0)
     found: dict[int, int | None] = {root: None}
     queue = [root]
     for vertex in queue:
         for e in structure.edges_of[vertex]:
-            if e in bonds and (child := other_end(edges[e], vertex)) not in found:
+            if e in bonds and (child := edges[e].other_end(vertex)) not in found:
                 found[child] = e
                 queue.append(child)
     return list(found.items()) if len(found) == count else None

@@ -8,18 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..structure import Edge, Structure
-from .layout import (
-    Label,
-    Layout,
-    is_outputs,
-    joins,
-    lay_out,
-    legs_at,
-    name_columns,
-    place_legs,
-    shorten,
-    sites_at,
-)
+from .layout import Label, Layout, lay_out, name_columns, place_legs, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +71,7 @@ def plot(
 
 def _leg_label(layout: Layout, edge: Edge, vertex: int, end: NDArray) -> Label:
     text = str(edge.size)
-    if is_outputs(edge):
+    if edge.is_outputs:
         text = f"out {text}"
     elif layout.kind == "free" and edge.site is not None:  # no column is written nearby
         text = f"{edge.site[0]}.{edge.site[1]} = {text}"
@@ -97,7 +86,7 @@ def _draw_lines(
     pen: "_Pen", structure: Structure, layout: Layout, legs: Sequence[tuple[Edge, int, NDArray]]
 ) -> None:
     parallel: dict[tuple[int, ...], list[Edge]] = {}
-    for e in joins(structure, shared=False):
+    for e in structure.bonds:
         edge = structure.edges[e]
         parallel.setdefault(edge.vertices, []).append(edge)
     for (a, b), edges in parallel.items():
@@ -125,7 +114,7 @@ def _curve(a: NDArray, b: NDArray, bend: float) -> NDArray:
 def _draw_vertices(pen: "_Pen", structure: Structure, layout: Layout) -> None:
     colours = []
     for v, point in enumerate(layout.points):
-        sites, legs = sites_at(structure, v), legs_at(structure, v)
+        sites, legs = structure.sites_at(v), structure.legs_at(v)
         site_colour = COLUMN_COLOURS[sites[0][0] % 2] if sites else ""
         colours.append(site_colour or (OUTPUT_COLOUR if legs else CORE_COLOUR))
         pen.text(Label(_short_name(structure, v), point), 0.15)
@@ -139,7 +128,7 @@ def _draw_vertices(pen: "_Pen", structure: Structure, layout: Layout) -> None:
 
 def _short_name(structure: Structure, vertex: int) -> str:
     """Return a name that fits into the circle of a core."""
-    name, sites = structure.vertices[vertex], sites_at(structure, vertex)
+    name, sites = structure.vertices[vertex], structure.sites_at(vertex)
     if sites and name == "column {}, level {}".format(*sites[0]):
         return "{}.{}".format(*sites[0])
     words = ["out" if word == "outputs" else word for word in name.split()[:2]]

@@ -1,23 +1,11 @@
-"""Drawings of a network with its dimensions: as text, and as a plot with matplotlib.
-
-Both see a `Structure` and nothing else, so they draw networks to come as well.
-"""
+"""A network as text, with the sizes of its bonds and legs."""
 
 import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from ..structure import Structure
-from .layout import (
-    find_chain,
-    find_tree,
-    is_outputs,
-    joins,
-    legs_at,
-    other_end,
-    shorten,
-    sites_at,
-)
+from .layout import find_chain, find_tree, shorten
 
 #: characters of a line of text, and lines of a text
 WIDTH, MOST_LINES = 100, 100
@@ -70,9 +58,9 @@ def _chain_lines(structure: Structure) -> list[str]:
 
 
 def _star_lines(structure: Structure) -> list[str]:
-    shared = joins(structure, shared=True)
+    shared = structure.shared
     count = len(structure.vertices)
-    if len(shared) != 1 or joins(structure, shared=False):
+    if len(shared) != 1 or structure.bonds:
         return []
     edge = structure.edges[shared[0]]
     order = list(range(count))
@@ -86,7 +74,7 @@ def _star_lines(structure: Structure) -> list[str]:
 
 
 def _box(structure: Structure, vertex: int) -> str:
-    return f"[{'·'.join(str(leg.size) for leg in legs_at(structure, vertex)) or ' '}]"
+    return f"[{'·'.join(str(leg.size) for leg in structure.legs_at(vertex)) or ' '}]"
 
 
 def _by_column(
@@ -99,7 +87,7 @@ def _by_column(
     """Cells of neighbours in one column on a line, or on several if it is too short."""
 
     def label(i: int) -> str:
-        columns = sorted({column for column, _ in sites_at(structure, order[i])})
+        columns = sorted({column for column, _ in structure.sites_at(order[i])})
         text = f"column{'s' * (len(columns) > 1)} {', '.join(map(str, columns))}"
         return shorten(text if columns else structure.vertices[order[i]], 20)
 
@@ -122,7 +110,7 @@ def _core(structure: Structure, vertex: int, skip: Sequence[int] = ()) -> str:
     name, parts, bonds = structure.vertices[vertex], [], []
     for e in structure.edges_of[vertex]:
         edge = structure.edges[e]
-        if is_outputs(edge):
+        if edge.is_outputs:
             parts.append(f"outputs {edge.size}")
         elif edge.site is not None:
             site = "column {}, level {}".format(*edge.site)
@@ -130,7 +118,7 @@ def _core(structure: Structure, vertex: int, skip: Sequence[int] = ()) -> str:
         elif len(edge.vertices) != 2:
             parts.append(f"{edge.name} = {edge.size} of {len(edge.vertices)} cores")
         elif e not in skip:
-            other = structure.vertices[other_end(edge, vertex)]
+            other = structure.vertices[edge.other_end(vertex)]
             # a bond that is called after its ends needs no name here
             label = "" if name in edge.name or other in edge.name else f"{edge.name} = "
             bonds.append(f"{label}{edge.size} to {other}")
@@ -144,11 +132,11 @@ def _tree_lines(structure: Structure) -> list[str]:
     tree = find_tree(structure)
     if tree is None:
         return []
-    bonds = joins(structure, shared=False)
+    bonds = structure.bonds
     children: dict[int, list[tuple[int, int]]] = {}
     for vertex, e in tree:
         if e is not None:
-            children.setdefault(other_end(structure.edges[e], vertex), []).append((vertex, e))
+            children.setdefault(structure.edges[e].other_end(vertex), []).append((vertex, e))
 
     lines, stack = [], [(tree[0][0], "", "")]
     while stack:

@@ -254,14 +254,6 @@ class AdditiveIterate:
             return MainProblem(self, setting)
         return self.inner.problem(block, self.reduced(setting))
 
-    def truncation(self, max_rank: int, tol: float) -> Any:
-        """Rule by which two-site problems choose bonds."""
-        return self.inner.truncation(max_rank, tol)
-
-    def pair_problem(self, block: int, setting: Setting, truncation: Any) -> Any:
-        """Two-site problems of the network."""
-        return self.inner.pair_problem(block, self.reduced(setting), truncation)
-
     def reduced(self, setting: Any) -> Any:
         """Return the setting of the network, its targets without main effects."""
         known = self._reduced

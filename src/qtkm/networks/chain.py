@@ -259,16 +259,6 @@ class ChainIterate:
             return sums
         return moments.column_moments(self.algebra, column, sums, shape, self.run)
 
-    def truncation(self, max_rank: int, tol: float) -> Any:
-        """Rule by which two-site problems choose bonds."""
-        return self.network.truncation(max_rank, tol)
-
-    def pair_problem(self, block: int, setting: Setting, truncation: Any) -> Any:
-        """Two-site problems of a train's column, and of its last core with the next column's."""
-        if block == 0:
-            self.settle()
-        return self.network.pair_problem(self, block, setting, truncation)
-
     # -- the penalty ------------------------------------------------------------------------
 
     def energies(self, d: int) -> NDArray[np.float64]:
@@ -355,10 +345,6 @@ class ChainIterate:
         return 2 * self.algebra.core(moved.reshape(elements.shape))
 
     # -- derivatives ------------------------------------------------------------------------
-
-    def frame(self) -> Any:
-        """Tangent space of a train of these ranks."""
-        return self.network.frame(self)
 
     def gradient_pass(self) -> GradientPass:
         return GradientPass(self.tables)

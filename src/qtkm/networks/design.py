@@ -6,9 +6,6 @@ vectors: the features of the block's sites, and environments, what the rest cont
 
     z_n = a_n ⊗ b_n ⊗ c_n        given as parts [(n, |a|), (n, |b|), (n, |c|)] arrays
 
-The last part runs fastest.  Rows are taken in blocks, so no array of all rows times all entries
-of the block is made.
-
 Environments come from a *tree* that contracts arrays two at a time, in an order planned once:
 up the tree go products, to the response at the root; down the tree go derivatives, to the
 environments at the leaves, all of them at the price of about two more contractions.
@@ -21,14 +18,16 @@ environments at the leaves, all of them at the price of about two more contracti
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, reduce
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Parts = Sequence[NDArray]
 Term = tuple[int, ...]
+Steps = Sequence[tuple[int, int]]
+Index = TypeVar("Index", int, str)
 
 #: the index of the rows in a contraction; other indices are whole numbers >= 0
 ROWS = -1
@@ -44,41 +43,9 @@ LARGEST_ARRAY = 1 << 27
 GREEDY_WEIGHTS = (0.25, 0.5, 1.0, 2.0)
 
 
-def width(parts: Parts) -> int:
-    """Length of a design row."""
-    return math.prod(part.shape[1] for part in parts)
-
-
 def rows(parts: Parts) -> NDArray:
-    """Design rows written out, (n, width)."""
-    product = parts[0]
-    for part in parts[1:]:
-        product = (product[:, :, None] * part[:, None, :]).reshape(len(part), -1)
-    return product
-
-
-def apply(parts: Parts, weights: NDArray) -> NDArray:
-    """Responses Z·w of weights (width,) or (width, k): an array (n,) or (n, k)."""
-    shape = (len(parts[0]), *weights.shape[1:])
-    out = np.empty(shape, dtype=np.result_type(weights, *parts))
-    for block in _blocks(parts, weights.size // parts[0].shape[1]):
-        some = [part[block] for part in parts]
-        value = some[0] @ weights.reshape(some[0].shape[1], -1)
-        for part in some[1:]:
-            value = (part[:, None, :] @ value.reshape(*part.shape, -1))[:, 0]
-        out[block] = value.reshape(-1, *shape[1:])
-    return out
-
-
-def adjoint(parts: Parts, values: NDArray) -> NDArray:
-    """Adjoint Zᴴ·v of values (n,) or (n, k): an array (width,) or (width, k), summed in double."""
-    columns = values.reshape(len(values), -1)
-    kind = np.result_type(np.float64, values, *parts)
-    out = np.zeros((width(parts), columns.shape[1]), dtype=kind)
-    for block in _blocks(parts, out.size // parts[0].shape[1]):
-        last = rows([*(part[block].conj() for part in parts[1:]), columns[block]])
-        out += (parts[0][block].conj().T @ last).reshape(out.shape)
-    return out.reshape(-1, *values.shape[1:])
+    """Return the design rows (n, width) of some parts, the last of which runs fastest."""
+    return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(b), -1), parts)
 
 
 def gram(
@@ -94,14 +61,14 @@ def gram(
     target : (n, n_outputs) array
         Targets times the square roots of the weights.
     both : bool
-        Whether Σ zzᵀ is asked for as well.
+        Whether to compute Σ zzᵀ as well.
 
     Returns
     -------
     hermitian : (width, width) array
         Σ z̄zᵀ.
     symmetric : (width, width) array or None
-        Σ zzᵀ, or None where it is not asked for.
+        Σ zzᵀ.
     products : (n_outputs, width) array
         Σ z·y for every output.
 
@@ -110,10 +77,13 @@ def gram(
     With z = a + ib the real matrix [a|b]ᵀ[a|b], a symmetric product at half the price, holds
     the real and imaginary parts of both matrices.
     """
-    size, is_complex = width(parts), any(np.iscomplexobj(part) for part in parts)
+    size = math.prod(part.shape[1] for part in parts)
+    is_complex = any(np.iscomplexobj(part) for part in parts)
     total = np.zeros(((2 if is_complex else 1) * size,) * 2)
     products = np.zeros((target.shape[1], len(total)))
-    for block in _blocks(parts, len(total)):
+    step = max(BLOCK_ROWS, BLOCK_ENTRIES // len(total))
+    for first in range(0, len(target), step):
+        block = slice(first, first + step)
         design = rows([part[block] for part in parts])
         if len(root_weight):
             design = design * root_weight[block, None].astype(design.real.dtype)
@@ -128,14 +98,8 @@ def gram(
     return hermitian, symmetric, products[:, :size] + 1j * products[:, size:]
 
 
-def _blocks(parts: Parts, entries: int) -> Iterator[slice]:
-    """Ranges of rows that make arrays of bounded size, when a row makes so many entries."""
-    n_rows, step = len(parts[0]), max(BLOCK_ROWS, BLOCK_ENTRIES // max(1, entries))
-    return (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
-
-
 class Tree:
-    """Arrays joined two at a time, and the derivatives of what comes out.
+    """Arrays joined two at a time, and the derivatives of the result.
 
     Parameters
     ----------
@@ -152,7 +116,7 @@ class Tree:
         self.n_leaves = len(terms)
         self.steps = _plan(terms, output, sizes)
         self.terms, self.parents = list(terms), [-1] * (len(terms) + len(self.steps))
-        for node, a, b, joined in _walk(self.steps, [set(term) for term in terms], output):
+        for node, a, b, joined in _walk(self.steps, list(map(frozenset, terms)), output):
             self.terms.append(tuple(sorted(joined)))
             self.parents[a] = self.parents[b] = node
         self.entries = [math.prod(sizes[i] for i in t if i != ROWS) for t in self.terms]
@@ -164,7 +128,7 @@ class Tree:
             )
 
     def lineage(self, leaves: Iterable[int]) -> set[int]:
-        """Nodes from some leaves up to the root."""
+        """Return the nodes from some leaves up to the root."""
         found: set[int] = set()
         for node in leaves:
             while node >= 0 and node not in found:
@@ -172,16 +136,16 @@ class Tree:
                 node = self.parents[node]
         return found
 
-    def up(self, leaves: Sequence[NDArray | None], skip: Collection[int] = ()) -> list[Any]:
-        """Values of all nodes but those to be skipped; the last one is the root's."""
-        values: list[Any] = list(leaves)
+    def up(self, leaves: Sequence[NDArray], skip: Collection[int] = ()) -> list[NDArray]:
+        """Return the values of all nodes but those to be skipped; the last one is the root's."""
+        values = list(leaves)
         for node, (a, b) in enumerate(self.steps, start=self.n_leaves):
             terms = self.terms[a], self.terms[b], self.terms[node]
-            values.append(None if node in skip else join(*terms, values[a], values[b]))
+            values.append(_NONE if node in skip else join(*terms, values[a], values[b]))
         return values
 
     def down(
-        self, values: Sequence[Any], seed: NDArray, leaves: Iterable[int], free: Term = ()
+        self, values: Sequence[NDArray], seed: NDArray, leaves: Iterable[int], free: Term = ()
     ) -> dict[int, NDArray]:
         """Differentiate the root, times a seed, with respect to some leaves.
 
@@ -199,9 +163,9 @@ class Tree:
             found.pop(node, None)
         return found
 
-    def tangent(self, values: Sequence[Any], changes: Sequence[NDArray]) -> NDArray:
-        """Change of the root, to first order, from changes of all leaves."""
-        moved: list[Any] = list(changes)
+    def tangent(self, values: Sequence[NDArray], changes: Sequence[NDArray]) -> NDArray:
+        """Return the change of the root, to first order, from changes of all leaves."""
+        moved = list(changes)
         for node, (a, b) in enumerate(self.steps, start=self.n_leaves):
             terms = self.terms[a], self.terms[b], self.terms[node]
             moved.append(join(*terms, moved[a], values[b]) + join(*terms, values[a], moved[b]))
@@ -214,17 +178,23 @@ class Tree:
         return (*self.batch, *extra, *(i for i in term if i != ROWS and i not in free))
 
 
-def _walk(steps: Any, sets: Sequence[Any], output: Any) -> Iterator[tuple[int, int, int, Any]]:
-    """Nodes of a tree: number, children and the set of indices that are left."""
+#: the value of a node that is skipped
+_NONE = np.empty(0)
+
+
+def _walk(
+    steps: Steps, sets: Sequence[frozenset[Index]], output: Collection[Index]
+) -> Iterator[tuple[int, int, int, frozenset[Index]]]:
+    """Yield the nodes of a tree: number, children and the set of indices that are left."""
     alive = dict(enumerate(sets))
     for node, (a, b) in enumerate(steps, start=len(sets)):
         joined = alive.pop(a) | alive.pop(b)
-        alive[node] = joined & output.union(*alive.values())
+        alive[node] = joined & frozenset(output).union(*alive.values())
         yield node, a, b, alive[node]
 
 
-def _plan(terms: Sequence[Term], output: set[int], sizes: dict[int, int]) -> list[tuple[int, int]]:
-    """Pairs of nodes to join: the cheapest of a few orders."""
+def _plan(terms: Sequence[Term], output: set[int], sizes: dict[int, int]) -> Steps:
+    """Return the pairs of nodes to join: the cheapest of a few orders."""
     if len(terms) == 1:
         return []
     import opt_einsum
@@ -241,7 +211,7 @@ def _plan(terms: Sequence[Term], output: set[int], sizes: dict[int, int]) -> lis
     if len(terms) <= 12:  # beyond that, what it would try takes too long or is greedy
         orders.append(opt_einsum.paths.auto(inputs, kept, size))
 
-    def cost(steps: Any) -> int:
+    def cost(steps: Steps) -> int:
         sets, multiplications = list(inputs), 0
         for _, a, b, joined in _walk(steps, inputs, kept):
             sets.append(joined)
@@ -251,12 +221,12 @@ def _plan(terms: Sequence[Term], output: set[int], sizes: dict[int, int]) -> lis
     return min((opt_einsum.paths.linear_to_ssa(order) for order in orders), key=cost)
 
 
-def _greedy(weight: float) -> Callable[..., float]:
-    return lambda size12, size1, size2, *_: size12 - weight * (size1 + size2)
+def _greedy(weight: float) -> Callable[[int, int, int, int, int, int], float]:
+    return lambda joined, one, other, *_: joined - weight * (one + other)
 
 
 def join(a: Term, b: Term, output: Term, first: NDArray, second: NDArray) -> NDArray:
-    """Contraction of two arrays: a product of matrices for every value of shared indices."""
+    """Contract two arrays: a product of matrices for every value of shared indices."""
     axes_a, axes_b, axes, (shared, left, summed) = _pair(a, b, output)
     first, second = first.transpose(axes_a), second.transpose(axes_b)
     batch, over = first.shape[:shared], first.shape[shared : shared + left]
@@ -269,7 +239,7 @@ def join(a: Term, b: Term, output: Term, first: NDArray, second: NDArray) -> NDA
 
 @lru_cache(maxsize=8192)
 def _pair(a: Term, b: Term, output: Term) -> tuple[Term, Term, Term, tuple[int, int, int]]:
-    """Orders of axes that make a product of matrices, and how many are of which kind."""
+    """Return orders of axes that make a product of matrices, and how many are of which kind."""
     shared = [i for i in output if i in a and i in b]
     summed = [i for i in a if i in b and i not in output]
     left, right = [i for i in a if i not in b], [i for i in b if i not in a]

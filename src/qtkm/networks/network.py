@@ -104,6 +104,7 @@ class Network(BaseEstimator):
         -------
         matplotlib Axes
         """
+        self._refuse_open_rank()
         return drawing.plot(self.structure(radices, n_outputs), ax, column_names)
 
     def start(

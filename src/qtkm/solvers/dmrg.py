@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ..networks import Cores, Network, TensorTrain
 from ..networks.chain import ChainIterate
+from ..networks.train.pairs import PairProblem, Truncation
 from ..objective import Objective
 from ..parameters import check_number
 from . import solver
@@ -73,11 +74,11 @@ class DMRG(Solver[State]):
             if block == len(iterate.columns):  # the output core
                 values = objective.update(iterate, block)
             else:
-                truncation = iterate.truncation(state.max_rank, self.tol)
+                truncation = Truncation(state.max_rank, self.tol)
 
                 def make_problem(setting, block=block, truncation=truncation):
                     truncation.costs.clear()
-                    return iterate.pair_problem(block, setting, truncation)
+                    return PairProblem(iterate, block, setting, truncation)
 
                 values = objective.update(iterate, block, 1, make_problem)
                 cost += sum(truncation.costs)

@@ -85,7 +85,7 @@ class Riemannian(Solver[State]):
         return state
 
     def _iteration(self, objective: Objective, state: State) -> None:
-        frame: TrainFrame = state.iterate.frame()
+        frame = TrainFrame(state.iterate)
         state.value, cores = objective.gradient(frame)
         gradient = objective.to_vector(cores)
         norm = float(np.linalg.norm(gradient))

@@ -5,12 +5,9 @@ Edges have the size of the rank, or less where the cores at their ends leave no 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...structure import Edge, Structure
-from .graph import GraphNetwork, check_whole, largest_size, leg, outputs
-
-Radices = Sequence[Sequence[int]]
+from .graph import GraphNetwork, Radices, check_whole, largest_size, leg, outputs
 
 
 class Drawing:
@@ -75,9 +72,7 @@ def cap(structure: Structure) -> Structure:
     """Limit the bonds to what the cores at their ends can use."""
     while True:
         edges = tuple(
-            replace(edge, size=min(edge.size, largest_size(structure, e)))
-            if len(edge.vertices) == 2
-            else edge
+            replace(edge, size=min(edge.size, largest_size(structure, e))) if edge.is_bond else edge
             for e, edge in enumerate(structure.edges)
         )
         if edges == structure.edges:
@@ -88,7 +83,8 @@ def cap(structure: Structure) -> Structure:
 class _Ranked(GraphNetwork):
     """What graphs of one rank share."""
 
-    rank: Any
+    def __init__(self, rank="auto"):
+        self.rank = rank
 
     def check(self) -> None:
         check_whole(self.rank, "rank")
@@ -109,9 +105,6 @@ class Tucker(_Ranked):
     rank : int or "auto"
         Size R of all bonds; no more than the radix of a site is used.
     """
-
-    def __init__(self, rank="auto"):
-        self.rank = rank
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)
@@ -167,9 +160,6 @@ class HierarchicalTucker(_Ranked):
         Size of all bonds.
     """
 
-    def __init__(self, rank="auto"):
-        self.rank = rank
-
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)
         bonds = iter(_factors(drawing, self.rank, []))
@@ -210,9 +200,6 @@ class MERA(_Ranked):
         Size R of the wires above the sites; a mixer above the lowest layer has R⁴ entries.
     """
 
-    def __init__(self, rank="auto"):
-        self.rank = rank
-
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)
         wires = [wire for column in drawing.sites for wire in column]
@@ -244,9 +231,6 @@ class Grid2D(_Ranked):
     rank : int or "auto"
         Size of all bonds.
     """
-
-    def __init__(self, rank="auto"):
-        self.rank = rank
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)

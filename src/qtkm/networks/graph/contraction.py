@@ -1,28 +1,31 @@
-"""Cores of a graph in place: contractions with the rows, norms, gradients.
+"""Contractions of a graph with the rows of a shard: responses, gradients, normal equations.
 
-A contraction follows a tree (see `qtkm.networks.design`) that is planned once a structure.  For
-the rows its leaves are the vertices, each contracted with the features of its legs; for the norm
-they are the cores and their conjugates.
+A contraction follows a tree (see `qtkm.networks.design`) that is planned once per structure.  Its
+leaves are the vertices, each contracted with the features of its legs.
 """
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Column, Run, Setting, Shard
+from ...protocols import Column, Run, Shard, Span
 from ...structure import Structure
-from ..design import PLANNED_ROWS, ROWS, Term, Tree, adjoint, join
-from ..network import Cores
-from .vertices import GradientPass, ResponsePass, TangentPass, VertexProblem
+from .. import design
+from ..design import PLANNED_ROWS, ROWS, Tree, join
 
-#: what the leg of the outputs is called
-OUTPUTS = "outputs"
+#: entries of all arrays that one block of rows makes
+BLOCK_ENTRIES = 1 << 20
+#: entries of all sums that the tasks of a shard hold at a time
+SUM_ENTRIES = 1 << 25
+
 #: from the leg of a site to its features at some rows, (n, Q)
 Factors = dict[int, NDArray]
+Tables = Sequence[NDArray | None]
+Shape = tuple[int, ...]
 
 
 class Rows:
@@ -32,40 +35,52 @@ class Rows:
     ----------
     structure : Structure
     cores : list of array
-    columns : sequence
-        Columns with `factors`, `phase`, `slices`, `radices` and `is_one_hot`.
+    columns : sequence of Column
     dtype : dtype
         Precision, float32 or float64.
     """
 
     def __init__(
-        self, structure: Structure, cores: Sequence[NDArray], columns: Sequence[Column], dtype: Any
+        self,
+        structure: Structure,
+        cores: Sequence[NDArray],
+        columns: Sequence[Column],
+        dtype: DTypeLike,
     ):
         self.structure, self.columns, self.dtype = structure, columns, np.dtype(dtype)
         self.is_complex = np.iscomplexobj(cores[0])
         self.cores = [self.cast(core) for core in cores]
-        outputs = outputs_of(structure)
-        self.outputs: int | None = outputs[0] if outputs else None
-        self.n_outputs = 1 if self.outputs is None else structure.edges[self.outputs].size
+        outputs = structure.outputs
+        self.n_outputs = 1 if outputs is None else structure.edges[outputs].size
+        self.double = np.dtype(np.complex128 if self.is_complex else np.float64)
 
     def cast(self, array: NDArray) -> NDArray:
-        """Array in the precision of the contractions."""
+        """Convert an array to the precision of the contractions."""
         kind = np.result_type(self.dtype, np.complex64) if np.iscomplexobj(array) else self.dtype
         return array.astype(kind, copy=False)
 
+    def pieces(self, begin: int, end: int) -> list[Span]:
+        """Return ranges of rows whose contraction takes a bounded amount of memory."""
+        made = sum(self.tree.entries) + sum(sum(column.radices) for column in self.columns)
+        step = max(1, BLOCK_ENTRIES // made)
+        return [slice(first, min(first + step, end)) for first in range(begin, end, step)]
+
     @property
-    def entries(self) -> int:
-        """Numbers that the contraction of a row makes."""
-        made = row_tree(self.structure).entries
-        return sum(made) + sum(sum(column.radices) for column in self.columns)
+    def tree(self) -> Tree:
+        """Tree of the responses."""
+        return row_tree(self.structure)
 
-    def tables(self) -> list[NDArray | None]:
-        """Factor entries at the columns' grid values, phase included; None for categories."""
-        return [None if c.is_one_hot else self.cast(with_phase(c.factors, c.phase, c.slices))
-                for c in self.columns]  # fmt: skip
+    def tables(self) -> Tables:
+        """Return factor entries at the grid values, phase included; None for categories."""
+        return [
+            None
+            if column.is_one_hot
+            else self.cast(with_phase(column, column.factors, column.phase))
+            for column in self.columns
+        ]
 
-    def factors(self, tables: Sequence[NDArray | None], codes: NDArray) -> Factors:
-        """Features of all sites at coded rows."""
+    def factors(self, tables: Tables, codes: NDArray) -> Factors:
+        """Return the features of all sites at coded rows."""
         found = {}
         for d, (column, table) in enumerate(zip(self.columns, tables, strict=True)):
             if table is None:
@@ -77,273 +92,199 @@ class Rows:
                 found[self.structure.legs[d, k]] = rows[:, part]
         return found
 
+    def leaves(
+        self, cores: Sequence[NDArray], factors: Factors, but: int | None = None
+    ) -> list[NDArray]:
+        """Return the cores, all but one, contracted with the features of their legs."""
+        found = []
+        for v, core in enumerate(cores):
+            term = self.structure.edges_of[v]
+            for leg in self.structure.legs_of[v] if v != but else ():
+                rest = (ROWS, *(i for i in term if i not in (leg, ROWS)))
+                core, term = join((ROWS, leg), term, rest, factors[leg], core), rest
+            found.append(core)
+        return found
+
     # -- contractions of a block of rows ------------------------------------------------------
 
     def responses(self, factors: Factors) -> NDArray:
-        """Responses (n, n_outputs)."""
-        root = row_tree(self.structure).up(self._leaves(self.cores, factors))[-1]
+        """Return the responses (n, n_outputs)."""
+        root = self.tree.up(self.leaves(self.cores, factors))[-1]
         return root.reshape(len(root), -1)
 
-    def tangents(self, factors: Factors, direction: Sequence[NDArray]) -> NDArray:
-        """Change of the responses in a direction, (n, n_outputs)."""
-        tree = row_tree(self.structure)
-        values = tree.up(self._leaves(self.cores, factors))
-        changes = self._leaves([self.cast(change) for change in direction], factors)
-        moved = tree.tangent(values, changes)
+    def tangents(self, direction: Sequence[NDArray], factors: Factors) -> NDArray:
+        """Return the change of the responses in a direction, (n, n_outputs)."""
+        values = self.tree.up(self.leaves(self.cores, factors))
+        changes = self.leaves([self.cast(change) for change in direction], factors)
+        moved = self.tree.tangent(values, changes)
         return moved.reshape(len(moved), -1)
 
-    def design(self, factors: Factors, block: int) -> tuple[list[tuple[int, NDArray]], NDArray]:
-        """Parts of a vertex's design rows: features of its legs, and its environment.
+    def environment(self, factors: Factors, block: int) -> NDArray:
+        """Return the environment of a vertex, (n, bonds).
 
-        The environment is an array (n, bonds), or (n, n_outputs, bonds) where the outputs have
-        a leg at another vertex.
+        It is (n, n_outputs, bonds) where the outputs have a leg at another vertex.
         """
-        tree = row_tree(self.structure)
-        leaves = self._leaves(self.cores, factors, but=block)
-        values = tree.up(leaves, skip=tree.lineage([block]))
+        tree, outputs = self.tree, self.structure.outputs
+        leaves = self.leaves(self.cores, factors, but=block)
         seed = np.ones(len(next(iter(factors.values()))), dtype=self.dtype)
-        free = outputs_of(self.structure)
-        environment = tree.down(values, seed, [block], free)[block]
-        legs = [(leg, factors[leg]) for leg in legs_of(self.structure, block)]
-        is_open = self.outputs not in (None, *self.structure.edges_of[block])
-        return legs, environment.reshape(len(seed), *([self.n_outputs] if is_open else []), -1)
+        free = () if outputs is None else (outputs,)
+        values = tree.up(leaves, skip=tree.lineage([block]))
+        found = tree.down(values, seed, [block], free)[block]
+        is_open = outputs not in (None, *self.structure.edges_of[block])
+        return found.reshape(len(seed), *([self.n_outputs] if is_open else []), -1)
 
     def gradients(self, factors: Factors, slopes: NDArray) -> list[NDArray]:
-        """Σ z̄·slope over the rows for every vertex, in the shapes of the cores."""
-        tree, one = row_tree(self.structure), np.ones(len(slopes), dtype=self.dtype)
-        values = tree.up(self._leaves(self.cores, factors))
-        seed = self.cast(slopes.conj() if self.outputs is not None else slopes[:, 0].conj())
-        found = tree.down(values, seed, range(len(self.cores)))
-        gradients = []
-        for v, core in enumerate(self.cores):
-            parts = [factors[leg] for leg in legs_of(self.structure, v)]
-            parts.append(found[v].reshape(len(one), -1))
-            gradients.append(adjoint(parts, one).reshape(core.shape))
-        return gradients
-
-    def _leaves(
-        self, cores: Sequence[NDArray], factors: Factors, but: int | None = None
-    ) -> list[Any]:
-        """Cores contracted with the features of their legs."""
-        return [None if v == but else self._absorb(v, core, factors)
-                for v, core in enumerate(cores)]  # fmt: skip
-
-    def _absorb(self, vertex: int, core: NDArray, factors: Factors) -> NDArray:
-        term = self.structure.edges_of[vertex]
-        for leg in legs_of(self.structure, vertex):
-            rest = (ROWS, *(i for i in term if i not in (leg, ROWS)))
-            core, term = join((ROWS, leg), term, rest, factors[leg], core), rest
-        return core
+        """Return Σ z̄·slope over the rows for every vertex, in the shapes of the cores."""
+        values = self.tree.up(self.leaves(self.cores, factors))
+        is_single = self.structure.outputs is None
+        seed = self.cast((slopes[:, 0] if is_single else slopes).conj())
+        found = self.tree.down(values, seed, range(len(self.cores)))
+        ones = np.ones((len(slopes), 1), dtype=self.dtype)
+        return [
+            (
+                design.rows([ones, *(factors[leg] for leg in self.structure.legs_of[v])]).T
+                @ found[v].reshape(len(ones), -1)
+            ).conj().reshape(core.shape)
+            for v, core in enumerate(self.cores)
+        ]  # fmt: skip
 
 
-class Iterate:
-    """Cores of a graph, see `qtkm.networks.network.Iterate`; a block is a vertex.
+def respond(rows: Rows, direction: Sequence[NDArray] | None, shard: Shard, run: Run) -> NDArray:
+    """Return the responses (n_rows, n_outputs) of a shard, or their change in a direction."""
+    tables = rows.tables()
+    of_rows = rows.responses if direction is None else partial(rows.tangents, direction)
+    out = np.empty((len(shard.codes), rows.n_outputs), dtype=rows.double)
+
+    def task(bounds: tuple[int, int]) -> None:
+        for part in rows.pieces(*bounds):
+            out[part] = of_rows(rows.factors(tables, shard.codes[part]))
+
+    run(task, shard.blocks())
+    return out
+
+
+def add_gradients(rows: Rows, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
+    """Return the gradients of the loss with respect to all cores."""
+
+    def accumulate(total: Sequence[NDArray], factors: Factors, part: Span) -> None:
+        for out, more in zip(total, rows.gradients(factors, slopes[part]), strict=True):
+            out += more
+
+    return _add_up(rows, shard, run, accumulate, [core.shape for core in rows.cores])
+
+
+def normal_equations(
+    rows: Rows,
+    block: int,
+    category: tuple[int, int] | None,
+    shape: tuple[int, int, int],
+    both: bool,
+    shard: Shard,
+    run: Run,
+) -> tuple[NDArray, ...]:
+    """Return Σ z̄zᵀ, Σ z·y and maybe Σ zzᵀ over the design rows of a vertex.
 
     Parameters
     ----------
-    structure : Structure
-    columns : sequence of Column
-    cores : list of array
-    dtype : dtype
-        Precision of the contractions with rows, float32 or float64.
-    run : callable
-        run(function, tasks), see `qtkm.engines`.
-    precisions : sequence of (M,) arrays or None
-        What the penalty multiplies the squared weight of each function by; None for 1.
+    rows : Rows
+    block : int
+        The vertex.
+    category : (leg, column) or None
+        A leg of the vertex that meets one-hot features; sums are kept apart by its categories.
+    shape : (n_systems, n_categories, width)
+        Right sides that share a matrix, matrices, unknowns.
+    both : bool
+        Whether to compute Σ zzᵀ.
     """
+    root, target = shard.scaled
+    legs = [leg for leg in rows.structure.legs_of[block] if not category or leg != category[0]]
 
-    def __init__(
-        self,
-        structure: Structure,
-        columns: Sequence[Column],
-        cores: Cores,
-        dtype: Any,
-        run: Run,
-        precisions: Sequence[NDArray | None],
-    ):
-        self.structure, self.columns, self.dtype, self.run = structure, columns, dtype, run
-        self.precisions = list(precisions)
-        self.weighted = tuple(d for d, p in enumerate(precisions) if p is not None)
-        self.weights = [_by_digits(precisions[d], columns[d].radices) for d in self.weighted]
-        self.cores: Cores = list(cores)
-        self.is_complex = np.iscomplexobj(cores[0])
-        self.n_blocks = len(cores)
-        self.token = object()
+    def accumulate(total: Sequence[NDArray], factors: Factors, part: Span) -> None:
+        environment = rows.environment(factors, block)
+        chosen, goal = np.arange(part.start, part.stop), target[part]
+        if environment.ndim == 3:  # every output of a row is a row
+            chosen = np.repeat(chosen, environment.shape[1])
+            goal, environment = goal.reshape(-1, 1), environment.reshape(len(chosen), -1)
+        parts = [*(factors[leg][chosen - part.start] for leg in legs), environment]
+        weight = root[chosen] if len(root) else root
+        if category is None:
+            add(total, 0, slice(None), parts, weight, goal)
+            return
+        codes = shard.codes[chosen, category[1]]
+        order = np.argsort(codes, kind="stable")
+        found, first = np.unique(codes[order], return_index=True)
+        for code, some in zip(found, np.split(order, first[1:]), strict=True):
+            add(total, code, some, parts, weight, goal)
 
-    @property
-    def rows(self) -> Rows:
-        """The cores as passes over rows see them."""
-        return Rows(self.structure, self.cores, self.columns, self.dtype)
+    def add(
+        total: Sequence[NDArray],
+        code: int,
+        some: NDArray | Span,
+        parts: Sequence[NDArray],
+        weight: NDArray,
+        goal: NDArray,
+    ) -> None:
+        weight = weight[some] if len(weight) else weight
+        hermitian, symmetric, products = design.gram(
+            [part[some] for part in parts], weight, goal[some], both
+        )
+        total[0][code] += hermitian
+        total[1][:, code] += products
+        if symmetric is not None:
+            total[2][code] += symmetric
 
-    def snapshot(self) -> Cores:
-        return list(self.cores)
-
-    def restore(self, cores: Cores) -> None:
-        self.cores, self.token = list(cores), object()
-
-    def place(self, block: int, core: NDArray) -> None:
-        """Put in the core of a vertex; the norm of all cores is shared out evenly."""
-        cores = list(self.cores)
-        cores[block] = np.ascontiguousarray(core)
-        self.restore(balanced(cores))
-
-    def legs(self, block: int) -> list[int]:
-        """Legs of a vertex that meet features."""
-        return list(legs_of(self.structure, block))
-
-    # -- the penalty --------------------------------------------------------------------------
-
-    def energies(self, block: int) -> None:
-        """Return nothing: the columns of a graph keep the penalty they start with."""
-
-    def put_precision(self, d: int, precision: NDArray) -> None:
-        """Refuse another precision of a column."""
-        raise NotImplementedError("The columns of a graph keep the penalty they start with.")
-
-    def penalty(self) -> float:
-        bras = [core.conj() for core in self.cores]
-        leaves = [*self.cores, *bras, *self.weights]
-        return float(penalty_tree(self.structure, self.weighted).up(leaves)[-1].real)
-
-    def penalty_gradient(self) -> Cores:
-        tree, n = penalty_tree(self.structure, self.weighted), self.n_blocks
-        bras = [core.conj() for core in self.cores]
-        values = tree.up([*self.cores, *bras, *self.weights])
-        found = tree.down(values, np.ones(()), range(n, 2 * n))
-        return [2 * found[n + v] for v in range(n)]
-
-    def penalty_product(self, direction: Cores) -> Cores:
-        tree, n = penalty_tree(self.structure, self.weighted), self.n_blocks
-        bras = [core.conj() for core in self.cores]
-        result = []
-        for v, change in enumerate(direction):
-            kets = [*self.cores[:v], change, *self.cores[v + 1 :]]
-            values = tree.up([*kets, *bras, *self.weights], skip=tree.lineage([n + v]))
-            result.append(2 * tree.down(values, np.ones(()), [n + v])[n + v])
-        return result
-
-    def penalty_form(self, block: int) -> NDArray:
-        """Penalty over a vertex's legs (Q, …) and bonds: matrices (Q or 1, …, bonds, bonds)."""
-        legs = legs_of(self.structure, block)
-        others = [core for v, core in enumerate(self.cores) if v != block]
-        leaves = [*others, *(core.conj() for core in others), *self.weights]
-        if not leaves:
-            return np.ones((*(1 for _ in legs), 1, 1), dtype=self.cores[0].dtype)
-        tree = outside_tree(self.structure, block, self.weighted)
-        form, term = tree.up(leaves)[-1], tree.terms[-1]
-        shift = len(self.structure.edges)
-        kept = [leg for leg in legs if leg in term]
-        kets = sorted(i for i in term if i < shift and i not in kept)
-        form = form.transpose([term.index(i) for i in (*kept, *(i + shift for i in kets), *kets)])
-        size = math.prod(self.structure.edges[e].size for e in kets)
-        sizes = [self.structure.edges[leg].size if leg in kept else 1 for leg in legs]
-        return np.ascontiguousarray(form).reshape(*sizes, size, size)
-
-    # -- rows ---------------------------------------------------------------------------------
-
-    def problem(self, block: int, setting: Setting) -> VertexProblem:
-        return VertexProblem(self, block, setting)
-
-    def responses(self, shard: Shard) -> NDArray:
-        return self.response_pass()(shard, run=self.run)
-
-    def response_pass(self) -> ResponsePass:
-        return ResponsePass(self.rows)
-
-    def gradient_pass(self) -> GradientPass:
-        return GradientPass(self.rows)
-
-    def gradient(self, sums: Any) -> Cores:
-        return list(sums)
-
-    def tangent(self, direction: Cores) -> TangentPass:
-        return TangentPass(self.rows, list(direction))
+    _, count, width = shape
+    matrix = (count, width, width)
+    return _add_up(rows, shard, run, accumulate, [matrix, shape, *([matrix] if both else [])])
 
 
-def balanced(cores: Cores) -> Cores:
-    """Cores of the same network, all of one norm, so that no product of some runs away."""
-    norms = np.array([np.linalg.norm(core) for core in cores])
-    if not norms.all() or not np.isfinite(norms).all():
-        return cores
-    mean = np.exp(np.log(norms).mean())
-    return [core * (mean / norm) for core, norm in zip(cores, norms, strict=True)]
+def _add_up(
+    rows: Rows,
+    shard: Shard,
+    run: Run,
+    accumulate: Callable[[Sequence[NDArray], Factors, Span], None],
+    shapes: Sequence[Shape],
+) -> tuple[NDArray, ...]:
+    """Return arrays of given shapes, summed by accumulate(arrays, factors, part)."""
+    tables = rows.tables()
+
+    def task(blocks: list[tuple[int, int]]) -> tuple[NDArray, ...]:
+        total = tuple(np.zeros(shape, dtype=rows.double) for shape in shapes)
+        for bounds in blocks:
+            for part in rows.pieces(*bounds):
+                accumulate(total, rows.factors(tables, shard.codes[part]), part)
+        return total
+
+    # so few tasks that their sums fit into memory together
+    blocks, numbers = shard.blocks(), sum(map(math.prod, shapes))
+    count = min(len(blocks), max(1, SUM_ENTRIES // max(1, numbers)))
+    ends = [len(blocks) * i // count for i in range(count + 1)]
+    first, *others = run(task, [blocks[a:b] for a, b in pairwise(ends)])
+    for other in others:
+        for total, more in zip(first, other, strict=True):
+            total += more
+    return first
 
 
-def with_phase(factors: NDArray, phase: NDArray | None, slices: Sequence[slice]) -> NDArray:
-    """Factor entries of a column, its phase multiplied into those of the first level."""
+def with_phase(column: Column, factors: NDArray, phase: NDArray | None) -> NDArray:
+    """Multiply the phase of a column into the factor entries of its first level."""
     if phase is None or not len(phase):
         return factors
     factors = factors.copy()
-    factors[:, slices[0]] *= phase[:, None]
+    factors[:, column.slices[0]] *= phase[:, None]
     return factors
 
 
 @lru_cache(maxsize=64)
 def row_tree(structure: Structure) -> Tree:
-    """Tree of the responses: vertices contracted with the features of their legs."""
-    outputs = outputs_of(structure)
+    """Return the tree of the responses: vertices contracted with the features of their legs."""
     terms = []
-    for v, edges in enumerate(structure.edges_of):
-        legs = legs_of(structure, v)
+    for edges, legs in zip(structure.edges_of, structure.legs_of, strict=True):
         terms.append((*((ROWS,) if legs else ()), *(e for e in edges if e not in legs)))
-    return Tree(terms, {ROWS, *outputs}, {ROWS: PLANNED_ROWS, **_sizes(structure)})
+    output = {ROWS} if structure.outputs is None else {ROWS, structure.outputs}
+    return Tree(terms, output, {ROWS: PLANNED_ROWS, **sizes_of(structure)})
 
 
-@lru_cache(maxsize=64)
-def penalty_tree(structure: Structure, weighted: Term) -> Tree:
-    """Tree of the penalty: all cores, their conjugates, and the precisions of some columns."""
-    terms = [*structure.edges_of, *_conjugate(structure), *_weights(structure, weighted)]
-    return Tree(terms, set(), _sizes(structure))
-
-
-@lru_cache(maxsize=1024)
-def outside_tree(structure: Structure, vertex: int, weighted: Term) -> Tree:
-    """Tree of the penalty without a vertex and its conjugate."""
-    kets, bras, shift = list(structure.edges_of), _conjugate(structure), len(structure.edges)
-    bonds = [e for e in kets[vertex] if structure.edges[e].site is None]
-    legs = [e for e in legs_of(structure, vertex) if _site(structure, e)[0] in weighted]
-    del kets[vertex], bras[vertex]
-    output = {*bonds, *(e + shift for e in bonds), *legs}
-    return Tree([*kets, *bras, *_weights(structure, weighted)], output, _sizes(structure))
-
-
-def _site(structure: Structure, leg: int) -> tuple[int, int]:
-    site = structure.edges[leg].site
-    assert site is not None
-    return site
-
-
-def _weights(structure: Structure, weighted: Term) -> list[Term]:
-    """Legs of all levels of the columns that have precisions of their own."""
-    legs = structure.legs
-    return [tuple(legs[site] for site in sorted(legs) if site[0] == d) for d in weighted]
-
-
-def _by_digits(precision: Any, radices: Sequence[int]) -> NDArray:
-    """Precisions (M,) of a column with one axis per level."""
-    return precision.reshape(tuple(reversed(radices))).T
-
-
-def outputs_of(structure: Structure) -> Term:
-    """Return the leg of the outputs, the last edge, if there is one."""
-    last = structure.edges[-1]
-    is_outputs = last.name == OUTPUTS and last.site is not None
-    return (len(structure.edges) - 1,) if is_outputs else ()
-
-
-def legs_of(structure: Structure, vertex: int) -> Term:
-    """Legs of a vertex that meet features."""
-    others = outputs_of(structure)
-    return tuple(e for e in structure.edges_of[vertex]
-                 if structure.edges[e].site is not None and e not in others)  # fmt: skip
-
-
-def _conjugate(structure: Structure) -> list[Term]:
-    """Return the indices of the conjugate cores, which share legs but have their own bonds."""
-    shift = len(structure.edges)
-    return [tuple(e + shift * (structure.edges[e].site is None) for e in edges)
-            for edges in structure.edges_of]  # fmt: skip
-
-
-def _sizes(structure: Structure) -> dict[int, int]:
+def sizes_of(structure: Structure) -> dict[int, int]:
+    """Return the sizes of all edges, and of their copies among conjugate cores."""
     return dict(enumerate([edge.size for edge in structure.edges] * 2))

@@ -14,18 +14,23 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Column, Run
+from ...protocols import Column, Given, Map, Run
 from ...structure import Edge, Structure
 from ..design import Tree
 from ..network import Cores, Network
-from .contraction import OUTPUTS, Iterate, Rows, outputs_of, with_phase
-from .vertices import pieces
+from .contraction import Rows, sizes_of, with_phase
+from .vertices import Iterate
 
+Radices = Sequence[Sequence[int]]
+Site = tuple[int, int]
+Shape = tuple[int, ...]
+
+#: what the leg of the outputs is called
+OUTPUTS = "outputs"
 #: size of the noise of a smooth start, as a CPD's: docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
 #: entries of the largest core
@@ -37,8 +42,8 @@ MOST_EDGES = 30
 class GraphNetwork(Network):
     """What all graphs share; a kind of graph says in `build` what it is made of."""
 
-    def build(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
-        """Vertices and edges, not checked: legs by site, then bonds, then the outputs' leg."""
+    def build(self, radices: Radices, n_outputs: int) -> Structure:
+        """Return vertices and edges, not checked: legs by site, bonds, then the outputs' leg."""
         raise NotImplementedError
 
     def default_rank(self, n_rows: int, n_columns: int) -> int:
@@ -49,7 +54,7 @@ class GraphNetwork(Network):
         """
         return max(2, round(super().default_rank(n_rows, n_columns) ** (1 / 3)))
 
-    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+    def structure(self, radices: Radices, n_outputs: int) -> Structure:
         self.check()
         structure = self.build(radices, n_outputs)
         if not isinstance(structure, Structure):
@@ -60,8 +65,8 @@ class GraphNetwork(Network):
         check_structure(structure)
         return structure
 
-    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
-        """Shapes of the cores, one a vertex."""
+    def shapes(self, radices: Radices, n_outputs: int) -> list[Shape]:
+        """Return the shapes of the cores, one per vertex."""
         return self.structure(radices, n_outputs).shapes
 
     def start(
@@ -72,7 +77,7 @@ class GraphNetwork(Network):
         kind: str,
         rng: np.random.RandomState,
     ) -> Cores:
-        """Cores to start from, see `Network.start`.
+        """Return cores to start from, see `Network.start`.
 
         "random": Gaussian cores, scaled so that the expected ‖w‖² is that of the constant
         function 1 and responses are of order one.  "smooth": the constant function, carried by
@@ -84,7 +89,7 @@ class GraphNetwork(Network):
         mixing *= np.sqrt(n_outputs) / np.linalg.norm(mixing)
         weights = {(d, k): c for d, levels in enumerate(constants) for k, c in enumerate(levels)}
         weights[len(constants), 0] = mixing
-        cores = []
+        cores: Cores = []
         for edges in structure.edges_of:
             own = [structure.edges[e] for e in edges]
             core = _noise(own, weights, is_complex and kind == "smooth", rng)
@@ -97,15 +102,15 @@ class GraphNetwork(Network):
         self,
         columns: Sequence[Column],
         cores: Cores,
-        dtype: Any,
+        dtype: DTypeLike,
         run: Run,
         precisions: Sequence[NDArray | None],
     ) -> Iterate:
         structure = self.structure_of([column.radices for column in columns], cores)
         return Iterate(structure, columns, cores, dtype, run, precisions)
 
-    def structure_of(self, radices: Sequence[Sequence[int]], cores: Cores) -> Structure:
-        """Structure that some cores belong to: they tell the number of outputs."""
+    def structure_of(self, radices: Radices, cores: Cores) -> Structure:
+        """Return the structure that cores belong to, which have the number of outputs."""
         trial = self.build(radices, 2)
         (vertex,) = trial.edges[-1].vertices
         has_outputs = cores[vertex].ndim == len(trial.edges_of[vertex])
@@ -114,16 +119,15 @@ class GraphNetwork(Network):
     def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> "Evaluator":
         return Evaluator(self, cores, frequencies)
 
-    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+    def dense(self, cores: Cores, radices: Radices) -> NDArray:
         """Return the whole weight tensor, (ΠM, n_outputs), for tests and tiny models.
 
         The lowest digit of a column runs fastest, the first column slowest.
         """
         structure = self.structure_of(radices, cores)
         order = [structure.legs[d, k] for d, c in enumerate(radices) for k in range(len(c))[::-1]]
-        order.extend(outputs_of(structure))
-        sizes = {e: edge.size for e, edge in enumerate(structure.edges)}
-        tree = Tree(structure.edges_of, set(order), sizes)
+        order.extend([] if structure.outputs is None else [structure.outputs])
+        tree = Tree(structure.edges_of, set(order), sizes_of(structure))
         tensor = tree.up(cores)[-1].transpose([tree.terms[-1].index(e) for e in order])
         return tensor.reshape(math.prod(math.prod(column) for column in radices), -1)
 
@@ -158,8 +162,8 @@ class Graph(GraphNetwork):
         self.edges = edges
 
     @classmethod
-    def from_networkx(cls, graph: Any) -> "Graph":
-        """Graph of a networkx graph: attribute `legs` of a node (if any), `size` of an edge."""
+    def from_networkx(cls, graph: Given) -> "Graph":
+        """Convert a networkx graph: attribute `legs` of a node (if any), `size` of an edge."""
         vertices = {node: list(data.get("legs", ())) for node, data in graph.nodes(data=True)}
         edges, count = [], Counter[str]()
         for a, b, data in graph.edges(data=True):
@@ -191,7 +195,7 @@ class Graph(GraphNetwork):
         for edge in self.edges:
             self._check_edge(*_read(edge))
 
-    def _check_edge(self, name: Any, members: Sequence[Any], size: Any) -> None:
+    def _check_edge(self, name: Given, members: Sequence[Given], size: Given) -> None:
         check_whole(size, f"The size of edge {name!r}")
         for vertex in members:
             if vertex not in self.vertices:
@@ -205,11 +209,14 @@ class Graph(GraphNetwork):
                 f"{', '.join(map(repr, members)) or 'none'}; legs are given with their vertex."
             )
 
-    def build(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+    def build(self, radices: Radices, n_outputs: int) -> Structure:
         owners = self._owners(radices)
         names = list(self.vertices)
-        edges = [leg(d, k, radix, owners[d, k]) for d, column in enumerate(radices)
-                 for k, radix in enumerate(column)]  # fmt: skip
+        edges = [
+            leg(d, k, radix, owners[d, k])
+            for d, column in enumerate(radices)
+            for k, radix in enumerate(column)
+        ]
         for edge in self.edges:
             name, members, size = _read(edge)
             edges.append(Edge(str(name), int(size), tuple(sorted(map(names.index, members)))))
@@ -217,13 +224,13 @@ class Graph(GraphNetwork):
             edges.append(outputs(radices, n_outputs, owners.get(OUTPUTS, len(names) - 1)))
         return Structure(tuple(map(str, names)), tuple(edges))
 
-    def _owners(self, radices: Sequence[Sequence[int]]) -> dict[Any, int]:
-        """From a site to the position of the vertex that has its leg."""
+    def _owners(self, radices: Radices) -> dict[Site | str, int]:
+        """Return for every site the position of the vertex that has its leg."""
         sites = {(d, k) for d, column in enumerate(radices) for k in range(len(column))}
-        owners: dict[Any, int] = {}
+        owners: dict[Site | str, int] = {}
         for v, (name, legs) in enumerate(self.vertices.items()):
             for given in legs:
-                site = given if given == OUTPUTS else tuple(map(int, given))
+                site: Site | str = OUTPUTS if given == OUTPUTS else (int(given[0]), int(given[1]))
                 if site in owners:
                     other = list(self.vertices)[owners[site]]
                     raise ValueError(
@@ -249,23 +256,21 @@ class Evaluator:
     def __init__(self, network: GraphNetwork, cores: Cores, frequencies: Sequence[NDArray | None]):
         self.network, self.cores, self.frequencies = network, cores, frequencies
 
-    def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
-        """Responses (n, n_outputs) of rows given as one array of values a column."""
+    def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
+        """Return the responses (n, n_outputs) of rows given as one array of values per column."""
         structure = self.network.structure_of([m.radices for m in maps], self.cores)
         rows = Rows(structure, self.cores, maps, np.float64)
-        tables = [self._table(d, *pair) for d, pair in enumerate(zip(maps, values, strict=True))]
+        tables = []
+        for feature_map, share, column in zip(maps, self.frequencies, values, strict=True):
+            factors = feature_map.factors(column)
+            if feature_map.is_categorical:
+                factors[np.asarray(column) < 0] = feature_map.collect(share)
+            tables.append(with_phase(feature_map, factors, feature_map.phase(column)))
         out = np.empty((len(values[0]), rows.n_outputs), dtype=self.cores[0].dtype)
-        for part in pieces(rows, 0, len(out)):
+        for part in rows.pieces(0, len(out)):
             codes = np.arange(len(out))[part, None].repeat(len(maps), axis=1)
             out[part] = rows.responses(rows.factors(tables, codes))
         return out
-
-    def _table(self, d: int, feature_map: Any, values: NDArray) -> NDArray:
-        factors, phase = feature_map.factors(values), feature_map.phase(values)
-        if feature_map.is_categorical:
-            share = self.frequencies[d]
-            factors[np.asarray(values) < 0] = feature_map.collect(share)
-        return with_phase(factors, phase, feature_map.slices)
 
 
 def leg(column: int, level: int, radix: int, *vertices: int) -> Edge:
@@ -273,19 +278,19 @@ def leg(column: int, level: int, radix: int, *vertices: int) -> Edge:
     return Edge(f"column {column}, level {level}", int(radix), vertices, (column, level))
 
 
-def outputs(radices: Sequence[Sequence[int]], n_outputs: int, vertex: int) -> Edge:
+def outputs(radices: Radices, n_outputs: int, vertex: int) -> Edge:
     """Leg of a vertex to the outputs."""
     return Edge(OUTPUTS, n_outputs, (vertex,), (len(radices), 0))
 
 
-def check_whole(value: Any, what: str) -> None:
+def check_whole(value: Given, what: str) -> None:
     """Raise a ValueError unless a value is a whole number >= 1."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{what}={value!r} must be a whole number >= 1.")
 
 
 def largest_size(structure: Structure, bond: int) -> int:
-    """Size of a bond beyond which the cores at its ends have entries to spare.
+    """Return the size of a bond beyond which the cores at its ends have entries to spare.
 
     Seen as a matrix, a core has no more columns that matter than rows; indices that both ends
     share do not count, as each of their values has a matrix of its own.
@@ -316,7 +321,12 @@ def check_structure(structure: Structure) -> None:
                 "use a network of small cores such as HierarchicalTucker or a tensor train."
             )
     for e, edge in enumerate(structure.edges):
-        if len(edge.vertices) == 2 and edge.size > largest_size(structure, e):
+        if edge.site is None and len(edge.vertices) < 2:
+            raise ValueError(
+                f"The wire {edge.name!r} has {len(edge.vertices)} vertices, and joins two or more; "
+                "put another vertex on it, or leave it out."
+            )
+        if edge.is_bond and edge.size > largest_size(structure, e):
             raise ValueError(
                 f"Bond {edge.name!r} has the size {edge.size}, but the other edges of a vertex "
                 f"that it joins leave use for no more than {largest_size(structure, e)}; give it "
@@ -325,9 +335,12 @@ def check_structure(structure: Structure) -> None:
 
 
 def _noise(
-    edges: Sequence[Edge], weights: Mapping[Any, NDArray], is_complex: bool, rng: Any
+    edges: Sequence[Edge],
+    weights: Mapping[Site, NDArray],
+    is_complex: bool,
+    rng: np.random.RandomState,
 ) -> NDArray:
-    """Gaussian core, so large that all of them make a tensor as large as the constant's."""
+    """Return a Gaussian core; together they make a tensor as large as the constant's."""
     core = rng.standard_normal([edge.size for edge in edges])
     if is_complex:
         core = core + 1j * rng.standard_normal(core.shape)
@@ -339,8 +352,8 @@ def _noise(
     return core * (np.sqrt(square) / np.linalg.norm(core))
 
 
-def _constant(edges: Sequence[Edge], weights: Mapping[Any, NDArray]) -> NDArray:
-    """Core of the constant function."""
+def _constant(edges: Sequence[Edge], weights: Mapping[Site, NDArray]) -> NDArray:
+    """Return the core of the constant function."""
     core = np.ones(())
     for edge in edges:
         own = np.eye(edge.size)[0]
@@ -352,7 +365,7 @@ def _constant(edges: Sequence[Edge], weights: Mapping[Any, NDArray]) -> NDArray:
     return core
 
 
-def _read(edge: Any) -> tuple[Any, tuple[Any, ...], Any]:
+def _read(edge: Given) -> tuple[Given, tuple[Given, ...], Given]:
     try:
         name, members, size = edge
         return name, tuple(members), size
@@ -360,7 +373,7 @@ def _read(edge: Any) -> tuple[Any, tuple[Any, ...], Any]:
         raise ValueError(f"Edge {edge!r} must be a tuple (name, vertices, size).") from None
 
 
-def _is_site(site: Any) -> bool:
+def _is_site(site: Given) -> bool:
     try:
         column, level = site
     except (TypeError, ValueError):
@@ -368,5 +381,5 @@ def _is_site(site: Any) -> bool:
     return all(isinstance(i, Integral) and int(i) >= 0 for i in (column, level))
 
 
-def _say(site: Any) -> str:
+def _say(site: Site | str) -> str:
     return "The index of the outputs" if site == OUTPUTS else f"Level {site[1]} of column {site[0]}"

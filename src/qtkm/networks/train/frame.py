@@ -15,14 +15,15 @@ References
    Journal on Scientific Computing 38, 2016.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocols import Shard
 from ..chain import ChainIterate, column_change
-from ..column_tables import GradientPass, ResponsePass, TangentPass
+from ..column_tables import GradientPass, ResponsePass, Tables, TangentPass
 from ..network import Cores, flatten, unflatten
 from . import gauge
 
@@ -39,13 +40,10 @@ class Gauges(NamedTuple):
 class TrainFrame:
     """A train's tangent space, as coordinates for derivatives.
 
-    Parameters
-    ----------
-    iterate : ChainIterate
-        Of a train; its cores are brought to the gauge U, …, U, W.
+    The iterate's cores are brought to the gauge U, …, U, W.
     """
 
-    def __init__(self, iterate: Any):
+    def __init__(self, iterate: ChainIterate):
         sites = gauge.center_at(iterate.sites, len(iterate.sites) - 1)
         iterate.put_sites(sites)
         self.iterate, self.left, self.cores = iterate, sites, iterate.cores
@@ -62,19 +60,19 @@ class TrainFrame:
         return self.iterate.token
 
     def responses(self, shard: Shard) -> NDArray:
-        """Responses of a shard's rows."""
+        """Return the responses of a shard's rows."""
         return self.iterate.responses(shard)
 
     def response_pass(self) -> ResponsePass:
-        """Pass that gives the responses of a shard's rows."""
+        """Return the pass that computes the responses of a shard's rows."""
         return self.iterate.response_pass()
 
     def penalty(self) -> float:
-        """‖w‖²: that of the last core."""
+        """Return ‖w‖²: that of the last core."""
         return float(np.linalg.norm(self.left[-1]) ** 2)
 
     def project(self, deltas: Sites) -> Sites:
-        """Take out of all δ but the last what the U before them can say."""
+        """Remove from all δ but the last what lies in the span of U."""
         result = []
         for core, delta in zip(self.left[:-1], deltas, strict=False):
             size = core.shape[0] * core.shape[1]
@@ -83,21 +81,21 @@ class TrainFrame:
         return [*result, deltas[-1]]
 
     def gradient_pass(self) -> GradientPass:
-        """Pass that sums slopes times environments, made of U before and V after a column."""
+        """Return the pass that sums slopes times environments: U before a column, V after it."""
         return GradientPass(self._mixed, self.turned.tables.elements)
 
     @property
-    def _mixed(self) -> Any:
+    def _mixed(self) -> Tables:
         """Tables of U, closed as those of V are."""
         return self.iterate.tables.closed_by(self.turned.tables.closing)
 
-    def gradient(self, sums: Any) -> Cores:
-        """Gradient with respect to the coordinates from the sums of the pass."""
+    def gradient(self, sums: Sequence[NDArray]) -> Cores:
+        """Return the gradient with respect to the coordinates from the sums of the pass."""
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
         return unflatten(self.cores, self.project(flatten(whole)))
 
     def tangent(self, direction: Cores) -> TangentPass:
-        """Pass that gives the change of the responses in a direction."""
+        """Return the pass that computes the change of the responses in a direction."""
         iterate, turned = self.iterate, self.turned
         changes = [
             column_change(iterate.algebra, column, self.cores[d], direction[d], turned.cores[d])
@@ -107,15 +105,15 @@ class TrainFrame:
         return TangentPass(self._mixed, change)
 
     def penalty_gradient(self) -> Cores:
-        """Gradient of ‖w‖²: the train itself is U, …, U, W."""
+        """Return the gradient of ‖w‖²: the train itself is U, …, U, W."""
         return unflatten(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])
 
     def penalty_product(self, direction: Cores) -> Cores:
-        """Product of a direction with the Hessian of ‖w‖²."""
+        """Multiply a direction by the Hessian of ‖w‖²."""
         return unflatten(direction, [2 * delta for delta in flatten(direction)])
 
     def retract(self, direction: Cores, step: float) -> Sites:
-        """Cores of the nearest train of these ranks to a step along a tangent vector."""
+        """Return the cores of the train of these ranks nearest to a step along a tangent."""
         sites = tangent_train(self.left, self.right, [step * d for d in flatten(direction)])
         # the train itself is U, …, U, W: it goes with the last δ
         last = self.left[-1]
@@ -129,7 +127,7 @@ class TrainFrame:
         return unflatten(self.cores, self.project(self._components(sites)))
 
     def _components(self, sites: Sites) -> Sites:
-        """U_<ᴴ·Z·V_>ᴴ at every site, for a train Z."""
+        """Return U_<ᴴ·Z·V_>ᴴ at every site, for a train Z."""
         after = [np.ones((1, 1), dtype=sites[0].dtype)]
         for z, v in zip(sites[:0:-1], self.right[:0:-1], strict=True):
             moved = np.tensordot(z, after[0], (2, 0))  # (z, q, v)

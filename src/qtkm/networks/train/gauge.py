@@ -1,21 +1,19 @@
-"""Algebra of a chain of cores (left, Q, right): gauges, norms, ranks; no data.
-
-Cores of a train or ring are kept flat here, site after site, the output core last.
-"""
+"""Gauges, norms and ranks of cores (left, Q, right), in one list with the output core last."""
 
 import math
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...protocols import Given
+
 Sites = list[NDArray]
 
 
-def bonds_of_train(rank: Any, sizes: Sequence[int]) -> list[int]:
-    """Bonds of a train before, between and after the sites of given sizes.
+def bonds_of_train(rank: Given, sizes: Sequence[int]) -> list[int]:
+    """Return the bonds of a train before, between and after the sites of given sizes.
 
     A number is cut to what the unfoldings allow; a sequence must fit them.
     """
@@ -27,8 +25,7 @@ def bonds_of_train(rank: Any, sizes: Sequence[int]) -> list[int]:
     ranks = _inner(rank, count - 1, "a tensor train has one between any two of its sites")
     bonds = [1, *ranks, 1]
     for k in range(1, count):
-        most = min(bonds[k - 1] * sizes[k - 1], left[k], right[k])
-        most = min(most, sizes[k] * bonds[k + 1]) if k < count else most
+        most = min(bonds[k - 1] * sizes[k - 1], left[k], right[k], sizes[k] * bonds[k + 1])
         if bonds[k] > most:
             raise ValueError(
                 f"rank[{k - 1}]={bonds[k]} between sites {k - 1} and {k} is larger than the "
@@ -38,8 +35,8 @@ def bonds_of_train(rank: Any, sizes: Sequence[int]) -> list[int]:
     return bonds
 
 
-def bonds_of_ring(rank: Any, sizes: Sequence[int]) -> list[int]:
-    """Bonds of a ring before, between and after the sites; the first is also the last.
+def bonds_of_ring(rank: Given, sizes: Sequence[int]) -> list[int]:
+    """Return the bonds of a ring before, between and after the sites; the first is also the last.
 
     Of a bond that joins a single site to itself only the trace would matter: it has size 1.
     """
@@ -64,7 +61,7 @@ def bonds_of_ring(rank: Any, sizes: Sequence[int]) -> list[int]:
     return bonds
 
 
-def _inner(rank: Any, count: int, why: str) -> list[int]:
+def _inner(rank: Sequence[int], count: int, why: str) -> list[int]:
     ranks = [int(r) for r in rank]
     if len(ranks) != count:
         raise ValueError(
@@ -74,7 +71,7 @@ def _inner(rank: Any, count: int, why: str) -> list[int]:
     return ranks
 
 
-def check_rank(rank: Any) -> None:
+def check_rank(rank: Given) -> None:
     """Raise a ValueError unless a rank is a whole number >= 1, or a sequence of these."""
     several = isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str) and len(rank)
     if _is_rank(rank) or (several and all(_is_rank(r) for r in rank)):
@@ -82,31 +79,31 @@ def check_rank(rank: Any) -> None:
     raise ValueError(f"rank={rank!r} must be a whole number >= 1, or a sequence of these.")
 
 
-def _is_rank(rank: Any) -> bool:
+def _is_rank(rank: Given) -> bool:
     return isinstance(rank, Integral) and not isinstance(rank, bool) and int(rank) >= 1
 
 
 def left_orthogonal(core: NDArray) -> tuple[NDArray, NDArray]:
-    """Core of orthonormal columns, and the factor (right, right) that goes to the next one."""
+    """Return a core of orthonormal columns, and the factor for the next one."""
     left, size, right = core.shape
     q, r = np.linalg.qr(core.reshape(left * size, right))
     return q.reshape(left, size, -1), r
 
 
 def right_orthogonal(core: NDArray) -> tuple[NDArray, NDArray]:
-    """Core of orthonormal rows, and the factor (left, left) that goes to the one before."""
+    """Return a core of orthonormal rows, and the factor for the one before."""
     left, size, right = core.shape
     q, r = np.linalg.qr(core.reshape(left, size * right).conj().T)
     return q.conj().T.reshape(-1, size, right), r.conj().T
 
 
 def push_right(factor: NDArray, core: NDArray) -> NDArray:
-    """Factor · core, over the core's left bond."""
+    """Multiply a core by a factor over its left bond."""
     return np.tensordot(factor, core, (1, 0))
 
 
 def push_left(core: NDArray, factor: NDArray) -> NDArray:
-    """Core · factor, over the core's right bond."""
+    """Multiply a core by a factor over its right bond."""
     return np.tensordot(core, factor, (2, 0))
 
 
@@ -122,17 +119,17 @@ def center_at(sites: Sites, k: int) -> Sites:
     return sites
 
 
-def balance(sites: Sites) -> Sites:
-    """Scale the cores to equal Frobenius norms, keeping their product."""
+def balance(sites: Sequence[NDArray]) -> Sites:
+    """Scale cores to equal norms, keeping their product, so that no product of some runs away."""
     norms = np.array([np.linalg.norm(core) for core in sites])
-    if not (norms > 0).all():
+    if not norms.all() or not np.isfinite(norms).all():
         return list(sites)
     mean = np.exp(np.log(norms).mean())
     return [core * (mean / norm) for core, norm in zip(sites, norms, strict=True)]
 
 
 def squared_norm(sites: Sites) -> float:
-    """‖w‖² of the whole weight tensor."""
+    """Return ‖w‖² of the whole weight tensor."""
     outer = sites[0].shape[0]
     product = np.eye(outer * outer).reshape(outer, outer, outer, outer)  # (x̄, x, ā, a)
     for core in sites:

@@ -9,20 +9,17 @@ for a ring) whatever the number of basis functions is.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocols import Setting
+from ...protocols import Given
 from ...structure import Edge, Structure
 from ..algebra import Matrices
-from ..chain import SMOOTH_NOISE, ChainIterate, ChainNetwork, site_legs
+from ..chain import SMOOTH_NOISE, ChainNetwork, site_legs
 from ..network import Cores, flatten, unflatten
 from . import gauge
-from .frame import TrainFrame
 from .matrix_tables import ProductTables
-from .pairs import PairProblem, Truncation
 
 
 class MatrixProduct(ChainNetwork):
@@ -45,11 +42,11 @@ class MatrixProduct(ChainNetwork):
         gauge.check_rank(self.rank)
 
     def default_rank(self, n_rows: int, n_columns: int) -> int:
-        """Rank that "auto" stands for: about as many parameters as a CPD would have."""
+        """Return the rank that "auto" stands for: about as many parameters as a CPD has."""
         return max(2, round(super().default_rank(n_rows, n_columns) ** 0.5))
 
-    def rank_of(self, cores: Any) -> list[int] | None:
-        """Bonds of cores that a user gives, or None where they cannot be seen."""
+    def rank_of(self, cores: Given) -> list[int] | None:
+        """Return the bonds of cores that a user gives, or None where they cannot be seen."""
         try:
             left = [int(np.shape(core)[0]) for core in flatten(list(cores))]
         except (IndexError, TypeError, ValueError):
@@ -65,11 +62,11 @@ class MatrixProduct(ChainNetwork):
         return type(self)(self.rank_of(cores))
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
-        """Bonds before, between and after sites of given sizes."""
+        """Return the bonds before, between and after sites of given sizes."""
         raise NotImplementedError
 
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
-        """Vertices and edges for the sites of a fit."""
+        """Return vertices and edges for the sites of a fit."""
         legs, names = site_legs(radices, n_outputs)
         bonds = self.bonds([leg.size for leg in legs])
         count = len(names)
@@ -82,12 +79,12 @@ class MatrixProduct(ChainNetwork):
             edges.insert(0, Edge("bond 0", bonds[0], (0, count - 1)))
         return Structure(names, tuple(edges))
 
-    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
-        """Shapes (left, Q, right) of the cores, in the layout of the cores."""
+    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Cores:
+        """Return the shapes (left, Q, right) of the cores, in the layout of the cores."""
         legs, _ = site_legs(radices, n_outputs)
         bonds = self.bonds([leg.size for leg in legs])
         flat = [(bonds[k], leg.size, bonds[k + 1]) for k, leg in enumerate(legs)]
-        shapes: list[Any] = [[flat.pop(0) for _ in column] for column in radices]
+        shapes: Cores = [[flat.pop(0) for _ in column] for column in radices]
         return shapes + flat
 
     def start(
@@ -98,7 +95,7 @@ class MatrixProduct(ChainNetwork):
         kind: str,
         rng: np.random.RandomState,
     ) -> Cores:
-        """Cores to start from, in the network's gauge; see `Network.start`."""
+        """Return cores to start from, in the network's gauge; see `Network.start`."""
         shapes = self.shapes([[len(c) for c in column] for column in constants], n_outputs)
         flat = [c for column in constants for c in column]
         if n_outputs > 1:
@@ -132,7 +129,6 @@ class MatrixProduct(ChainNetwork):
     def numbers_held(
         self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
     ) -> tuple[int, int]:
-        """Numbers that a fit from sums over shards holds; see `Network.numbers_held`."""
         size = max(shape[0] * shape[2] for shape in flatten(self.shapes(radices, n_outputs)))
         square = planes**2 * size * (size + 1) // 2
         return 2 * planes * size * sum(sizes), max(sizes) * (square + planes * size)
@@ -163,7 +159,7 @@ class TensorTrain(MatrixProduct):
     """
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
-        """Bonds before, between and after sites of given sizes."""
+        """Return the bonds before, between and after sites of given sizes."""
         return gauge.bonds_of_train(self.rank, sizes)
 
     def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
@@ -173,20 +169,6 @@ class TensorTrain(MatrixProduct):
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
         """Make all cores but the first right-orthogonal."""
         return gauge.center_at(sites, 0)
-
-    def truncation(self, max_rank: int, tol: float) -> Truncation:
-        """Rule by which two-site problems choose bonds."""
-        return Truncation(max_rank, tol)
-
-    def pair_problem(
-        self, iterate: ChainIterate, block: int, setting: Setting, truncation: Truncation
-    ) -> PairProblem:
-        """Two-site problems of a column, and of its last core with the next column's."""
-        return PairProblem(iterate, block, setting, truncation)
-
-    def frame(self, iterate: ChainIterate) -> TrainFrame:
-        """Tangent space of the trains of an iterate's ranks."""
-        return TrainFrame(iterate)
 
 
 class TensorRing(MatrixProduct):
@@ -212,7 +194,7 @@ class TensorRing(MatrixProduct):
     """
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
-        """Bonds before, between and after sites of given sizes."""
+        """Return the bonds before, between and after sites of given sizes."""
         return gauge.bonds_of_ring(self.rank, sizes)
 
     is_ring = True

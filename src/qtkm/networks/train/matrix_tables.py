@@ -4,7 +4,6 @@ The loops read flat buffers of lines, one grid value after the other; see `qtkm.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ class ProductTables(Tables):
         """Return the elements (n, 1, left, right) of a column that rows read."""
         return np.take(self.elements[d], places, axis=0)[:, None]
 
-    def row_ends(self) -> Any:
+    def row_ends(self) -> tuple[NDArray, NDArray]:
         """Return the unit before all columns, and what closes their product."""
         return np.eye(self.bonds[0], dtype=self.kind)[None, None], self.closing[None]
 
@@ -77,7 +76,7 @@ class ProductTables(Tables):
 
     def _cached(self, name: str, tables: Sequence[NDArray]) -> tuple[NDArray, NDArray]:
         if self.stale:
-            self._kept: dict[str, Any] = {}
+            self._kept: dict[str, tuple[NDArray, NDArray]] = {}
             self.stale.clear()
         if name not in self._kept:
             self._kept[name] = self._buffer(tables)

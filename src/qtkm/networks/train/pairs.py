@@ -10,7 +10,7 @@ the row-wise product of environment and two factors.
 
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from ...protocols import Column, Run, Setting, Shard
 from .. import design, moments
 from ..algebra import partial_products
+from ..chain import ChainIterate
+from ..column_tables import Statistics
 from ..local import LocalSystem, least_squares
 from . import gauge
 
@@ -35,7 +37,7 @@ class Truncation:
     tol : float
         Largest fraction of a merged core's norm that may be left out.
     costs : list of float
-        For every split so far, by how much leaving something out raised the objective.
+        For every split so far, by how much truncation raised the objective.
     """
 
     max_rank: int
@@ -54,23 +56,26 @@ class PairProblem:
 
     n_levels = 2
 
-    def __init__(self, iterate: Any, block: int, setting: Setting, truncation: Truncation):
+    def __init__(self, iterate: ChainIterate, block: int, setting: Setting, truncation: Truncation):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.truncation = truncation
-        self.values: list[float] = []
+        if block == 0:
+            iterate.settle()
 
     def sweep(self) -> list[float]:
-        """Update all pairs once; returns the objective after each."""
-        values = []
-        column, cores = self.iterate.columns[self.block], list(self.iterate.cores[self.block])
-        known = None  # the column's moments serve all of its pairs
-        if len(cores) > 1:
-            known = self.iterate.moments(self.block, self.setting)
-        for level in range(len(cores) - 1):
-            values += self._inside(column, level, known)
-        values += self._across()
-        if not values:
-            values = self._alone()
+        """Update all pairs once; return the objective after each."""
+        values, iterate, block = [], self.iterate, self.block
+        n_levels = len(iterate.cores[block])
+        if n_levels > 1:  # the column's moments serve all of its pairs
+            known = iterate.moments(block, self.setting)
+        for level in range(n_levels - 1):
+            values += self._inside(level, known)
+        if block + 1 < len(iterate.columns):
+            values += self._across()
+        if not values:  # a core that has no partner is updated by itself
+            problem = iterate.problem(block, self.setting)
+            values = problem.sweep()
+            problem.finish()
         return values
 
     def restart(self) -> None:
@@ -79,52 +84,58 @@ class PairProblem:
         self.iterate.put_sites(gauge.center_at(self.iterate.sites, first))
 
     def finish(self) -> None:
-        """Nothing is left to be handed back: pairs are put in place as they are solved."""
+        """Do nothing: pairs are put in place as they are solved."""
 
-    def _inside(self, column: Column, level: int, known: Any) -> list[float]:
+    def _inside(self, level: int, known: moments.Moments | Statistics) -> list[float]:
         """Update a level and the next one of the same column."""
         iterate, block = self.iterate, self.block
-        first, second = iterate.cores[block][level : level + 2]
-        merged = np.einsum("aqb,bpc->apqc", first, second)  # the lower digit runs faster
-        merged = merged.reshape(len(first), -1, second.shape[2])
+        column, cores = iterate.columns[block], list(iterate.cores[block])
+        first, second = cores[level : level + 2]
+        merged = _join(first, second).swapaxes(0, 1)
         if merged.size > MOST_UNKNOWNS:
             return self._shift(level)
         view = copy(iterate)
-        view.columns = [*iterate.columns]
-        view.columns[block] = merged_column = column.merged(level)
-        cores = list(iterate.cores[block])
-        cores[level : level + 2] = [merged]
-        view.cores = [*iterate.cores]
-        view.cores[block] = cores
-        known = moments.regroup(known, column, merged_column)
+        view.columns, view.cores = list(iterate.columns), list(iterate.cores)
+        view.columns[block] = column.merged(level)
+        view.cores[block] = [*cores[:level], merged, *cores[level + 2 :]]
+        if isinstance(known, moments.Moments):
+            known = moments.regroup(known, column, view.columns[block])
         problem = view.column_problem(block, self.setting, known)
         for k in range(level):
             problem.advance(k)
-        return self._solve(level, first, second, problem.system(level), _join_inside)
+        return self._solve(level, first, second, problem.system(level))
 
     def _across(self) -> list[float]:
         """Update the last core of the column and the first of the next."""
         iterate, block = self.iterate, self.block
-        if block + 1 >= len(iterate.columns):
-            return []
+        level = len(iterate.cores[block]) - 1
         first, second = iterate.cores[block][-1], iterate.cores[block + 1][0]
         if first.size // first.shape[2] * (second.size // second.shape[0]) > MOST_UNKNOWNS:
-            return self._shift(len(iterate.cores[block]) - 1)
-        shape = (first.shape[1], second.shape[1], first.shape[0], second.shape[2])
-        system = _across_system(iterate, block, self.setting, shape)
-        level = len(iterate.cores[block]) - 1
-        return self._solve(level, first, second, system, _join_across)
+            return self._shift(level)
+        both = bool(self.setting.real_part and iterate.is_complex)
+        hermitian, symmetric, products = self.setting.sum(_AcrossPass(iterate, block, both))
+        system = least_squares(
+            hermitian[None], symmetric[None] if both else None, products[None].conj(),
+            _across_penalty(iterate, block)[None], self.setting.scale, _join(first, second).shape,
+        )  # fmt: skip
+        return self._solve(level, first, second, system)
 
-    def _solve(self, level: int, first: NDArray, second: NDArray, system: Any, join: Any) -> list:
+    def _solve(
+        self, level: int, first: NDArray, second: NDArray, system: LocalSystem
+    ) -> list[float]:
         """Solve a pair, split it, and put the cores in place if they are no worse."""
-        start = join(first, second)
+        start = _join(first, second)
         before = system.value_of(start)
         best, least = system.minimize(start)
-        shape = (first.shape[0], first.shape[1], second.shape[1], second.shape[2])
-        left, right = self._split(_unjoin(best, shape, join))
-        value = system.value_of(join(left, right))
+        a, q, p, c = *first.shape[:2], *second.shape[1:]
+        matrix = best.reshape(p, q, a, c).transpose(2, 1, 0, 3).reshape(a * q, p * c)
+        u, s, vh = np.linalg.svd(matrix, full_matrices=False)
+        rank = self.truncation.rank(s)
+        left, right = u[:, :rank].reshape(a, q, rank), (s[:rank, None] * vh[:rank])
+        right = right.reshape(rank, p, c)
+        value = system.value_of(_join(left, right))
         if value > least and isinstance(system, LocalSystem):
-            left, right, value = _polish(system, left, right, value, join)
+            left, right, value = _polish(system, left, right, value)
         if not value <= before:
             self.truncation.costs.append(0.0)
             self._shift(level)
@@ -133,153 +144,104 @@ class PairProblem:
         self._place(level, left, right)
         return [value]
 
-    def _split(self, merged: NDArray) -> tuple[NDArray, NDArray]:
-        """Left-orthogonal core and the rest of a merged core (a, q, p, c)."""
-        a, q, p, c = merged.shape
-        u, s, vh = np.linalg.svd(merged.reshape(a * q, p * c), full_matrices=False)
-        rank = self.truncation.rank(s)
-        return u[:, :rank].reshape(a, q, rank), (s[:rank, None] * vh[:rank]).reshape(rank, p, c)
-
     def _shift(self, level: int) -> list[float]:
         """Make a core left-orthogonal and give its factor to the next; nothing else changes."""
-        core, factor = gauge.left_orthogonal(self.iterate.cores[self.block][level])
-        self._place(level, core, gauge.push_right(factor, self._next(level)))
+        cores = self.iterate.cores
+        following = [*cores[self.block], *cores[self.block + 1 : self.block + 2]][level + 1]
+        following = following[0] if isinstance(following, list) else following
+        core, factor = gauge.left_orthogonal(cores[self.block][level])
+        self._place(level, core, gauge.push_right(factor, following))
         return []
 
-    def _next(self, level: int) -> NDArray:
-        cores = self.iterate.cores
-        inside = level + 1 < len(cores[self.block])
-        return cores[self.block][level + 1] if inside else cores[self.block + 1][0]
-
     def _place(self, level: int, left: NDArray, right: NDArray) -> None:
-        cores = list(self.iterate.cores[self.block])
-        cores[level] = left
-        if level + 1 < len(cores):
-            cores[level + 1] = right
-            self.iterate.put(self.block, cores)
-            return
-        following = list(self.iterate.cores[self.block + 1])
-        following[0] = right
-        self.iterate.put(self.block, cores)
-        self.iterate.put(self.block + 1, following)
-
-    def _alone(self) -> list[float]:
-        """Update a core that has no partner by itself; its bonds stay as they are."""
-        problem = self.iterate.problem(self.block, self.setting)
-        values = problem.sweep()
-        problem.finish()
-        return values
+        iterate, block = self.iterate, self.block
+        cores = list(iterate.cores[block])
+        cores[level : level + 2] = [left, right]
+        if level + 1 == len(iterate.cores[block]):
+            iterate.put(block + 1, [cores.pop(), *iterate.cores[block + 1][1:]])
+        iterate.put(block, cores)
 
 
-def _join_inside(left: NDArray, right: NDArray) -> NDArray:
-    """Merge two levels of a column into a core (p·q, a, c); the lower digit q runs faster."""
+def _join(left: NDArray, right: NDArray) -> NDArray:
+    """Merge two cores into one (p·q, a, c); the lower digit q runs faster."""
     merged = np.einsum("aqb,bpc->pqac", left, right)
     return merged.reshape(-1, *merged.shape[2:])
 
 
-def _join_across(left: NDArray, right: NDArray) -> NDArray:
-    """Merge cores of two columns into a core (q, p, a, c)."""
-    return np.einsum("aqb,bpc->qpac", left, right)
-
-
-def _unjoin(merged: NDArray, shape: tuple[int, ...], join: Any) -> NDArray:
-    """Reshape a merged core to (a, q, p, c)."""
-    a, q, p, c = shape
-    if join is _join_across:
-        return merged.transpose(2, 0, 1, 3)
-    return merged.reshape(p, q, a, c).transpose(2, 1, 0, 3)
-
-
 def _polish(
-    system: LocalSystem, left: NDArray, right: NDArray, value: float, join: Any, rounds: int = 2
+    system: LocalSystem, left: NDArray, right: NDArray, value: float, rounds: int = 2
 ) -> tuple[NDArray, NDArray, float]:
     """Lower the pair's objective at the chosen rank, one of the two cores at a time.
 
-    What a truncation left out is so made up for as far as the rank allows.
+    This makes up for what truncation left out, as far as the rank allows.
     """
     for _ in range(rounds):
         for side in (1, 0):
-            cores = [left, right]
-            core = _restricted(system, cores, side, join)
-            trial = [core if k == side else other for k, other in enumerate(cores)]
-            gained = system.value_of(join(*trial))
+            trial = [left, right]
+            trial[side] = _restricted(system, [left, right], side)
+            gained = system.value_of(_join(*trial))
             if gained < value:
                 (left, right), value = trial, gained
     left, factor = gauge.left_orthogonal(left)
     return left, gauge.push_right(factor, right), value
 
 
-def _restricted(system: LocalSystem, cores: list[NDArray], side: int, join: Any) -> NDArray:
-    """Minimiser of a pair's system over one of its cores, the other fixed."""
+def _restricted(system: LocalSystem, cores: list[NDArray], side: int) -> NDArray:
+    """Return the minimiser of a pair's system over one of its cores, the other fixed."""
     core = cores[side]
     units = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
     if system.is_split:
         units = np.concatenate([units, 1j * units])
-    merged = [join(*(unit if k == side else c for k, c in enumerate(cores))) for unit in units]
+    merged = [_join(*(unit if k == side else c for k, c in enumerate(cores))) for unit in units]
     basis = np.stack([system.pack(m)[0] for m in merged], axis=1)
     matrix = basis.conj().T @ system.matrix[0] @ basis
     goal = basis.conj().T @ system.rhs[0]
     scale = 1 / np.sqrt(np.maximum(np.diag(matrix).real, 1e-300))
-    solution = (
-        np.linalg.lstsq(scale[:, None] * matrix * scale, scale * goal, rcond=1e-12)[0] * scale
-    )
+    matrix = scale[:, None] * matrix * scale
+    solution = np.linalg.lstsq(matrix, scale * goal, rcond=1e-12)[0] * scale
     if system.is_split:
         solution = solution[: core.size] + 1j * solution[core.size :]
     return solution.reshape(core.shape)
 
 
-def _across_system(
-    iterate: Any, block: int, setting: Setting, shape: tuple[int, int, int, int]
-) -> LocalSystem:
-    """Local system of the merged core (q, p, left, right) of two neighbouring columns."""
-    both = bool(setting.real_part and iterate.is_complex)
-    hermitian, symmetric, products = setting.sum(_AcrossPass(iterate, block, both))
-    return least_squares(
-        hermitian[None], symmetric[None] if both else None, products[None].conj(),
-        _across_penalty(iterate, block, shape)[None, None], setting.scale, shape,
-    )  # fmt: skip
-
-
-def _across_penalty(iterate: Any, block: int, shape: tuple[int, int, int, int]) -> NDArray:
-    """Penalty over the entries of a merged core: a matrix for every pair of digits (q, p)."""
-    algebra, (n_q, n_p, left, right) = iterate.algebra, shape
-    unit = np.ones((1, 1))
+def _across_penalty(iterate: ChainIterate, block: int) -> NDArray:
+    """Return the penalty of a merged core of two columns: a matrix for every pair of digits."""
+    algebra = iterate.algebra
+    n_q, n_p = iterate.cores[block][-1].shape[1], iterate.cores[block + 1][0].shape[1]
     sides = []
-    for d, cores, keep in (
-        (block, iterate.cores[block][:-1], -1),
-        (block + 1, iterate.cores[block + 1][1:], 0),
+    for d, cores, radix in (
+        (block, iterate.cores[block][:-1], n_q),
+        (block + 1, iterate.cores[block + 1][1:], n_p),
     ):
-        kind, places = iterate.penalty_places(d, unit)
-        radix = (n_p, n_q)[d == block]
-        parts = places if kind == "uniform" else _by_digit(places, radix, keep)
-        sides.append([
+        kind, places = iterate.penalty_places(d, np.ones((1, 1)))
+        if kind == "uniform":
+            parts = places[:, None]
+        elif d == block:  # apart by the highest digit
+            parts = places.reshape(radix, -1, *places.shape[1:])
+        else:  # by the lowest
+            parts = places.reshape(-1, radix, *places.shape[1:]).swapaxes(0, 1)
+        found = [
             moments.column_square(algebra, cores, kind, part) if cores else part[0]
-            for part in (parts[:, None] if kind == "uniform" else parts)
-        ])  # fmt: skip
+            for part in parts
+        ]
+        sides.append([found[digit % len(found)] for digit in range(radix)])
     factors = iterate.penalty_factors()
     before, after = partial_products(algebra, factors, algebra.last(factors[-1]))
-    penalty = np.zeros((n_q, n_p, left * right, n_q, n_p, left * right), dtype=factors[0].dtype)
-    for q in range(n_q):
-        for p in range(n_p):
-            first, second = sides[0][q % len(sides[0])], sides[1][p % len(sides[1])]
-            a = before[block] @ first if first.size > 1 else before[block] * first
-            b = second @ after[block + 1] if second.size > 1 else second * after[block + 1]
-            form = algebra.form(algebra.join(b, a)[None], (left, right))[0]
-            penalty[q, p, :, q, p] = form
-    return penalty.reshape(n_q * n_p * left * right, -1)
+    bonds = iterate.cores[block][-1].shape[0], iterate.cores[block + 1][0].shape[2]
+    lefts = [_times(before[block], first) for first in sides[0]]
+    rights = [_times(second, after[block + 1]) for second in sides[1]]
+    joined = [algebra.join(right, left) for right in rights for left in lefts]
+    return algebra.form(np.stack(joined), bonds)
 
 
-def _by_digit(places: NDArray, radix: int, keep: int) -> NDArray:
-    """Precisions apart by the highest digit (keep = -1) or the lowest one (keep = 0)."""
-    if keep == -1:
-        return places.reshape(radix, -1, *places.shape[1:])
-    return places.reshape(-1, radix, *places.shape[1:]).swapaxes(0, 1)
+def _times(first: NDArray, second: NDArray) -> NDArray:
+    return first @ second if min(first.size, second.size) > 1 else first * second
 
 
 class _AcrossPass:
     """Σ z̄zᵀ, Σ zzᵀ and Σ z·y for the last core of a column and the first of the next."""
 
-    def __init__(self, iterate: Any, block: int, both: bool):
+    def __init__(self, iterate: ChainIterate, block: int, both: bool):
         self.tables, self.block, self.both = iterate.tables, block, both
         column, following = iterate.columns[block : block + 2]
         cores, later = iterate.cores[block], iterate.cores[block + 1]
@@ -287,11 +249,8 @@ class _AcrossPass:
         self.second = _features(following, 0)
         self.left = _product(column, cores[:-1], 0, cores[-1].shape[0])
         self.right = _product(following, later[1:], 1, later[0].shape[2])
-        for factors, side in ((self.left, column), (self.right, following)):
-            if len(side.phase):
-                factors *= side.phase[:, None, None]
 
-    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, NDArray, NDArray]:
+    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         whole = self.tables.environments(shard, self.block, self.block + 2, run)
         target = shard.scaled[1]
 
@@ -301,32 +260,30 @@ class _AcrossPass:
             inner = self.left[u].transpose(0, 2, 1)[:, None] @ whole[rows]
             inner = inner @ self.right[v].transpose(0, 2, 1)[:, None]
             n, k = inner.shape[:2]
-            parts = [np.repeat(self.first[u], k, axis=0), np.repeat(self.second[v], k, axis=0)]
+            parts = [np.repeat(self.second[v], k, axis=0), np.repeat(self.first[u], k, axis=0)]
             parts.append(inner.reshape(n * k, -1))
             return design.gram(parts, np.empty(0), target[rows].reshape(-1, 1), self.both)
 
-        sums = run(part, shard.blocks())
-        hermitian, symmetric, products = sums[0]
-        for more in sums[1:]:
-            hermitian = hermitian + more[0]
-            symmetric = None if symmetric is None else symmetric + more[1]
-            products = products + more[2]
-        nothing = np.zeros((0, 0)) if symmetric is None else symmetric
-        return hermitian, nothing, products.reshape(-1)
+        hermitian, symmetric, products = zip(*run(part, shard.blocks()), strict=True)
+        nothing = np.zeros((0, 0))
+        symmetric_sum = reduce(np.add, symmetric) if self.both else nothing
+        return reduce(np.add, hermitian), symmetric_sum, reduce(np.add, products).reshape(-1)
 
 
 def _features(column: Column, level: int) -> NDArray:
-    """Factor entries of a level at the grid values."""
+    """Return the factor entries of a level at the grid values."""
     if column.is_categorical:
         return column.feature_map.factors(column.values)
     return column.factors[:, column.slices[level]]
 
 
 def _product(column: Column, cores: list[NDArray], first: int, bond: int) -> NDArray:
-    """Products (n_grid, …) of some levels' matrices, from level `first` on."""
+    """Return products (n_grid, …) of levels' matrices from level `first` on, times the phase."""
     kind = np.result_type(float, *cores, *(() if column.is_categorical else (column.factors,)))
     product = np.broadcast_to(np.eye(bond, dtype=kind), (len(column), bond, bond)).copy()
     for level, core in enumerate(cores, start=first):
         matrices = np.einsum("uq,aqb->uab", column.factors[:, column.slices[level]], core)
         product = matrices if level == first else product @ matrices
+    if len(column.phase):
+        product *= column.phase[:, None, None]
     return product
