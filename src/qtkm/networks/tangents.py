@@ -8,15 +8,16 @@ Directions that leave the weight tensor as it is, the gauges, are null in both. 
 a fit (`qtkm.objective.posterior`) needs nothing else of a network.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import moments
-from .algebra import Diagonal, environments, partial_products
+from .algebra import Algebra, Diagonal, environments, partial_products
+from .chain import ChainNetwork
 from .network import Cores, flatten, unflatten
 
 
@@ -35,7 +36,7 @@ class ChainTangents:
 
     def __init__(
         self,
-        network: Any,
+        network: ChainNetwork,
         cores: Cores,
         precisions: Sequence[NDArray | None],
         is_held: Sequence[bool],
@@ -113,10 +114,7 @@ class ChainTangents:
         ends = np.cumsum([0, *sizes])
         gram = np.zeros((ends[-1], ends[-1]), dtype=np.result_type(blocks[0].weights))
         slices = [slice(*pair) for pair in pairwise(ends)]
-        moves: list[Any] = [
-            block.moves(algebra) if size else None
-            for block, size in zip(blocks, sizes, strict=True)
-        ]
+        moves = [block.moves(algebra) if block.n_parameters else gram for block in blocks]
         for e, block in enumerate(blocks):
             if not sizes[e]:
                 continue
@@ -142,33 +140,27 @@ class ChainTangents:
 
 
 class Block:
-    """Weights of a column (or output core), and how they move with the entries of its cores.
+    """Weights of a column (or output core), and how they move with the entries of its cores."""
 
-    Attributes
-    ----------
-    weights : (M, e) array
-        Elements of every function, flat.
-    jacobian : (M, P, e) array
-    precision : (M,) array
-    shape : tuple
-        Of an element.
-    """
-
-    def __init__(self, weights: NDArray, jacobian: NDArray, precision: NDArray, shape: Any):
-        self.weights, self.jacobian, self.precision, self.shape = (
-            weights, jacobian, precision, tuple(shape),
-        )  # fmt: skip
+    def __init__(self, weights: NDArray, jacobian: NDArray, precision: NDArray | None):
+        count, self.shape = len(weights), weights.shape[1:]  # of an element
+        self.weights = weights.reshape(count, -1)  # (M, e)
+        self.jacobian = jacobian  # (M, P, e)
+        self.scaled = self.weights if precision is None else precision[:, None] * self.weights
+        self.precision = np.ones(count) if precision is None else precision
 
     @classmethod
-    def of_column(cls, algebra: Any, cores: Any, precision: Any, is_held: bool) -> "Block":
-        """Block of a column's levels."""
+    def of_column(
+        cls, algebra: Algebra, cores: Cores, precision: NDArray | None, is_held: bool
+    ) -> "Block":
+        """Return the block of a column's levels."""
         weights = moments.weights_of(algebra, cores)
-        count, shape = len(weights), weights.shape[1:]
-        parts = []
+        count, width = len(weights), math.prod(weights.shape[1:])
+        parts = [np.zeros((count, 0, width))]
         for level in range(0 if is_held else len(cores)):
             core = algebra.elements(cores[level])
             radix, own = len(core), core.shape[1:]
-            size = int(np.prod(own))
+            size = math.prod(own)
             moved = np.eye(size).reshape(1, size, *own)  # (below, entry, …)
             if level:
                 below = moments.weights_of(algebra, cores[:level])
@@ -177,43 +169,32 @@ class Block:
             if level + 1 < len(cores):
                 above = moments.weights_of(algebra, cores[level + 1 :])
                 moved = algebra.multiply(moved, above[:, None, None])
-            n_above, n_below = moved.shape[:2]
-            flat = moved.reshape(n_above, 1, n_below, 1, size, -1)
-            part = np.zeros(
-                (n_above, radix, n_below, radix, size, flat.shape[-1]), dtype=weights.dtype
-            )
+            part = np.zeros((len(moved), radix, moved.shape[1], radix, size, width), weights.dtype)
             for digit in range(radix):
-                part[:, digit, :, digit] = flat[:, 0, :, 0]
-            parts.append(part.reshape(count, radix * size, -1))
-        flat = weights.reshape(count, -1)
-        jacobian = np.concatenate(parts, axis=1) if parts else np.zeros((count, 0, flat.shape[1]))
-        return cls(flat, jacobian, np.ones(count) if precision is None else precision, shape)
+                part[:, digit, :, digit] = moved.reshape(*moved.shape[:2], size, width)
+            parts.append(part.reshape(count, radix * size, width))
+        return cls(weights, np.concatenate(parts, axis=1), precision)
 
     @classmethod
     def of_output(cls, closing: NDArray, n_free: int) -> "Block":
-        """Block of the output core; of a fixed closing where none of its entries is free."""
-        count = len(closing)
-        flat = closing.reshape(count, -1)
-        size = flat.shape[1]
-        jacobian = np.eye(count * size).reshape(count, size, -1).swapaxes(1, 2)[:, : n_free * size]
-        return cls(flat, jacobian, np.ones(count), closing.shape[1:])
+        """Return the block of the output core; of a fixed closing if none of it is free."""
+        count, size = len(closing), math.prod(closing.shape[1:])
+        jacobian = np.eye(count * size).reshape(count, size, -1).swapaxes(1, 2)
+        return cls(closing, jacobian[:, : n_free * size], None)
 
     @property
     def n_parameters(self) -> int:
         """Number of entries that move."""
         return self.jacobian.shape[1]
 
-    def square(self, algebra: Any) -> NDArray:
+    def square(self, algebra: Algebra) -> NDArray:
         """Return Σ_m precision·conj(w_m) ⊗ w_m."""
-        scaled = self.precision[:, None] * self.weights
-        return algebra.environment((self.weights.conj().T @ scaled)[None], self.shape)[0]
+        return algebra.environment((self.weights.conj().T @ self.scaled)[None], self.shape)[0]
 
-    def moves(self, algebra: Any) -> NDArray:
+    def moves(self, algebra: Algebra) -> NDArray:
         """Return Σ_m precision·conj(∂w_m) ⊗ w_m for every entry."""
-        scaled = self.precision[:, None] * self.weights
-        flat = self.jacobian.conj().reshape(len(scaled), -1)
-        size = scaled.shape[1]
-        return algebra.environment((flat.T @ scaled).reshape(-1, size, size), self.shape)
+        flat, size = self.jacobian.conj().reshape(len(self.scaled), -1), self.scaled.shape[1]
+        return algebra.environment((flat.T @ self.scaled).reshape(-1, size, size), self.shape)
 
     def own(self, form: NDArray) -> NDArray:
         """Return Σ_m precision·conj(∂w_m)·form·∂w_m for all pairs of entries."""
@@ -223,27 +204,17 @@ class Block:
         return left @ scaled.swapaxes(0, 1).reshape(count, -1).T
 
 
-def _swapped(algebra: Any, moves: Any, shape: Any) -> NDArray:
+def _swapped(algebra: Algebra, moves: NDArray, shape: Sequence[int]) -> NDArray:
     """Return Σ_m precision·conj(w_m) ⊗ ∂w_m from what `Block.moves` returns."""
     flat = algebra.form(moves, shape)
     return algebra.environment(flat.conj().swapaxes(-1, -2), shape)
 
 
 def largest_terms(cores: Cores, n_columns: int, count: int) -> Cores:
-    """Return the terms of a CPD with the largest weights.
-
-    Parameters
-    ----------
-    cores : list
-    n_columns : int
-    count : int
-        Number of terms to keep.
-    """
-    sizes: Any = 1.0
-    for levels in cores[:n_columns]:
-        sizes = sizes * np.linalg.norm(moments.weights_of(Diagonal(), levels), axis=0)
-    if len(cores) > n_columns:
-        sizes = sizes * np.linalg.norm(cores[-1], axis=0)
+    """Return the `count` terms of a CPD with the largest weights."""
+    columns = [moments.weights_of(Diagonal(), levels) for levels in cores[:n_columns]]
+    norms = [np.linalg.norm(weights, axis=0) for weights in columns + cores[n_columns:]]
+    sizes = np.prod(norms, axis=0)
     kept = np.sort(np.argsort(-sizes, kind="stable")[:count])
     return [
         [core[:, kept] for core in entry] if isinstance(entry, list) else entry[:, kept]
