@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.lines import from_lines, padded, to_lines
-from ...protocols import Run, Shard
+from ...protocols import Pass, Run, Shard
 from ..column_tables import Change, Tables, is_large
 
 
@@ -134,7 +134,7 @@ class ProductTables(Tables):
 
         return lines
 
-    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Any, Any]:
+    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Pass, Pass]:
         from ...kernels import matrices as kernels
 
         (buffer, offsets), (turned, turned_offsets) = self._forward, self._backward
@@ -156,7 +156,7 @@ class ProductTables(Tables):
 
         return np.zeros(len(buffer)), add, read
 
-    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Any]:
+    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Pass]:
         from ...kernels import matrices as kernels
 
         bonds, closing = self.bonds, self._closings
