@@ -64,7 +64,7 @@ def test_an_interruption_says_how_to_go_on(calls, monkeypatch, capsys):
 
     monkeypatch.setattr(sound, "run", interrupted)
     assert command("reproduce", "sound") == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command continues from there" in capsys.readouterr().err
 
 
 def test_an_error_is_one_sentence_and_a_traceback_if_asked_for(calls, monkeypatch, capsys):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import qtkm
-from qtkm.cli import jobs, main, training
+from qtkm.cli import main, training
 from tests.cli.commands import TINY, command, sentence
 
 pandas = pytest.importorskip("pandas")
@@ -22,7 +22,7 @@ def test_an_interruption_before_the_fit_saves_nothing(inside, monkeypatch, capsy
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "read_frame", interrupted)
+    monkeypatch.setattr(training, "read_whole", interrupted)
     assert command("fit", "rows.csv", "--target", "power", "--out", "no.qtkm") == 130
     assert sentence(capsys) == "qtkm: interrupted\n"
     assert not (inside / "no.qtkm").exists()
@@ -37,7 +37,7 @@ def test_an_interruption_before_the_fit_saves_nothing(inside, monkeypatch, capsy
 )
 def test_a_fit_that_ended_early_says_so(inside, monkeypatch, status, code, text, capsys):
     model = SimpleNamespace(status_=status, n_iter_=2, message_="It became infinite.")
-    monkeypatch.setattr(jobs, "fit", lambda *_, **__: model)
+    monkeypatch.setattr(training, "fit", lambda *_, **__: model)
     words = ["--target", "power", "--out", "m.qtkm", "--checkpoint", "kept"]
     assert command("fit", "rows.csv", *words) == code
     assert text in sentence(capsys)
@@ -48,7 +48,7 @@ def refuse(*_, **__):
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_first(inside, monkeypatch, capsys):
-    monkeypatch.setattr(training, "read_frame", refuse)
+    monkeypatch.setattr(training, "read_whole", refuse)
     (inside / "folder").mkdir()
     for out, message in [
         ("folder", "folder is a folder; name a file in it"),
@@ -63,7 +63,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_first(inside, monkeypatc
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", denied)
-    monkeypatch.setattr(training, "read_frame", refuse)
+    monkeypatch.setattr(training, "read_whole", refuse)
     assert command("fit", "rows.csv", "--target", "power", "--out", "new.qtkm") == 1
     assert "nothing can be put into . (Permission denied)" in sentence(capsys)
     assert command("predict", "m.qtkm", "rows.csv", "--out", "p.csv") == 1
@@ -114,7 +114,7 @@ MODEL = {"basis", "network", "solver", "loss", "penalty", "max-iter", "random-st
                                  "memory-limit", "cache"}),
         ("tune", TABLE | MODEL | {"ranks", "n-basis", "periods", "alphas", "cv", "scoring",
                                   "sample-rows", "max-rows", "table", "plot"}),
-        ("predict", {"out", "keep", "proba", "std", "interval", "quiet"}),
+        ("predict", {"out", "keep", "proba", "std", "interval", "offset", "quiet"}),
         ("evaluate", {"target", "offset", "json", "quiet"}),
         ("inspect", {"data", "target", "plots", "output", "max-rows", "rows", "weights",
                      "json"}),
@@ -137,7 +137,7 @@ def test_what_should_not_happen_is_one_sentence_too(inside, monkeypatch, capsys)
     def fail(*_, **__):
         raise KeyError("lost")
 
-    monkeypatch.setattr(jobs, "fit", fail)
+    monkeypatch.setattr(training, "fit", fail)
     assert command("fit", "rows.csv", "--target", "power") == 1
     assert "this should not happen: KeyError: 'lost'; --debug shows where" in sentence(capsys)
     with pytest.raises(KeyError, match="lost"):
@@ -149,7 +149,7 @@ def test_what_the_library_logs_is_heard_unless_it_is_to_be_quiet(inside, monkeyp
         logging.getLogger("qtkm.kernels").warning("compiling %d loops", 3)
         return SimpleNamespace(status_="converged")
 
-    monkeypatch.setattr(jobs, "fit", remark)
+    monkeypatch.setattr(training, "fit", remark)
     words = ["fit", "rows.csv", "--target", "power"]
     heard = []
     for more in ([], ["--quiet"], []):
@@ -163,7 +163,7 @@ def test_a_warning_is_one_sentence(inside, monkeypatch, capsys):
         warnings.warn("two\n lines", UserWarning, stacklevel=1)
         return SimpleNamespace(status_="converged")
 
-    monkeypatch.setattr(jobs, "fit", remark)
+    monkeypatch.setattr(training, "fit", remark)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert command("fit", "rows.csv", "--target", "power") == 0

@@ -241,7 +241,34 @@ def test_an_offset_is_an_exposure(tmp_path, limit, capsys):
     assert command("fit", tmp_path / "a.csv", *words, "--out", model, "-q") == 0
     assert list(qtkm.load(model).feature_names_in_) == ["x"]
     assert command("evaluate", model, tmp_path / "a.csv", "--offset", "years", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["r2"] > 0.7
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["r2"] > 0.7
+    loaded, years = qtkm.load(model), np.log(rows["years"])
+    X, y = rows[["x"]], rows["claims"]
+    assert scores["d2"] == pytest.approx(loaded.score(X, y, offset=years), rel=1e-6)
+    words = ["predict", model, tmp_path / "a.csv", "--offset", "years"]
+    assert command(*words, "--out", tmp_path / "p.csv", "-q") == 0
+    expected = loaded.predict(X, offset=years)
+    written = pandas.read_csv(tmp_path / "p.csv")["prediction"]
+    assert written.to_numpy() == pytest.approx(expected, rel=1e-9)
+    assert command(*words, "-q") == 0
+    shown = np.array(capsys.readouterr().out.split()[1:], dtype=float)
+    assert shown == pytest.approx(expected, rel=1e-9)
+    assert command(*words, "--std", "-q") == 1
+    assert "offset is for predicted numbers alone" in capsys.readouterr().err
+
+
+def test_a_search_with_an_exposure_is_one_of_rates(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame({"x": rng.uniform(size=300), "log_years": rng.normal(size=300)})
+    rows["claims"] = rng.poisson(np.exp(rows["log_years"] + 2 * rows["x"]))
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    words = ["--target", "claims", "--offset", "log_years", "--loss", "poisson", "--ranks", "1,2",
+             "--n-basis", 4, "--penalty", "ridge", "--max-iter", 3, "--json"]  # fmt: skip
+    assert command("tune", tmp_path / "a.csv", *words, "--out", tmp_path / "m.qtkm") == 0
+    assert json.loads(capsys.readouterr().out)["scores"]["d2"] > 0.3
+    model = qtkm.load(tmp_path / "m.qtkm")
+    assert list(model.feature_names_in_) == ["x"]
 
 
 def test_a_loss_for_counts_fits_counts(tmp_path, frame, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor, inspection
-from qtkm.cli.inspect import curve
+from qtkm.cli.findings import curve
 from tests.cli.commands import command
 
 pandas = pytest.importorskip("pandas")

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.cli.findings import SEEN, find
-from qtkm.cli.plots import _figures
+from qtkm.cli.findings import SEEN, _figures, find
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")

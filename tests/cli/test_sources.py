@@ -8,7 +8,7 @@ import pytest
 
 import qtkm
 from qtkm.cli import reading
-from qtkm.cli.blocks import draw
+from qtkm.cli.reading import Sample as draw
 from qtkm.data.sources import Block
 from tests.cli.commands import FEATURES, N_ROWS, command, is_tested, sentence, write_parts
 
@@ -48,7 +48,7 @@ def test_a_search_on_a_sample_ends_in_a_fit_to_all_rows(frame, parts, data, caps
     frame.to_csv("one.csv", index=False)
     assert command("tune", data, *TUNE, "--max-rows", 300, "--table", "tried.csv") == 0
     shown = capsys.readouterr().out
-    n_train = len(frame[~is_tested(N_ROWS)].dropna()) if data == "parts" else 2368
+    n_train = len(frame[~is_tested(N_ROWS)].dropna())
     assert f"300 of {n_train:,}, drawn at random (--max-rows)" in shown
     assert f"{n_train:,}, 3" in shown
     assert pandas.read_csv("tried.csv")["n_rows"].max() <= 300
@@ -138,28 +138,28 @@ def cut(n_rows, size):
 
 
 def test_a_sample_has_different_rows_in_their_order_whatever_the_blocks():
-    drawn = draw(cut(10_000, 10_000), 700, seed=3).block().columns["row"]
+    drawn = draw(cut(10_000, 10_000), 700, seed=3).block.columns["row"]
     assert len(drawn) == 700
     assert (np.diff(drawn) > 0).all()
     for size in (1, 64, 3000):
         sample = draw(cut(10_000, size), 700, seed=3)
         assert sample.n_seen == 10_000
-        np.testing.assert_array_equal(sample.block().columns["row"], drawn)
-    other = draw(cut(10_000, 64), 700, seed=4).block().columns["row"]
+        np.testing.assert_array_equal(sample.block.columns["row"], drawn)
+    other = draw(cut(10_000, 64), 700, seed=4).block.columns["row"]
     assert len(set(drawn) & set(other)) < 100  # 49 by chance
 
 
 def test_every_row_has_the_same_chance():
     times = np.zeros(200)
     for seed in range(500):
-        times[draw(cut(200, 7), 50, seed).block().columns["row"]] += 1
+        times[draw(cut(200, 7), 50, seed).block.columns["row"]] += 1
     # a quarter of 500 draws, give or take four standard deviations
     assert abs(times - 125).max() < 4 * np.sqrt(500 * 0.25 * 0.75)
     assert times[:20].mean() == pytest.approx(times[-20:].mean(), abs=10)
 
 
 def test_a_sample_of_few_rows_has_all_of_them():
-    assert draw(cut(50, 7), 50, seed=0).block().columns["row"].tolist() == list(range(50))
+    assert draw(cut(50, 7), 50, seed=0).block.columns["row"].tolist() == list(range(50))
 
 
 def test_texts_of_different_blocks_are_joined():
@@ -167,5 +167,5 @@ def test_texts_of_different_blocks_are_joined():
     blocks = [Block({"t": pandas.Series(t, dtype="category")}, 2, 2 * k, "here")
               for k, t in enumerate(texts)]  # fmt: skip
     blocks.append(Block({"t": np.full(2, np.nan)}, 2, 6, "here"))  # a block without any text
-    joined = draw(blocks, 10, seed=0).block().columns["t"]
+    joined = draw(blocks, 10, seed=0).block.columns["t"]
     assert joined.fillna("-").tolist() == ["x", "y", "z", "-", "x", "z", "-", "-"]

@@ -164,7 +164,7 @@ def test_a_file_that_is_large_for_the_machine_is_not_read_as_a_whole(
     frame, parts, name, monkeypatch, capsys
 ):
     monkeypatch.setattr(LIMITS, "table_share", 0)
-    monkeypatch.setattr(training, "read_frame", lambda *_: pytest.fail("read as a whole"))
+    monkeypatch.setattr(training, "read_whole", lambda *_: pytest.fail("read as a whole"))
     frame.to_parquet(name) if name == "one.parquet" else frame.to_csv(name, index=False)
     assert command("fit", name, *FIT) == 0
     assert "is large for the memory of this machine" in capsys.readouterr().err

@@ -11,10 +11,9 @@ from sklearn.metrics import roc_auc_score
 
 import qtkm
 from qtkm.cli import tuning
-from qtkm.cli.splitting import split_rows
 from qtkm.cli.tuning import remark_on_edges
 from qtkm.selection.search import Search
-from tests.cli.commands import command
+from tests.cli.commands import command, is_tested
 
 pandas = pytest.importorskip("pandas")
 
@@ -100,7 +99,8 @@ def test_the_score_of_the_choice_is_told_of_test_rows(tmp_path, data, capsys):
     assert command("tune", data, *words, "--scoring", "roc_auc") == 0
     value = float(re.search(r"roc_auc on test rows +│ ([0-9.]+)", capsys.readouterr().out)[1])
     model, rows = qtkm.load(tmp_path / "m.qtkm"), pandas.read_csv(data)
-    _, test = split_rows(rows["high"], 0.2, "classification", 0)
+    test = is_tested(len(rows))
+    test[rows["high"].drop_duplicates().index] = False
     proba = model.predict_proba(rows[["wind", "sun", "kind"]])[test, 1]
     assert value == pytest.approx(roc_auc_score(rows["high"].iloc[test] == "yes", proba), abs=1e-3)
 
@@ -111,7 +111,8 @@ def test_json_tells_the_choice_and_the_scores(tmp_path, data, capsys):
     shown = capsys.readouterr()
     assert shown.err == ""
     found, model = json.loads(shown.out), qtkm.load(tmp_path / "m.qtkm")
-    assert (found["n_rows"], found["scores"]["n_rows"]) == (192, 48)
+    # of 48 drawn rows, the first of a label is trained on
+    assert (found["n_rows"], found["scores"]["n_rows"]) == (193, 47)
     assert found["search"]["n_candidates"] == found["search"]["n_tried"] == 8
     assert found["rank"] == found["search"]["parameters"]["rank"] == model.rank_
     assert 0.5 < found["search"]["score_on_test_rows"] <= 1
@@ -175,7 +176,7 @@ def test_few_rows_are_no_choice(tmp_path, data, capsys):
     pandas.read_csv(data)[:12].to_csv(tmp_path / "few.csv", index=False)
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm"]
     assert command("tune", tmp_path / "few.csv", *words) == 1
-    assert "few.csv leaves 9 rows to choose parameters by; at least 12" in capsys.readouterr().err
+    assert "few.csv leaves 10 rows to choose parameters by; at least 12" in capsys.readouterr().err
 
 
 def test_a_plot_without_matplotlib_is_refused_at_once(tmp_path, data, monkeypatch, capsys):

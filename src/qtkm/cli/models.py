@@ -1,133 +1,284 @@
-"""Models of the commands: made, saved, and described."""
+"""``qtkm predict``, ``evaluate``, ``inspect``, ``report``, ``export`` and ``compare``."""
 
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated
 
-from ..estimators import QTKMClassifier, QTKMRegressor
-from ..estimators.wording import name_network, readable
-from ..losses import REGISTRY
-from .findings import plain
-from .output import note, show, write_json
-from .survey import Survey
+import typer
 
-#: how a fit ended, where the name of that is not a word
-ENDS = {"max_iter": "all that --max-iter allows"}
+from .options import (
+    Category,
+    Data,
+    Drop,
+    Job,
+    Json,
+    MaxRows,
+    Model,
+    Offset,
+    Target,
+    Truth,
+    Unwatched,
+)
 
 
-def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
-    """Return an unfitted estimator for the task of a table.
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="CSV or Parquet file to write, by its name; "
+                     "default: CSV to the screen."),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column to copy beside the predictions, such as an "
+                     "id; may be repeated."),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
+    ] = False,
+    std: Annotated[
+        bool, typer.Option("--std", help="Standard deviation of every predicted number.")
+    ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(metavar="COVERAGE", help="Lower and upper ends that this share of new "
+                     "observations lies between, such as 0.9; with --proba of probabilities."),
+    ] = None,
+    offset: Offset = None,
+    quiet: Unwatched = False,
+) -> None:  # fmt: skip
+    """Predict the rows of a table of any length.
 
-    Parameters
-    ----------
-    survey : Survey
-        Tells the task, and the columns of categories.
-    parameters : dict
-        All others of the estimator.
+    The table needs the columns that the model was fitted to, by name; others are ignored.
+
+    Example: qtkm predict model.qtkm new.csv --out predicted.csv --keep id
+
+    Example: qtkm predict model.qtkm "new/*.parquet" --out predicted.parquet
+
+    Example: qtkm predict model.qtkm new.csv --std --interval 0.9
+
+    Example: qtkm predict model.qtkm new.csv | head
     """
-    settings = {**parameters, "categorical_features": survey.categories or None}
-    if survey.task == "classification":
-        return QTKMClassifier(**settings)
-    kind = REGISTRY.get(settings.get("loss", ""))
-    if kind is not None and kind.is_margin:
-        raise ValueError(
-            f"loss {settings['loss']!r} is one for classes; add --task classification, or leave "
-            "it out"
-        )
-    return QTKMRegressor(**settings)
+    from . import predictions
+
+    predictions.predict(
+        model, data, out, keep or [], quiet, offset, proba=proba, std=std, interval=interval
+    )
 
 
-def find_target(model: Any, target: str | None, model_file: Path) -> str:
-    """Return the column of the truth: as given, or as the model knows it."""
-    known = model.target_names_ or []
-    if target is None and len(known) != 1:
-        raise ValueError(f"{model_file} does not say which column it predicts; add --target COLUMN")
-    return known[0] if target is None else target
-
-
-def save_model(model: Any, out: Path) -> None:
-    """Save a model; where that fails, elsewhere, for its fit may have taken long."""
-    try:
-        model.save(out)
-    except OSError as error:
-        rescue = Path(tempfile.mkdtemp(prefix="qtkm-")) / out.name
-        model.save(rescue)
-        raise OSError(
-            f"{out} was not written ({error.strerror}); the model is in {rescue}"
-        ) from None
-
-
-def leave(out: Path) -> NoReturn:
-    """Say where the model is after a Ctrl-C that came when it was complete, and raise that."""
-    note(f"the model is complete and in {out}")
-    raise KeyboardInterrupt
-
-
-def tell_fit(
-    model: Any,
-    rows: Any,
-    seconds: float,
-    out: Path,
-    as_json: bool,
-    more: Sequence[tuple[str, str]] = (),
-    **facts: Any,
+def evaluate(
+    model: Model,
+    data: Data,
+    target: Truth = None,
+    offset: Offset = None,
+    as_json: Json = False,
+    quiet: Unwatched = False,
 ) -> None:
-    """Print how a model was fitted, and how well it does on the rows to test on.
+    """Score a model on the rows of a table of any length.
 
-    Parameters
-    ----------
-    model : estimator
-    rows : RowsInMemory or RowsInBlocks
-        Those that it was fitted to.
-    seconds : float
-        That the fit took.
-    out : pathlib.Path
-        Where the model is.
-    as_json : bool
-        JSON instead of a table.
-    more : sequence of (str, str)
-        Names and texts to begin the table with.
-    **facts
-        More for JSON.
+    Numbers: R² and errors, and D² of models with another loss; of models with a posterior also
+
+    the mean negative log-likelihood, the continuous ranked probability score (CRPS), and share
+
+    and mean width of 90 % intervals, from 100,000 rows at most.
+
+    Rows without a target are left out.
+
+    Classes: accuracy, that of always guessing the most frequent class, balanced accuracy (the
+
+    mean over the classes of how much of each is found), log-loss.
+
+    Use rows that the model was not fitted to: on its own rows, a model looks better than it is.
+
+    Rows with categories or numbers that the fit has not seen are counted in a remark.
+
+    Example: qtkm evaluate model.qtkm held-out.parquet
     """
-    try:
-        sums = rows.score(model)
-    except KeyboardInterrupt:
-        leave(out)
+    from . import scoring
+
+    scoring.evaluate(model, data, target, quiet, as_json, offset)
+
+
+def inspect(
+    model: Model,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DATA", help="Table of rows, usually the one of the fit: a file, a "
+                     "folder or a pattern; may be repeated. Adds how much each column matters, "
+                     "which columns act together, and how."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the true values in the table. Adds scores "
+                     "and plots of the errors, which look better than they are on rows of the "
+                     "fit."),
+    ] = None,
+    plots: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder to write plots to, as PNG files.")
+    ] = None,
+    weights: Annotated[
+        bool,
+        typer.Option("--weights", help="Add what specialists look at: the largest weights, "
+                     "spectra and rank-one terms."),
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Class or target to describe, by its name, or by its "
+                     "number from 0. Default: the first, or the second of two classes."),
+    ] = None,
+    max_rows: MaxRows = None,
+    rows: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Largest number of these rows to use for shares, "
+                     "interactions and effects, which take longer than scores."),
+    ] = 20_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
+) -> None:  # fmt: skip
+    """Show what a model has learned.
+
+    The file alone has the columns, the network and the learning curve.
+
+    --data adds shares, interactions and effects of the columns; --target adds scores and errors.
+
+    Example: qtkm inspect model.qtkm
+
+    Example: qtkm inspect model.qtkm --data rows.csv --target delay --plots plots
+    """
+    if target is not None and not data:
+        raise typer.BadParameter("--target names a column of a table; add --data FILE")
+    from . import findings
+
+    findings.inspect(model, data, target, plots, weights, output, max_rows, rows, as_json)
+
+
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")
+    ] = Path("report.html"),
+    target: Truth = None,
+    output: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Class that effects are about, by its name. Default: "
+                     "the first, or the second of two classes."),
+    ] = None,
+    max_rows: MaxRows = None,
+    rows: Annotated[
+        int,
+        typer.Option(min=10, metavar="N", help="Largest number of these rows to use for shares "
+                     "and effects, which take longer than scores."),
+    ] = 5000,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
+) -> None:  # fmt: skip
+    """Write a report on a model: one HTML file that opens in any browser.
+
+    It has scores, importances, effects of columns and pairs, the worst rows with the
+    contributions of their columns, what was decided and why, and how to use the model. Best use
+    rows with targets that the fit has not seen.
+
+    Example: qtkm report model.qtkm test.csv --out report.html
+    """
+    from .. import load
+    from ..report import write_report
+    from .findings import choose_output
+    from .output import check_writable, is_watched, note, write
+    from .reading import find_target, read_sample
+
+    check_writable(out, makes_folder=True)
+    fitted = load(model)
+    column = find_target(fitted, target, model)
+    X, y, n_rows = read_sample(fitted, data, column, max_rows, is_watched(False))
+    if len(X) < n_rows:
+        note(f"{len(X):,} of {n_rows:,} rows are used, drawn at random (--max-rows)")
+    chosen = None if output is None else choose_output(fitted, output)
+    write_report(fitted, X, y, out, output=chosen, max_rows=rows, title=title, file=model.name)
+    write(f"{out}")
+
+
+def export(
+    model: Model,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="onnx, or python: a file that needs "
+                          "NumPy alone.")
+    ] = "onnx",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File to write. Default: the name of the "
+                     "model with another ending."),
+    ] = None,
+    std: Annotated[
+        bool | None,
+        typer.Option("--std/--no-std", help="Include standard deviations, which make the file "
+                     "larger. Default: if the model has them."),
+    ] = None,
+) -> None:  # fmt: skip
+    """Write a model as a file that predicts without qtkm.
+
+    Example: qtkm export model.qtkm --to onnx
+
+    Example: qtkm export model.qtkm --to python --out model.py
+    """
+    from .. import load
+    from ..export import WRITERS
+    from ..export import export as write_file
+    from .output import check_writable, write
+
+    if to not in WRITERS:
+        raise typer.BadParameter(f"--to {to} is unknown; use one of {', '.join(WRITERS)}")
+    path = out or model.with_suffix({"onnx": ".onnx", "python": ".py"}[to])
+    check_writable(path, makes_folder=True)
+    write(f"{write_file(load(model), path, to, std=std)}")
+
+
+def compare(
+    data: Data,
+    target: Target,
+    category: Category | None = None,
+    drop: Drop | None = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, metavar="K", help="Default: 5, or 3 beyond 5,000 rows.")
+    ] = None,
+    max_rows: Annotated[
+        int, typer.Option(min=20, metavar="N", help="Larger tables are sampled at random.")
+    ] = 20_000,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw scores against seconds to a file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
+) -> None:
+    """Compare the defaults with ridge, boosting and kernel methods on the same folds.
+
+    The honest answer to whether to use this library for a table. Gaussian processes and kernel
+    methods are tried where rows are few enough for them.
+
+    Example: qtkm compare rows.csv --target delay --plot compare.png
+    """
+    from ..comparison import compare as run
+    from .output import columns, note, write, write_json
+    from .training import Rows
+
+    job = Job(data=data, target=target, category=category or [], drop=drop or [], test_size=0.0)
+    rows = Rows(job, 0, in_blocks=False, shown=False)
+    X, y = rows.sample(rows.survey.n_rows, 0)[0][:2]
+    found = run(
+        X, y, task=rows.survey.task, categorical_features=rows.survey.categories, cv=folds,
+        max_rows=max_rows, progress=None if as_json else lambda name: note(f"{name} …"),
+    )  # fmt: skip
+    if plot is not None:
+        plot.parent.mkdir(parents=True, exist_ok=True)
+        found.plot().figure_.savefig(plot, dpi=120)
     if as_json:
-        found = {"file": str(out), **_facts(model, rows, sums, seconds), **facts}
-        write_json({**found, "scores": sums.facts()})
-    else:
-        show(f"Model saved to {out}", [*more, *_describe(model, rows, sums, seconds)])
-
-
-def _facts(model: Any, rows: Any, sums: Any, seconds: float) -> dict[str, Any]:
-    return {
-        "task": rows.survey.task,
-        "n_rows": rows.survey.n_rows - sums.n_rows,
-        "n_columns": model.n_features_in_,
-        "network": name_network(model.network_),
-        "rank": plain(model.rank_),
-        "n_parameters": model.n_parameters_,
-        "alpha": plain(model.alpha_),
-        "n_iter": model.n_iter_,
-        "status": model.status_,
-        "seconds": seconds,
-    }
-
-
-def _describe(model: Any, rows: Any, sums: Any, seconds: float) -> list[tuple[str, str]]:
-    n_rows, network = rows.survey.n_rows - sums.n_rows, name_network(model.network_)
-    end = ENDS.get(model.status_, model.status_)
-    categorical = [column["name"] for column in model.columns_ if column["categories"] is not None]
-    return [
-        ("task", rows.survey.task),
-        ("rows, columns", f"{n_rows:,}, {model.n_features_in_:,}"),
-        *([("categories", ", ".join(categorical))] if categorical else []),
-        ("network", f"{network}, rank {model.rank_}"),
-        ("parameters", f"{model.n_parameters_:,}"),
-        ("penalty alpha", readable(model.alpha_, 3)),
-        ("epochs", f"{model.n_iter_} in {seconds:.1f} s ({end})"),
-        *(sums.lines() if sums.n_rows else []),
-    ]
+        write_json({"score": found.score_name, "n_rows": found.n_rows, "n_used": found.n_used,
+                    "models": [{"name": name, "scores": scores.tolist(), "seconds": s.tolist()}
+                               for name, scores, s in
+                               zip(found.names, found.scores, found.seconds, strict=True)],
+                    "notes": found.notes})  # fmt: skip
+        return
+    part = f"{found.n_used:,} of " * (found.n_used < found.n_rows)
+    columns(
+        f"{found.scores.shape[1]} folds of {part}{found.n_rows:,} rows, mean and 95 % interval",
+        ["model", found.score_name, "seconds for a fold"], found.lines(),
+    )  # fmt: skip
+    for remark in found.notes:
+        write(remark)

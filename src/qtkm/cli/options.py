@@ -1,7 +1,7 @@
-"""Options that several commands share, and dataclasses that commands take as options."""
+"""Options that several commands share, dataclasses of options, exit codes and errors."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -10,12 +10,44 @@ from typing import Annotated, Any
 import typer
 
 TASKS = ("auto", "regression", "classification")
+#: exit codes: it cannot be done, it was interrupted, the reader of the output closed it
+FAILED, INTERRUPTED, CLOSED = 1, 130, 141
+#: problems of a table that are listed
+MOST_LINES = 10
+
+
+class TableError(ValueError):
+    """A table that cannot be used, for one reason or for several.
+
+    Parameters
+    ----------
+    where : str
+        The table, or some rows of it.
+    problems : sequence of str
+        One sentence each.
+    hints : sequence of str
+        What helps against several of them at once.
+    """
+
+    def __init__(self, where: str, problems: Sequence[str], hints: Sequence[str] = ()):
+        if len(problems) == 1:
+            lines = [f"{where}: {problems[0]}"]
+        else:
+            lines = [f"{where}: {len(problems)} problems", *problems[:MOST_LINES]]
+        if len(problems) > MOST_LINES:
+            lines.append(f"… and {len(problems) - MOST_LINES} more")
+        super().__init__("\n  ".join([*lines, *hints]))
 
 
 def _known_task(task: str) -> str:
     if task not in TASKS:
         raise typer.BadParameter(f"{task!r} is not one of {', '.join(TASKS)}")
     return task
+
+
+def _column(text: str, *names: str) -> Any:
+    """Return an option that takes the name of a column."""
+    return typer.Option(*names, metavar="COLUMN", help=text)
 
 
 Data = Annotated[
@@ -29,39 +61,40 @@ Data = Annotated[
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file, from `qtkm fit` or `qtkm tune`.")
 ]
-Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column to predict.")]
+Target = Annotated[str, _column("Column to predict.", "--target")]
+Truth = Annotated[
+    str | None, _column("Column of the true values; default: that of the fit.", "--target")
+]
+Drop = Annotated[list[str], _column("Column to leave out; may be repeated.")]
+Category = Annotated[
+    list[str],
+    _column("Column of numbers that stand for categories, such as codes; may be repeated."),
+]
+Offset = Annotated[
+    str | None,
+    _column("Column that is added to the response, for counts the logarithm of the exposure."),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print neither progress nor results nor remarks.")
 ]
+Unwatched = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no progress, no number of rows, no remarks.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON, also with --quiet.")]
-
-
-Offset = Annotated[
-    str | None,
+MaxRows = Annotated[
+    int | None,
     typer.Option(
-        metavar="COLUMN",
-        help="Column that is added to the response, for counts the logarithm of the exposure.",
+        min=1,
+        metavar="N",
+        help="Largest number of rows to read into memory; larger tables are sampled at random. "
+        "Default: 1,000,000, or what fits.",
     ),
 ]
 
 
 @dataclass(kw_only=True)
 class Job:
-    """Which table to learn from, what to predict, and where the model goes.
-
-    Attributes
-    ----------
-    data : list of pathlib.Path
-        Files, folders and patterns.
-    target : str
-    out : pathlib.Path
-    task : {"auto", "regression", "classification"}
-    drop, category : list of str
-        Columns to leave out, and to take for categories beside those of text.
-    weight, offset : str or None
-    test_size : float
-        Share of rows to test on.
-    """
+    """Which table to learn from, what to predict, and where the model goes."""
 
     data: Data
     target: Target
@@ -77,20 +110,9 @@ class Job:
             "are classes; all else is numbers to be predicted.",
         ),
     ] = "auto"
-    drop: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated."),
-    ] = field(default_factory=list)
-    category: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of numbers that stand for categories, such as codes; may be repeated.",
-        ),
-    ] = field(default_factory=list)
-    weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of weights of the rows.")
-    ] = None
+    drop: Drop = field(default_factory=list)
+    category: Category = field(default_factory=list)
+    weight: Annotated[str | None, _column("Column of weights of the rows.")] = None
     offset: Offset = None
     test_size: Annotated[
         float,
@@ -101,6 +123,11 @@ class Job:
             help="Share of the rows that is not trained on but scored; 0 trains on all rows.",
         ),
     ] = 0.2
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns other than features: target, weight and offset."""
+        return [name for name in (self.target, self.weight, self.offset) if name is not None]
 
 
 @dataclass(kw_only=True)
@@ -167,14 +194,14 @@ class ModelOptions:
     ] = None
 
     def parameters(self, **more: Any) -> dict[str, Any]:
-        """Parameters of the estimator, with more of them; those that are None are its defaults."""
+        """Return parameters of the estimator, with more of them; None stands for its default."""
         own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         own["cyclic"] = dict(map(_period, self.cyclic)) or None
         return {name: value for name, value in (own | more).items() if value is not None}
 
 
 def _period(text: str) -> tuple[str, Any]:
-    """Column and period of an option such as hour=24."""
+    """Return column and period of an option such as hour=24."""
     column, _, period = text.rpartition("=")
     if not column:
         raise typer.BadParameter(f"--cyclic {text} must be COLUMN=PERIOD, such as hour=24")
@@ -185,26 +212,26 @@ def _period(text: str) -> tuple[str, Any]:
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Command in whose options stand the fields of the dataclasses that it takes.
-
-    Parameters
-    ----------
-    command : callable
-        With annotated parameters, some of which are dataclasses of annotated fields.
-
-    Returns
-    -------
-    callable
-        The same with one keyword for each field, as typer reads it.
-    """
+    """Replace parameters that are dataclasses by one option for each of their fields."""
     groups: dict[str, Any] = {}
     flat: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
-        if is_dataclass(parameter.annotation):
-            groups[parameter.name] = parameter.annotation
-            flat += [_as_parameter(entry) for entry in fields(parameter.annotation)]
-        else:
+        if not is_dataclass(parameter.annotation):
             flat.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[parameter.name] = parameter.annotation
+        for entry in fields(parameter.annotation):
+            default = entry.default
+            if entry.default_factory is not MISSING:
+                default = entry.default_factory()
+            flat.append(
+                inspect.Parameter(
+                    entry.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if default is MISSING else default,
+                    annotation=entry.type,
+                )
+            )
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -215,15 +242,3 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
     return run
-
-
-def _as_parameter(entry: Any) -> inspect.Parameter:
-    default = entry.default
-    if entry.default_factory is not MISSING:
-        default = entry.default_factory()
-    return inspect.Parameter(
-        entry.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is MISSING else default,
-        annotation=entry.type,
-    )

@@ -4,9 +4,12 @@ import json
 import logging
 import math
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -16,15 +19,12 @@ from tqdm.auto import tqdm
 from ..escaping import visible
 from ..estimators.wording import readable
 
+#: names that one message lists
+MOST_NAMES = 8
+
 
 def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
-    """Print names and texts as a table.
-
-    Parameters
-    ----------
-    title : str
-    lines : sequence of (str, str)
-    """
+    """Print names and texts as a table."""
     write(title)  # not the table's own, which would be folded to its width
     table = Table(show_header=False)
     table.add_column(overflow="fold")
@@ -35,14 +35,7 @@ def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
 
 
 def columns(title: str, names: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print lines of texts below the names of their columns, all but the first to the right.
-
-    Parameters
-    ----------
-    title : str
-    names : sequence of str
-    lines : sequence of sequences of str
-    """
+    """Print lines of texts below the names of their columns, all but the first to the right."""
     write(title)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     for number, name in enumerate(names):
@@ -65,9 +58,25 @@ def write_json(facts: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def plain(value: Any) -> Any:
+    """Convert a value to a JSON type; non-finite numbers become null, other objects text."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
 def _cell(text: str) -> Text:
     """Return a table cell, with markup and control characters escaped."""
     return Text(visible(text))
+
+
+def listed(names: Sequence[Any]) -> str:
+    """List names in a message, only the first of many."""
+    return ", ".join(map(repr, names[:MOST_NAMES])) + ", …" * (len(names) > MOST_NAMES)
 
 
 def score(value: float) -> str:
@@ -88,28 +97,14 @@ def note(text: str) -> None:
 
 
 def is_watched(quiet: bool) -> bool:
-    """Whether to show progress: a bar that draws over itself is for terminals, not for files.
-
-    Who asks for quiet does not hear remarks of the library either.
-    """
+    """Return True if progress is shown, on terminals only; `quiet` also silences the library."""
     if quiet:
         logging.getLogger("qtkm").setLevel(logging.ERROR)
     return not quiet and sys.stderr.isatty()
 
 
 def watched(blocks: Iterator[Any], n_rows: int | None, what: str, shown: bool) -> Iterator[Any]:
-    """Blocks of rows with a bar of progress.
-
-    Parameters
-    ----------
-    blocks : iterator of Block
-    n_rows : int or None
-        Rows of all blocks, as far as they can be told.
-    what : str
-        What is done with them.
-    shown : bool
-        Whether there is a bar.
-    """
+    """Yield blocks of rows, `n_rows` in all, with a bar of progress if `shown`."""
     bar = tqdm(
         total=n_rows, desc=what, unit=" rows", unit_scale=True, leave=False, disable=not shown
     )
@@ -121,11 +116,36 @@ def watched(blocks: Iterator[Any], n_rows: int | None, what: str, shown: bool) -
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # told like any other, see `qtkm.cli.app`
+        raise BrokenPipeError  # handled in `qtkm.cli.app`
 
 
 def console() -> Console:
-    """Where tables go; a letter that the encoding of the output lacks ends no command."""
+    """Return where tables go; letters that its encoding lacks are replaced."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     return _Console()
+
+
+def check_writable(path: Path, makes_folder: bool = False) -> None:
+    """Raise an OSError if a file cannot be written, before anything takes long.
+
+    With `makes_folder`, missing folders will be made.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {path / 'name'}")
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder")
+    if folder != path.parent and not makes_folder:
+        raise FileNotFoundError(
+            f"{path} cannot be written: the folder {path.parent} does not exist; create it first"
+        )
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(
+            f"{path} cannot be written: nothing can be put into {folder} ({error.strerror})"
+        ) from None

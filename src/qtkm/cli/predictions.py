@@ -1,4 +1,4 @@
-"""``qtkm predict``: rows of any number to predictions, block by block."""
+"""What ``qtkm predict`` does: rows of any number to predictions, block by block."""
 
 import sys
 from collections.abc import Sequence
@@ -8,103 +8,89 @@ from typing import Any
 import numpy as np
 
 from .. import load
-from ..data.sources import Source
-from ..data.sources.paths import CSV, PARQUET, format_of
-from ..data.sources.source import MappedSource
+from ..data.sources import MappedSource
+from ..data.sources.paths import check_format
 from ..escaping import visible
 from ..estimators.predicting import as_X, predictor
 from ..limits import LIMITS
 from . import output
-from .formats import check_writable
-from .reading import check_block, find_columns, name_of, open_table, text_columns
-from .unseen import Unseen
+from .output import check_writable, note
+from .reading import ModelTable
 
 
 def predict(
     model_file: Path,
     data: Sequence[Path],
     out: Path | None,
-    proba: bool,
-    keep: Sequence[str] = (),
-    quiet: bool = False,
-    std: bool = False,
-    interval: float | None = None,
+    keep: Sequence[str],
+    quiet: bool,
+    offset: str | None,
+    **options: Any,
 ) -> None:
-    """Predict the rows of a table, to a file or to the screen.
+    """Predict the rows of a table, to a file or, as CSV, to the screen.
 
-    Parameters
-    ----------
-    model_file : pathlib.Path
-    data : sequence of pathlib.Path
-        Files, folders and patterns.
-    out : pathlib.Path or None
-        None is CSV on the standard output.
-    proba : bool
-        Probabilities instead of labels.
-    keep : sequence of str
-        Columns to carry along.
-    quiet : bool
-        Whether neither progress, nor the number of rows, nor remarks are shown.
-    std : bool
-        Standard deviations beside the predictions.
-    interval : float or None
-        Coverage of intervals beside them.
+    The options are those of `predict_dataset`: `proba`, `std` and `interval`.
     """
     if out is not None:  # refused before anything takes long
-        if format_of(out) is None and not out.is_dir():
-            raise ValueError(
-                f"{out} is neither CSV nor Parquet by its name; expected one that ends in "
-                f"{', '.join((*CSV, *PARQUET))}"
-            )
+        if not out.is_dir():
+            check_format(out)
         check_writable(out)
     model = load(model_file)
-    if proba and not hasattr(model, "predict_proba"):
+    if options["proba"] and not hasattr(model, "predict_proba"):
         raise ValueError(f"{model_file} gives no probabilities; leave out --proba")
     keep = list(dict.fromkeys(keep))
-    source = open_table(data, text_columns(model))
-    names, shown = find_columns(model, source, keep, name_of(data)), output.is_watched(quiet)
-    unseen = Unseen(model, names)
-    table = MappedSource(source, lambda block: unseen.add(check_block(model, names, block)))
+    table, shown = ModelTable(model, data, keep), output.is_watched(quiet)
+    checked = MappedSource(table.source, table.check, needs=table.names)
     if out is None:
-        predicted = predictor(model, proba, keep, std, interval)
-        _print(model, predicted, table, names, keep, shown)
+        _print(table, checked, keep, shown, offset, options)
     else:
         model.verbose = int(shown)
         n_rows = model.predict_dataset(
-            table, out, columns=names, keep=keep, proba=proba, std=std, interval=interval
+            checked, out, columns=table.names, keep=keep, offset=offset, **options
         )
         if not quiet:
             output.write(f"{n_rows:,} row{'s' * (n_rows != 1)} written to {out}")
-    for remark in [] if quiet else unseen.remarks():
-        output.note(remark)
+    for remark in [] if quiet else table.remarks():
+        note(remark)
 
 
 def _print(
-    model: Any, predicted: Any, table: Source, names: list[str], keep: list[str], shown: bool
+    table: ModelTable,
+    checked: MappedSource,
+    keep: list[str],
+    shown: bool,
+    offset: str | None,
+    options: dict[str, Any],
 ) -> None:
     """Print predictions as CSV."""
     import pandas
 
-    # a bar among the rows would spoil both
-    shown = shown and not sys.stdout.isatty()
-    blocks = table.blocks(names, LIMITS.printed_rows, keep)
+    predicted, is_screen = (
+        predictor(table.model, keep=keep, has_offset=offset is not None, **options),
+        sys.stdout.isatty(),
+    )
+    names = [*table.names, *([] if offset is None else [offset])]
+    blocks = checked.blocks(list(dict.fromkeys(names)), LIMITS.printed_rows, keep)
     header = True
-    for block in output.watched(blocks, table.expected_rows(), "predict", shown):
-        X = as_X(model, block, names)
-        result = pandas.DataFrame(predicted(X, block.where))
+    # a bar among the rows would spoil both
+    for block in output.watched(
+        blocks, checked.expected_rows(), "predict", shown and not is_screen
+    ):
+        shift = None if offset is None else block.columns[offset]
+        X = as_X(table.model, block, table.names)
+        result = pandas.DataFrame(predicted(X, block.where, shift))
         for position, name in enumerate(keep):
             # of its own type, so that whole numbers with gaps stay whole
             carried = block.carried[name]
             values = pandas.Series(carried, dtype=pandas.ArrowDtype(carried.type))
             result.insert(position, name, values)
-        if sys.stdout.isatty():
-            result = _for_a_screen(result)
+        result = _escaped(result) if is_screen else result
         result.to_csv(sys.stdout, index=False, header=header)
         sys.stdout.flush()
         header = False
 
 
-def _for_a_screen(table: Any) -> Any:
+def _escaped(table: Any) -> Any:
     """Escape control characters in a table for display in a terminal."""
     table = table.rename(columns=visible)
     for name in table:

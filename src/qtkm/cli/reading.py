@@ -1,4 +1,4 @@
-"""Tables as the commands open them: sources of blocks of rows, of which some are in memory."""
+"""Tables as the commands open them: sources of blocks of rows, checked against a model."""
 
 import glob
 import os
@@ -6,55 +6,62 @@ import shutil
 import tempfile
 import weakref
 import zipfile
-from collections.abc import Sequence
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.sources import Block, Source, open_source
-from ..data.sources.errors import DataFileError
+from ..data import prefetched
+from ..data.sources import Block, DataFileError, Source, is_there, open_source, take_rows
 from ..data.sources.files import TextSource
-from ..data.sources.paths import find_files
+from ..data.sources.paths import find_files, format_of, separator_of
+from ..estimators.predicting import as_X
 from ..limits import LIMITS
-from .failures import TableError
-from .formats import ZIPPED, check_names, kind_of, refuse_encoding, separator_hint
+from .options import TableError
+from .output import MOST_NAMES, listed, watched
 
-#: bytes that a value, and a byte of a packed or plain CSV file, take in a table in memory
-BYTES_A_VALUE, PACKED, PLAIN = 16, 10, 2
+#: ending of files that are unpacked before they are read
+ZIPPED = ".csv.zip"
+#: bytes in memory of a value, and of a byte of a packed or plain CSV file
+BYTES_PER_VALUE, PACKED, PLAIN = 16, 10, 2
 #: most rows of a sample that is held in memory, unless the user says otherwise
 MOST_ROWS = 1_000_000
 
 
+# -- files --------------------------------------------------------------------------------------
+
+
 def name_of(data: Sequence[Path]) -> str:
     """Return a short name for files, folders and patterns, for messages."""
-    more = len(data) - 1
-    return f"{data[0]}" if more == 0 else f"{data[0]} and {more} more"
+    return f"{data[0]}" if len(data) == 1 else f"{data[0]} and {len(data) - 1} more"
 
 
 def is_many(data: Sequence[Path]) -> bool:
-    """Whether these may be several files: a list, a folder or a pattern."""
+    """Return True if these may be several files: a list, a folder or a pattern."""
     first = data[0]
     return len(data) > 1 or first.is_dir() or (not first.exists() and glob.has_magic(str(first)))
 
 
 def is_large(path: Path) -> bool:
-    """Whether a file is too large to be read as a whole on this machine."""
+    """Return True if a file is too large to be read as a whole on this machine."""
     memory = memory_for_tables()
     if memory is None or not path.is_file() or path.name.lower().endswith(ZIPPED):
         return False
-    if kind_of(path) == "csv":
+    if format_of(path) != "Parquet":
         size = path.stat().st_size * (PACKED if path.suffix in (".gz", ".bz2") else PLAIN)
         return size > memory
-    # smaller than that by its bytes alone, it need not be opened
-    if path.stat().st_size * 100 < memory:
+    if path.stat().st_size * 100 < memory:  # by its bytes alone, without opening it
         return False
     source = open_source(path)
-    return (source.n_rows or 0) * len(source.names) * BYTES_A_VALUE > memory
+    return (source.n_rows or 0) * len(source.names) * BYTES_PER_VALUE > memory
 
 
 def memory_for_tables() -> float | None:
-    """Bytes of memory that a table may take; None where the machine does not tell."""
+    """Return the bytes of memory that a table may take; None if the machine does not tell."""
     try:
         return LIMITS.table_share * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -62,13 +69,11 @@ def memory_for_tables() -> float | None:
 
 
 def most_rows(wanted: int | None, n_columns: int) -> int:
-    """Most rows of a sample: as the user wants, else what is enough and has room in memory."""
-    if wanted is not None:
-        return wanted
+    """Return the most rows of a sample: as wanted, else what is enough and fits in memory."""
     memory = memory_for_tables()
-    if memory is None:
-        return MOST_ROWS
-    return min(MOST_ROWS, int(memory / (BYTES_A_VALUE * n_columns)) + 1)
+    if wanted is not None or memory is None:
+        return wanted or MOST_ROWS
+    return min(MOST_ROWS, int(memory / (BYTES_PER_VALUE * n_columns)) + 1)
 
 
 def open_table(
@@ -76,26 +81,32 @@ def open_table(
 ) -> Source:
     """Open files, folders of files or patterns, to be read block by block.
 
-    Parameters
-    ----------
-    data : sequence of pathlib.Path
-    text : sequence of str
-        Columns that hold text, also where it looks like something else.
-    categories : sequence of str
-        Columns that hold text where it looks like times.
+    Columns of `text` hold text whatever it looks like, those of `categories` where it looks like
+    times.
     """
     if data[0].name.lower().endswith(ZIPPED) and not is_many(data):
         return _unpack(data[0])
     files, kind = find_files(data)
     for path in files:
-        refuse_encoding(path)
+        if _is_plain_text(path) and path.is_file():
+            with path.open("rb") as file:
+                if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
+                    raise ValueError(f"{path} is text in another encoding than UTF-8; save it as "
+                                     "UTF-8")  # fmt: skip
     try:
         return TextSource(files, kind, text, categories)
     except DataFileError:
-        for path in files:
-            if hint := separator_hint(path):
+        for path in filter(_is_plain_text, files):
+            with path.open(encoding="utf-8", errors="replace") as file:
+                header = file.readline()
+            if separator_of(path) not in header and _is_joined(header):
+                hint = _other_separator(path)
                 raise DataFileError(f"{path} cannot be read as csv: {hint}") from None
         raise
+
+
+def _is_plain_text(path: Path) -> bool:
+    return path.name.lower().endswith((".csv", ".tsv"))
 
 
 def _unpack(path: Path) -> Source:
@@ -112,19 +123,44 @@ def _unpack(path: Path) -> Source:
     return source
 
 
-def read_frame(source: Source, name: str) -> Any:
-    """Read all rows of a source as a pandas DataFrame."""
-    import pandas
+# -- columns ------------------------------------------------------------------------------------
 
-    blocks = list(source.blocks(source.names))
-    if not blocks:
-        raise ValueError(f"{name} has columns but no rows")
-    columns = {n: join([block.columns[n] for block in blocks]) for n in source.names}
-    return pandas.DataFrame(columns, copy=False)
+
+def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None:
+    """Raise a ValueError for columns that a table lacks, with those that look like them."""
+    missing = [name for name in dict.fromkeys(wanted) if name not in names]
+    if not missing:
+        return
+    near = [near for name in missing for near in get_close_matches(name, names, 3)] or names
+    near = list(dict.fromkeys(near))[:MOST_NAMES]
+    has = ", ".join(map(repr, near)) + ", …" * (len(names) > len(near))
+    hint = f"; {_other_separator(table)}" if len(names) == 1 and _is_joined(names[0]) else ""
+    what = f"column{'s' * (len(missing) > 1)} {listed(missing)}"
+    raise ValueError(f"{table} has no {what}; it has {has}{hint}")
+
+
+def _is_joined(name: str) -> bool:
+    """Return True if the name of a column looks like the names of several."""
+    return any(mark in name.strip() for mark in ";\t|,")
+
+
+def _other_separator(table: Path | str) -> str:
+    return (
+        f"are its values separated by something else than {separator_of(table)!r}? Write them with "
+        "commas, or with tabs to a file that ends in .tsv"
+    )
+
+
+def find_target(model: Any, target: str | None, model_file: Path) -> str:
+    """Return the column of the truth: as given, or that of the fit."""
+    known = model.target_names_ or []
+    if target is None and len(known) != 1:
+        raise ValueError(f"{model_file} does not say which column it predicts; add --target COLUMN")
+    return known[0] if target is None else target
 
 
 def join(parts: Sequence[Any]) -> Any:
-    """Join parts of a column, of whose categories each part may have others."""
+    """Join parts of a column, each of which may have other categories."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     import pandas
@@ -136,53 +172,170 @@ def join(parts: Sequence[Any]) -> Any:
     return pandas.concat([part.astype(object) for part in series], ignore_index=True)
 
 
-def find_columns(model: Any, source: Source, others: Sequence[str], name: str) -> list[str]:
-    """Columns of a source that a model predicts from, in its order.
+class ModelTable:
+    """A table for a model to predict: its blocks are checked, and what is new to it counted.
 
     Parameters
     ----------
     model : estimator
-    source : Source
-    others : sequence of str
-        Columns that must be there, too, and that no model without names predicts from.
-    name : str
-        What the source is called in messages.
+    data : sequence of pathlib.Path, or Source
+        Files, folders and patterns.
+    needed : sequence of str
+        Columns that must be there beside the features.
+    name : str, optional
+        What the table is called in messages.
+
+    Attributes
+    ----------
+    names : list of str
+        Columns that the model predicts from, in its order.
+    unseen : dict
+        For "categories", "numbers" and "gaps" that the fit has not seen, the rows by column.
     """
-    names = getattr(model, "feature_names_in_", None)
-    found = [n for n in source.names if n not in others] if names is None else list(names)
-    check_names(source.names, [*found, *others], name)
-    if len(found) != model.n_features_in_:
-        raise ValueError(
-            f"{name} has {len(found)} columns to predict from, and the model was fitted to "
-            f"{model.n_features_in_} columns without names; the table must have these, in their "
-            "order, and no others"
-        )
-    return found
+
+    def __init__(
+        self, model: Any, data: Sequence[Path] | Source, needed: Sequence[str], name: str = ""
+    ):
+        self.model, self.needed = model, list(needed)
+        if isinstance(data, Source):
+            self.source, self.name = data, name
+        else:
+            text = [column["name"] for column in model.columns_
+                    if any(isinstance(v, str) for v in column["categories"] or ())]  # fmt: skip
+            self.source, self.name = open_table(data, text), name_of(data)
+        known, names = getattr(model, "feature_names_in_", None), self.source.names
+        self.names = [n for n in names if n not in needed] if known is None else list(known)
+        check_names(names, [*self.names, *needed], self.name)
+        if len(self.names) != model.n_features_in_:
+            raise ValueError(
+                f"{self.name} has {len(self.names)} columns to predict from, and the model was "
+                f"fitted to {model.n_features_in_} columns without names; the table must have "
+                "these, in their order, and no others"
+            )
+        self.n_rows, self.n_left_out = 0, 0
+        self.unseen: dict[str, dict[str, int]] = {"categories": {}, "numbers": {}, "gaps": {}}
+        self._n_any = dict.fromkeys(self.unseen, 0)
+
+    def check(self, block: Block) -> Block:
+        """Return a block, or raise a TableError that lists all columns that cannot be read."""
+        own = self.model._reading.inputs
+        try:
+            columns = [block.columns[name] for name in self.names]
+            found = list(own.read(columns, False, None, block.first_row))
+        except (TypeError, ValueError) as error:
+            first, *others = str(error).splitlines()
+            raise TableError(block.where, [line.strip() for line in others or [first]]) from None
+        self.n_rows += block.n_rows
+        anywhere = {kind: np.zeros(block.n_rows, dtype=bool) for kind in self.unseen}
+        for name, column, values in zip(self.names, own.columns, found, strict=True):
+            for kind, rows in column.find_unseen(values).items():
+                if count := int(rows.sum()):
+                    self.unseen[kind][name] = self.unseen[kind].get(name, 0) + count
+                    anywhere[kind] |= rows
+        for kind, rows in anywhere.items():
+            self._n_any[kind] += int(rows.sum())
+        return block
+
+    def blocks(self, what: str, shown: bool) -> Iterator[tuple[Block, Any]]:
+        """Yield blocks of rows that have a target (the first needed column), and their X."""
+        blocks = prefetched(self.source.blocks(list(dict.fromkeys([*self.names, *self.needed]))))
+        for block in watched(blocks, self.source.expected_rows(), what, shown):
+            if self.needed:
+                keep = is_there(block.columns[self.needed[0]])
+                self.n_left_out += int((~keep).sum())
+                block = take_rows(block, keep)
+            if block.n_rows:
+                yield self.check(block), as_X(self.model, block, self.names)
+
+    def remarks(self) -> list[str]:
+        """Return a sentence for each kind of values that the fit has not seen."""
+        columns = self.model._reading.inputs.columns
+        rules = {column.box.extrapolation for column in columns if not column.is_categorical}
+        end = ", which it takes for the nearest end" if rules == {"clip"} else ""
+        texts = {
+            "categories": "categories that the model has not seen, which it takes for a mean one",
+            "numbers": f"numbers outside of the range that the model was fitted to{end}",
+            "gaps": "no number where the model was fitted to rows that all had one, and the "
+            "median is taken",
+        }
+        found = []
+        for kind, counts in self.unseen.items():
+            most = sorted(counts.items(), key=lambda entry: -entry[1])
+            names = ", ".join(f"{name!r} in {count:,}" for name, count in most[:MOST_NAMES])
+            names += ", …" * (len(most) > MOST_NAMES)
+            count, verb = self._n_any[kind], "has" if self._n_any[kind] == 1 else "have"
+            if most:
+                found.append(f"{count:,} of {self.n_rows:,} rows {verb} {texts[kind]}: {names}")
+        return found
 
 
-def text_columns(model: Any) -> list[str]:
-    """Columns whose categories are texts for a model."""
-    return [
-        column["name"] for column in model.columns_
-        if any(isinstance(value, str) for value in column["categories"] or ())
-    ]  # fmt: skip
+# -- samples ------------------------------------------------------------------------------------
 
 
-def check_block(model: Any, names: Sequence[str], block: Block) -> Block:
-    """Return a block, or raise a ValueError that lists all columns a model cannot read.
+class Sample:
+    """Rows of a table, each with the same chance to be among them.
+
+    Every row gets a random number, and the rows with the smallest numbers are held: one scan is
+    enough, the number of rows need not be known before, and blocks do not matter.
 
     Parameters
     ----------
-    model : estimator
-    names : sequence of str
-        Columns that it predicts from.
+    blocks : iterable of Block
+    most : int
+        Of more rows, so many are drawn.
+    seed : int
+
+    Attributes
+    ----------
+    n_seen : int
+        Rows of the blocks.
     block : Block
+        The rows that were drawn, in the order of the table.
     """
-    columns = [block.columns[name] for name in names]
-    try:
-        for _ in model._reading.inputs.read(columns, False, None, block.first_row):
-            pass
-    except (TypeError, ValueError) as error:
-        first, *others = str(error).splitlines()
-        raise TableError(block.where, [line.strip() for line in others or [first]]) from None
-    return block
+
+    def __init__(self, blocks: Iterable[Block], most: int, seed: int):
+        rng, bound = np.random.default_rng(seed), 1.0
+        held: list[tuple[Block, NDArray[np.float64]]] = []
+        self.n_seen = 0
+
+        def select(pairs: list[tuple[Block, NDArray]], bound: float) -> list[Any]:
+            kept = [(block, own, own < bound) for block, own in pairs]
+            return [(take_rows(b, keep), own[keep]) for b, own, keep in kept if keep.any()]
+
+        def reduce(pairs: list[Any], bound: float) -> tuple[list[Any], float]:
+            numbers = np.concatenate([own for _, own in pairs]) if pairs else np.empty(0)
+            if len(numbers) <= most:
+                return pairs, bound
+            bound = float(np.partition(numbers, most)[most])
+            return select(pairs, bound), bound
+
+        for block in blocks:
+            self.n_seen += block.n_rows
+            held += select([(block, rng.random(block.n_rows))], bound)
+            if sum(len(own) for _, own in held) > 2 * most:  # not after every block: it takes time
+                held, bound = reduce(held, bound)
+        parts = [block for block, _ in reduce(held, bound)[0]]
+        columns = {name: join([block.columns[name] for block in parts])
+                   for name in (parts[0].columns if parts else ())}  # fmt: skip
+        self.block = Block(columns, sum(block.n_rows for block in parts), 0, "the sample")
+
+
+def read_sample(
+    model: Any, data: Sequence[Path], target: str | None, most: int | None, shown: bool
+) -> tuple[Any, Any, int]:
+    """Return rows for a model to look at, the truth if asked for, and the number of all rows.
+
+    Rows without the target are left out. Of more than `most` rows, as many are drawn.
+    """
+    table = ModelTable(model, data, [] if target is None else [target])
+    blocks = (block for block, _ in table.blocks("read", shown))
+    sample = Sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
+    block = sample.block
+    if block.n_rows == 0:
+        raise ValueError(f"{table.name} has no row with a target")
+    y = None
+    if target is not None:
+        import pandas
+
+        y = pandas.Series(block.columns[target], name=target)
+    return as_X(model, block, table.names), y, sample.n_seen

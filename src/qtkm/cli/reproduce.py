@@ -1,8 +1,9 @@
 """``qtkm reproduce`` and ``qtkm demo``: the experiments of the paper, and the library at work."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,14 +15,12 @@ app = typer.Typer(
 Output = Annotated[
     Path,
     typer.Option(
-        metavar="DIR", help="Folder for results; a run that was stopped goes on from what is there."
+        metavar="DIR", help="Folder for results; a run that was stopped continues from there."
     ),
 ]
 Quick = Annotated[
     bool,
-    typer.Option(
-        "--quick", help="A small run, of about a minute on two cores; it only shows that all works."
-    ),
+    typer.Option("--quick", help="A small run of about a minute on two cores, as a check."),
 ]
 DataHome = Annotated[
     Path | None,
@@ -36,21 +35,25 @@ Splits = Annotated[
     int | None, typer.Option(min=1, metavar="S", help="Number of random splits of the rows.")
 ]
 OUTPUT = Path("qtkm-results")
+#: fewest rows of the demo
+FEWEST_ROWS = 300
 
 
 def _run(
-    name: str, output: Path, quick: bool, data_home: Path | None, n_jobs: int, **more: Any
+    name: str,
+    output: Path,
+    quick: bool,
+    data_home: Path | None,
+    n_jobs: int,
+    splits: int | None = None,
 ) -> None:
-    """Run one experiment, and say where its page is."""
-    from importlib import import_module
-
+    """Run one experiment, and print the path of its page."""
     from ..experiments.runs import Options
 
     if n_jobs == 0:
         raise typer.BadParameter("0 given; expected a number of cores, or -1 for all", None)
-    more = {key: value for key, value in more.items() if value is not None}
-    words = ["qtkm", "reproduce", name]
-    words += ["--quick"] if quick else []
+    more = {} if splits is None else {"splits": splits}
+    words = ["qtkm", "reproduce", name, *(["--quick"] if quick else [])]
     words += [f"--{key}={value}" for key, value in more.items()]
     options = Options(
         output=output,
@@ -59,12 +62,11 @@ def _run(
         n_jobs=n_jobs,
         command=tuple(words),
     )
-    experiment = import_module(f"..experiments.{name}", __package__)
     try:
-        page = experiment.run(options, **more)
+        page = import_module(f"..experiments.{name}", __package__).run(options, **more)
     except KeyboardInterrupt:
         typer.echo(
-            f"\nStopped. Finished fits are in {output}; the same command goes on from there.",
+            f"\nStopped. Finished fits are in {output}; the same command continues from there.",
             err=True,
         )
         raise
@@ -83,7 +85,7 @@ def generalization(
 
     Example: qtkm reproduce generalization --quick
     """
-    _run("generalization", output, quick, data_home, n_jobs, splits=splits)
+    _run("generalization", output, quick, data_home, n_jobs, splits)
 
 
 @app.command()
@@ -109,7 +111,7 @@ def airline(
 
     Example: qtkm reproduce airline --splits 3
     """
-    _run("airline", output, quick, data_home, n_jobs, splits=splits)
+    _run("airline", output, quick, data_home, n_jobs, splits)
 
 
 @app.command("all")
@@ -129,9 +131,6 @@ def every(
             typer.echo(f"{name} left out: {error}", err=True)
     if missing:
         sys.exit(1)
-
-
-FEWEST_ROWS = 300
 
 
 def _enough(rows: int | None) -> int | None:
@@ -161,7 +160,7 @@ def demo(
     Example: qtkm demo --rows 20000
     """
     from ..experiments import nyc_flights
-    from .formats import check_writable
+    from .output import check_writable
 
     # before the fits, which take minutes
     check_writable(output / nyc_flights.PLOT_FILE, makes_folder=True)

@@ -1,42 +1,35 @@
 """A first look at all rows of a table, for what a fit must know before it begins."""
 
-from collections.abc import Sequence
 from shlex import quote
+from typing import Any
 
 import numpy as np
+import pandas
+from numpy.typing import NDArray
 
 from ..data import prefetched
-from ..data.sources import Block, Source
-from .failures import TableError
-from .output import watched
-from .splitting import HoldOut
-from .survey_columns import (
-    MOST_TEXTS,
-    CategorySurvey,
-    ColumnSurvey,
-    TargetSurvey,
-    WeightSurvey,
-)
-from .task import (
-    MANY_CLASSES,
-    are_numbers,
-    remark_on_categories,
-    remark_on_classes,
-    remark_on_constants,
-    remark_on_header,
-    remark_on_running,
-    remark_on_text,
-    remark_on_whole,
-)
+from ..data.sources import Block, Source, is_there
+from ..estimators.columns import factorize
+from ..estimators.values import look_like_times
+from .options import Job, TableError
+from .output import listed, watched
 
-#: rows without a target that are told by their numbers
-FIRST_ROWS = 3
+#: different texts or labels, and different numbers or times, that are counted
+MOST_TEXTS, MOST_NUMBERS = 1 << 17, 100
+#: with more categories than this part of the rows, a column tells rows apart, not kinds of them
+MOST_CATEGORIES = 0.5
+#: text is a mistake in a numeric column if at least this share of its values are numbers
+MOSTLY = 0.9
 #: so few categories are not remarked upon, and so many always are, whatever the rows
 FEW_CATEGORIES, MANY_CATEGORIES = 10, 1000
 #: with fewer rows for each category, there is a remark
 ROWS_PER_CATEGORY = 20
+#: from so many classes on, a fit takes long enough to say so beforehand
+MANY_CLASSES = 100
 #: fewest rows whose numbers may be taken for a count of them
 FEWEST_RUNNING = 20
+#: rows without a target that are listed
+FIRST_ROWS = 3
 
 
 class Survey:
@@ -44,77 +37,57 @@ class Survey:
 
     Parameters
     ----------
-    features : sequence of str
-        Columns to predict from.
-    category : sequence of str
-        Those of them to be taken for categories whatever they hold.
-    hold_out : HoldOut
-        Which rows count; learns the first row of every label.
-    task : {"auto", "regression", "classification"}
-        What the user says; becomes what is so after a look at the rows.
-    weight : str or None
-        Column of row weights.
+    job : Job
+    source : Source
+        All of its rows are looked at.
+    name : str
+        What it is called in messages.
+    shown : bool
+        Whether progress is shown.
 
     Attributes
     ----------
-    n_rows : int
-        Rows that have a target.
+    features : list of str
+    task : {"regression", "classification"}
+    n_rows, n_left_out : int
+        Rows with and without a target.
+    n_total : int
+        Rows of the source.
+    first_rows : dict
+        Labels, or different numbers of the target, with the first row that holds each.
+
+    Raises
+    ------
+    TableError
+        For all that cannot be fitted to: infinite numbers, text among numbers.
     """
 
-    def __init__(
-        self,
-        features: Sequence[str],
-        category: Sequence[str],
-        hold_out: HoldOut,
-        task: str,
-        weight: str | None = None,
-    ):
-        self.features, self.hold_out = list(features), hold_out
-        self.columns = {
-            name: CategorySurvey(name) if name in category else ColumnSurvey(name)
-            for name in self.features
-        }
-        self.target = TargetSurvey(hold_out.needed[0])
-        self.weights = [] if weight is None else [WeightSurvey(weight)]
-        self.task = self.given = task
-        self.n_rows = self.n_left_out = 0
+    def __init__(self, job: Job, source: Source, name: str, shown: bool):
+        self.job = job
+        taken = {*job.needed, *job.drop}
+        self.features = [column for column in source.names if column not in taken]
+        if not self.features:
+            raise ValueError(f"{name} has no column left to predict {job.target!r} from")
+        self.columns = {n: ColumnSurvey(n, n in job.category) for n in self.features}
+        self.target = TargetSurvey(job.target)
+        self.weights = [] if job.weight is None else [WeightSurvey(job.weight)]
+        self.n_rows = self.n_total = 0
         self._left_out: list[int] = []
-
-    def look(self, source: Source, name: str, shown: bool) -> None:
-        """Look at all rows of a source.
-
-        Parameters
-        ----------
-        source : Source
-        name : str
-            What it is called in messages.
-        shown : bool
-            Whether progress is shown.
-
-        Raises
-        ------
-        TableError
-            For all that cannot be fitted to: infinite numbers, text among numbers.
-        """
-        columns = list(dict.fromkeys([*self.features, *self.hold_out.needed]))
-        blocks = watched(prefetched(source.blocks(columns)), source.expected_rows(), "check", shown)
-        several = len(source.paths) > 1
-        for block in blocks:
-            self._add(block, several)
+        names = list(dict.fromkeys([*self.features, *job.needed]))
+        blocks = prefetched(source.blocks(names))
+        for block in watched(blocks, source.expected_rows(), "check", shown):
+            self._add(block, len(source.paths) > 1)
         if self.n_rows < 2:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")
         self._refuse(name)
-        if self.task == "auto":
-            self.task = self.target.task(self.n_rows)
-        if self.task == "classification":
-            # every label is trained on, so that all are known when tested
-            self.hold_out.always = set(self.target.first_rows.values())
+        self.task = self.target.task(self.n_rows) if job.task == "auto" else job.task
+        self.first_rows = self.target.first_rows
 
     def _add(self, block: Block, several: bool) -> None:
-        keep = self.hold_out.complete(block)
+        keep = complete(block, self.job.needed)
         self.n_rows += int(keep.sum())
-        self.n_left_out += int((~keep).sum())
+        self.n_total += block.n_rows
         first = np.flatnonzero(~keep)[: FIRST_ROWS - len(self._left_out)]
         self._left_out += (first + block.first_row + 1).tolist()
         for column in [*self.columns.values(), self.target, *self.weights]:
@@ -122,16 +95,21 @@ class Survey:
 
     def _refuse(self, name: str) -> None:
         found = {n: c.problem(self.n_rows) for n, c in self.columns.items()}
-        problems = [text for text in found.values() if text is not None]
-        options = " ".join(f"--drop {quote(n)}" for n, text in found.items() if text is not None)
-        own = [self.target.problem(self.n_rows, self.task)]
+        wrong = [n for n, text in found.items() if text is not None]
+        own = [self.target.problem(self.n_rows, self.job.task)]
         own += [weights.problem(self.n_rows) for weights in self.weights]
-        problems += [text for text in own if text is not None]
+        problems = [text for text in (*found.values(), *own) if text is not None]
         if problems:
-            hints = [self.remark_on_rows()] if self.n_left_out else []
-            if options.count("--drop ") > 1:
+            hints = [self._remark_on_rows()] if self.n_left_out else []
+            if len(wrong) > 1:
+                options = " ".join(f"--drop {quote(n)}" for n in wrong)
                 hints.append(f"to leave out all of these columns: {options}")
             raise TableError(name, problems, hints)
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of rows without a target, weight or offset."""
+        return self.n_total - self.n_rows
 
     @property
     def categories(self) -> list[str]:
@@ -140,36 +118,300 @@ class Survey:
 
     def remarks(self) -> list[str]:
         """Return remarks to show the user before the fit."""
-        found = [self.remark_on_rows()] if self.n_left_out else []
+        found = [self._remark_on_rows()] if self.n_left_out else []
         constant = [name for name, c in self.columns.items() if c.is_constant(self.n_rows)]
-        found += [remark_on_constants(constant)] if constant else []
-        if len(self.features) > 1 and are_numbers(self.features):
-            found.append(remark_on_header(self.features))
+        if len(constant) == 1:
+            found.append(f"column {constant[0]!r} has one value and tells nothing")
+        elif constant:
+            found.append(
+                f"{len(constant)} columns have one value each and tell nothing: {listed(constant)}"
+            )
+        if len(self.features) > 1 and _are_numbers(self.features):
+            names = ", ".join(map(repr, self.features[:3]))
+            found.append(f"columns are named {names}, …, like values: has the file no line of "
+                         "names?")  # fmt: skip
+        texts = [n for n, c in self.columns.items() if c.is_numeric_text and not c.is_category]
+        if texts:
+            found.append(f"numbers written as text are read as numbers: {listed(texts)}; "
+                         "--category makes them categories")  # fmt: skip
         most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, self.n_rows / ROWS_PER_CATEGORY))
-        texts = [name for name, column in self.columns.items() if column.is_numeric_text]
-        found += [remark_on_text(texts)] if set(texts) - set(self.categories) else []
         for name, column in self.columns.items():
-            if column.is_category and len(column.texts) > most:
-                found.append(remark_on_categories(name, column.texts.count, self.n_rows))
-            if not column.is_text and column.is_running and self.n_rows >= FEWEST_RUNNING:
-                found.append(remark_on_running(name))
-        count = len(self.target.first_rows)
-        is_few = 2 < count <= FEW_CATEGORIES and count <= self.n_rows / ROWS_PER_CATEGORY
-        if self.task == "regression" and self.given == "auto" and self.target.is_whole and is_few:
-            found.append(remark_on_whole(self.target.name, count))
-        if self.task == "classification" and count >= MANY_CLASSES:
-            more = "more than " * (count > MOST_TEXTS)
-            told = f"{more}{min(count, MOST_TEXTS):,}"
-            found.append(remark_on_classes(self.target.name, told, self.target.are_numbers))
-        return found
+            if column.is_category and len(column.counts) > most:
+                found.append(
+                    f"column {name!r} has {column.count} categories in {self.n_rows:,} rows; rare "
+                    "ones are taken for nearly a mean one. If they name the rows, they teach "
+                    f"nothing: --drop {quote(name)}"
+                )
+            if column.is_running and not column.is_category and self.n_rows >= FEWEST_RUNNING:
+                found.append(
+                    f"column {name!r} counts the rows, which new rows go beyond; unless the order "
+                    f"matters, leave it out: --drop {quote(name)}"
+                )
+        return found + self._remarks_on_target()
 
-    def remark_on_rows(self) -> str:
-        """How many rows are left out because they have no target, or no weight."""
-        count, total = self.n_left_out, self.n_rows + self.n_left_out
-        names = " or no ".join(map(repr, self.hold_out.needed))
+    def _remarks_on_target(self) -> list[str]:
+        target, count = self.target, len(self.first_rows)
+        is_few = 2 < count <= FEW_CATEGORIES and count <= self.n_rows / ROWS_PER_CATEGORY
+        if self.task == "regression" and self.job.task == "auto" and target.is_whole and is_few:
+            return [
+                f"the target {target.name!r} has {count} different whole numbers, which are "
+                "predicted as numbers; if they are classes, use --task classification, and if they "
+                "are counts, --loss poisson"
+            ]
+        if self.task == "classification" and count >= MANY_CLASSES:
+            kind = "numbers" if target.are_numbers else "texts"
+            more = ". --task regression predicts them as numbers" * target.are_numbers
+            return [f"the {target.count} different {kind} of the target {target.name!r} are taken "
+                    f"for classes; a fit to so many takes long{more}"]  # fmt: skip
+        return []
+
+    def _remark_on_rows(self) -> str:
+        count = self.n_left_out
+        names = " or no ".join(map(repr, self.job.needed))
         rows = ", ".join(f"{row:,}" for row in self._left_out)
         verbs = "have no {} and are" if count > 1 else "has no {} and is"
         return (
-            f"{count:,} of {total:,} rows {verbs.format(names)} left out: "
+            f"{count:,} of {self.n_total:,} rows {verbs.format(names)} left out: "
             f"row{'s' * (count > 1)} {rows}{', …' * (count > FIRST_ROWS)}"
         )
+
+
+def complete(block: Block, needed: list[str]) -> NDArray[np.bool_]:
+    """Return which rows have all of some columns."""
+    return np.logical_and.reduce([is_there(block.columns[name]) for name in needed])
+
+
+def _is_numeric(texts: Any) -> NDArray[np.bool_]:
+    values = pandas.Series(list(texts), dtype=object)
+    return pandas.to_numeric(values, errors="coerce").notna().to_numpy()
+
+
+def _are_numbers(texts: Any) -> bool:
+    return bool(_is_numeric(texts).all())
+
+
+class ColumnSurvey:
+    """What a column holds.
+
+    Attributes
+    ----------
+    is_text, is_time : bool
+        Whether some of it is text, or times by their type.
+    is_running : bool
+        Whether it counts the rows.
+    counts, first_rows : dict
+        How many rows hold each value, and the first of them, from 0, until there are too many.
+    missing, infinite : int
+        Numbers that are so.
+    """
+
+    most = MOST_NUMBERS
+
+    def __init__(self, name: str, is_given: bool = False):
+        self.name, self.is_given = name, is_given
+        self.is_text = self.is_time = self.is_several = self.are_more = False
+        self.is_running = True
+        self._last: int | None = None
+        self.counts: dict[Any, int] = {}
+        self.first_rows: dict[Any, int] = {}
+        self.missing, self.infinite, self.first = 0, 0, ""
+
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
+        """Look at the column in the rows of a block that count, of a table of several files."""
+        self.is_several = several
+        is_array = isinstance(values, np.ndarray)
+        self.is_time |= is_array and values.dtype.kind in "mM"
+        self.is_text |= not is_array
+        if not is_array or self.is_given:
+            self.most = MOST_TEXTS
+        # as a rule the first rows show that there are many numbers
+        for part in (slice(None, 1000), slice(1000, None)):
+            if not self.are_more:
+                self._count(values[part], keep[part], block.first_row + (part.start or 0))
+        self.is_running = self.is_running and is_array and self._counts_on(values)
+        if is_array and values.dtype.kind == "f":
+            wrong = ~np.isfinite(values) & keep
+            if wrong.any():
+                missing = int((np.isnan(values) & keep).sum())
+                self.missing += missing
+                self.infinite += int(wrong.sum()) - missing
+                self.first = self.first or self._place(block, int(np.argmax(wrong)))
+
+    def _count(self, values: Any, keep: NDArray[np.bool_], first_row: int) -> None:
+        if getattr(values.dtype, "kind", "O") == "m":
+            values = values.astype("m8[us]")
+        distinct, inverse = factorize(values, "a column")
+        rows = np.flatnonzero(keep)
+        codes = inverse[rows]
+        found = np.bincount(codes, minlength=len(distinct)).tolist()
+        first = np.zeros(len(distinct), dtype=np.int64)
+        first[codes[::-1]] = rows[::-1]  # of several rows with a code, the first one stays
+        for value, count, row in zip(distinct, found, first.tolist(), strict=True):
+            if not count or value is None or value != value:  # missing
+                continue
+            if value not in self.counts and len(self.counts) == self.most:
+                self.are_more = True
+                return
+            self.counts[value] = self.counts.get(value, 0) + count
+            self.first_rows.setdefault(value, first_row + row)
+
+    def _counts_on(self, values: NDArray) -> bool:
+        """Return True if whole numbers count on by 1 from those of the last rows."""
+        if values.dtype.kind not in "iu" or not len(values):
+            return False
+        last, self._last = self._last, int(values[-1])
+        follows = last is None or int(values[0]) == last + 1
+        return follows and bool((np.diff(values.astype(np.int64)) == 1).all())
+
+    def _place(self, block: Block, row: int) -> str:
+        text = f"row {block.first_row + row + 1:,}"
+        return f"{text} of the table, in {block.where}" if self.is_several else text
+
+    @property
+    def count(self) -> str:
+        """Number of different values."""
+        return f"more than {self.most:,}" if self.are_more else f"{len(self.counts):,}"
+
+    @property
+    def is_category(self) -> bool:
+        """Whether it is taken for categories: named by the user, or text that is no numbers."""
+        return self.is_given or (self.is_text and not self.is_numeric_text)
+
+    @property
+    def is_numeric_text(self) -> bool:
+        """Whether all of its texts are numbers."""
+        is_some = self.is_text and bool(self.counts) and not self.are_more
+        return is_some and _are_numbers(self.counts)
+
+    def is_constant(self, n_rows: int) -> bool:
+        """Return True if all rows hold the same."""
+        # where only some rows have a value, that it is missing in others tells something
+        return len(self.counts) <= 1 and sum(self.counts.values()) in (0, n_rows)
+
+    def problem(self, n_rows: int) -> str | None:
+        """Return why the column cannot be fitted to, with what to try; None if it can."""
+        if self.is_given:
+            return None
+        what, name = f"column {self.name!r}", quote(self.name)
+        drop = f"leave the column out (--drop {name})"
+        few = not self.are_more and len(self.counts) <= min(MOST_NUMBERS, MOST_CATEGORIES * n_rows)
+        rest = [drop, *[f"take its values for categories (--category {name})"] * few]
+        if self.is_text and look_like_times(self.counts):
+            do = _either("write them as 2013-05-20 or 2013-05-20 17:05", *rest)
+            return f"{what} holds dates or times as text; {do}"
+        if self.infinite:
+            do = _either("correct them", "leave out these rows", drop)
+            return f"{what} has {self.gaps(n_rows)}; {do}"
+        mixed = self.text_among_numbers(n_rows)
+        return None if mixed is None else f"{what} has {mixed}; {_either('correct them', *rest)}"
+
+    def gaps(self, n_rows: int) -> str:
+        """Return how many numbers are missing or infinite, and where."""
+        parts = [f"{what} in {count:,} of {n_rows:,} rows" for what, count in
+                 (("no number", self.missing), ("infinity", self.infinite)) if count]  # fmt: skip
+        return f"{' and '.join(parts)}, first in {self.first}"
+
+    def text_among_numbers(self, n_rows: int) -> str | None:
+        """Return which text is among numbers, where, and in how many rows; None if none is."""
+        texts = list(self.counts) if self.is_text else []
+        strange = [t for t, number in zip(texts, _is_numeric(texts), strict=True) if not number]
+        if not strange or len(strange) > (1 - MOSTLY) * len(texts):
+            return None
+        text = min(strange, key=lambda text: self.first_rows[text])
+        count = sum(self.counts[text] for text in strange)
+        where = f"row {self.first_rows[text] + 1:,}{' of the table' * self.is_several}"
+        like = "" if count == 1 else f" and the like in {count:,} of {n_rows:,} rows"
+        return f"text among its numbers: {text!r:.40} in {where}{like}"
+
+
+def _either(*ways: str) -> str:
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+
+
+class TargetSurvey(ColumnSurvey):
+    """What a target holds: counts and first rows are those of its labels."""
+
+    most = MOST_TEXTS
+    is_whole = True
+
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
+        super().add(values, block, keep, several)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            kept = values[keep]
+            self.is_whole = self.is_whole and bool((kept == np.round(kept)).all())
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether it could be predicted as a number."""
+        return not any(isinstance(label, str | bool) for label in self.counts)
+
+    def problem(self, n_rows: int, task: str = "auto") -> str | None:
+        what = f"the target {self.name!r}"
+        are_times = self.is_text and look_like_times(self.counts)
+        if self.is_time or (task == "auto" and are_times):
+            return (
+                f"{what} holds dates or times; give what is to be predicted as numbers, such as "
+                "hours since a date"
+            )
+        if self.infinite:
+            return f"{what} has {self.gaps(n_rows)}; correct them, or leave out these rows"
+        is_class = task == "classification" or (task == "auto" and self.is_text)
+        if is_class and len(self.counts) == 1:
+            label = next(iter(self.counts))
+            return f"{what} is {label!r:.40} in all rows; at least two classes are needed"
+        if task == "classification" and not self.is_whole:
+            return (
+                f"{what} has fractions, which are no classes; leave out --task classification, or "
+                "write the classes as text or whole numbers"
+            )
+        if not self.is_text or task == "classification":
+            return None
+        mixed = self.text_among_numbers(n_rows)
+        if mixed is not None:
+            remedy = "correct them, or say --task classification if these are classes"
+            return f"{what} has {mixed}; {remedy}"
+        if task == "regression" and not self.are_numbers:
+            text = next(iter(self.counts))
+            return (
+                f"{what} holds text such as {text!r:.40}, which cannot be predicted as a number; "
+                "write it as numbers, or say --task classification"
+            )
+        return None
+
+    def task(self, n_rows: int) -> str:
+        """Return the task that the target asks for."""
+        # counts such as ratings are whole, too: two values are classes, more only if written so
+        is_pair = self.is_whole and len(self.counts) == 2 <= n_rows / 20
+        return "classification" if self.is_text or is_pair else "regression"
+
+
+class WeightSurvey(ColumnSurvey):
+    """What a column of weights holds."""
+
+    negative, are_zero = 0, True
+
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
+        if getattr(values.dtype, "kind", "O") == "b":
+            values = values.astype(float)
+        super().add(values, block, keep, several)
+        if self.is_text or self.is_time:
+            return
+        self.are_zero &= not values[keep].any()
+        negative = (values < 0) & keep
+        self.negative += int(negative.sum())
+        if negative.any() and not self.first:
+            self.first = self._place(block, int(np.argmax(negative)))
+
+    def problem(self, n_rows: int) -> str | None:
+        what = f"the weights in column {self.name!r}"
+        if self.is_text or self.is_time:
+            like = f" such as {next(iter(self.counts))!r:.40}" if self.is_text else ""
+            return f"{what} must be numbers, not text or times{like}"
+        if self.infinite:
+            return f"{what} have {self.gaps(n_rows)}; correct them, or leave out these rows"
+        if self.negative:
+            return (
+                f"{what} are negative in {self.negative:,} of {n_rows:,} rows, first in "
+                f"{self.first}; they must be 0 or more"
+            )
+        return f"{what} are zero in all rows; some must be more" if self.are_zero else None

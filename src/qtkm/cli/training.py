@@ -1,31 +1,141 @@
-"""Rows to fit a model to and to test it on: a table in memory, or one that is read in blocks."""
+"""What ``qtkm fit`` does: rows to fit a model to and to test it on, a fit, a file, a report."""
 
+import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from time import perf_counter
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from .. import interruption
 from ..data import prefetched
-from ..data.sources import Source
-from .blocks import draw, score_rows
-from .formats import check_names
+from ..data.sources import Block, MappedSource, Source, draw_rows, open_source, take_rows
+from ..data.sources.source import row_numbers
+from ..estimators import QTKMClassifier, QTKMRegressor
+from ..estimators.wording import name_network, readable
+from ..losses import REGISTRY
 from .options import Job
-from .output import note, watched
-from .reading import is_large, is_many, name_of, open_table, read_frame
-from .scoring import LabelSums, NumberSums, start_sums
-from .splitting import FEWEST_ROWS, HoldOut, split_rows
-from .survey import Survey
+from .output import check_writable, note, plain, show, watched, write_json
+from .reading import ModelTable, Sample, check_names, is_large, is_many, name_of, open_table
+from .scoring import Sums, score_table, start_sums
+from .survey import Survey, complete
 
-#: how scikit-learn begins to speak of many classes
+#: how a fit ended, where the name of that is not a word
+ENDS = {"max_iter": "all that --max-iter allows"}
+#: with fewer rows, none is set aside
+FEWEST_ROWS = 5
+#: up to so many rows, exactly the share asked for is set aside; of more, about that
+FEW_ROWS = 1000
+#: how scikit-learn's warning of many classes begins
 CLASS_WARNING = "The number of unique classes is greater than"
 
 
-def open_rows(job: Job, seed: int, *, in_blocks: bool, quiet: bool, shown: bool) -> Any:
-    """Look at the table of a job, and say what the user may want to know about it.
+def fit(
+    job: Job, parameters: dict[str, Any], cache: Path | None, quiet: bool, as_json: bool = False
+) -> Any:
+    """Fit a model to a table, score it on rows set aside, save it, and return it.
+
+    With a folder `cache` or a `memory_limit` in `parameters` the table is read block by block.
+    JSON is written also if it is quiet.
+    """
+    check_writable(job.out)
+    in_blocks = cache is not None or parameters.get("memory_limit") is not None
+    rows = Rows(
+        job, parameters["random_state"], in_blocks=in_blocks, quiet=quiet,
+        shown=bool(parameters["verbose"]),
+    )  # fmt: skip
+    model = make_model(rows.survey, parameters)
+    begin = perf_counter()
+    with interruption.deferred(lambda: leave(job.out)):  # nothing between a fit and its file
+        rows.fit(model, cache)
+        seconds = perf_counter() - begin
+        save_model(model, job.out)
+    if as_json or not quiet:
+        report_fit(model, rows, seconds, job.out, as_json)
+    return model
+
+
+def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
+    """Return an unfitted estimator for the task and the categories of a table."""
+    settings = {**parameters, "categorical_features": survey.categories or None}
+    if survey.task == "classification":
+        return QTKMClassifier(**settings)
+    kind = REGISTRY.get(settings.get("loss", ""))
+    if kind is not None and kind.is_margin:
+        raise ValueError(
+            f"loss {settings['loss']!r} is one for classes; add --task classification, or leave "
+            "it out"
+        )
+    return QTKMRegressor(**settings)
+
+
+def save_model(model: Any, out: Path) -> None:
+    """Save a model; where that fails, elsewhere, for its fit may have taken long."""
+    try:
+        model.save(out)
+    except OSError as error:
+        rescue = Path(tempfile.mkdtemp(prefix="qtkm-")) / out.name
+        model.save(rescue)
+        raise OSError(
+            f"{out} was not written ({error.strerror}); the model is in {rescue}"
+        ) from None
+
+
+def leave(out: Path) -> NoReturn:
+    """Say where the model is after a Ctrl-C that came when it was complete, and raise that."""
+    note(f"the model is complete and in {out}")
+    raise KeyboardInterrupt
+
+
+def report_fit(
+    model: Any,
+    rows: "Rows",
+    seconds: float,
+    out: Path,
+    as_json: bool,
+    more: Sequence[tuple[str, str]] = (),
+    **facts: Any,
+) -> None:
+    """Print how a model was fitted, and its scores on the rows to test on.
+
+    The table begins with the lines `more`, and JSON ends with `facts`.
+    """
+    try:
+        sums = rows.score(model)
+    except KeyboardInterrupt:
+        leave(out)
+    n_rows, network = rows.survey.n_rows - sums.n_rows, name_network(model.network_)
+    if as_json:
+        found = {
+            "file": str(out), "task": rows.survey.task, "n_rows": n_rows,
+            "n_columns": model.n_features_in_, "network": network, "rank": plain(model.rank_),
+            "n_parameters": model.n_parameters_, "alpha": plain(model.alpha_),
+            "n_iter": model.n_iter_, "status": model.status_, "seconds": seconds,
+        }  # fmt: skip
+        write_json({**found, **facts, "scores": sums.facts()})
+        return
+    end = ENDS.get(model.status_, model.status_)
+    categorical = [column["name"] for column in model.columns_ if column["categories"] is not None]
+    show(f"Model saved to {out}", [
+        *more,
+        ("task", rows.survey.task),
+        ("rows, columns", f"{n_rows:,}, {model.n_features_in_:,}"),
+        *([("categories", ", ".join(categorical))] if categorical else []),
+        ("network", f"{network}, rank {model.rank_}"),
+        ("parameters", f"{model.n_parameters_:,}"),
+        ("penalty alpha", readable(model.alpha_, 3)),
+        ("epochs", f"{model.n_iter_} in {seconds:.1f} s ({end})"),
+        *(sums.lines() if sums.n_rows else []),
+    ])  # fmt: skip
+
+
+class Rows:
+    """Rows of a job's table: surveyed, some of them set aside to test on.
 
     Parameters
     ----------
@@ -33,58 +143,116 @@ def open_rows(job: Job, seed: int, *, in_blocks: bool, quiet: bool, shown: bool)
     seed : int
         Of the rows to test on.
     in_blocks : bool
-        Whether the table is to be read in blocks though it may fit in memory.
+        Read the table in blocks though it may fit in memory.
     quiet, shown : bool
-        Whether nothing is said, and whether progress is shown.
+        Whether no remarks, and whether progress, are shown.
 
-    Returns
-    -------
-    RowsInMemory or RowsInBlocks
+    Attributes
+    ----------
+    survey : Survey
+        What was found in the rows.
 
     Raises
     ------
     TableError
         If the rows cannot be fitted to.
     """
-    if job.weight == job.target:
-        raise ValueError(f"{job.target!r} is given as target and as weight; name two columns")
-    in_blocks = in_blocks or is_many(job.data)
-    if not in_blocks and is_large(job.data[0]):
-        in_blocks = True
-        if not quiet:
-            note(f"{job.data[0]} is large for the memory of this machine and read block by block")
-    if in_blocks:
-        rows: Any = RowsInBlocks(job, open_table(job.data, categories=job.category), seed, shown)
-    else:
-        rows = RowsInMemory(job, open_table(job.data, categories=job.category), seed)
-    for remark in [] if quiet else rows.survey.remarks():
-        note(remark)
-    return rows
+
+    def __init__(
+        self, job: Job, seed: int, *, in_blocks: bool, quiet: bool = True, shown: bool = False
+    ):
+        if job.weight == job.target:
+            raise ValueError(f"{job.target!r} is given as target and as weight; name two columns")
+        self.job, self.seed, self.shown, self.name = job, seed, shown, name_of(job.data)
+        in_blocks = in_blocks or is_many(job.data)
+        if not in_blocks and is_large(job.data[0]):
+            in_blocks = True
+            if not quiet:
+                note(f"{job.data[0]} is large for the memory of this machine and read block by "
+                     "block")  # fmt: skip
+        source = open_table(job.data, categories=job.category)
+        check_names(source.names, [*job.needed, *job.drop, *job.category], self.name)
+        self.source = source if in_blocks else read_whole(source, self.name)
+        self.survey = survey = Survey(job, self.source, self.name, shown)
+        # every label is trained on, so that all are known when tested
+        is_class = survey.task == "classification"
+        self._always = sorted(survey.first_rows.values()) if is_class else []
+        self._share = job.test_size if survey.n_rows >= FEWEST_ROWS else 0.0
+        if survey.n_total < FEW_ROWS and self._share:  # exactly this share of few rows
+            numbers = np.sort(row_numbers(0, survey.n_total, seed))
+            self._share = float(numbers[round(self._share * survey.n_total)])
+        for remark in [] if quiet else survey.remarks():
+            note(remark)
+
+    def _is_test(self, block: Block) -> NDArray[np.bool_]:
+        drawn = draw_rows(block, self._share, self.seed)
+        always = np.array(self._always, dtype=np.int64) - block.first_row
+        drawn[always[(always >= 0) & (always < block.n_rows)]] = False
+        return drawn
+
+    def _part(self, test: bool) -> Source:
+        """Return the rows to test on, or the others."""
+
+        def change(block: Block) -> Block:
+            return take_rows(block, complete(block, needed) & (self._is_test(block) == test))
+
+        needed, share = self.job.needed, self._share if test else 1 - self._share
+        rule = repr((needed, self._share, self.seed, self._always))
+        return MappedSource(self.source, change, needs=needed, rule=rule, share=share)
+
+    def sample(
+        self, most: int, seed: int, test: bool = False
+    ) -> tuple[tuple[Any, Any, Any, Any], int]:
+        """Draw rows at random if there are more than `most`.
+
+        Returns
+        -------
+        (X, y, weights, offset), int
+            Features, target, weights or None, offsets or None; and the number of all rows.
+        """
+        import pandas
+
+        job, names = self.job, [*self.survey.features, *self.job.needed]
+        blocks = prefetched(self._part(test).blocks(names))
+        drawn = Sample(watched(blocks, self.survey.n_rows, "read", self.shown), most, seed)
+        columns = drawn.block.columns or {name: np.empty(0) for name in names}
+        X = pandas.DataFrame({name: columns[name] for name in self.survey.features}, copy=False)
+        y = pandas.Series(columns[job.target], name=job.target)
+        y = y.astype(object) if hasattr(y, "cat") else y
+        weights, offset = (None if n is None else np.asarray(columns[n], dtype=float)
+                           for n in (job.weight, job.offset))  # fmt: skip
+        return (X, y, weights, offset), drawn.n_seen
+
+    def fit(self, model: Any, cache: Path | None = None) -> None:
+        """Fit a model to all training rows; coded rows may be kept in a folder."""
+        job = self.job
+        with warnings.catch_warnings(), refused_unless_savable():
+            # reported from the model's status, and before the fit
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
+            warnings.filterwarnings("ignore", "Of one value, which tells nothing", UserWarning)
+            try:
+                model.fit_dataset(
+                    self._part(test=False), target=job.target, features=self.survey.features,
+                    weight=job.weight, offset=job.offset, cache=cache,
+                )  # fmt: skip
+            except MemoryError as error:  # in the words of the command line
+                raise MemoryError(str(error).replace("memory_limit=", "--memory-limit ")) from None
+
+    def score(self, model: Any) -> Sums:
+        """Accumulate the scores of a model over the test rows."""
+        if not self._share:
+            return start_sums(model)
+        table = ModelTable(model, self._part(test=True), self.job.needed, self.name)
+        return score_table(table, self.shown, self.job.weight, self.job.offset)
 
 
-def _look(job: Job, source: Source, seed: int, shown: bool) -> Survey:
-    """Look at all rows of a table, and refuse those that cannot be fitted to."""
-    name = name_of(job.data)
-    needed = [name for name in (job.target, job.weight, job.offset) if name is not None]
-    check_names(source.names, [*needed, *job.drop, *job.category], name)
-    features = [column for column in source.names if column not in {*needed, *job.drop}]
-    if not features:
-        raise ValueError(f"{name} has no column left to predict {job.target!r} from")
-    hold_out = HoldOut(needed, job.test_size, seed)
-    survey = Survey(features, job.category, hold_out, job.task, job.weight)
-    survey.look(source, name, shown)
-    return survey
-
-
-@contextmanager
-def _without_what_is_told() -> Iterator[None]:
-    """Without warnings whose matter the commands tell by themselves."""
-    with warnings.catch_warnings(), refused_unless_savable():
-        # from the model's status, and before the fit
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
-        warnings.filterwarnings("ignore", "Of one value, which tells nothing", UserWarning)
-        yield
+def read_whole(source: Source, name: str) -> Source:
+    """Read all rows of a source into memory."""
+    blocks = [block.columns for block in source.blocks(source.names)]
+    if not blocks:
+        raise ValueError(f"{name} has columns but no rows")
+    return open_source(blocks)
 
 
 @contextmanager
@@ -95,149 +263,3 @@ def refused_unless_savable() -> Iterator[None]:
         yield
     except UserWarning as warning:
         raise ValueError(str(warning)) from None
-
-
-class RowsInMemory:
-    """Rows of a table that was read as a whole.
-
-    Parameters
-    ----------
-    job : Job
-    source : Source
-    seed : int
-
-    Attributes
-    ----------
-    survey : Survey
-        What was found in the rows.
-    """
-
-    def __init__(self, job: Job, source: Source, seed: int):
-        self.survey = survey = _look(job, source, seed, shown=False)
-        frame = read_frame(source, name_of(job.data)).dropna(subset=survey.hold_out.needed)
-        self._X, self._y = frame[survey.features], frame[job.target]
-        if hasattr(self._y, "cat"):
-            self._y = self._y.astype(object)
-        self._weights = None if job.weight is None else frame[job.weight].to_numpy()
-        self._offset = None if job.offset is None else frame[job.offset].to_numpy()
-        self._train, self._test = split_rows(self._y, job.test_size, survey.task, seed)
-
-    def _take(self, rows: Any) -> tuple[Any, Any, Any]:
-        weights = None if self._weights is None else self._weights[rows]
-        return self._X.iloc[rows], self._y.iloc[rows], weights
-
-    def _shift(self, rows: Any) -> dict[str, Any]:
-        return {} if self._offset is None else {"offset": self._offset[rows]}
-
-    def sample(self, most: int, seed: int) -> tuple[tuple[Any, Any, Any], int]:
-        """Draw training rows at random.
-
-        Parameters
-        ----------
-        most : int
-            Of more rows, so many are drawn.
-        seed : int
-
-        Returns
-        -------
-        (X, y, weights), int
-            Features, target and weights or None, and how many training rows there are.
-        """
-        rows = self._train
-        if len(rows) > most:
-            rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-        return self._take(rows), len(self._train)
-
-    def fit(self, model: Any, cache: Path | None = None) -> None:
-        """Fit a model to all training rows."""
-        with _without_what_is_told():
-            model.fit(*self._take(self._train), **self._shift(self._train))
-
-    def score(self, model: Any) -> NumberSums | LabelSums:
-        """Accumulate the scores of a model over the test rows."""
-        sums = start_sums(model)
-        if len(self._test):
-            sums.add(*self._take(self._test), **self._shift(self._test))
-        return sums
-
-    def score_by(self, scorer: Any, model: Any) -> float | None:
-        """Another score of a model on the rows to test on, by a scorer of scikit-learn.
-
-        Returns
-        -------
-        float or None
-            None where there is no such row, or no room for all of them.
-        """
-        if not len(self._test):
-            return None
-        X, y, weights = self._take(self._test)
-        options = {} if weights is None else {"sample_weight": weights}
-        return float(scorer(model, X, y, **options))
-
-
-class RowsInBlocks:
-    """Rows of a table that is read anew for whatever is done with it.
-
-    Parameters
-    ----------
-    job : Job
-    source : Source
-    seed : int
-    shown : bool
-        Whether progress is shown.
-
-    Attributes
-    ----------
-    survey : Survey
-        What was found in the rows.
-    """
-
-    def __init__(self, job: Job, source: Source, seed: int, shown: bool):
-        self._job, self._source, self._shown = job, source, shown
-        self.survey = _look(job, source, seed, shown)
-        if self.survey.n_rows < FEWEST_ROWS:
-            self.survey.hold_out.share = 0.0
-
-    @property
-    def _training_rows(self) -> Source:
-        return self.survey.hold_out.training_rows(self._source)
-
-    def sample(self, most: int, seed: int) -> tuple[tuple[Any, Any, Any], int]:
-        """Draw training rows at random, see `RowsInMemory.sample`."""
-        import pandas
-
-        names, target = [*self.survey.features, *self.survey.hold_out.needed], self._job.target
-        blocks = prefetched(self._training_rows.blocks(names))
-        drawn = draw(watched(blocks, self.survey.n_rows, "read", self._shown), most, seed)
-        columns = drawn.block().columns
-        X = pandas.DataFrame({name: columns[name] for name in self.survey.features}, copy=False)
-        weights = None if self._job.weight is None else columns[self._job.weight]
-        return (X, pandas.Series(columns[target], name=target), weights), drawn.n_seen
-
-    def fit(self, model: Any, cache: Path | None = None) -> None:
-        """Fit a model to all training rows; what is read of them may be kept in a folder."""
-        options = {"target": self._job.target, "features": self.survey.features}
-        with _without_what_is_told():
-            try:
-                model.fit_dataset(
-                    self._training_rows,
-                    **options,
-                    weight=self._job.weight,
-                    offset=self._job.offset,
-                    cache=cache,
-                )
-            except MemoryError as error:  # in the words of the command line
-                raise MemoryError(str(error).replace("memory_limit=", "--memory-limit ")) from None
-
-    def score(self, model: Any) -> NumberSums | LabelSums:
-        """Accumulate the scores of a model over the test rows."""
-        hold_out, job = self.survey.hold_out, self._job
-        if not hold_out.share:
-            return start_sums(model)
-        test = hold_out.test_rows(self._source)
-        return score_rows(model, test, job.target, name_of(job.data), job.weight, self._shown,
-                          offset=job.offset)  # fmt: skip
-
-    def score_by(self, scorer: Any, model: Any) -> float | None:
-        """None: a score of any kind needs all rows at once."""
-        return None

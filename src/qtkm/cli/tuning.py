@@ -1,32 +1,48 @@
-"""What ``qtkm tune`` does: read, search, fit, save, and tell what was tried."""
+"""What ``qtkm tune`` does: read, search, fit, save, and report what was tried."""
 
 import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from .. import interruption
+from ..data.sources.errors import arrow
+from ..data.sources.paths import check_format
+from ..data.sources.writing import TableWriter
+from ..estimators.parts import make_regression_loss
+from ..estimators.targets import check_offset
 from ..estimators.wording import readable
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.folds import FOLDS
 from ..selection.search import SAMPLE_ROWS, name_score
-from .findings import plain
-from .formats import check_writable, kind_of, write_table
-from .models import leave, make_model, save_model, tell_fit
+from .findings import DOTS, check_plots, new_figure
 from .options import Job
-from .output import note, score
-from .plots import check_plots
-from .reading import most_rows, name_of
-from .training import CLASS_WARNING, open_rows, refused_unless_savable
+from .output import check_writable, note, plain, score
+from .reading import MOST_ROWS, most_rows, name_of
+from .training import (
+    CLASS_WARNING,
+    Rows,
+    leave,
+    make_model,
+    refused_unless_savable,
+    report_fit,
+    save_model,
+)
 
-#: dots an inch of the plot
-DOTS = 120
 #: with fewer rows, folds are too small to be scored
 FEWEST_ROWS = 12
+#: options with lists of what is tried, and factors to go beyond their ends
+OPTIONS = {
+    "rank": ("--ranks", 2),
+    "n_basis": ("--n-basis", 2),
+    "period": ("--periods", 2),
+    "alpha": ("--alphas", 10),
+}
 
 
 def tune(
@@ -41,18 +57,8 @@ def tune(
 ) -> tuple[Any, bool]:
     """Choose the parameters of a model by the rows of a table, fit it, score it and save it.
 
-    Parameters
-    ----------
-    job : Job
-    parameters, settings : dict
-        Of the estimator, and of the search.
-    max_rows : int or None
-        Most rows of the search; None for what is enough.
-    table, plot : pathlib.Path or None
-        Where what was tried goes.
-    quiet : bool
-    as_json : bool
-        Whether results are told as JSON, also where it is quiet.
+    `parameters` and `settings` are those of the estimator and of the search, `max_rows` the most
+    rows of the search (None for what is enough), `table` and `plot` files for what was tried.
 
     Returns
     -------
@@ -60,17 +66,21 @@ def tune(
         The fitted model, and whether the search was interrupted.
     """
     check_writable(job.out)
-    if job.offset is not None:
-        raise ValueError("--offset is for qtkm fit; fit with the parameters of a search without it")
-    _check_files(table, plot)
+    if table is not None:
+        check_format(table)
+        check_writable(table, makes_folder=True)
+    if plot is not None:
+        check_plots(plot.parent)
+        check_writable(plot, makes_folder=True)
     seed, shown = parameters["random_state"], bool(parameters["verbose"])
-    rows = open_rows(job, seed, in_blocks=False, quiet=quiet, shown=shown)
+    rows = Rows(job, seed, in_blocks=False, quiet=quiet, shown=shown)
     model = make_model(rows.survey, parameters)
     begin = perf_counter()
     sample, n_train = rows.sample(most_rows(max_rows, len(rows.survey.features) + 1), seed)
-    if len(sample[1]) < FEWEST_ROWS:
+    n_used = len(sample[1])
+    if n_used < FEWEST_ROWS:
         raise ValueError(
-            f"{name_of(job.data)} leaves {len(sample[1])} rows to choose parameters by; at least "
+            f"{name_of(job.data)} leaves {n_used} rows to choose parameters by; at least "
             f"{FEWEST_ROWS} are needed, or use qtkm fit"
         )
     # nothing comes between a search, its fit and their files
@@ -85,16 +95,20 @@ def tune(
             )
         begin = perf_counter()
         best = clone(model).set_params(**search.best_params_)
-        _fit(rows, best, search)
+        try:
+            rows.fit(best)
+        except KeyboardInterrupt:
+            note(f"Interrupted before the last fit had begun; chosen: {_chosen(search)}")
+            raise
         seconds = perf_counter() - begin
         save_model(best, job.out)
     if as_json or not quiet:
-        value = None if search.scoring is None else rows.score_by(search.scorer_, best)
+        value = None if search.scoring is None else _score_by(search.scorer_, best, rows)
         lines = _describe(search, search_seconds, value)
-        if len(sample[1]) < n_train:
-            drawn = f"{len(sample[1]):,} of {n_train:,}, drawn at random (--max-rows)"
+        if n_used < n_train:
+            drawn = f"{n_used:,} of {n_train:,}, drawn at random (--max-rows)"
             lines.insert(1, ("rows of the search", drawn))
-        tell_fit(best, rows, seconds, job.out, as_json, lines, search=_facts(search, value))
+        report_fit(best, rows, seconds, job.out, as_json, lines, search=_facts(search, value))
     edges = None if was_interrupted or quiet else remark_on_edges(search)
     if edges is not None:
         note(edges)
@@ -103,13 +117,20 @@ def tune(
 
 def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tuple[Any, bool]:
     """Search for the best parameters; return the search and whether it was interrupted."""
-    settings = settings | {"cv": _shuffled(settings, task, len(sample[1]))}
+    X, y, weights, offset = sample
+    if offset is not None:  # targets and weights whose loss is that of the rows with their offsets
+        known = check_offset(offset, len(y))
+        values, weights = make_regression_loss(model).take_offset(
+            np.asarray(y, dtype=float)[:, None], weights, known
+        )
+        y = values[:, 0]
+    settings = settings | {"cv": _shuffled(settings, task, len(y))}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings, refit=False, verbose=model.verbose)
     with warnings.catch_warnings(record=True) as caught, refused_unless_savable():
         warnings.simplefilter("always", ConvergenceWarning)
         warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
-        search.fit(*sample)
+        search.fit(X, y, weights)
     was_interrupted = False
     for warning in caught:
         if issubclass(warning.category, ConvergenceWarning):
@@ -119,27 +140,8 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tup
     return search, was_interrupted
 
 
-def _fit(rows: Any, model: Any, search: Any) -> None:
-    """Fit the chosen model; if that is interrupted before it has begun, tell the choice."""
-    try:
-        rows.fit(model)
-    except KeyboardInterrupt:
-        note(f"Interrupted before the last fit had begun; chosen: {_chosen(search)}")
-        raise
-
-
-def _check_files(table: Path | None, plot: Path | None) -> None:
-    """Refuse what cannot be written, before anything takes long."""
-    if table is not None:
-        kind_of(table)
-        check_writable(table, makes_folder=True)
-    if plot is not None:
-        check_plots(plot.parent)
-        check_writable(plot, makes_folder=True)
-
-
 def _shuffled(settings: dict[str, Any], task: str, n_rows: int) -> Any:
-    """Folds of rows at random: a table may be sorted."""
+    """Return folds of rows at random: a table may be sorted."""
     cv, sample = settings["cv"], settings["sample_rows"]
     if cv is None and n_rows <= (SAMPLE_ROWS if isinstance(sample, str) else sample):
         cv = FOLDS
@@ -151,34 +153,41 @@ def _shuffled(settings: dict[str, Any], task: str, n_rows: int) -> Any:
     return kind(cv, shuffle=True, random_state=settings["random_state"])
 
 
+def _score_by(scorer: Any, model: Any, rows: Rows) -> float | None:
+    """Score a model by a scorer of scikit-learn on test rows, drawn from very many."""
+    (X, y, weights, offset), _ = rows.sample(MOST_ROWS, 0, test=True)
+    if not len(y) or offset is not None:  # scorers know no offsets
+        return None
+    return float(scorer(model, X, y, **({} if weights is None else {"sample_weight": weights})))
+
+
 def _write(search: Any, table: Path | None, plot: Path | None) -> None:
     if table is not None:
         import pandas
 
         frame = pandas.DataFrame({k: v for k, v in search.cv_results_.items() if k != "params"})
-        write_table(frame.sort_values("rank_test_score"), table)
+        with TableWriter(table) as writer:
+            best_first = frame.sort_values("rank_test_score")
+            writer.write(arrow().Table.from_pandas(best_first, preserve_index=False))
     if plot is not None:
-        from matplotlib.figure import Figure
-
-        name = name_score(search)
-        display = SearchDisplay(search.cv_results_, search.best_index_, score_name=name)
-        # without pyplot, so that nothing depends on a screen
-        figure = Figure(figsize=display.figure_size, layout="constrained")
-        display.plot(figure.subplots())
+        display = SearchDisplay(
+            search.cv_results_, search.best_index_, score_name=name_score(search)
+        )
+        figure, axes = new_figure(1, display.figure_size)
+        display.plot(axes[0])
         plot.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(plot, dpi=DOTS)
 
 
 def _describe(search: Any, seconds: float, value: float | None) -> list[tuple[str, str]]:
-    results = search.cv_results_
-    finished = int(results["finished"].sum())
-    # only of the scores that are meant by default is it known that 1 is the best
-    told = score if search.scoring is None else readable
-    on_test_rows = [] if value is None else [(f"{search.scoring} on test rows", told(value))]
+    finished = int(search.cv_results_["finished"].sum())
+    # only of the default scores is it known that 1 is the best
+    write = score if search.scoring is None else readable
+    on_test_rows = [] if value is None else [(f"{search.scoring} on test rows", write(value))]
     return [
         ("tried", f"{_tried(search)}, {finished} to the end, in {seconds:.1f} s"),
         ("chosen", _chosen(search)),
-        (f"{name_score(search)} in the search", told(search.best_score_)),
+        (f"{name_score(search)} in the search", write(search.best_score_)),
         *on_test_rows,
         ("found", search.message_),
     ]
@@ -192,9 +201,8 @@ def _chosen(search: Any) -> str:
 
 
 def _tried(search: Any) -> str:
-    """How many candidates were tried, of those that were to be tried."""
-    tried = int((search.cv_results_["round"] > 0).sum())
-    count = len(search.cv_results_["params"])
+    """Return how many candidates were tried, of those that were to be tried."""
+    tried, count = int((search.cv_results_["round"] > 0).sum()), len(search.cv_results_["params"])
     return f"{tried} candidates" if tried == count else f"{tried} of {count} candidates"
 
 
@@ -210,49 +218,23 @@ def _facts(search: Any, value: float | None) -> dict[str, Any]:
     }
 
 
-#: options of the command line with lists of what is tried, and how to go on beyond their ends
-OPTIONS = {
-    "rank": ("--ranks", 2),
-    "n_basis": ("--n-basis", 2),
-    "period": ("--periods", 2),
-    "alpha": ("--alphas", 10),
-}
-
-
 def remark_on_edges(search: Any) -> str | None:
-    """Return a remark on parameters whose best value is the largest or smallest tried.
-
-    Parameters
-    ----------
-    search : QTKMRegressorCV or QTKMClassifierCV
-        After its end.
-
-    Returns
-    -------
-    str or None
-        None if every parameter has a better value than both ends, or only one value.
-    """
-    told: list[str] = []
+    """Return a remark on parameters whose best value is the largest or smallest tried, if any."""
+    found: list[str] = []
     options: list[str] = []
     for name, (option, factor) in OPTIONS.items():
         values = sorted(set(search.cv_results_.get(f"param_{name}", ())))
-        if len(values) < 2:
+        best = search.best_params_.get(name)
+        if len(values) < 2 or best not in (values[0], values[-1]):
             continue
-        best = search.best_params_[name]
         if best == values[-1]:
-            end, listed = "largest", [best, best * factor]
-        elif best == values[0]:
-            end, listed = "smallest", [_smaller(best, factor, name), best]
+            end, pair = "largest", [best, best * factor]
         else:
-            continue
-        if listed[0] < listed[1]:
-            told.append(f"the best {name}, {best:g}, {'is ' * (not told)}the {end}"
-                        f"{' that was tried' * (not told)}")  # fmt: skip
-            options.append(f"{option} {listed[0]:g},{listed[1]:g}")
-    return f"{', '.join(told)}; {' '.join(options)} may be better" if told else None
-
-
-def _smaller(value: Any, factor: int, name: str) -> Any:
-    if name == "alpha":
-        return value / factor
-    return max(1, value // factor if isinstance(value, int) else value / factor)
+            least = 0 if name == "alpha" else 1
+            smaller = best // factor if isinstance(best, int) else best / factor
+            end, pair = "smallest", [max(least, smaller), best]
+        if pair[0] < pair[1]:
+            found.append(f"the best {name}, {best:g}, {'is ' * (not found)}the {end}"
+                         f"{' that was tried' * (not found)}")  # fmt: skip
+            options.append(f"{option} {pair[0]:g},{pair[1]:g}")
+    return f"{', '.join(found)}; {' '.join(options)} may be better" if found else None

@@ -21,21 +21,13 @@ The loaders know nothing of the rest of the library.
 from collections.abc import Callable
 from typing import Any
 
-from ._catalog import CATALOG, make_loader
-from ._sound import load_sound
+from ._catalog import CATALOG, load_sound, make_loader
 from .flights import load_airline, load_nyc_flights
 
 #: name -> loader; a new public set is an entry of sets.toml and a line below
-REGISTRY: dict[str, Callable[..., Any]] = dict(
-    sorted(
-        {
-            **{name: make_loader(dataset) for name, dataset in CATALOG.items()},
-            "airline": load_airline,
-            "nyc_flights": load_nyc_flights,
-            "sound": load_sound,
-        }.items()
-    )
-)
+REGISTRY: dict[str, Callable[..., Any]] = {name: make_loader(d) for name, d in CATALOG.items()}
+REGISTRY |= {"airline": load_airline, "nyc_flights": load_nyc_flights, "sound": load_sound}
+REGISTRY = dict(sorted(REGISTRY.items()))
 load_adult = REGISTRY["adult"]
 load_airfoil = REGISTRY["airfoil"]
 load_banana = REGISTRY["banana"]

@@ -1,9 +1,7 @@
-"""Describe a set, read it from its first source, and return it as a Bunch.
+"""Describe a set, read it from the data home, an installed package or a download, and return it.
 
-The sources are tried in the order data home, installed package, download. A
-file of the data home only needs the right column names; what a package or a
-download gives must agree with the rows and ranges in ``recorded.json``, which
-were taken from files that were read and compared by hand.
+A file of the data home only needs the right column names; what a package or a download gives must
+agree with the rows and ranges in ``recorded.json``, which were compared by hand.
 """
 
 import json
@@ -18,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from . import _download as downloads
+from . import _files as downloads
 from ._files import (
     PackageSource,
     PublicSource,
@@ -27,7 +25,6 @@ from ._files import (
     pandas,
     read_parquet,
 )
-from ._readers import READERS
 
 Home = str | os.PathLike[str] | None
 # Some sources have fewer digits than others; a wrong file is off by far more.
@@ -140,15 +137,8 @@ def document(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Extend the one-line docstring of a loader by what all loaders have in common.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    files, download : str
-        What is in the data home, and what `download` does; by default as `dataset` says.
-    first, last : str
-        Further parameters, before and after the common ones.
-    notes : str
-        Below the description of the set.
+    `files` and `download` say what is in the data home and what `download` does, `first` and
+    `last` are further parameters, and `notes` come below the description of the set.
     """
     if not download and dataset.public is None:
         download = "Ignored: there is no public file to download."
@@ -174,27 +164,30 @@ def document(
 
 
 def read(dataset: Dataset, data_home: Home, download: bool) -> tuple[Any, str]:
-    """Read a set from the first source that has it.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        All columns, the target last.
-    source : str
-        Where it was read from.
-    """
+    """Return all columns of a set, the target last, and the first source that has it."""
     home = find_data_home(data_home, create=download and dataset.public is not None)
     if (file := home / dataset.home_file).is_file():
         return _unify(dataset, _read_home(dataset, file)), str(file)
     public, package = dataset.public, dataset.package
-    if public is not None and (file := home / public.home_file).is_file():
-        downloads.verify(file)
-        return _read_public(dataset, public, file)
-    if package is not None and (found := package.find()) is not None:
+    file = home if public is None else home / public.home_file
+    is_fetched = file.is_file()
+    if not is_fetched and package is not None and (found := package.find()) is not None:
         return _read_known(dataset, package, found, package.origin), package.origin
-    if public is not None and download:
-        return _fetch(dataset, public, home / public.home_file)
-    raise FileNotFoundError(_say_missing(dataset, home))
+    if public is None or not (is_fetched or download):
+        raise FileNotFoundError(_say_missing(dataset, home))
+    if is_fetched:
+        downloads.verify(file)
+    else:
+        downloads.fetch(public.url, file, public.sha256)
+    origin = f"{file} (from {public.url})"
+    try:
+        return _read_known(dataset, public, file, origin), origin
+    except ImportError:
+        raise  # the file may be good: what reads it is missing
+    except Exception:
+        if not is_fetched:  # what is not this set must not be found there next time
+            downloads.discard(file)
+        raise
 
 
 def bunch(
@@ -228,14 +221,7 @@ def recorded() -> dict[str, Any]:
 
 
 def check(name: str, frame: Any, origin: str) -> None:
-    """Compare a table, the target last, with what is recorded of it.
-
-    Raises
-    ------
-    ValueError
-        If the number of rows or columns, or the range of a column, differs, or a value is
-        missing.
-    """
+    """Raise a ValueError if a table, the target last, is not what is recorded of it."""
     facts = recorded()[name]
     found, expected = "", ""
     if frame.shape != (facts["rows"], len(facts["low"])):
@@ -266,28 +252,11 @@ def _read_home(dataset: Dataset, file: Path) -> Any:
     return frame
 
 
-def _read_public(dataset: Dataset, public: PublicSource, file: Path) -> tuple[Any, str]:
-    origin = f"{file} (from {public.url})"
-    return _read_known(dataset, public, file, origin), origin
-
-
-def _fetch(dataset: Dataset, public: PublicSource, file: Path) -> tuple[Any, str]:
-    downloads.fetch(public.url, file, public.sha256)
-    try:
-        return _read_public(dataset, public, file)
-    except ImportError:
-        raise  # the file may be good: what reads it is missing
-    except Exception:
-        # What is not the set known by that name must not be found there next time.
-        downloads.discard(file)
-        raise
-
-
 def _read_known(
     dataset: Dataset, source: PackageSource | PublicSource, file: Path, origin: str
 ) -> Any:
     """Read a file, name its columns, and compare it with what is recorded."""
-    frame = READERS[source.reader](dataset.names, *open_members(file, source.members))
+    frame = source.reader(dataset.names, *open_members(file, source.members))
     if frame.shape[1] == len(dataset.names):  # otherwise `check` says so
         frame = frame.set_axis(dataset.names, axis=1)
     frame = frame.astype(np.float64)

@@ -1,23 +1,34 @@
-"""Files of the sets: the data home, installed packages, public archives, optional readers.
+"""Files of the sets: the data home, installed packages, public archives, downloads.
 
-A package's files are read where they lie; the package itself is never imported.
+A package's files are read where they lie; the package itself is never imported. A download is
+written under another name and renamed when it is complete and its SHA-256 checksum is the one
+expected. Where none is known beforehand, the first download is trusted: its checksum is kept
+beside it, in a file with ``.sha256`` added, and what is read later must agree with it.
 """
 
+import hashlib
+import http.client
 import importlib
 import importlib.util
 import io
 import os
 import sys
+import tempfile
+import urllib.request
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tqdm.auto import tqdm
+
 ENVIRONMENT_VARIABLE = "QTKM_DATA_HOME"
 INSTALL = 'pip install "qtkm[data]"'
 #: folder of the data home
 DOWNLOADS = "downloads"
+_BLOCK = 1 << 16
+_TIMEOUT = 60  # seconds without a byte
 
 
 def is_installed(module: str) -> bool:
@@ -26,21 +37,7 @@ def is_installed(module: str) -> bool:
 
 
 def need(module: str, purpose: str, advice: str = f"try: {INSTALL}") -> Any:
-    """Import an optional package.
-
-    Parameters
-    ----------
-    module : str
-    purpose : str
-        What it is for, as in "the loaders read tables with pandas".
-    advice : str
-        What to do if it is missing.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If it is not installed.
-    """
+    """Import an optional package, or say what it is needed for and what to do."""
     if not is_installed(module):
         raise ModuleNotFoundError(f"{purpose}, which is not installed; {advice}", name=module)
     return importlib.import_module(module)
@@ -60,25 +57,10 @@ def read_parquet(file: Any) -> Any:
 def find_data_home(
     data_home: str | os.PathLike[str] | None = None, *, create: bool = False
 ) -> Path:
-    """Find the folder that holds the data files.
+    """Return the folder of the data files; one that was named exists, that of the cache may not.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The folder. If None, the environment variable ``QTKM_DATA_HOME`` names it; if that
-        is not set, it is the folder ``qtkm`` of the user's cache.
-    create : bool, default=False
-        Make the folder if there is none.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder. One that was named exists; that of the cache need not.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder that was named does not exist and is not to be made.
+    If `data_home` is None, the environment variable ``QTKM_DATA_HOME`` names it; if that is not
+    set, it is the folder ``qtkm`` of the user's cache. `create` makes it.
     """
     origin = "data_home" if data_home is not None else f"the variable {ENVIRONMENT_VARIABLE}"
     named = data_home if data_home is not None else os.environ.get(ENVIRONMENT_VARIABLE)
@@ -117,8 +99,8 @@ class PackageSource:
         Name to install, and the release that is known to have the file.
     path : str
         Below the package's folder.
-    reader : str
-        Key of `READERS`.
+    reader : callable
+        See `qtkm.datasets._catalog`.
     members : tuple of str
         Files to read from a zip archive, in any of its folders; empty for a plain file.
     install : str
@@ -129,7 +111,7 @@ class PackageSource:
     project: str
     release: str
     path: str
-    reader: str
+    reader: Any
     members: tuple[str, ...] = ()
     install: str = INSTALL
 
@@ -150,7 +132,7 @@ class PublicSource:
     """A file at a public address: `reader` and `members` as for packages."""
 
     url: str
-    reader: str
+    reader: Any
     members: tuple[str, ...] = ()
     sha256: str | None = None
 
@@ -188,3 +170,79 @@ def _locate(archive: zipfile.ZipFile, member: str) -> str:
         if name.rpartition("/")[2] == member:
             return name
     raise KeyError(f"there is no {member} among {archive.namelist()}")
+
+
+def fetch(url: str, file: Path, sha256: str | None = None) -> None:
+    """Download a file, with a progress bar on a terminal.
+
+    If the transfer fails or is interrupted, or the checksum is another, nothing is left behind.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            found = _transfer(url, stream, file)
+        if sha256 is not None and found != sha256:
+            raise OSError(
+                f"{url} has the SHA-256 checksum {found}, expected {sha256}; try again, and if "
+                "it stays so, the public file has changed: do not use it unseen"
+            )
+        checksum_file(file).write_text(f"{found}  {file.name}\n", encoding="utf-8")
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def verify(file: Path) -> None:
+    """Raise an OSError if a downloaded file differs from the checksum kept beside it, if any."""
+    if not checksum_file(file).is_file():
+        return
+    expected = checksum_file(file).read_text(encoding="utf-8").split()[0]
+    with file.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != expected:
+        raise OSError(
+            f"{str(file)!r} has the SHA-256 checksum {found}, but {expected} when it was "
+            "downloaded; delete it and load with download=True"
+        )
+
+
+def discard(file: Path) -> None:
+    """Delete a downloaded file and its checksum."""
+    file.unlink(missing_ok=True)
+    checksum_file(file).unlink(missing_ok=True)
+
+
+def checksum_file(file: Path) -> Path:
+    """Return the path of the checksum of a downloaded file."""
+    return file.with_name(file.name + ".sha256")
+
+
+def _transfer(url: str, stream: Any, file: Path) -> str:
+    """Copy a download to a stream, and return its checksum."""
+    try:
+        # Some servers turn away the name that Python gives itself.
+        request = urllib.request.Request(url, headers={"User-Agent": "qtkm"})
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+            return _copy(response, stream, file.name)
+    except (OSError, http.client.HTTPException) as error:
+        raise OSError(
+            f"the download of {url} failed: {error}; try again, or put the file there "
+            f"yourself: {str(file)!r}"
+        ) from error
+
+
+def _copy(response: Any, stream: Any, label: str) -> str:
+    stated = response.headers.get("Content-Length")
+    total = int(stated) if stated is not None else None
+    checksum, size = hashlib.sha256(), 0
+    with tqdm(total=total, desc=label, unit="B", unit_scale=True, disable=None) as bar:
+        while block := response.read(_BLOCK):
+            stream.write(block)
+            checksum.update(block)
+            size += len(block)
+            bar.update(len(block))
+    if total is not None and size != total:
+        raise OSError(f"it ended after {size} of {total} bytes")
+    return checksum.hexdigest()

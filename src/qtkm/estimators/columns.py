@@ -238,9 +238,9 @@ class NumberColumn:
             found = np.where(missing, self.center, found)
         return found
 
-    def find_unseen(self, column: Any) -> dict[str, NDArray[np.bool_]]:
-        """Return masks of the rows that hold values unlike those of the fit."""
-        values = np.asarray(self.read(column, False, 0), dtype=np.float64)
+    def find_unseen(self, found: NDArray) -> dict[str, NDArray[np.bool_]]:
+        """Return which rows of what `read` gives hold what the fit has not seen."""
+        values = np.asarray(found, dtype=np.float64)
         margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
         outside = (values < self.box.low - margin) | (values > self.box.high + margin)
         return {"numbers": outside, "gaps": np.isnan(values) & (not self.has_gaps)}
@@ -425,8 +425,8 @@ class CategoryColumn:
         untrained = np.append(self.counts == 0, True)[plain]
         return np.where(untrained, UNKNOWN, plain)
 
-    def find_unseen(self, column: Any) -> dict[str, NDArray[np.bool_]]:
-        distinct, inverse = factorize(column, self.label)
+    def find_unseen(self, found: Factorized) -> dict[str, NDArray[np.bool_]]:
+        distinct, inverse = found
         return {"categories": (self.values(self.categories.code(distinct)) == UNKNOWN)[inverse]}
 
     def describe(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class PredictsDatasets:
         proba: bool = False,
         std: bool = False,
         interval: float | None = None,
+        offset: str | None = None,
     ) -> int:
         """Predict the rows of a table of any length, from a file to a file.
 
@@ -52,6 +53,8 @@ class PredictsDatasets:
         interval : float, optional
             Add intervals of this coverage: the columns "lower" and "upper" ("lower 0", …; with
             `proba` "lower probability of …").
+        offset : str, optional
+            Column of offsets, as in `fit` of a regressor.
 
         Returns
         -------
@@ -76,16 +79,17 @@ class PredictsDatasets:
         keep = [keep] if isinstance(keep, str) else list(keep)
         table = open_source(source)
         features = find_features(self, table, columns, keep)
-        predict = predictor(self, proba, keep, std, interval)
+        predict = predictor(self, proba, keep, std, interval, offset is not None)
         bar = tqdm(
             total=table.expected_rows(), desc="predict", unit=" rows", unit_scale=True,
             disable=not getattr(self, "verbose", 0),
         )  # fmt: skip
         n_rows = 0
         with bar, TableWriter(out, avoid=table.paths) as writer:
-            pieces = _pieces(self, table.blocks(features, carry=keep), features)
-            for X, carried, where in _in_step(pieces):
-                writer.write(_beside(carried, predict(X, where)))
+            names = list(dict.fromkeys([*features, *([] if offset is None else [offset])]))
+            pieces = _pieces(self, table.blocks(names, carry=keep), features, offset)
+            for X, carried, where, shift in _in_step(pieces):
+                writer.write(_beside(carried, predict(X, where, shift)))
                 n_rows += len(X)
                 bar.update(len(X))
             table.refuse_changes()
@@ -114,11 +118,13 @@ def find_features(
 
 # -- rows in ----------------------------------------------------------------------------------
 
-#: rows of X, columns to carry along as a pyarrow table or None, and where the rows stand
-_Piece = tuple[Any, Any, str]
+#: rows of X, columns to carry along as a pyarrow table or None, their place, offsets or None
+_Piece = tuple[Any, Any, str, Any]
 
 
-def _pieces(model: Any, blocks: Iterator[Block], features: Sequence[str]) -> Iterator[_Piece]:
+def _pieces(
+    model: Any, blocks: Iterator[Block], features: Sequence[str], offset: str | None = None
+) -> Iterator[_Piece]:
     schema = None
     for block in blocks:
         if block.carried:
@@ -126,7 +132,8 @@ def _pieces(model: Any, blocks: Iterator[Block], features: Sequence[str]) -> Ite
             carried = _carry(block, schema)
         else:
             carried = None
-        yield as_X(model, block, features), carried, block.where
+        shift = None if offset is None else block.columns[offset]
+        yield as_X(model, block, features), carried, block.where, shift
 
 
 def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
@@ -192,23 +199,25 @@ def _in_step(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
 
 
 def _cut(piece: _Piece, begin: int, end: int) -> _Piece:
-    X, carried, where = piece
+    X, carried, where, shift = piece
     part = X.iloc[begin:end] if hasattr(X, "iloc") else X[begin:end]
-    return part, None if carried is None else carried.slice(begin, end - begin), where
+    carried = None if carried is None else carried.slice(begin, end - begin)
+    return part, carried, where, None if shift is None else shift[begin:end]
 
 
 def _join(pieces: Sequence[_Piece]) -> _Piece:
     if len(pieces) == 1:
         return pieces[0]
-    parts, tables, wheres = zip(*pieces, strict=True)
+    parts, tables, wheres, shifts = zip(*pieces, strict=True)
+    shift = None if shifts[0] is None else np.concatenate(shifts)
     carried = None
     if tables[0] is not None:
         carried = need("pyarrow", "columns are carried along").concat_tables(tables)
     where = f"{wheres[0]} … {wheres[-1]}" if wheres[0] != wheres[-1] else wheres[0]
     if not hasattr(parts[0], "iloc"):
-        return np.concatenate(parts), carried, where
+        return np.concatenate(parts), carried, where, shift
     columns = {name: _concatenate([part[name] for part in parts]) for name in parts[0].columns}
-    return type(parts[0])(columns, copy=False), carried, where
+    return type(parts[0])(columns, copy=False), carried, where, shift
 
 
 def _concatenate(columns: Sequence[Any]) -> Any:
@@ -229,14 +238,17 @@ def predictor(
     keep: Sequence[str],
     std: bool = False,
     interval: float | None = None,
-) -> Callable[[Any, str], dict[str, NDArray]]:
-    """Return a function from rows, and where they are, to named columns of predictions."""
+    has_offset: bool = False,
+) -> Callable[[Any, str, Any], dict[str, NDArray]]:
+    """Return a function from rows, their place and offsets to named columns of predictions."""
     try:
         method = model.predict_proba if proba else model.predict
     except AttributeError as error:  # a loss without probabilities says so in the cause
         what = error.__cause__ or f"{type(model).__name__} predicts numbers, not classes."
         raise ValueError(f"proba=True is not possible: {what}") from None
     is_classifier = hasattr(model, "classes_")
+    if has_offset and (is_classifier or std or interval is not None):
+        raise ValueError("offset is for predicted numbers alone; leave it or the others out.")
     if is_classifier and (std or (interval is not None and not proba)):
         wanted = "std=True is" if std else "interval without proba=True is"
         raise ValueError(f"{wanted} for numbers; use proba=True with interval=0.9 for classes.")
@@ -251,7 +263,9 @@ def predictor(
         known, level = model._known_uncertainty(), check_coverage(interval or 0.5)
         widths = None if is_classifier else half_widths(known, level, "auto")
 
-    def columns(X: Any) -> dict[str, NDArray]:
+    def columns(X: Any, offset: Any) -> dict[str, NDArray]:
+        if offset is not None:
+            return _named(names, model.predict(X, offset))
         if widths is None and interval is None:
             return _named(names, method(X))
         if is_classifier:
@@ -277,9 +291,9 @@ def predictor(
         if name in names or name in taken:
             raise ValueError(f"keep names {name!r}, which is a column of predictions.")
 
-    def predict(X: Any, where: str) -> dict[str, NDArray]:
+    def predict(X: Any, where: str, offset: Any = None) -> dict[str, NDArray]:
         try:
-            return columns(X)
+            return columns(X, offset)
         except ValueError as error:
             raise ValueError(f"{error} The rows stand in {where}.") from error
 

@@ -222,10 +222,15 @@ def is_there(values: Any) -> NDArray[np.bool_]:
 
 def draw_rows(block: Block, share: float, seed: int) -> NDArray[np.bool_]:
     """Draw a share of rows by their numbers: the same in every scan, whatever the blocks."""
-    rows = np.arange(block.first_row, block.first_row + block.n_rows, dtype=np.uint64)
+    return row_numbers(block.first_row, block.n_rows, seed) < share
+
+
+def row_numbers(first_row: int, n_rows: int, seed: int) -> NDArray[np.float64]:
+    """Return random numbers from 0 to 1 that belong to rows, whatever the blocks."""
+    rows = np.arange(first_row, first_row + n_rows, dtype=np.uint64)
     start = _mix(np.array([seed], dtype=np.uint64))
     # the upper 53 bits are as many as a float holds
-    return (_mix(rows ^ start) >> np.uint64(11)) * 2.0**-53 < share
+    return (_mix(rows ^ start) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
