@@ -377,7 +377,7 @@ class Laplace:
 
     def _information(
         self, rows: Rows, responses: Array, whole: Array | None
-    ) -> tuple[dict[int, Array], list[tuple[Array, Array]]]:
+    ) -> tuple[dict[int, Array], Array]:
         """Σ ω·c·features·featuresᵀ of every group, and the features of rows of groups."""
         sums: dict[int, Any] = {}
         kept, n_outputs = [], self.tangents.n_outputs
@@ -387,33 +387,25 @@ class Laplace:
             else:
                 found = whole[part.start * n_outputs : part.stop * n_outputs]
             seen = self._curved(found, responses[part], rows.target[part])
-            groups = rows.group[part]
-            root = np.repeat(np.sqrt(rows.weight[part]), n_outputs)
-            for group in np.unique(groups):
-                own = np.repeat(groups == group, n_outputs)
-                some = root[own, None] * seen[own]
-                sums[int(group)] = sums.get(int(group), 0.0) + some.T @ some
-            inside = np.flatnonzero(groups >= 0)
-            if len(inside):
-                own = np.repeat(groups >= 0, n_outputs)
-                kept.append((inside + part.start, found[own]))
-        return sums, kept
+            seen = np.repeat(np.sqrt(rows.weight[part]), n_outputs)[:, None] * seen
+            group = np.repeat(rows.group[part], n_outputs)
+            for number in np.unique(group).tolist():
+                own = seen[group == number]
+                sums[number] = sums.get(number, 0.0) + own.T @ own
+            kept.append(found[group >= 0])
+        return sums, np.concatenate(kept)
 
-    def _without_own(
-        self, rows: Rows, information: dict[int, Array], parts: list[tuple[Array, Array]]
-    ) -> Array:
+    def _without_own(self, rows: Rows, information: dict[int, Array], features: Array) -> Array:
         """Variances of rows by a posterior that their own group has no part in."""
         n_outputs = self.tangents.n_outputs
         variances = np.full((len(rows), n_outputs), np.nan)
-        for group in (group for group in information if group >= 0):
-            others = [own for name, own in information.items() if name != group]
-            first = next(iter(information.values()))
-            matrix = np.eye(len(first)) + sum(others)
-            lower = cholesky(matrix, lower=True, overwrite_a=True)
-            for places, found in parts:
-                is_own = rows.group[places] == group
-                half = solve_triangular(lower, found[np.repeat(is_own, n_outputs)].T, lower=True)
-                variances[places[is_own]] = (half**2).sum(axis=0).reshape(-1, n_outputs)
+        group = rows.group[rows.group >= 0]
+        for number in np.unique(group).tolist():
+            others = sum(own for name, own in information.items() if name != number)
+            lower = cholesky(np.eye(features.shape[1]) + others, lower=True, overwrite_a=True)
+            own = features[np.repeat(group == number, n_outputs)]
+            half = solve_triangular(lower, own.T, lower=True)
+            variances[rows.group == number] = (half**2).sum(axis=0).reshape(-1, n_outputs)
         return variances
 
     def _posterior(self, factor: Array, freedom: float) -> Posterior:
