@@ -20,8 +20,8 @@ from qtkm.inspection import (
     SpectrumDisplay,
     importances,
     main_effects,
+    share_axis,
 )
-from qtkm.inspection.displays import share_axis
 from qtkm.inspection.plotting import FAINT
 from tests.inspection.conftest import fit
 

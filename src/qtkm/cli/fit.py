@@ -26,22 +26,22 @@ def fit(
     rank: Annotated[
         int | None,
         typer.Option(min=1, metavar="R", help="Rank of the tensor network: the larger, the finer "
-                     "what it can learn, and the slower; default: by the number of rows."),
+                     "what it can learn, and the slower; default: chosen on held-out rows."),
     ] = None,
     n_basis: Annotated[
         int | None,
         typer.Option(min=1, metavar="M", help="Number of basis functions for each numeric column; "
-                     "default: by the number of rows."),
+                     "default: 27."),
     ] = None,
     period: Annotated[
         float | None,
         typer.Option(metavar="L", help="Period of the Fourier basis, in units of a column's range: "
-                     "1 or more, longer is smoother; default: by the number of rows."),
+                     "1 or more, longer is smoother; default: 2."),
     ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(min=0.0, metavar="A", help="Penalty on large weights, as in ridge "
-                     "regression; default: by the number of rows."),
+                     "regression; default: chosen on held-out rows."),
     ] = None,
     model: ModelOptions,
     checkpoint: Annotated[

@@ -11,6 +11,7 @@ from .displays import (
     InteractionDisplay,
     InteractionStrengthsDisplay,
     MainEffectDisplay,
+    share_axis,
 )
 from .effects import Interaction, MainEffect, interaction, main_effects
 from .explanation import Explanation, ExplanationDisplay, explain
@@ -53,5 +54,6 @@ __all__ = [
     "largest_coefficients",
     "main_effects",
     "rank_one_terms",
+    "share_axis",
     "spectrum",
 ]

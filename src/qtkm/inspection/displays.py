@@ -161,7 +161,13 @@ def _limits(effect: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[
 
 
 def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
-    """Give drawn main effects one range of effects, so that their sizes can be compared."""
+    """Give drawn main effects one range of effects, so that their sizes can be compared.
+
+    Parameters
+    ----------
+    displays : sequence of MainEffectDisplay
+        Whose `plot` has been called.
+    """
     limits = np.array([display.ax_.get_ylim() for display in displays])
     for display in displays:
         display.ax_.set_ylim(limits[:, 0].min(), limits[:, 1].max())
