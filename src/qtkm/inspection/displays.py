@@ -18,6 +18,7 @@ from .plotting import (
     Display,
     cut_axis,
     heat_map,
+    in_lines,
     is_numeric,
     labels_apart,
     name_ticks,
@@ -97,8 +98,7 @@ class MainEffectDisplay(Display):
         if is_rounding(np.abs(main.effect).max(), main.partial_dependence):
             ax.set_ylim(-1, 1)
         number_ticks(ax.yaxis)
-        name = written(main.response, LONGEST_WORDS)
-        ax.set_ylabel(f"{name} above its mean {readable(main.mean)}")
+        ax.set_ylabel(in_lines(ax.yaxis, main.response, f"above its mean {readable(main.mean)}"))
         write_title(ax, "Main effect of", main.name)
         plain(ax)
 

@@ -103,11 +103,15 @@ def plain(ax: "Axes") -> None:
 
 def write_title(ax: "Axes", first: str, second: str) -> None:
     """Write a title in one line, or in two if it has no room in one."""
-    first, second = written(first, LONGEST_WORDS), written(second, LONGEST_WORDS)
-    title = f"{first} {second}"
     # letters of titles are larger, but may reach beyond the axes a little
-    has_room = LETTER * len(title) <= _length(ax.xaxis)
-    ax.set_title(title if has_room else f"{first}\n{second}")
+    ax.set_title(in_lines(ax.xaxis, first, second))
+
+
+def in_lines(axis: Any, first: str, second: str) -> str:
+    """Join two parts of a label in one line, or in two if it is longer than an axis."""
+    first, second = written(first, LONGEST_WORDS), written(second, LONGEST_WORDS)
+    has_room = LETTER * len(f"{first} {second}") <= _length(axis)
+    return f"{first} {second}" if has_room else f"{first}\n{second}"
 
 
 def shorten(label: Any, longest: int = LONGEST) -> str:
@@ -132,7 +136,9 @@ def _font_with(letter: str) -> str | None:
     except ImportError:  # nothing will be drawn
         return ""
     usual = font_manager.findfont(font_manager.FontProperties())
-    fonts = [(usual, ""), *((font.fname, font.name) for font in font_manager.fontManager.ttflist)]
+    known = font_manager.fontManager.ttflist
+    # a font of last resort has a box for every letter
+    fonts = [(usual, ""), *((f.fname, f.name) for f in known if "Last Resort" not in f.name)]
     return next((name for path, name in fonts if ord(letter) in _letters(path)), None)
 
 
