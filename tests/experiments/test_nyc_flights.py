@@ -27,10 +27,13 @@ def small_demo(monkeypatch):
         settings = {"rank": 2, "alpha": 1e-4, "n_basis": 8, "max_iter": 3, "random_state": seed}
         machine = QTKMRegressor(**settings)
         mixed = QTKMRegressor(**settings, categorical_features="from_dtype")
-        count = nyc_flights._count_weights
+
+        def count(model):
+            return model.n_parameters_
+
         return [
             nyc_flights.Candidate(
-                "linear regression", LinearRegression(), False, nyc_flights._count_coefficients
+                "linear regression", LinearRegression(), False, lambda m: m.coef_.size + 1
             ),
             nyc_flights.Candidate("QTKM", machine, False, count),
             nyc_flights.Candidate("QTKM + categories", mixed, True, count),

@@ -40,17 +40,7 @@ DAY_START = 4  # flights after midnight are late ones of the day before
 
 @dataclass(frozen=True)
 class Flights:
-    """Training and test rows, the delays in minutes and standardized.
-
-    Attributes
-    ----------
-    X_train, X_test : pandas.DataFrame
-        The eight numeric columns and the three categorical ones.
-    y_train, y_test : ndarray
-        Delay in minutes.
-    mean, scale : float
-        Mean and standard deviation of the training delays.
-    """
+    """Frames of eight numeric and three categorical columns, and delays in minutes."""
 
     X_train: Any
     X_test: Any
@@ -106,35 +96,24 @@ def split_flights(rows: int | None = None, seed: int = 0) -> Flights:
 def make_candidates(seed: int = 0) -> list[Candidate]:
     """List the models of the demo."""
 
-    def machine(**changes: Any) -> QTKMRegressor:
-        return QTKMRegressor(random_state=seed, **changes)
-
     def boosting(**changes: Any) -> HistGradientBoostingRegressor:
         return HistGradientBoostingRegressor(random_state=seed, **changes)
 
-    with_categories = machine(categorical_features="from_dtype")
+    def leaves(model: Any) -> int:
+        return model.n_iter_ * model.max_leaf_nodes
+
+    plain = QTKMRegressor(random_state=seed)
+    coded = QTKMRegressor(random_state=seed, categorical_features="from_dtype")
     return [
-        Candidate("linear regression", LinearRegression(), False, _count_coefficients),
-        Candidate("QTKM", machine(), False, _count_weights),
-        Candidate("QTKM + categories", with_categories, True, _count_weights),
-        Candidate("boosting", boosting(), False, _count_leaves),
-        Candidate("boosting + categories", boosting(), True, _count_leaves),
+        Candidate("linear regression", LinearRegression(), False, lambda m: m.coef_.size + 1),
+        Candidate("QTKM", plain, False, lambda m: m.n_parameters_),
+        Candidate("QTKM + categories", coded, True, lambda m: m.n_parameters_),
+        Candidate("boosting", boosting(), False, leaves),
+        Candidate("boosting + categories", boosting(), True, leaves),
         # five times the default: boosting is far from converged at 100 trees here
-        Candidate("500 trees", boosting(max_iter=500), False, _count_leaves),
-        Candidate("500 trees + categories", boosting(max_iter=500), True, _count_leaves),
+        Candidate("500 trees", boosting(max_iter=500), False, leaves),
+        Candidate("500 trees + categories", boosting(max_iter=500), True, leaves),
     ]
-
-
-def _count_coefficients(model: Any) -> int:
-    return model.coef_.size + 1
-
-
-def _count_weights(model: Any) -> int:
-    return model.n_parameters_
-
-
-def _count_leaves(model: Any) -> int:
-    return model.n_iter_ * model.max_leaf_nodes
 
 
 def evaluate(candidate: Candidate, flights: Flights) -> Outcome:

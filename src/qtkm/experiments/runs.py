@@ -22,6 +22,8 @@ from tqdm.auto import tqdm
 
 from ..estimators import QTKMRegressor
 from ..networks import CPD
+from ..networks.algebra import Diagonal
+from ..networks.moments import weights_of
 
 Row = Mapping[str, Any]
 #: one list of cores for each column, lowest digit first; a core is (Q, rank)
@@ -103,12 +105,9 @@ class Records:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        keys: Iterable[str],
-        values: Iterable[str],
+        self, path: str | os.PathLike[str], keys: Iterable[str], values: Iterable[str],
         settings: Mapping[str, Any] | None = None,
-    ):
+    ):  # fmt: skip
         self.path = Path(path)
         self.keys, self.values = list(keys), list(values)
         self.rows: list[dict[str, Any]] = []
@@ -202,18 +201,9 @@ def _number(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit of an experiment.
+    """One fit: a function that is called with name and arguments, and returns the value columns.
 
-    Attributes
-    ----------
-    name : mapping
-        Values of the record's key columns.
-    function : callable
-        Called with `name` and `arguments` as keywords; returns the value columns.
-    arguments : mapping
-        What else the function needs.
-    cost : float
-        Expected work in any unit, for the time left.
+    `name` has the record's key columns, and `cost` the expected work in any unit.
     """
 
     name: Mapping[str, Any]
@@ -223,12 +213,7 @@ class Fit:
 
 
 def run_fits(
-    fits: Iterable[Fit],
-    records: Records,
-    *,
-    title: str,
-    n_jobs: int = 1,
-    progress: bool = True,
+    fits: Iterable[Fit], records: Records, *, title: str, n_jobs: int = 1, progress: bool = True
 ) -> None:
     """Run the fits that are not recorded yet."""
     every = list(fits)
@@ -267,17 +252,11 @@ def _numbered(i: int, fit: Fit) -> tuple[int, Mapping[str, Any]]:
 
 def paper_model(**settings: Any) -> QTKMRegressor:
     """Make a model as the paper has it; `settings` are those that its experiments differ in."""
+    # no posterior: times of fits are reported, and nobody asks for intervals
     return QTKMRegressor(
-        penalty="ridge",
-        main_effects=False,
-        scaling="range",
-        prediction_margin=None,
-        max_bins=None,
-        extrapolation="continue",
-        early_stopping=False,
-        posterior=False,  # times of fits are reported, and nobody asks for intervals
-        **settings,
-    )
+        penalty="ridge", main_effects=False, scaling="range", prediction_margin=None,
+        max_bins=None, extrapolation="continue", early_stopping=False, posterior=False, **settings,
+    )  # fmt: skip
 
 
 def quantized_start(
@@ -294,11 +273,4 @@ def unquantized(cores: Start) -> Start:
     Row m = Σ_k q_k·B_k of a column's core is the product Π_k W_k[q_k] of the rows of its levels,
     so that a quantized model and its counterpart begin at the same function.
     """
-    return [[_merge(levels)] for levels in cores]
-
-
-def _merge(levels: Sequence[NDArray]) -> NDArray:
-    merged = np.ones_like(levels[0][:1])
-    for core in levels:  # a later digit varies more slowly
-        merged = (core[:, None] * merged).reshape(-1, core.shape[1])
-    return merged
+    return [[weights_of(Diagonal(), levels)] for levels in cores]

@@ -18,20 +18,7 @@ ROWS, PAIR_ROWS = 32, 12
 
 
 class Band:
-    """Factors of the posterior at rows with some columns set.
-
-    Parameters
-    ----------
-    response : Response
-    rows : Rows
-    count : int
-        Number of rows to average over.
-
-    Raises
-    ------
-    ValueError
-        If the model has no posterior; it says why.
-    """
+    """Factors of the posterior at `count` rows with some columns set."""
 
     def __init__(self, response: Response, rows: Rows, count: int):
         self.response = response

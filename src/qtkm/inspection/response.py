@@ -27,36 +27,22 @@ MOST_ROWS = 4096
 
 @dataclass
 class Rows:
-    """Rows of X as the model reads them.
+    """Rows of X as the model reads them."""
 
-    Attributes
-    ----------
-    arrays : list of (n,) arrays
-        Numbers as they were given, or category codes.
-    values : list of (n,) arrays
-        Numbers in the unit box, or category codes.
-    weight : (n,) array
-        Weights that add up to 1.
-    total : float
-        Sum of the weights as they were given, or the number of rows.
-    inner : dict
-        Ranges of columns without the outermost rows, as far as they were asked for.
-    main_means : (n_columns,) array or None
-        Means of the main effects, once they were asked for.
-    """
-
-    arrays: list[NDArray]
-    values: list[NDArray]
-    weight: NDArray[np.float64]
-    total: float
-    inner: dict[int, Range] = field(default_factory=dict)
-    main_means: NDArray[np.float64] | None = None
+    arrays: list[NDArray]  # numbers as they were given, or category codes
+    values: list[NDArray]  # numbers in the unit box, or category codes
+    weight: NDArray[np.float64]  # adds up to 1
+    total: float  # sum of the weights as they were given, or the number of rows
+    inner: dict[int, Range] = field(default_factory=dict)  # ranges that were asked for
+    main_means: NDArray[np.float64] | None = None  # of main effects, once they were asked for
 
 
 class Response:
     """A real function of the columns: an output of a regressor, a decision of a classifier.
 
     It is offset + Σ_d main(d, x_d) + Re of a closed product of the columns' tables.
+
+    Weights of main effects, the closing of the product and the offset are in units of y.
 
     Parameters
     ----------
@@ -65,25 +51,6 @@ class Response:
     output : int, str, a class or None
         Which output of a regressor by its number or name, or which class of a classifier; None
         is the second of two classes.
-
-    Attributes
-    ----------
-    names : list of str
-    maps : list of FeatureMap
-    algebra : Algebra
-        How the columns' tables multiply.
-    levels : list of list of arrays
-        Elements of the entries of every column's cores.
-    closing : array
-        What closes the product of all columns, in units of y.
-    output_weight : (n_outputs,) array
-        What the scaled outputs are multiplied by.
-    main_weights : list of (n_functions,) arrays
-        Weights of the main effects beside the network, in units of y; empty if it has none.
-    offset : float
-        What is added to both.
-    label : str
-        What the response is called on an axis.
     """
 
     def __init__(self, model: Any, output: Any = None):

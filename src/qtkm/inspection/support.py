@@ -73,16 +73,9 @@ def edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Axis:
-    """Values of one column that rows are counted near.
+    """Values of one column, numbers or codes, that rows are counted near.
 
-    Parameters
-    ----------
-    grid : (n_grid,) array
-        Numbers, or codes of categories.
-    rows : (n_rows,) array
-        The same of the rows.
-    inner : (float, float) or None
-        Range of the inner rows; None for categories.
+    `inner` is the range of the inner rows, None for categories.
     """
 
     def __init__(self, grid: NDArray, rows: NDArray, inner: Range | None):

@@ -33,21 +33,7 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95)
 def collect(
     model: Any, X: Any, y: Any, output: Any, max_rows: int, file: str | None, seed: int = 0
 ) -> dict[str, Any]:
-    """Collect all that a report shows.
-
-    Parameters
-    ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one.
-    X, y : rows and their targets
-    output : int, str, class or None
-        Which output or class effects are about; None is the first of several.
-    max_rows : int
-        Effects and shares are computed from so many rows, sampled where there are more.
-    file : str or None
-        Name of the model's file, for the lines that load it.
-    seed : int
-    """
+    """Collect all that a report shows; see `write_report` for the parameters."""
     n_rows = len(X)
     truth = np.asarray(y)
     if len(truth) != n_rows:

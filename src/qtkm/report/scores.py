@@ -14,15 +14,7 @@ LEAST = 1e-15
 
 @dataclass
 class Score:
-    """A score, and its standard error for rows like these.
-
-    Attributes
-    ----------
-    name : str
-    value, error : float
-    is_loss : bool
-        Whether less is better.
-    """
+    """A score, its standard error for rows like these, and whether less is better."""
 
     name: str
     value: float
