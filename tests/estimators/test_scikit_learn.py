@@ -19,12 +19,12 @@ from qtkm import ALS, CPD, Fourier, Hinge, Power, QTKMClassifier, QTKMRegressor,
 #: what the checks can tell apart: defaults (but for the search, which takes long), parts given as
 #: objects, several classes, precision
 ESTIMATORS = [
-    QTKMRegressor(rank=2, alpha=1e-3),
+    QTKMRegressor(rank=2, alpha=1e-3, max_iter=8),
     QTKMRegressor(
         Fourier(n_basis=6), network=CPD(3), loss=Squared("real"), solver=ALS(), max_bins=None,
         max_iter=10, extrapolation="continue", penalty="ridge",
     ),
-    QTKMClassifier(rank=2, alpha=1e-3),
+    QTKMClassifier(rank=2, alpha=1e-3, max_iter=8),
     QTKMClassifier(
         Power(), max_iter=5, penalty="ridge", loss="softmax", quantization=None,
         class_weight="balanced", dtype="float32", init="random",
