@@ -13,6 +13,7 @@ see targets from which the main effects are taken off.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from ..drawing import plot
 from ..protocols import Column, Run, Setting, Shard
 from ..structure import Edge, Structure
-from .main_effects import MainProblem
+from .main_effects import MainProblem, sum_by_code
 from .network import Cores, Network
 
 
@@ -240,8 +241,8 @@ class AdditiveIterate:
     def responses(self, shard: Shard) -> NDArray:
         return self.response_pass()(shard, run=self.run)
 
-    def response_pass(self) -> "ResponsePass":
-        return ResponsePass(self.inner_pass(), self.tables)
+    def response_pass(self) -> Callable[..., NDArray]:
+        return partial(respond, inner=self.inner_pass(), tables=self.tables)
 
     def inner_pass(self) -> Any:
         """Pass that gives the responses of the network alone; None where there is none."""
@@ -326,9 +327,9 @@ class AdditiveIterate:
 
     # -- derivatives --------------------------------------------------------------------------
 
-    def gradient_pass(self) -> "GradientPass":
+    def gradient_pass(self) -> Callable[..., tuple[NDArray, ...]]:
         inner = None if self.inner is None else self.inner.gradient_pass()
-        return GradientPass(inner, len(self.columns))
+        return partial(add_slopes, inner=inner)
 
     def gradient(self, sums: Any) -> Cores:
         n_main = len(self.columns) + 1
@@ -338,9 +339,9 @@ class AdditiveIterate:
         main = [_used(column.main_sums(part), p) for column, part, p in parts]
         return [*inner, [*main, total]]
 
-    def tangent(self, direction: Cores) -> "ResponsePass":
+    def tangent(self, direction: Cores) -> Callable[..., NDArray]:
         inner = None if self.inner is None else self.inner.tangent(direction[:-1])
-        return ResponsePass(inner, self._make_tables(direction[-1]))
+        return partial(respond, inner=inner, tables=self._make_tables(direction[-1]))
 
 
 def _used(weights: NDArray, precision: NDArray | None) -> NDArray:
@@ -371,36 +372,22 @@ def add_tables(tables: Sequence[NDArray], shard: Shard) -> NDArray[np.float64]:
     return total
 
 
-@dataclass
-class ResponsePass:
+def respond(
+    shard: Shard, run: Run, inner: Callable[..., Any] | None, tables: Sequence[NDArray]
+) -> NDArray:
     """Responses of a network, or their change, plus those of the main effects."""
-
-    inner: Any
-    tables: list[NDArray]
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray:
-        effects = add_tables(self.tables, shard)
-        return effects if self.inner is None else effects + self.inner(shard, run=run)
+    effects = add_tables(tables, shard)
+    return effects if inner is None else effects + inner(shard, run=run)
 
 
-@dataclass
-class GradientPass:
-    """Sums of the network, then Σ Re(slope) at all columns' grid values, and in all."""
-
-    inner: Any
-    n_columns: int
-
-    def __call__(self, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
-        real = np.ascontiguousarray(slopes.real)
-        own = [sum_by_code(shard, d, real) for d in range(self.n_columns)]
-        inner = () if self.inner is None else self.inner(shard, slopes, run=run)
-        return *inner, *own, real.sum(axis=0)
-
-
-def sum_by_code(shard: Shard, column: int, values: NDArray) -> NDArray[np.float64]:
-    """Sum values (n_rows, k) over the rows of each grid value of a column."""
-    codes, count = shard.codes[:, column], shard.n_codes[column]
-    return np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
+def add_slopes(
+    shard: Shard, slopes: NDArray, run: Run, inner: Callable[..., Any] | None
+) -> tuple[NDArray, ...]:
+    """Sum what the network needs, then Σ Re(slope) at all columns' grid values, and in all."""
+    real = np.ascontiguousarray(slopes.real)
+    own = [sum_by_code(shard, d, real) for d in range(len(shard.n_codes))]
+    others = () if inner is None else inner(shard, slopes, run=run)
+    return *others, *own, real.sum(axis=0)
 
 
 @dataclass

@@ -6,8 +6,8 @@ a gauge (how a core is left behind) and tables (compiled loops over many rows).
 """
 
 import math
-from collections.abc import Sequence
-from functools import cached_property, reduce
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,7 @@ from ..protocols import Column, Run, Setting, Shard
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Environments, closed_product
-from .column_tables import (
-    Change,
-    GradientPass,
-    MomentsPass,
-    OutputPass,
-    ResponsePass,
-    Statistics,
-    StatisticsPass,
-    Tables,
-    TangentPass,
-)
+from .column_tables import Change, Statistics, Tables
 from .evaluate import Evaluator, group_elements, sum_functions
 from .moments import Digits, Moments
 from .network import Cores, Network, flatten, unflatten
@@ -41,6 +31,8 @@ from .problem import (
     Problem,
     WideProblem,
 )
+
+Pass = Callable[..., Any]
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
@@ -203,12 +195,8 @@ class ChainIterate:
     def responses(self, shard: Shard) -> NDArray:
         return self.tables.responses(shard, self.run)
 
-    def response_pass(self) -> ResponsePass:
-        return ResponsePass(self.tables)
-
-    def output_pass(self, both: bool) -> OutputPass:
-        """Pass that sums what the local problem of the output core needs."""
-        return OutputPass(self.tables, both)
+    def response_pass(self) -> Pass:
+        return self.tables.responses
 
     # -- local problems ---------------------------------------------------------------------
 
@@ -230,7 +218,7 @@ class ChainIterate:
     def statistics(self, block: int, setting: Setting) -> Statistics:
         """Sum over the rows of each grid value of a column, in one pass."""
         both = bool(setting.real_part and self.is_complex)
-        *grams, rhs = setting.sum(StatisticsPass(self.tables, block, both))
+        *grams, rhs = setting.sum(partial(self.tables.statistics, column=block, both=both))
         return Statistics(grams, rhs, self.tables.mixing)
 
     def moments(self, block: int, setting: Setting) -> Moments | Statistics:
@@ -252,7 +240,8 @@ class ChainIterate:
         has_few = setting.n_rows <= min(LIMITS.few_rows, MANY_IN_GROUP * len(column))
         if len(self.columns) > 1 and has_few and not is_wide:
             both = bool(setting.real_part and self.is_complex)
-            *sums, right = setting.sum(MomentsPass(tables, block, column, both))
+            sum_up = partial(tables.moments, d=block, column=column, both=both)
+            *sums, right = setting.sum(sum_up)
             return moments.finish(self.algebra, column, sums, right, size, tables.mixing, shape)
         sums = self.statistics(block, setting)
         if column.feature_map.n_features * sums.size**2 > MOST_MOMENTS:
@@ -346,8 +335,8 @@ class ChainIterate:
 
     # -- derivatives ------------------------------------------------------------------------
 
-    def gradient_pass(self) -> GradientPass:
-        return GradientPass(self.tables)
+    def gradient_pass(self) -> Pass:
+        return self.tables.gradient
 
     def gradient(self, sums: Any) -> Cores:
         return self.chain_rule(sums, self.cores, self.cores)
@@ -363,12 +352,12 @@ class ChainIterate:
             gradient.append(self.algebra.core(closing.conj()))
         return gradient
 
-    def tangent(self, direction: Cores) -> TangentPass:
+    def tangent(self, direction: Cores) -> Pass:
         changes = [
             column_change(self.algebra, column, self.cores[d], direction[d], self.cores[d])
             for d, column in enumerate(self.columns)
         ]
-        return TangentPass(self.tables, self.change(changes, direction))
+        return partial(self.tables.tangents, change=self.change(changes, direction))
 
     def change(self, changes: list[NDArray], direction: Cores, turned: Any = None) -> Change:
         """Change of the tables; behind a change stand the tables of another iterate, if given."""

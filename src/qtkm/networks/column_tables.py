@@ -1,8 +1,8 @@
 """Tables of all columns, and the passes over rows that need nothing else.
 
 A column's table holds its element at every grid value; a row's response is a product of as many
-look-ups as there are columns, whatever the number of basis functions.  A pass carries tables,
-no rows and no threads, so that it can be sent to where the rows are.
+look-ups as there are columns, whatever the number of basis functions.  Methods that take a shard
+are passes: tables hold no rows and no threads, so that they can be sent to where the rows are.
 
 Here passes are written in NumPy, for any network and up to some thousand rows, where nothing
 has to be compiled.  Networks bring compiled loops for more (`is_large`).
@@ -147,6 +147,24 @@ class Tables:
         """Close products (n, …) of all columns by these or other elements: (n, n_outputs)."""
         raise NotImplementedError
 
+    def output_sums(self, shard: Shard, run: Run, both: bool) -> tuple[NDArray, ...]:
+        """Return Σ z̄zᵀ, Σ y·z and maybe Σ zzᵀ over the environments z of the output core."""
+        root, target = shard.scaled
+        states_of = self.states(is_large(shard))
+
+        def sums(rows: slice) -> tuple[NDArray, ...]:
+            states = states_of(shard.codes[rows])
+            states = states.reshape(len(states), -1)
+            if len(root):
+                states = states * root[rows, None]
+            found = (states.conj().T @ states, target[rows].T @ states)
+            return (*found, states.T @ states) if both else found
+
+        def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
+            return add_all([sums(rows) for rows in pieces(bounds)])
+
+        return add_all(run(part, shard.parts(PARTS)))
+
     def turn(self, closing: NDArray) -> NDArray:
         """Return products of all columns for environments of the closing, and the other way."""
         return closing
@@ -197,10 +215,10 @@ class Tables:
         lines = inside.reshape(inside.shape[0] * inside.shape[1], -1)
         return np.ascontiguousarray(lines.T), right.reshape(len(right), -1)
 
-    def statistics(self, shard: Shard, column: int, both: bool, run: Run) -> tuple[NDArray, ...]:
+    def statistics(self, shard: Shard, run: Run, column: int, both: bool) -> tuple[NDArray, ...]:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
         if is_large(shard) and len(self.elements) > 1:
-            return self._many_statistics(shard, column, both, run)
+            return self._many_statistics(shard, run, column, both)
         lines, right = self._lines(shard, column, run)
         groups, n_each = shard.groups(column), lines.shape[1] // max(len(right), 1)
         order = groups.order
@@ -214,7 +232,7 @@ class Tables:
         return *grams, groups.sum(right[groups.order], 1)
 
     def moments(
-        self, shard: Shard, d: int, column: Column, both: bool, run: Run
+        self, shard: Shard, run: Run, d: int, column: Column, both: bool
     ) -> tuple[NDArray, ...]:
         """Return sums of packed squares times products of functions, then the right-hand side.
 
@@ -253,14 +271,14 @@ class Tables:
         return np.complex128 if self.is_complex else np.float64
 
     def gradient(
-        self, shard: Shard, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
+        self, shard: Shard, slopes: NDArray, run: Run, later: Sequence[NDArray] | None = None
     ) -> tuple[NDArray, ...]:
         """Return Σ conj(slope)·environment at all columns' grid values, then of the closing.
 
         Environments are made of these tables before a column and of `later` behind it.
         """
         if is_large(shard):
-            return self._many_gradient(shard, slopes, later, run)
+            return self._many_gradient(shard, slopes, run, later)
         rows = self.rows(shard.codes)
         behind = rows if later is None else self.rows(shard.codes, later)
         slopes = slopes.conj()
@@ -287,7 +305,7 @@ class Tables:
             return np.zeros(self.closing.shape)
         return np.tensordot(slopes.T, states, 1)
 
-    def tangents(self, shard: Shard, change: "Change", run: Run) -> NDArray:
+    def tangents(self, shard: Shard, run: Run, change: "Change") -> NDArray:
         """Return the change of the responses when tables and closing change."""
         if is_large(shard):
             last = self.closing if change.later_closing is None else change.later_closing
@@ -348,7 +366,7 @@ class Tables:
         return out.view(np.complex128) if self.is_complex else out
 
     def _many_gradient(
-        self, shard: Shard, slopes: NDArray, later: Sequence[NDArray] | None, run: Run
+        self, shard: Shard, slopes: NDArray, run: Run, later: Sequence[NDArray] | None
     ) -> tuple[NDArray, ...]:
         slopes = slopes.conj()
         closing = self._closing_matrix(self.closing.conj()).T
@@ -368,7 +386,7 @@ class Tables:
         return *read(total), closed
 
     def _many_statistics(
-        self, shard: Shard, column: int, both: bool, run: Run
+        self, shard: Shard, run: Run, column: int, both: bool
     ) -> tuple[NDArray, ...]:
         groups, planes = shard.groups(column), self.planes
         size, n_right, loop = self.sum_groups(shard, column)
@@ -412,88 +430,3 @@ class Change:
     closing: NDArray
     later: list[NDArray] | None = None
     later_closing: NDArray | None = None
-
-
-# -- passes: what is sent to the rows ---------------------------------------------------------
-
-
-@dataclass
-class ResponsePass:
-    """Responses of the rows, (n_rows, n_outputs)."""
-
-    tables: Tables
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray:
-        return self.tables.responses(shard, run)
-
-
-@dataclass
-class MomentsPass:
-    """Sums over the rows of squares and right-hand sides times a column's functions."""
-
-    tables: Tables
-    block: int
-    column: Column
-    both: bool
-
-    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
-        return self.tables.moments(shard, self.block, self.column, self.both, run)
-
-
-@dataclass
-class StatisticsPass:
-    """Sums over the rows of each grid value of ḡgᵀ and g·y."""
-
-    tables: Tables
-    column: int
-    both: bool
-
-    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
-        return self.tables.statistics(shard, self.column, self.both, run)
-
-
-@dataclass
-class OutputPass:
-    """Σ z̄zᵀ, Σ y·z and, where asked for, Σ zzᵀ over the environments z of the output core."""
-
-    tables: Tables
-    both: bool
-
-    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
-        root, target = shard.scaled
-        states_of = self.tables.states(is_large(shard))
-
-        def sums(rows: slice) -> tuple[NDArray, ...]:
-            states = states_of(shard.codes[rows])
-            states = states.reshape(len(states), -1)
-            if len(root):
-                states = states * root[rows, None]
-            found = (states.conj().T @ states, target[rows].T @ states)
-            return (*found, states.T @ states) if self.both else found
-
-        def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
-            return add_all([sums(rows) for rows in pieces(bounds)])
-
-        return add_all(run(part, shard.parts(PARTS)))
-
-
-@dataclass
-class GradientPass:
-    """Σ conj(slope)·environment at the grid values of all columns, then of the closing."""
-
-    tables: Tables
-    later: list[NDArray] | None = None
-
-    def __call__(self, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
-        return self.tables.gradient(shard, slopes, self.later, run)
-
-
-@dataclass
-class TangentPass:
-    """Change of the responses when tables and closing change."""
-
-    tables: Tables
-    change: Change
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray:
-        return self.tables.tangents(shard, self.change, run)

@@ -8,8 +8,9 @@ likelihood of the block's own Gaussian problem, the other blocks taken off (back
 all weights are solved for together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,56 +31,44 @@ LEAST_NOISE = 1e-7
 MOST_NUMBERS = 2_000_000
 
 
-@dataclass
-class GramPass:
+def add_grams(shard: Shard, run: Run, functions: Sequence[NDArray]) -> NDArray[np.float64]:
     """Σ ω·[1, a][1, a]ᵀ over the main functions a of the rows."""
-
-    functions: list[NDArray]
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
-        size = 1 + sum(each.shape[1] for each in self.functions)
-        total = np.zeros((size, size))
-        step = max(256, MOST_NUMBERS // size)
-        root = shard.scaled[0]
-        for first in range(0, len(shard), step):
-            rows = slice(first, first + step)
-            codes = shard.codes[rows]
-            parts = [np.take(f, codes[:, d], axis=0) for d, f in enumerate(self.functions)]
-            some = np.concatenate([np.ones((len(codes), 1)), *parts], axis=1)
-            if len(root):
-                some *= root[rows, None]
-            total += some.T @ some
-        return total
+    size = 1 + sum(each.shape[1] for each in functions)
+    total, root = np.zeros((size, size)), shard.scaled[0]
+    step = max(256, MOST_NUMBERS // size)
+    for first in range(0, len(shard), step):
+        rows = slice(first, first + step)
+        codes = shard.codes[rows]
+        parts = [np.take(f, codes[:, d], axis=0) for d, f in enumerate(functions)]
+        some = np.concatenate([np.ones((len(codes), 1)), *parts], axis=1)
+        if len(root):
+            some *= root[rows, None]
+        total += some.T @ some
+    return total
 
 
-@dataclass
-class SumPass:
-    """Sums of ω(y - Re f) at the grid values of all columns and in all, and of squares.
+def add_rests(shard: Shard, run: Run, inner: Callable[..., NDArray] | None) -> tuple[NDArray, ...]:
+    """Sum ω(y - Re f) at the grid values of all columns and in all, and of squares.
 
     The squares are Σ ω((Re f)² - 2y·Re f), Σ ω(Im f)² and Σ ω·y².
     """
+    target, weight = shard.target, shard.weight
+    rest, squares = target, [np.zeros(1), np.zeros(1), target**2]
+    if inner is not None:
+        response = inner(shard, run=run)
+        rest = target - response.real
+        squares[:2] = response.real * (response.real - 2 * target), response.imag**2
+    if weight is not None:
+        rest = weight[:, None] * rest
+        squares = [weight[:, None] * each for each in squares]
+    columns = [sum_by_code(shard, d, rest) for d in range(len(shard.n_codes))]
+    return *columns, rest.sum(axis=0), np.array([each.sum() for each in squares])
 
-    inner: Any
 
-    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
-        target, weight = shard.target, shard.weight
-        squares = np.zeros(3)
-        rest = target
-        if self.inner is not None:
-            response = self.inner(shard, run=run)
-            real = response.real
-            rest = target - real
-            each = [(real * (real - 2 * target)).sum(axis=1), (response.imag**2).sum(axis=1)]
-            squares[:2] = [part.sum() if weight is None else weight @ part for part in each]
-        each = (target**2).sum(axis=1)
-        squares[2] = each.sum() if weight is None else weight @ each
-        rest = rest if weight is None else weight[:, None] * rest
-        rest = np.ascontiguousarray(rest.T)
-        columns = [
-            np.stack([np.bincount(shard.codes[:, d], part, minlength=n) for part in rest], axis=1)
-            for d, n in enumerate(shard.n_codes)
-        ]
-        return *columns, rest.sum(axis=1), squares
+def sum_by_code(shard: Shard, column: int, values: NDArray) -> NDArray[np.float64]:
+    """Sum values (n_rows, k) over the rows of each grid value of a column."""
+    codes, count = shard.codes[:, column], shard.n_codes[column]
+    return np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
 
 
 @dataclass
@@ -191,10 +180,10 @@ class MainProblem:
         kept = setting.kept
         is_lasting = setting.is_exact or setting.has_constant_weights
         if not is_lasting or "main" not in kept:
-            pass_ = GramPass([column.main_features for column in columns])
-            kept["main"] = analyse(setting.sum(pass_), columns)
+            sum_up = partial(add_grams, functions=[column.main_features for column in columns])
+            kept["main"] = analyse(setting.sum(sum_up), columns)
         self.known: Known = kept["main"]
-        *parts, total, self.squares = setting.sum(SumPass(iterate.inner_pass()))
+        *parts, total, self.squares = setting.sum(partial(add_rests, inner=iterate.inner_pass()))
         products = [column.main_sums(part) for column, part in zip(columns, parts, strict=True)]
         self.total = total
         self.raw = np.concatenate(products) if products else np.zeros((0, len(total)))

@@ -11,6 +11,7 @@ next core takes the factor:
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -251,7 +252,7 @@ class OutputProblem(Problem):
 
     def __init__(self, iterate: Any, setting: Setting):
         super().__init__(iterate, len(iterate.columns), setting)
-        self.sums = setting.sum(iterate.output_pass(self.is_split))
+        self.sums = setting.sum(partial(iterate.tables.output_sums, both=self.is_split))
         self.outside = iterate.penalty_environment(self.block)
 
     def system(self, level: int) -> LocalSystem:

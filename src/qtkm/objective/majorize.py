@@ -19,7 +19,8 @@ the part of the loss that reads Im f is ½c(Im f)².
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from ..data import Shard
 from ..engines import add_in_order
 from ..protocols import Run
-from .passes import AfterResponses
+from .passes import after_responses
 from .setting import Setting
 
 #: least share of the bound in the curvature of the first try: rows that a hinge leaves without
@@ -86,11 +87,13 @@ def _model(
     before a core changes, as they are where a block is updated from sums.
     """
     exact = objective.setting
-    work = _Work(objective.loss, share)
+    work = partial(_work, loss=objective.loss, share=share)
     if responses is None:
-        reweigh = _Reweigh(iterate.response_pass(), work)
-        constant = objective.engine.sum(reweigh.constant, objective.shards)
-        model = replace(exact, view=reweigh)
+        real, respond = not objective.loss.sees_complex, iterate.response_pass()
+        both = partial(after_responses, respond=respond, then=work, real=real)
+        view, rest = (partial(_part_of, both=both, place=place) for place in (0, 1))
+        constant = objective.engine.sum(rest, objective.shards)
+        model = replace(exact, view=view)
     else:
         pairs = [
             work(shard, response, run=objective.engine.run)
@@ -102,45 +105,27 @@ def _model(
     return replace(model, constant=value, is_exact=False)
 
 
-@dataclass
-class _Work:
+def _work(
+    shard: Shard, response: NDArray, run: Run, loss: Any, share: float
+) -> tuple[Any, NDArray]:
     """Shards with the weights and targets of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
+    weight, target = np.empty(len(shard)), np.empty(response.shape)
 
-    loss: Any
-    share: float
+    def part(bounds: tuple[int, int]) -> float:
+        rows = slice(*bounds)
+        omega = None if shard.weight is None else shard.weight[rows]
+        weight[rows], target[rows], value = _working(
+            loss, response[rows], shard.target[rows], omega, share
+        )
+        return value
 
-    def __call__(self, shard: Shard, response: NDArray, run: Run) -> tuple[Any, NDArray]:
-        weight, target = np.empty(len(shard)), np.empty(response.shape)
-
-        def part(bounds: tuple[int, int]) -> float:
-            rows = slice(*bounds)
-            omega = None if shard.weight is None else shard.weight[rows]
-            weight[rows], target[rows], value = _working(
-                self.loss, response[rows], shard.target[rows], omega, self.share
-            )
-            return value
-
-        value = sum(run(part, shard.blocks()))
-        return shard.reweighted(weight, target), np.array([value])
+    value = sum(run(part, shard.blocks()))
+    return shard.reweighted(weight, target), np.array([value])
 
 
-@dataclass
-class _Reweigh:
-    """The same from the tables alone: a view of shards that are not in memory."""
-
-    respond: Callable[..., NDArray]
-    work: _Work
-
-    def __call__(self, shard: Shard, run: Run) -> Any:
-        return self._both(shard, run)[0]
-
-    def constant(self, shard: Shard, run: Run) -> NDArray:
-        """Second part alone."""
-        return self._both(shard, run)[1]
-
-    def _both(self, shard: Shard, run: Run) -> tuple[Any, NDArray]:
-        real = not self.work.loss.sees_complex
-        return AfterResponses(self.respond, self.work, real)(shard, run=run)
+def _part_of(shard: Shard, run: Run, both: Callable[..., Any], place: int) -> Any:
+    """One of the two: a view of shards that are not in memory, or its constant."""
+    return both(shard, run=run)[place]
 
 
 def _working(

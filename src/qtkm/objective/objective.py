@@ -12,7 +12,7 @@ It joins data, features, network, loss and engine, and is all that a solver sees
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -231,7 +231,7 @@ class Objective:
 
     def mean_loss(self, iterate: Any, shards: Sequence[Shard] | None = None) -> float:
         """Weighted mean loss over the training rows, or over those of other shards."""
-        losses = passes.LossPass(self.loss)
+        losses = partial(passes.losses, loss=self.loss)
         if shards is not None:
             total, weight = self.engine.sum(self._after_responses(losses, iterate), shards)
             return float(total / weight)
@@ -242,12 +242,15 @@ class Objective:
 
     def mean_square(self, iterate: Any, shards: Sequence[Shard]) -> float:
         """Weighted mean square error of Re f over rows that need not be those of the fit."""
-        total, weight = self.engine.sum(passes.SquarePass(iterate.response_pass()), shards)
+        total, weight = self.engine.sum(
+            partial(passes.square_errors, respond=iterate.response_pass()), shards
+        )
         return float(total / weight)
 
     def mean_size(self, iterate: Any) -> float:
         """Mean of |f|² over the training rows."""
-        total = self.engine.sum(passes.SizePass(iterate.response_pass()), self.shards)
+        sizes = partial(passes.square_sizes, respond=iterate.response_pass())
+        total = self.engine.sum(sizes, self.shards)
         return float(total[0]) / self.n_rows
 
     def kept_responses(self, iterate: Any) -> list[NDArray]:
@@ -273,9 +276,10 @@ class Objective:
         every = shards is None
         chosen = self.shards if shards is None else shards
         total = self.total_weight if every else sum(map(passes.weight_of, chosen))
-        add_slopes = passes.SlopePass(
-            iterate.response_pass(), iterate.gradient_pass(), self.loss, total
-        )
+        add_slopes = partial(
+            passes.slopes, respond=iterate.response_pass(), gradient=iterate.gradient_pass(),
+            loss=self.loss, total_weight=total,
+        )  # fmt: skip
         value, *sums = self.engine.sum(add_slopes, chosen)
         mean = float(value[0]) + (self.scatter / total if every else 0.0)
         gradient = iterate.gradient(sums)
@@ -292,9 +296,10 @@ class Objective:
         """
 
         def product(direction: Cores) -> Cores:
-            add_curvature = passes.CurvaturePass(
-                iterate.tangent(direction), iterate.gradient_pass(), self.loss, self.total_weight
-            )
+            add_curvature = partial(
+                passes.curvatures, tangent=iterate.tangent(direction),
+                gradient=iterate.gradient_pass(), loss=self.loss, total_weight=self.total_weight,
+            )  # fmt: skip
             result = iterate.gradient(self.sum_with_responses(add_curvature, iterate))
             if self.alpha > 0:
                 _add(result, iterate.penalty_product(direction), self.alpha)
@@ -312,8 +317,8 @@ class Objective:
         return add_in_order(function(*pair, run=self.engine.run) for pair in pairs)
 
     def _after_responses(self, function: Callable[..., Any], iterate: Any) -> Callable[..., Any]:
-        real = not self.loss.sees_complex
-        return passes.AfterResponses(iterate.response_pass(), function, real)
+        real, respond = not self.loss.sees_complex, iterate.response_pass()
+        return partial(passes.after_responses, respond=respond, then=function, real=real)
 
     def to_vector(self, cores: Cores) -> NDArray[np.float64]:
         """All cores as one vector of real numbers."""

@@ -5,7 +5,6 @@ are.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,92 +29,55 @@ def weight_of(shard: Shard) -> float:
     return float(len(shard) if shard.weight is None else shard.weight.sum())
 
 
-@dataclass
-class LossPass:
+def losses(shard: Shard, response: NDArray, run: Run, loss: Loss) -> NDArray:
     """Weighted sum of the losses of rows with known responses, and total weight."""
 
-    loss: Loss
+    def part(bounds: tuple[int, int]) -> float:
+        rows = slice(*bounds)
+        values = loss.value(response[rows], shard.target[rows])
+        return float(values.sum() if shard.weight is None else shard.weight[rows] @ values)
 
-    def __call__(self, shard: Shard, response: NDArray, run: Run) -> NDArray:
-        def part(bounds: tuple[int, int]) -> float:
-            rows = slice(*bounds)
-            values = self.loss.value(response[rows], shard.target[rows])
-            return float(values.sum() if shard.weight is None else shard.weight[rows] @ values)
-
-        return np.array([sum(run(part, shard.blocks())), weight_of(shard)])
+    return np.array([sum(run(part, shard.blocks())), weight_of(shard)])
 
 
-@dataclass
-class SquarePass:
+def square_errors(shard: Shard, run: Run, respond: Pass) -> NDArray:
     """Weighted sum of the squared errors of Re f, and total weight."""
-
-    respond: Pass
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray:
-        error = ((self.respond(shard, run=run).real - shard.target) ** 2).sum(axis=1)
-        total = float(error.sum() if shard.weight is None else shard.weight @ error)
-        return np.array([total, weight_of(shard)])
+    error = ((respond(shard, run=run).real - shard.target) ** 2).sum(axis=1)
+    total = float(error.sum() if shard.weight is None else shard.weight @ error)
+    return np.array([total, weight_of(shard)])
 
 
-@dataclass
-class SizePass:
+def square_sizes(shard: Shard, run: Run, respond: Pass) -> NDArray:
     """Sum of |f|²."""
-
-    respond: Pass
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray:
-        response = self.respond(shard, run=run)
-        return np.array([float(np.vdot(response, response).real)])
+    response = respond(shard, run=run)
+    return np.array([float(np.vdot(response, response).real)])
 
 
-@dataclass
-class SlopePass:
+def slopes(
+    shard: Shard, run: Run, respond: Pass, gradient: Pass, loss: Loss, total_weight: float
+) -> tuple[Any, ...]:
     """Mean loss of the rows and what its gradient needs."""
-
-    respond: Pass
-    gradient: Pass
-    loss: Loss
-    total_weight: float
-
-    def __call__(self, shard: Shard, run: Run) -> tuple[Any, ...]:
-        response = self.respond(shard, run=run)
-        value = self.loss.value(response, shard.target)
-        slopes = self.loss.gradient(response, shard.target)
-        slopes *= scale_of(shard, self.total_weight)
-        total = value.sum() if shard.weight is None else shard.weight @ value
-        mean = np.array([float(total) / self.total_weight])
-        return mean, *self.gradient(shard, slopes, run=run)
+    response = respond(shard, run=run)
+    value = loss.value(response, shard.target)
+    found = loss.gradient(response, shard.target)
+    found *= scale_of(shard, total_weight)
+    total = value.sum() if shard.weight is None else shard.weight @ value
+    return np.array([float(total) / total_weight]), *gradient(shard, found, run=run)
 
 
-@dataclass
-class CurvaturePass:
-    """What the product of a direction with the Gauss-Newton matrix needs of the rows."""
-
-    tangent: Pass
-    gradient: Pass
-    loss: Loss
-    total_weight: float
-
-    def __call__(self, shard: Shard, response: NDArray, run: Run) -> tuple[Any, ...]:
-        change = self.tangent(shard, run=run)
-        slopes = self.loss.curvature_product(response, shard.target, change)
-        slopes = slopes * scale_of(shard, self.total_weight)
-        return self.gradient(shard, slopes, run=run)
+def curvatures(
+    shard: Shard, response: NDArray, run: Run, tangent: Pass, gradient: Pass, loss: Loss,
+    total_weight: float,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Sum what the product of a direction with the Gauss-Newton matrix needs of the rows."""
+    change = loss.curvature_product(response, shard.target, tangent(shard, run=run))
+    return gradient(shard, change * scale_of(shard, total_weight), run=run)
 
 
-@dataclass
-class AfterResponses:
-    """A pass that also wants the responses, where those are not kept."""
-
-    respond: Pass
-    then: Pass
-    real: bool
-
-    def __call__(self, shard: Shard, run: Run) -> Any:
-        response = self.respond(shard, run=run)
-        if self.real:
-            response = np.ascontiguousarray(response.real)
-        return self.then(shard, response, run=run)
+def after_responses(shard: Shard, run: Run, respond: Pass, then: Pass, real: bool) -> Any:
+    """Run a pass that also wants the responses, where those are not kept."""
+    response = respond(shard, run=run)
+    return then(shard, np.ascontiguousarray(response.real) if real else response, run=run)
 
 
 def scale_of(shard: Shard, total_weight: float) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..data import Shard
@@ -60,16 +61,11 @@ class Setting:
 
     def sum(self, function: Callable[..., Any]) -> Any:
         if self.view is not None:
-            function = _Viewed(self.view, function)
+            function = partial(_viewed, view=self.view, function=function)
         return self.engine.sum(function, self.shards)
 
 
-@dataclass
-class _Viewed:
-    """A pass over shards as a setting sees them."""
-
-    view: Callable[..., Shard]
-    function: Callable[..., Any]
-
-    def __call__(self, shard: Shard, run: Run) -> Any:
-        return self.function(self.view(shard, run=run), run=run)
+def _viewed(
+    shard: Shard, run: Run, view: Callable[..., Shard], function: Callable[..., Any]
+) -> Any:
+    return function(view(shard, run=run), run=run)

@@ -16,14 +16,15 @@ References
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocols import Shard
-from ..chain import ChainIterate, column_change
-from ..column_tables import GradientPass, ResponsePass, Tables, TangentPass
+from ..chain import ChainIterate, Pass, column_change
+from ..column_tables import Tables
 from ..network import Cores, flatten, unflatten
 from . import gauge
 
@@ -63,7 +64,7 @@ class TrainFrame:
         """Return the responses of a shard's rows."""
         return self.iterate.responses(shard)
 
-    def response_pass(self) -> ResponsePass:
+    def response_pass(self) -> Pass:
         """Return the pass that computes the responses of a shard's rows."""
         return self.iterate.response_pass()
 
@@ -80,9 +81,9 @@ class TrainFrame:
             result.append((d - u @ (u.conj().T @ d)).reshape(delta.shape))
         return [*result, deltas[-1]]
 
-    def gradient_pass(self) -> GradientPass:
+    def gradient_pass(self) -> Pass:
         """Return the pass that sums slopes times environments: U before a column, V after it."""
-        return GradientPass(self._mixed, self.turned.tables.elements)
+        return partial(self._mixed.gradient, later=self.turned.tables.elements)
 
     @property
     def _mixed(self) -> Tables:
@@ -94,7 +95,7 @@ class TrainFrame:
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
         return unflatten(self.cores, self.project(flatten(whole)))
 
-    def tangent(self, direction: Cores) -> TangentPass:
+    def tangent(self, direction: Cores) -> Pass:
         """Return the pass that computes the change of the responses in a direction."""
         iterate, turned = self.iterate, self.turned
         changes = [
@@ -102,7 +103,7 @@ class TrainFrame:
             for d, column in enumerate(iterate.columns)
         ]
         change = iterate.change(changes, direction, turned.tables)
-        return TangentPass(self._mixed, change)
+        return partial(self._mixed.tangents, change=change)
 
     def penalty_gradient(self) -> Cores:
         """Return the gradient of ‖w‖²: the train itself is U, …, U, W."""
