@@ -34,149 +34,110 @@ class Groups(Protocol):
     order: NDArray[np.int32]
     tasks: list[NDArray[np.int64]]
     owners: NDArray[np.int64]
-    starts: NDArray[np.int64]
     kept: dict[Any, Any]
 
+    #: number of grid values
     @property
-    def n_codes(self) -> int:
-        """Number of grid values."""
-
-    def sum(self, values: NDArray, each: int = 1) -> NDArray:
-        """Sum sorted rows over every grid value's rows."""
-
-    def add_pieces(self, *sums: NDArray) -> None:
-        """Add further pieces of large groups to the slots of their grid values."""
+    def n_codes(self) -> int: ...
+    #: sum sorted rows over every grid value's rows
+    def sum(self, values: NDArray, each: int = 1) -> NDArray: ...
+    #: add further pieces of large groups to the slots of their grid values
+    def add_pieces(self, *sums: NDArray) -> None: ...
 
 
 class Shard(Protocol):
     """A block of coded rows; see `qtkm.data.shards`."""
 
+    #: codes (n_rows, n_columns)
     @property
-    def codes(self) -> NDArray:
-        """Codes (n_rows, n_columns)."""
-
+    def codes(self) -> NDArray: ...
+    #: targets (n_rows, n_outputs)
     @property
-    def target(self) -> NDArray:
-        """Targets (n_rows, n_outputs)."""
-
+    def target(self) -> NDArray: ...
+    #: row weights; None means 1
     @property
-    def weight(self) -> NDArray | None:
-        """Row weights; None means 1."""
-
+    def weight(self) -> NDArray | None: ...
+    #: grid size of each column
     @property
-    def n_codes(self) -> tuple[int, ...]:
-        """Grid size of each column."""
-
+    def n_codes(self) -> tuple[int, ...]: ...
+    #: square roots of the weights (empty for weights of 1), and targets times them
     @property
-    def column_order(self) -> NDArray[np.int64]:
-        """Columns, those with the fewest grid values first."""
-
-    @property
-    def scaled(self) -> tuple[NDArray, NDArray]:
-        """Square roots of the weights (empty for weights of 1), and targets times them."""
-
+    def scaled(self) -> tuple[NDArray, NDArray]: ...
     def __len__(self) -> int: ...
-
-    def blocks(self) -> list[tuple[int, int]]:
-        """Ranges of rows for tasks that do not depend on each other."""
-
-    def parts(self, count: int) -> list[tuple[int, int]]:
-        """Return up to `count` ranges of rows."""
-
-    def groups(self, column: int | None) -> Groups:
-        """Return the rows grouped by the code of a column, or all in one group."""
-
-    def reweighted(self, weight: Any, target: NDArray) -> Any:
-        """Return the same rows with other weights and targets."""
-
-    def take(self, rows: NDArray) -> Any:
-        """Return the selected rows."""
+    #: ranges of rows for tasks that do not depend on each other
+    def blocks(self) -> list[tuple[int, int]]: ...
+    #: return up to `count` ranges of rows
+    def parts(self, count: int) -> list[tuple[int, int]]: ...
+    #: return the rows grouped by the code of a column, or all in one group
+    def groups(self, column: int | None) -> Groups: ...
+    #: return the same rows with other weights and targets
+    def reweighted(self, weight: Any, target: NDArray) -> Any: ...
+    #: return the selected rows
+    def take(self, rows: NDArray) -> Any: ...
 
 
 class Column(Protocol):
     """A column of a fit as networks see it: its functions at its grid values."""
 
+    #: feature map of the column
     @property
-    def feature_map(self) -> Any:
-        """Feature map of the column."""
-
+    def feature_map(self) -> Any: ...
+    #: sizes of the levels
     @property
-    def radices(self) -> Sequence[int]:
-        """Sizes of the levels."""
-
+    def radices(self) -> Sequence[int]: ...
+    #: where each level's entries are among the factors
     @property
-    def slices(self) -> Sequence[slice]:
-        """Where each level's entries are among the factors."""
-
+    def slices(self) -> Sequence[slice]: ...
+    #: levels whose functions are tabulated together
     @property
-    def groups(self) -> Sequence[slice]:
-        """Levels whose functions are tabulated together."""
-
+    def groups(self) -> Sequence[slice]: ...
+    #: whether the values are categories
     @property
-    def is_categorical(self) -> bool:
-        """Whether the values are categories."""
-
+    def is_categorical(self) -> bool: ...
+    #: whether every function belongs to one category
     @property
-    def is_one_hot(self) -> bool:
-        """Whether every function belongs to one category."""
-
+    def is_one_hot(self) -> bool: ...
+    #: number of functions of the main effect
     @property
-    def n_main(self) -> int:
-        """Number of functions of the main effect."""
-
+    def n_main(self) -> int: ...
+    #: places of the main effect's functions that share a variance, and their families
     @property
-    def main_blocks(self) -> Any:
-        """Places of the main effect's functions that share a variance, and their families."""
-
-    def main_table(self, weights: NDArray) -> NDArray[np.float64]:
-        """Return the main effect at the grid values."""
-
-    def main_sums(self, parts: NDArray) -> NDArray[np.float64]:
-        """Return Σ function·part over the grid values."""
-
+    def main_blocks(self) -> Any: ...
+    #: return the main effect at the grid values
+    def main_table(self, weights: NDArray) -> NDArray[np.float64]: ...
+    #: return Σ function·part over the grid values
+    def main_sums(self, parts: NDArray) -> NDArray[np.float64]: ...
     def __len__(self) -> int: ...
-
+    #: grid values in the unit box
     @property
-    def values(self) -> NDArray[np.float64]:
-        """Grid values in the unit box."""
-
+    def values(self) -> NDArray[np.float64]: ...
+    #: whether the highest digit is that of missing values
     @property
-    def has_gaps(self) -> bool:
-        """Whether the highest digit is that of missing values."""
-
+    def has_gaps(self) -> bool: ...
+    #: functions of every group of levels at the grid values
     @property
-    def group_features(self) -> list[NDArray]:
-        """Functions of every group of levels at the grid values."""
-
+    def group_features(self) -> list[NDArray]: ...
+    #: factor entries of all levels at the grid values
     @property
-    def factors(self) -> NDArray:
-        """Factor entries of all levels at the grid values."""
-
+    def factors(self) -> NDArray: ...
+    #: phase at the grid values; empty where the map has none
     @property
-    def phase(self) -> NDArray:
-        """Phase at the grid values; empty where the map has none."""
-
+    def phase(self) -> NDArray: ...
+    #: whether functions at all grid values may be kept
     @property
-    def is_kept(self) -> bool:
-        """Whether functions at all grid values may be kept."""
-
-    def kind(self, conjugate: bool) -> str:
-        """Return what products of two functions depend on."""
-
-    def chunks(self) -> list[slice]:
-        """Ranges of grid values whose functions are made at a time."""
-
-    def features(self, part: slice) -> NDArray:
-        """Return all functions at some grid values."""
-
-    def products(self, part: slice, conjugate: bool) -> NDArray:
-        """Return the distinct products of two functions at some grid values."""
-
-    def functions(self, codes: NDArray, conjugate: bool | None) -> NDArray:
-        """Return `products`, or for None `features`, at some grid values."""
-
-    def merged(self, level: int) -> Any:
-        """Return the same column with a level and the next one joined."""
+    def is_kept(self) -> bool: ...
+    #: return what products of two functions depend on
+    def kind(self, conjugate: bool) -> str: ...
+    #: ranges of grid values whose functions are made at a time
+    def chunks(self) -> list[slice]: ...
+    #: return all functions at some grid values
+    def features(self, part: slice) -> NDArray: ...
+    #: return the distinct products of two functions at some grid values
+    def products(self, part: slice, conjugate: bool) -> NDArray: ...
+    #: return `products`, or for None `features`, at some grid values
+    def functions(self, codes: NDArray, conjugate: bool | None) -> NDArray: ...
+    #: return the same column with a level and the next one joined
+    def merged(self, level: int) -> Any: ...
 
 
 class Setting(Protocol):
@@ -194,20 +155,17 @@ class Setting(Protocol):
     kept: dict[str, Any]
     view: Callable[..., Any] | None
 
+    #: rows of the objective
     @property
-    def shards(self) -> Sequence[Any]:
-        """Rows of the objective."""
-
+    def shards(self) -> Sequence[Any]: ...
+    #: what sums over the shards
     @property
-    def engine(self) -> Any:
-        """What sums over the shards."""
-
+    def engine(self) -> Any: ...
+    #: total weight, α and value at zero weights
     @property
-    def scale(self) -> tuple[float, float, float]:
-        """Total weight, α and value at zero weights."""
-
-    def sum(self, function: Callable[..., Any]) -> Any:
-        """Sum of function(shard, run=…) over the shards."""
+    def scale(self) -> tuple[float, float, float]: ...
+    #: sum of function(shard, run=…) over the shards
+    def sum(self, function: Callable[..., Any]) -> Any: ...
 
 
 class Shards(Sequence[Any]):

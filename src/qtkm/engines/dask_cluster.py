@@ -5,14 +5,13 @@
     workers              ├──► shards of a worker ──► partial sum ──► add ◄── …
                          └──► …
 
-A pass is pickled once and travels between the workers.  Shards that are neighbours and have the
-same worker are summed by one task, as far as they are a part of the tree of `add_in_order`; the
-other additions of that tree are tasks, too, or made here where they are few.  So the order of
-additions is always the same, and neither the number of workers nor their coming and going changes
-a bit.
+A pass is pickled once and travels between the workers.  Neighbouring shards of one worker are
+summed by one task, as far as they are a part of the tree of `add_in_order`; the other additions of
+that tree are tasks, too, or made here where they are few.  So the order of additions is always the
+same, and neither the number of workers nor their coming and going changes a bit.
 
-All of these tasks, and those that made the shards of a Dask collection, are pure functions that
-Dask computes anew when a worker is lost.  Shards that came from this process are sent anew.
+All tasks are pure functions that Dask repeats when a worker is lost.  Shards that came from this
+process are sent again.
 """
 
 import logging
@@ -26,23 +25,9 @@ from typing import Any
 from ..interruption import check
 from ..limits import LIMITS
 from ..protocols import Shards
+from . import remote
 from .engine import add
-from .remote import (
-    Held,
-    Tasks,
-    add_apart,
-    aligned,
-    branch,
-    hold,
-    join,
-    leaves_of,
-    map_targets,
-    pack,
-    running_client,
-    settle,
-    spread,
-    sum_part,
-)
+from .remote import Held, Tasks, hold, map_targets
 from .threads import Threads
 
 logger = logging.getLogger(__name__)
@@ -83,16 +68,14 @@ class Dask:
     def client(self) -> Any:
         """The client, if it is running."""
         if self._client is None:
-            self._client = running_client()
+            self._client = remote.running_client()
         self._refuse_closed()
         return self._client
 
     def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
-        """Apply a function to every task, on threads of this process."""
         return self._threads.run(function, tasks)
 
     def close(self) -> None:
-        """Stop the threads of this process; the client stays."""
         self._threads.close()
 
     def place(self, shards: Sequence[Any]) -> "RemoteShards":
@@ -109,7 +92,7 @@ class Dask:
             return self._threads.sum(function, shards, *arguments)
         from distributed import CancelledError
 
-        task = pack((function, arguments))
+        task = remote.pack((function, arguments))
         for _ in range(TRIES):
             try:
                 return self._sum(task, shards)
@@ -118,26 +101,31 @@ class Dask:
         raise RuntimeError(f"Workers were lost again and again; {TRIES} tries of a pass failed.")
 
     def _sum(self, task: bytes, shards: "RemoteShards") -> Any:
-        """One try of a pass."""
+        """Try a pass once."""
+        owners: list[tuple[str, int]] = self._owners(shards)
+        leaves: list[tuple[int, int, str]] = []
+        remote.fold(owners, lambda *leaf: leaves.append(leaf), lambda a, b: None)
         with self.tasks() as tasks:
-            tree = branch(self._owners(shards), 0, len(shards))
-            leaves = list(leaves_of(tree))
             is_light = len(leaves) * len(task) <= LIMITS.sent_bytes
             sent = task if is_light else tasks.submit(hold, task)
             parts = [
-                tasks.submit(sum_part, sent, last - first, *shards.part(first, last), worker=worker)
+                tasks.submit(
+                    remote.sum_part, sent, last - first, *shards.part(first, last), worker=worker
+                )
                 for first, last, worker in leaves
             ]
             if len(leaves) <= LIMITS.few_tasks:
-                total = join(tree, iter(map(aligned, self.fetch_all(parts))), add)
+                results = map(remote.aligned, self.fetch_all(parts))
+                total = remote.fold(owners, lambda *_: next(results), add)
             else:
-                total = join(tree, iter(parts), partial(tasks.submit, add_apart))
-                total = aligned(self.fetch(total))
+                futures, join = iter(parts), partial(tasks.submit, remote.add_apart)
+                future = remote.fold(owners, lambda *_: next(futures), join)
+                total = remote.aligned(self.fetch(future))
             tasks.release()
         return total
 
     def _owners(self, shards: "RemoteShards") -> list[tuple[str, int]]:
-        """Worker of each shard, and how many shards one task of this worker may sum.
+        """Return the worker of each shard, and how many shards one task of it may sum.
 
         A worker with several threads gets at least as many tasks.
         """
@@ -155,7 +143,7 @@ class Dask:
         """Find out where shards are, and move some if a worker has come or gone."""
         where = self.client.who_has(shards.futures)
         holders = [where.get(future.key, ()) for future in shards.futures]
-        homes = settle(shards.homes, holders, shards.sizes, threads)
+        homes = remote.settle(shards.homes, holders, shards.sizes, threads)
         for k, home in enumerate(homes):
             if holders[k] and home not in holders[k]:
                 logger.info("part %d of the rows moves to %s", k, home)
@@ -195,7 +183,7 @@ class Dask:
         return self.fetch_all([future])[0]
 
     def fetch_all(self, futures: list[Any]) -> list[Any]:
-        """Results of futures, see `fetch`."""
+        """Wait for the results of futures, see `fetch`."""
         from distributed import wait
 
         since = looked = time.monotonic()
@@ -220,8 +208,8 @@ class Dask:
                 )
 
     def spread(self, sizes: Sequence[int]) -> list[str]:
-        """Worker for each of some parts of the rows: neighbours together, by their sizes."""
-        return spread(sizes, self._threads_there())
+        """Choose a worker for each of some parts of the rows, see `remote.spread`."""
+        return remote.spread(sizes, self._threads_there())
 
     def _send(self, held: "Held", worker: str) -> Any:
         """Send shards to a worker, or to another one if that is lost meanwhile."""
@@ -238,7 +226,7 @@ class Dask:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say of an error whether it is that of a client that was closed."""
+        """Replace an error by that of a closed client, if it is closed."""
         try:
             yield
         except Exception:
@@ -254,7 +242,7 @@ class Dask:
 
 
 class RemoteShards(Shards):
-    """Shards on the workers of a cluster.  Of the rows themselves none can be had here.
+    """Shards on the workers of a cluster, of which only sums can be computed.
 
     Parameters
     ----------
@@ -266,7 +254,7 @@ class RemoteShards(Shards):
     homes : list of str, optional
         Worker of each, where that has been chosen.
     kept : list of Held or None
-        The same in this process, where a lost one cannot be computed anew.
+        The same in this process, where a lost one cannot be computed again.
     """
 
     def __init__(
@@ -296,12 +284,10 @@ class RemoteShards(Shards):
         return [skip, *self.futures[begin : end + 1]]
 
     def release(self) -> None:
-        """Let the workers forget the shards."""
         for future in self.futures:
             future.release()
 
     def map_targets(self, function: Callable[[Any], Any]) -> None:
-        """Put function(targets) in place of the targets."""
         if self.kept is not None:
             shards = [map_targets(held, function).shards[0] for held in self.kept]
             self.__dict__.update(vars(self.engine.place(shards)))

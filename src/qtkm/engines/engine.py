@@ -1,35 +1,24 @@
-"""What an engine is, and the order in which every engine adds.
-
-An engine maps a pure function over shards and adds the results.  It knows no mathematics.
-It offers
-
-    run(function, tasks) -> list        tasks that share this process's memory
-    sum(function, shards, *arguments)   a sum over shards, added by `add_in_order`
-    close()
-
-and, where it computes in other processes,
-
-    place(shards) -> sequence           a list of shards, sent to where `sum` finds them
-
-A function given to `sum` is called as function(shard, *arguments, run=run) and returns
-arrays, or a tuple of them, that can be added.
-"""
+"""What an engine is, and the order in which every engine adds."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 
 class Engine(Protocol):
-    """Anything that maps over shards and adds in order."""
+    """Maps a pure function over shards and adds the results, without knowing any mathematics.
+
+    One that computes in other processes also has ``place(shards)``, which sends a list of shards
+    to where `sum` finds them.
+    """
 
     def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
-        """Apply a function to every task; results in the order of the tasks."""
+        """Apply a function to tasks that share this process's memory; results in their order."""
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
-        """Sum of ``function(shard, *arguments, run=…)`` over shards."""
+        """Sum ``function(shard, *arguments, run=run)``, arrays or a tuple of them, over shards."""
 
     def close(self) -> None:
-        """Let go of threads or connections."""
+        """Release threads or connections."""
 
 
 def is_elsewhere(engine: Engine) -> bool:
@@ -38,13 +27,7 @@ def is_elsewhere(engine: Engine) -> bool:
 
 
 def add(a: Any, b: Any) -> Any:
-    """Sum of two results, into the memory of the first where it can.
-
-    Parameters
-    ----------
-    a, b : array, number or tuple of these
-        Results of one pass over two shards; arrays of `a` are written over.
-    """
+    """Sum two results of a pass, into the memory of the first where possible."""
     if isinstance(a, tuple):
         return tuple(add(x, y) for x, y in zip(a, b, strict=True))
     a += b
@@ -71,14 +54,9 @@ def add_in_order(results: Iterable[Any]) -> Any:
 
 
 def first_half(count: int) -> int:
-    """How many of so many results, two or more, `add_in_order` adds before it adds the rest.
+    """Return how many of 2 or more results `add_in_order` adds before it adds the rest.
 
     The largest power of two below their number.  Either part is added like results of their own,
     so that parts can be added elsewhere.
-
-    Parameters
-    ----------
-    count : int
-        Number of results, 2 or more.
     """
     return 1 << ((count - 1).bit_length() - 1)

@@ -1,4 +1,4 @@
-"""What a worker in another process does for an engine, whatever brought it there.
+"""What a worker in another process does for an engine, and which worker does what.
 
 Nothing that a worker is given is changed, so that it can be used again if a task is repeated.
 """
@@ -15,14 +15,7 @@ from .threads import one_blas_thread
 
 
 class Held:
-    """Shards of one part of the rows, as a worker holds them.
-
-    Parameters
-    ----------
-    shards : list
-    label : str
-        Which part of the rows this is, for messages.
-    """
+    """Shards of one part of the rows, as a worker holds them; `label` names it in messages."""
 
     def __init__(self, shards: list[Any], label: str):
         self.shards, self.label = shards, label
@@ -40,17 +33,13 @@ class Held:
         self.shards, self.label = pickle.loads(state)
 
     def __sizeof__(self) -> int:
-        # tells who hands out tasks that it is cheaper to send them to the rows than the rows
-        return 1000 + sum(map(_size, self.shards))
-
-
-def _size(shard: Any) -> int:
-    arrays = [shard, *vars(shard).values()] if hasattr(shard, "__dict__") else [shard]
-    return sum(getattr(array, "nbytes", 0) for array in arrays)
+        # tells the scheduler that it is cheaper to send tasks to the rows than the rows
+        each = [(shard, *getattr(shard, "__dict__", {}).values()) for shard in self.shards]
+        return 1000 + sum(getattr(part, "nbytes", 0) for parts in each for part in parts)
 
 
 def pack(value: Any) -> bytes:
-    """Pickle a value; functions and classes that workers could not import are a part of it.
+    """Pickle a value, with functions and classes that workers could not import.
 
     In one piece, for the same reason as `Held`.
     """
@@ -60,16 +49,7 @@ def pack(value: Any) -> bytes:
 
 
 def sum_part(task: bytes, count: int, skip: int, *parts: Held) -> Any:
-    """Sum of a pass over some neighbouring shards.
-
-    Parameters
-    ----------
-    task : bytes
-        Function and further arguments, packed.
-    count, skip : int
-        How many shards of these parts to sum over, after how many others.
-    *parts : Held
-    """
+    """Sum a packed pass over `count` neighbouring shards of some parts, after `skip` others."""
     function, arguments = pickle.loads(task)
     each = ((shard, held.label) for held in parts for shard in held.shards)
 
@@ -91,14 +71,14 @@ def serial(function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
 
 
 def add_apart(a: Any, b: Any) -> Any:
-    """Sum of two results in memory of its own."""
+    """Return the sum of two results in memory of its own."""
     if isinstance(a, tuple):
         return tuple(add_apart(x, y) for x, y in zip(a, b, strict=True))
     return a + b
 
 
 def map_targets(held: Held, function: Callable[[Any], Any]) -> Held:
-    """Put function(targets) in place of the targets."""
+    """Replace the targets by function(targets)."""
     shards = [shard.reweighted(shard.weight, function(shard.target)) for shard in held.shards]
     return Held(shards, held.label)
 
@@ -112,57 +92,42 @@ def aligned(result: Any) -> Any:
 
 
 def hold(value: Any) -> Any:
-    """Give back what is given: a task whose result others need."""
+    """Return what is given: a task whose result others need."""
     return value
 
 
-#: first and last shard and worker of a task, or two trees whose sums are added
-Tree = tuple[Any, ...]
-
-
-def branch(owners: list[tuple[str, int]], first: int, last: int) -> Tree:
-    """Tree of the sum over a range of shards, down to what one task sums.
+def fold(
+    owners: Sequence[tuple[str, int]],
+    leaf: Callable[[int, int, str], Any],
+    add: Callable[[Any, Any], Any],
+    first: int = 0,
+    last: int | None = None,
+) -> Any:
+    """Sum over a range of shards, in the order of `add_in_order`.
 
     Parameters
     ----------
-    owners : list of (worker, count)
+    owners : sequence of (worker, count)
         Of each shard, and how many shards one task of this worker may sum.
+    leaf : callable
+        leaf(first, last, worker): the sum of what one task may sum.
+    add : callable
     first, last : int
         The range.
     """
-    count, found = last - first, set(owners[first:last])
-    worker, most = owners[first]
-    if count == 1 or (len(found) == 1 and count <= most):
-        return first, last, worker
+    last = len(owners) if last is None else last
+    count, (worker, most) = last - first, owners[first]
+    if count == 1 or (len(set(owners[first:last])) == 1 and count <= most):
+        return leaf(first, last, worker)
     middle = first + first_half(count)
-    return branch(owners, first, middle), branch(owners, middle, last)
-
-
-def leaves_of(tree: Tree) -> Iterator[Tree]:
-    """Tasks of a tree, from left to right."""
-    if len(tree) == 3:
-        yield tree
-    else:
-        for part in tree:
-            yield from leaves_of(part)
-
-
-def join(tree: Tree, results: Iterator[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """Add up the results of the tasks of a tree, which come from left to right."""
-    if len(tree) == 3:
-        return next(results)
-    left = join(tree[0], results, add)
-    return add(left, join(tree[1], results, add))
+    left = fold(owners, leaf, add, first, middle)
+    return add(left, fold(owners, leaf, add, middle, last))
 
 
 def spread(sizes: Sequence[int], threads: dict[str, int]) -> list[str]:
-    """Worker for each of some parts of the rows: neighbours together, by their sizes.
+    """Choose a worker for each of some parts of the rows: neighbours together, by their sizes.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-    threads : dict of str to int
-        Number of threads of each worker; at least one worker.
+    `threads` has the number of threads of each worker, of which there is at least one.
     """
     slots = [worker for worker, count in sorted(threads.items()) for _ in range(count)]
     ends, total = accumulate(sizes), max(1, sum(sizes))
@@ -176,7 +141,7 @@ def settle(
     sizes: Sequence[int],
     threads: dict[str, int],
 ) -> list[str]:
-    """Worker for each part, after workers have come or gone; as few as possible move.
+    """Choose a worker for each part after workers have come or gone; as few as possible move.
 
     Parameters
     ----------
@@ -212,16 +177,7 @@ def settle(
 
 
 class Tasks:
-    """Tasks that belong together.
-
-    Parameters
-    ----------
-    client : distributed.Client
-
-    Attributes
-    ----------
-    futures : list of distributed.Future
-    """
+    """Tasks of a `distributed.Client` that belong together, with their `futures`."""
 
     def __init__(self, client: Any):
         self.client = client
@@ -230,19 +186,19 @@ class Tasks:
     def submit(
         self, function: Callable[..., Any], *arguments: Any, worker: str | None = None
     ) -> Any:
-        """Future of function(*arguments), on a certain worker if that is there."""
+        """Return the future of function(*arguments), on a given worker if it is there."""
         where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         self.futures.append(self.client.submit(function, *arguments, pure=False, **where))
         return self.futures[-1]
 
     def compute(self, delayed: Sequence[Any]) -> list[Any]:
-        """Futures of delayed values."""
+        """Return the futures of delayed values."""
         futures = self.client.compute(list(delayed))
         self.futures.extend(futures)
         return futures
 
     def release(self) -> None:
-        """Let go of all results now, and not when Python finds the time."""
+        """Release all results now, and not when Python collects them."""
         for future in self.futures:
             future.release()
 

@@ -23,11 +23,10 @@ KEPT_BYTES = 8_000_000
 
 @functools.cache
 def _keep_freed_memory() -> None:
-    """Lead the C library to keep freed blocks instead of handing them back to the system.
+    """Lead the C library to keep freed blocks as large as this one.
 
-    It keeps blocks as large as the largest one that was freed. Without this every array of more
-    than 128 kB begins with new pages, which cost more than what an epoch of few rows does with
-    them: 1.03 ms instead of 0.11 ms for the squares of 1000 environments of 10 entries.
+    Without it every array of more than 128 kB begins with new pages: 1.03 ms instead of 0.11 ms for
+    the squares of 1000 environments of 10 entries.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
@@ -65,7 +64,6 @@ class Threads:
         return Threads, (self.n_jobs,)  # a copy has threads of its own
 
     def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
-        """Apply a function to every task; results in the order of the tasks."""
         tasks = list(tasks)
         # a task that has tasks of its own runs them itself: waiting for its own pool could be
         # waiting for ever
@@ -83,11 +81,9 @@ class Threads:
         return task
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
-        """Sum of ``function(shard, *arguments, run=…)`` over shards, added in a fixed order."""
         return add_in_order(_checked(function, shard, *arguments, run=self.run) for shard in shards)
 
     def close(self) -> None:
-        """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -105,7 +101,7 @@ def _controller() -> ThreadpoolController:
 
 
 class _Inside:
-    """How many are inside of `one_blas_thread`, and what the last of them puts back."""
+    """How many are inside of `one_blas_thread`, and what the last of them resets."""
 
     lock = threading.Lock()
     count = 0
@@ -114,10 +110,9 @@ class _Inside:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS with one thread for the length of a with block, which several threads may be in.
+    """Limit BLAS to one thread inside a with block, which several threads may be in.
 
-    The number is one of the whole process: the first to come in sets it, the last to leave puts
-    it back.
+    The limit holds for the whole process: the first to enter sets it, the last to leave resets it.
     """
     with _Inside.lock:
         if _Inside.count == 0:

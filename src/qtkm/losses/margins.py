@@ -147,7 +147,7 @@ class Logistic(ResidualLoss, MarginLoss):
     steepest: ClassVar[float] = 0.25
 
     def link(self, response: Array) -> Array:
-        """Probabilities; of two classes with one output, else one-vs-rest, scaled to sum to 1."""
+        """Return probabilities: of two classes, or one-vs-rest, scaled to sum to 1."""
         response = response.real
         if response.shape[-1] == 1:
             return expit(np.concatenate([-response, response], axis=-1))
@@ -231,7 +231,6 @@ class RealSoftmax(Loss):
         return probabilities * (direction - mean[..., None])
 
     def link(self, response: Array) -> Array:
-        """Probabilities exp(Re f_j) / Σ exp(Re f)."""
         powers = np.exp(_below_largest(response))
         return powers / add_outputs(powers)[..., None]
 

@@ -61,7 +61,6 @@ class LBFGS(Solver[State]):
         check_number("iterations", self.iterations, Integral, 1, hint=hint)
 
     def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
-        """Run all epochs in one call of SciPy, which keeps its memory between them."""
         path = _Path(objective, self.iterations, report, end_epoch)
         outcome = minimize(
             path.evaluate, objective.to_vector(cores), jac=True, method="L-BFGS-B",
@@ -83,7 +82,6 @@ class LBFGS(Solver[State]):
         end_epoch: EndEpoch,
         kept: Kept | None,
     ) -> None:
-        """Run from the start, or from the cores of a checkpoint."""
         self.run(objective, kept["cores"] if kept else cores, report, end_epoch)
 
 

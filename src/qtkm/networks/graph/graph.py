@@ -66,7 +66,6 @@ class GraphNetwork(Network):
         return structure
 
     def shapes(self, radices: Radices, n_outputs: int) -> list[Shape]:
-        """Return the shapes of the cores, one per vertex."""
         return self.structure(radices, n_outputs).shapes
 
     def start(

@@ -61,15 +61,12 @@ class TrainFrame:
         return self.iterate.token
 
     def responses(self, shard: Shard) -> NDArray:
-        """Return the responses of a shard's rows."""
         return self.iterate.responses(shard)
 
     def response_pass(self) -> Pass:
-        """Return the pass that computes the responses of a shard's rows."""
         return self.iterate.response_pass()
 
     def penalty(self) -> float:
-        """Return ‖w‖²: that of the last core."""
         return float(np.linalg.norm(self.left[-1]) ** 2)
 
     def project(self, deltas: Sites) -> Sites:
@@ -82,7 +79,6 @@ class TrainFrame:
         return [*result, deltas[-1]]
 
     def gradient_pass(self) -> Pass:
-        """Return the pass that sums slopes times environments: U before a column, V after it."""
         return partial(self._mixed.gradient, later=self.turned.tables.elements)
 
     @property
@@ -91,12 +87,10 @@ class TrainFrame:
         return self.iterate.tables.closed_by(self.turned.tables.closing)
 
     def gradient(self, sums: Sequence[NDArray]) -> Cores:
-        """Return the gradient with respect to the coordinates from the sums of the pass."""
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
         return unflatten(self.cores, self.project(flatten(whole)))
 
     def tangent(self, direction: Cores) -> Pass:
-        """Return the pass that computes the change of the responses in a direction."""
         iterate, turned = self.iterate, self.turned
         changes = [
             column_change(iterate.algebra, column, self.cores[d], direction[d], turned.cores[d])
@@ -106,11 +100,9 @@ class TrainFrame:
         return partial(self._mixed.tangents, change=change)
 
     def penalty_gradient(self) -> Cores:
-        """Return the gradient of ‖w‖²: the train itself is U, …, U, W."""
         return unflatten(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])
 
     def penalty_product(self, direction: Cores) -> Cores:
-        """Multiply a direction by the Hessian of ‖w‖²."""
         return unflatten(direction, [2 * delta for delta in flatten(direction)])
 
     def retract(self, direction: Cores, step: float) -> Sites:

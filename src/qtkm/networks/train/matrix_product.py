@@ -38,15 +38,13 @@ class MatrixProduct(ChainNetwork):
         self.rank = rank
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
         gauge.check_rank(self.rank)
 
     def default_rank(self, n_rows: int, n_columns: int) -> int:
-        """Return the rank that "auto" stands for: about as many parameters as a CPD has."""
+        # about as many parameters as a CPD has
         return max(2, round(super().default_rank(n_rows, n_columns) ** 0.5))
 
     def rank_of(self, cores: Given) -> list[int] | None:
-        """Return the bonds of cores that a user gives, or None where they cannot be seen."""
         try:
             left = [int(np.shape(core)[0]) for core in flatten(list(cores))]
         except (IndexError, TypeError, ValueError):
@@ -54,7 +52,6 @@ class MatrixProduct(ChainNetwork):
         return (left if self.is_ring else left[1:]) or None
 
     def fitted_to(self, cores: Cores) -> "MatrixProduct":
-        """Return the network with the ranks of given cores."""
         shapes = [core.shape for core in flatten(cores)]
         bonds = [shape[0] for shape in shapes] + [shapes[-1][2]]
         if bonds == self.bonds([shape[1] for shape in shapes]):
@@ -66,7 +63,6 @@ class MatrixProduct(ChainNetwork):
         raise NotImplementedError
 
     def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
-        """Return vertices and edges for the sites of a fit."""
         legs, names = site_legs(radices, n_outputs)
         bonds = self.bonds([leg.size for leg in legs])
         count = len(names)
@@ -80,7 +76,6 @@ class MatrixProduct(ChainNetwork):
         return Structure(names, tuple(edges))
 
     def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Cores:
-        """Return the shapes (left, Q, right) of the cores, in the layout of the cores."""
         legs, _ = site_legs(radices, n_outputs)
         bonds = self.bonds([leg.size for leg in legs])
         flat = [(bonds[k], leg.size, bonds[k + 1]) for k, leg in enumerate(legs)]
@@ -95,7 +90,6 @@ class MatrixProduct(ChainNetwork):
         kind: str,
         rng: np.random.RandomState,
     ) -> Cores:
-        """Return cores to start from, in the network's gauge; see `Network.start`."""
         shapes = self.shapes([[len(c) for c in column] for column in constants], n_outputs)
         flat = [c for column in constants for c in column]
         if n_outputs > 1:
@@ -119,11 +113,9 @@ class MatrixProduct(ChainNetwork):
         return constant[None, :, None] * eye[:, None, :] + size * noise
 
     def push_right(self, factor: NDArray, core: NDArray) -> NDArray:
-        """Multiply the core after a factor by it."""
         return gauge.push_right(factor, core)
 
     def push_left(self, core: NDArray, factor: NDArray) -> NDArray:
-        """Multiply the core before a factor by it."""
         return gauge.push_left(core, factor)
 
     def numbers_held(
@@ -159,15 +151,12 @@ class TensorTrain(MatrixProduct):
     """
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
-        """Return the bonds before, between and after sites of given sizes."""
         return gauge.bonds_of_train(self.rank, sizes)
 
     def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
-        """Return a left-orthogonal core, and the factor of the next."""
         return gauge.left_orthogonal(core)
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
-        """Make all cores but the first right-orthogonal."""
         return gauge.center_at(sites, 0)
 
 
@@ -194,16 +183,13 @@ class TensorRing(MatrixProduct):
     """
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
-        """Return the bonds before, between and after sites of given sizes."""
         return gauge.bonds_of_ring(self.rank, sizes)
 
     is_ring = True
 
     def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
-        """Return a core of norm 1, and its norm as the factor of the next."""
         norm = np.linalg.norm(core) or 1.0
         return core / norm, norm * np.eye(core.shape[2], dtype=core.dtype)
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
-        """Scale the cores to equal norms."""
         return gauge.balance(sites)

@@ -19,32 +19,26 @@ class ProductTables(Tables):
     # -- NumPy, for few rows ----------------------------------------------------------------
 
     def respond(self, product: NDArray, closing: NDArray | None = None) -> NDArray:
-        """Close products (n, left, right) by these or other elements: (n, n_outputs)."""
         closing = self.closing if closing is None else closing
         flat = closing.swapaxes(1, 2).reshape(len(closing), -1)
         return product.reshape(len(product), -1) @ flat.T
 
     def row_factors(self, d: int, places: NDArray) -> NDArray:
-        """Return the elements (n, 1, left, right) of a column that rows read."""
         return np.take(self.elements[d], places, axis=0)[:, None]
 
     def row_ends(self) -> tuple[NDArray, NDArray]:
-        """Return the unit before all columns, and what closes their product."""
         return np.eye(self.bonds[0], dtype=self.kind)[None, None], self.closing[None]
 
     def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
-        """Return the environments (n_rows, n_outputs, left, right) of columns first … last-1."""
         if is_large(shard):
             return self._many_environments(shard, first, last, run)
         inside = super().environments(shard, first, last, run)
         return np.broadcast_to(inside, (len(shard), *inside.shape[1:]))
 
     def goals(self, target: NDArray) -> NDArray:
-        """Return what multiplies environments in right-hand sides, (n_rows, n_outputs, 1, 1)."""
         return target[:, :, None, None]
 
     def seed(self, slopes: NDArray) -> NDArray:
-        """Return Σ_k slope_k·closing_k of every row."""
         flat = slopes @ self.closing.reshape(len(self.closing), -1)
         return flat.reshape(-1, *self.closing.shape[1:])
 
