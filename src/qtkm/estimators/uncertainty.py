@@ -106,21 +106,9 @@ def why_not(model: Any, objective: Any) -> str | None:
 
 
 def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> Any:
-    """Compute what a fitted model knows of its errors; an explanation where it cannot.
+    """Compute what a fitted model knows of its errors; a text that says why where it cannot.
 
-    Parameters
-    ----------
-    model : estimator
-        With its parameters.
-    prepared : Prepared
-        What was solved; its objective is that of the result.
-    result : Result
-    precisions : list
-        Penalty of the result.
-
-    Returns
-    -------
-    Uncertainty or str
+    `prepared` is what was solved, its objective that of the result, with these `precisions`.
     """
     objective, inputs = prepared.objective, prepared.inputs
     reason = why_not(model, objective)
@@ -301,16 +289,8 @@ def _calibrated(
 def calibrate(error: Array, variance: Array, weight: Array) -> tuple[float, float, float]:
     """Fit noise, spread and degrees of freedom to errors: error² ~ noise/weight + spread·variance.
 
-    Parameters
-    ----------
-    error, variance, weight : (n,) arrays
-
-    Returns
-    -------
-    noise, spread : float
-        Factors of the variance of the distribution.
-    tail : float
-        Degrees of freedom of Student's distribution, infinite for the normal one.
+    Noise and spread are those of the variance; infinite degrees of freedom are those of the
+    normal distribution.
     """
     unit = max(float(variance.mean()), 1e-300)
     parts = PARTS[:, None]
@@ -483,18 +463,10 @@ def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) 
 
 
 def crps(error: Array, deviation: Array, tail: float) -> Array:
-    """Continuous ranked probability score of errors: the mean distance of two distributions.
+    """Continuous ranked probability score of errors under Student's distribution.
 
-    Parameters
-    ----------
-    error, deviation : (n,) arrays
-    tail : float
-        Degrees of freedom of Student's distribution, infinite for the normal one.
-
-    References
-    ----------
-    .. [1] Jordan, Krüger, Lerch, "Evaluating probabilistic forecasts with scoringRules",
-       Journal of Statistical Software 90, 2019, Appendix A.
+    Jordan, Krüger, Lerch, "Evaluating probabilistic forecasts with scoringRules", Journal of
+    Statistical Software 90, 2019, Appendix A.
     """
     scale = deviation * np.sqrt(1 - 2 / tail)
     z = error / scale

@@ -50,15 +50,9 @@ MOST_NUMBERS = 4_000_000
 class Tangents:
     """Derivatives of the responses of a model with or without main effects.
 
-    Parameters
-    ----------
-    chain : ChainTangents or None
-        None for main effects alone.
-    is_main : (n_main + 1,) bool array or None
-        Which main functions move, the intercept last; None without main effects.
-    shares : sequence of (n_categories,) arrays or None
-        Shares of categories, which stand in for the feature of an unknown one.
-    n_outputs : int
+    `chain` (ChainTangents) is None for main effects alone; `is_main` says which main functions
+    move, the intercept last, and is None without main effects; `shares` of categories stand in for
+    the feature of an unknown one.
     """
 
     def __init__(self, chain: Any, is_main: Array | None, shares: Sequence[Any], n_outputs: int):
@@ -176,23 +170,12 @@ class Posterior:
 
 @dataclass
 class Rows:
-    """Rows that a posterior is made from.
+    """Rows that a posterior is made from."""
 
-    Attributes
-    ----------
-    values : list of (n,) arrays
-        In the unit box, or category codes.
-    target : (n, n_outputs) array
-    weight : (n,) array
-        How many rows of weight 1 each of them stands for.
-    group : (n,) int array
-        Which rows are held out together; -1 for those that never are.
-    """
-
-    values: list[Array]
-    target: Array
-    weight: Array
-    group: Array
+    values: list[Array]  # in the unit box, or category codes
+    target: Array  # (n, n_outputs)
+    weight: Array  # how many rows of weight 1 each of them stands for
+    group: Array  # which rows are held out together; -1 for those that never are
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -201,19 +184,8 @@ class Rows:
 class Laplace:
     """Computes a posterior around fitted cores.
 
-    Parameters
-    ----------
-    network : Network
-    cores : list
-    precisions : list
-        Of the network's columns, then of the main effects.
-    maps : sequence of FeatureMap
-    shares : sequence
-        As of `Tangents`.
-    alpha : float
-    weight : float
-        Total weight of the rows of the fit, in units of rows.
-    loss : Loss
+    `precisions` are those of the network's columns, then of the main effects; `shares` as of
+    `Tangents`; `weight` is the total weight of the rows of the fit, in units of rows.
     """
 
     def __init__(
@@ -262,25 +234,10 @@ class Laplace:
     ) -> tuple[Posterior, Array]:
         """Return the posterior, and the variances of rows given those of other groups.
 
-        Parameters
-        ----------
-        rows : Rows
-        responses : (n, n_outputs) array
-            Of the rows, at which the loss is curved.
-        rng : RandomState
-            Chooses rows to stand for the others.
-        part : float
-            Part of the rows of the fit that the models of held-out groups have seen.
+        Both are in units of the noise of a row of weight 1 for squared losses; variances
+        (n, n_outputs) of rows in no group are NaN.  The loss is curved as at `responses`
+        (n, n_outputs), and models of held-out groups have seen `part` of the rows of the fit.
 
-        Returns
-        -------
-        posterior : Posterior
-            In units of the noise of a row of weight 1 (squared loss), or as it is.
-        variances : (n, n_outputs) array
-            Of rows of group 0 and more, by a posterior that their group has no part in; else NaN.
-
-        Notes
-        -----
         Where weights are about as many as rows, the linear model overstates what the last rows
         bring.  So the variance of rows that the posterior has not seen is at least that of
         held-out groups in the geometric mean times `part` to a power, by which errors were found
