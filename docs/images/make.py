@@ -1,33 +1,21 @@
-"""Draw the pictures of the front page: python docs/images/make.py (the report needs chromium)."""
+"""Draw two pictures of the front page: python docs/images/make.py (the report needs chromium).
+
+The third, accuracy against seconds, is drawn by docs/compare.py from the benchmarks' results.
+"""
 
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas
 
-import qtkm
-from qtkm import QTKMRegressor, comparison, datasets
+from qtkm import QTKMRegressor, datasets
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT = 1280, 1500
-
-
-def draw_comparison() -> None:
-    """Draw accuracy against seconds beside peers, on the concrete data."""
-    X, y = datasets.load_concrete(return_X_y=True)
-    # processor time: other work on the machine does not count
-    comparison.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
-    found = qtkm.compare(X, y, cv=3)
-    print(found)
-    display = found.plot()
-    display.ax_.set_xlabel("processor seconds for a fit and its predictions")
-    display.figure_.savefig(HERE / "compare.png", dpi=110)
 
 
 def draw_band() -> None:
@@ -69,4 +57,3 @@ def draw_report() -> None:
 if __name__ == "__main__":
     draw_band()
     draw_report()
-    draw_comparison()

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from .. import inspection
 from ..escaping import visible
 from ..estimators.wording import name_network, name_score, readable
-from ..inspection.bands import effect_std
+from ..inspection.effects import effect_std
 from ..inspection.response import Response, known, take_rows
 from .scores import Score, reliability, score_classes, score_numbers
 
@@ -135,7 +135,7 @@ def _decisions(model: Any) -> list[list[str]]:
         ["penalty α", readable(model.alpha_, 3), why[bool(path) and parameters["alpha"] == "auto"]],
         ["loss", model.loss_.describe(), why[False]],
         ["parameters", f"{model.n_parameters_:,}", "weights of all cores"],
-        ["fit", f"{model.n_iter_} epochs, {model.status_}", model.message_],
+        ["fit", f"{_epochs(model)}, {model.status_}", model.message_],
     ]  # fmt: skip
     noise = getattr(model, "noise_", None)
     if noise is not None:
@@ -361,9 +361,13 @@ def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
         ["rows scored", f"{facts['n_scored']:,}", f"{len(facts['columns'])} columns"],
         ["parameters", f"{model.n_parameters_:,}", name_network(model.network_)],
         ["most important", facts["columns"][0]["name"], top],
-        *([["time to fit", f"{readable(seconds[-1], 3)} s", f"{model.n_iter_} epochs"]]
+        *([["time to fit", f"{readable(seconds[-1], 3)} s", _epochs(model)]]
           if seconds else []),
     ]  # fmt: skip
+
+
+def _epochs(model: Any) -> str:
+    return f"{model.n_iter_} epoch{'' if model.n_iter_ == 1 else 's'}"
 
 
 def _code(model: Any, file: str | None) -> dict[str, str]:
