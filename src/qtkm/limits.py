@@ -13,6 +13,8 @@ class Limits:
         Rows that are read from a source at a time.
     shard_rows : int
         Rows in a shard; measured in docs/decisions/0003-paths.md.
+    single_values : int
+        Distinct values of a table's only column up to which none are binned.
     merge_rows : int
         Up to this many rows, rows with equal codes are merged.
     exact_values : int
@@ -57,6 +59,7 @@ class Limits:
     read_rows: int = 1 << 16
     shard_rows: int = 1 << 20
     merge_rows: int = 100_000
+    single_values: int = 1 << 16
     exact_values: int = 1 << 20
     few_rows: int = 6000
     predict_rows: int = 1 << 14

@@ -153,3 +153,29 @@ def test_the_search_keeps_its_best_on_ctrl_c(monkeypatch):
         model = QTKMRegressor(**settings()).fit(X, y)
     assert model.status_ == "interrupted"
     assert model.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_fast_waves_get_the_frequencies_they_need(n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(800, n_columns))
+    y = np.sin(2 * np.pi * 15 * X[:, 0]) * X[:, -1] + 0.1 * rng.standard_normal(800)
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[:600], y[:600])
+    assert [own["basis"].n_basis for own in model.columns_] == [81, 27][:n_columns]
+    assert model.score(X[600:], y[600:]) > 0.9
+
+
+def test_smooth_and_noisy_columns_keep_theirs():
+    X, y = table(300, noise=0.5)
+    model = QTKMRegressor(rank="auto", alpha=1e-3, random_state=0, n_jobs=1).fit(X, y)
+    assert [own["basis"].n_basis for own in model.columns_] == [27, 27, 27]
+
+
+def test_repeated_rows_are_remembered_where_that_helps():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(size=(150, 4)), 3, axis=0)
+    y = np.repeat(rng.standard_normal(150), 3)  # nothing but a copy tells of a row
+    rows = rng.permutation(450)
+    train, test = rows[:350], rows[350:]
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[train], y[train])
+    assert model.score(X[test], y[test]) > 0.5

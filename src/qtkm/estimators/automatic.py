@@ -20,16 +20,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from tqdm.auto import tqdm
 
 from .. import interruption, solvers
-from ..data import ShardList
+from ..data import Shard, ShardList
 from ..limits import LIMITS
 from ..networks import CPD, Additive, Cores, flatten, unflatten
-from ..objective import Objective
+from ..objective import Column, Objective
+from ..objective.bands import wanted
 from ..objective.terms import new_terms
 from . import mixing
 from .cores import fit_main_effects
+from .defaults import is_auto
 from .uncertainty import hashed
 
 logger = logging.getLogger(__name__)
@@ -41,12 +44,14 @@ FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 1
 FIRST, LEAST, GREATEST, STEP = 1.0, 1e-7, 1e2, 10**0.5
 #: relative gain of held-out rows below which a step has not brought anything
 GAIN = 0.002
-#: rows times columns, and columns, up to which rows are held out in turn, in so many folds
-FOLDED, FOLDED_COLUMNS, FOLDS = 14_000, 40, 4
+#: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
+FOLDED_ROWS, FOLDED, FOLDED_COLUMNS, FOLDS = 2000, 14_000, 40, 4
 #: rows that differ below which none can be held out, and main effects are all there is
 FEWEST_ROWS = 8
 #: part of the rows that is held out otherwise, and the most of them
 HELD_OUT, MOST_HELD_OUT = 0.2, 5000
+#: repeated rows that are dealt out one by one, and the most that their targets may differ for it
+MOST_COPIES, SAME_TARGET = 200_000, 0.05
 #: rows of the sample that the penalty is chosen on where there are more
 SAMPLE = 6000
 #: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
@@ -221,6 +226,9 @@ class Search:
         self.mixer: mixing.Mixer | None = None
         self.best: Trial | None = None
         self.bar = tqdm(desc="search", unit="trial", disable=not model.verbose)
+        if is_auto(model.n_basis):
+            _widen(prepared)
+            objective = prepared.objective
         self.parts = self._split(objective)
         self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
@@ -237,19 +245,21 @@ class Search:
         if objective.n_rows < FEWEST_ROWS:
             return []
         shard, *others = objective.shards
-        n = len(shard)
+        copies = _copies(objective, shard)
+        n = len(copies)
         order = np.random.RandomState(self.rng.randint(2**31 - 1)).permutation(n)
-        is_small = n * self.n_columns <= FOLDED and self.n_columns <= FOLDED_COLUMNS
+        is_small = (
+            len(shard) <= min(FOLDED_ROWS, FOLDED / self.n_columns)
+            and self.n_columns <= FOLDED_COLUMNS
+        )
         if is_small and not others:
-            parts = [order[i::FOLDS] for i in range(FOLDS)]
+            parts = [np.sort(copies[order[i::FOLDS]]) for i in range(FOLDS)]
         else:
-            parts = [order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]]
+            parts = [np.sort(copies[order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]])]
         found = []
-        self.aside = [np.sort(aside) for aside in parts]
-        for aside in parts:
-            rest = np.ones(n, dtype=bool)
-            rest[aside] = False
-            rows, held_out = shard.take(np.flatnonzero(rest)), shard.take(np.sort(aside))
+        for part in parts:
+            held_out, rows = _divide(shard, part, n > len(shard))
+            self.aside.append(np.unique(part))
             own = replace(objective, shards=ShardList([rows, *others]), scatter=0.0)
             found.append((own, ShardList([held_out])))
         return found
@@ -530,6 +540,28 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
         return search.finish(best)
 
 
+def _widen(prepared: Any) -> None:
+    """Give columns the functions that what main effects leave unexplained asks for."""
+    objective = prepared.objective
+    sample = _sample(objective)
+    sizes = wanted(objective, fit_main_effects(sample), sample.shards)
+    if sizes == [column.feature_map.n_features for column in objective.columns]:
+        return
+    maps, columns = [], []
+    for column, size in zip(objective.columns, sizes, strict=True):
+        own = column.feature_map
+        if size > own.n_features:
+            own = clone(own).set_params(n_basis=size)
+            column = Column(column.name, own, column.box, column.grid)
+        maps.append(own)
+        columns.append(column)
+    functions = [each.n_main for each in maps]
+    network = Additive(objective.network.network, functions)
+    prepared.objective = replace(objective, columns=columns, network=network)
+    inputs = prepared.inputs.with_maps(maps)
+    prepared.reading = replace(prepared.reading, inputs=inputs)
+
+
 def _sample(objective: Objective) -> Objective:
     """Return the objective on a sample of the rows if there are many and they are in memory."""
     if objective.n_rows <= 2 * SAMPLE:
@@ -542,6 +574,36 @@ def _sample(objective: Objective) -> Objective:
     step = -(-objective.n_rows // SAMPLE)
     shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
     return replace(objective, shards=ShardList(shards), scatter=0.0)
+
+
+def _copies(objective: Objective, shard: Shard) -> NDArray[np.int64]:
+    """Return row numbers of a shard, merged rows as often as they occurred with the same target.
+
+    Copies of a row fall on both sides of a split, as they do between training and test rows, and
+    so a model that remembers rows is judged fairly.
+    """
+    rows = np.arange(len(shard))
+    weight = shard.weight
+    if weight is None or weight.sum() > MOST_COPIES or (weight % 1 != 0).any():
+        return rows
+    merged = weight > 1
+    squares = shard.target[merged] - weight @ shard.target / weight.sum()
+    if objective.scatter > SAME_TARGET * float((weight[merged] @ squares**2).sum()):
+        return rows
+    return np.repeat(rows, weight.astype(np.int64))
+
+
+def _divide(shard: Shard, part: NDArray[np.int64], by_copies: bool) -> tuple[Shard, Shard]:
+    """Return the rows of a part and the rest; copies take their share of a row's weight."""
+    weight = np.ones(len(shard)) if shard.weight is None else shard.weight
+    held = np.bincount(part, minlength=len(shard)) * (1.0 if by_copies else weight)
+    found = []
+    for own in (held, weight - held):
+        rows = np.flatnonzero(own)
+        found.append(shard.take(rows))
+        if by_copies:
+            found[-1].weight = own[rows]
+    return found[0], found[1]
 
 
 def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..data.sources import Block, DataFileError
+from ..limits import LIMITS
 from ..protocols import Run
 from .inputs import Inputs
 from .rows import Splitter, make_shards
@@ -128,8 +129,12 @@ class Coding:
     """From rows to codes, targets and weights; `columns` are as the objective sees them."""
 
     def __init__(self, inputs: Inputs, scan: Scan, run: Run):
+        max_bins = scan.max_bins
+        if len(inputs) == 1 and max_bins == "auto":  # a signal; its pass is cheap
+            max_bins = LIMITS.single_values
+
         def code(d: int) -> Any:
-            return inputs.columns[d].code(scan.columns[d], scan.max_bins)
+            return inputs.columns[d].code(scan.columns[d], max_bins)
 
         pairs = run(code, range(len(inputs)))
         self.scan, self.columns = scan, [column for column, _ in pairs]

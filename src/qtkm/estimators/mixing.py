@@ -13,7 +13,6 @@ over their predictions.  The result is one CPD with main effects.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,11 +32,10 @@ Array = NDArray[np.float64]
 MOST_ROWS = 60_000
 #: centres of the last model, rows times centres, and rows that kernels are compared on
 MOST_CENTRES, MOST_NUMBERS, COMPARED = 2500, 80_000_000, 900
-#: factors of the length scales and smoothness to compare; longer or shorter ones follow where an
-#: end is best
-FACTORS, SMOOTHNESS, FURTHER = (1.0, 0.5), (0.5, 1.5), {0.5: 0.25, 1.0: 2.0}
-#: first penalty in units of one row, its ends, and steps of the refinement
-FIRST, LEAST, GREATEST, STEPS = 1e-2, 1e-6, 10.0, (10**-0.5, 1.0, 10**0.5)
+#: smoothness to compare, and the shortest and longest factor of the length scales
+SMOOTHNESS, SHORTEST = (0.5, 1.5, 4.5), 1 / 4
+#: first penalty in units of one row, and its ends
+FIRST, LEAST, GREATEST = 1e-2, 1e-6, 10.0
 #: folds that kernels are compared on
 COMPARED_FOLDS = 2
 #: parts of the full-rank model in the mix
@@ -179,21 +177,45 @@ class Mixer:
         kernel = self._compare()
         if kernel is None:
             return None
-        precisions, first = kernel
+        factors, nu, size = kernel
+        trials = []
+        for factor in factors:
+            trials.append(self._solve_with(factor, nu, size))
+            size = trials[0][3]
+        error, *found = min(trials, key=lambda each: each[0])
+        if not np.isfinite(error):
+            return None
+        sections, parts, size, bases = found
+        fits = [self._fit(parts, bases, fold, size) for fold in range(len(self.folds))]
+        if any(each is None for each in fits):
+            return None
+        return sections, parts, size, self._unseen(parts, bases, fits), fits
+
+    def _solve_with(self, factor: float, nu: float | None, first: float) -> tuple[Any, ...]:
+        """Return the least error of the full-rank model at a prior, and what led to it."""
+        precisions = [self._precision(d, factor, nu) for d in range(len(self.columns))]
         most = min(MOST_CENTRES, MOST_NUMBERS // self.n_rows)
         sections = self._sections(self.shards, precisions, most)
         parts = [Part.of(sections, [shard]) for shard in self.shards]
         bases = self._bases(self.shards)
-        trials = []
-        for size in (first * step for step in STEPS):
+        few = self.n_rows <= COMPARED
+        least, size = self._lowest(parts, bases, self.shards, first, is_refined=True, few=few)
+        return least, sections, parts, size, bases
+
+    def _lowest(
+        self, parts: Any, bases: Any, shards: Any, first: float, is_refined: bool, few: bool
+    ) -> tuple[float, float]:
+        """Return the least error on a path of decades of the penalty, and where."""
+        folds = range(len(self.folds) if few else min(COMPARED_FOLDS, len(self.folds)))
+
+        def error(size: float) -> float:
             interruption.check()
-            fits = [self._fit(parts, bases, fold, size) for fold in range(len(self.folds))]
-            if all(each is not None for each in fits):
-                unseen = self._unseen(parts, bases, fits)
-                trials.append((self._error(unseen), size, unseen, fits))
-        if not trials:
-            return None
-        return (sections, parts, *min(trials, key=lambda trial: trial[0])[1:])
+            fits = [self._fit(parts, bases, fold, size) for fold in folds]
+            if any(each is None for each in fits):
+                return np.inf
+            return self._error(self._unseen(parts, bases, fits), shards)
+
+        return _lowest(error, first, is_refined)
 
     def mix(self, best: Any) -> Mix | None:
         """Return the best mix with a trial; None where that alone is as good.
@@ -234,14 +256,23 @@ class Mixer:
 
     # -- priors -------------------------------------------------------------------------------
 
-    def _compare(self) -> tuple[list[Any], float] | None:
-        """Return the best prior and penalty on some of the rows."""
+    def _compare(self) -> tuple[list[float], float | None, float] | None:
+        """Return the best prior on some of the rows.
+
+        Returns
+        -------
+        factors : list of float
+            Of the length scales; the two best ones where there are more rows.
+        nu : float or None
+        size : float
+            Penalty.
+        """
         part = min(1.0, COMPARED / self.n_rows)
-        shards = [shard.take(_some(len(shard), int(part * len(shard)))) for shard in self.shards]
+        shards = [shard.take(_alike(shard.codes, part)) for shard in self.shards]
         if min(map(len, shards)) < 2:
             return None
         bases = self._bases(shards)
-        tried: dict[tuple[float, float | None], tuple[float, float, list[Any]]] = {}
+        tried: dict[tuple[float, float | None], tuple[float, float]] = {}
         is_open = any(self._is_open(d, "nu") for d in range(len(self.columns)))
         smoothness: tuple[float | None, ...] = SMOOTHNESS if is_open else (None,)
 
@@ -250,22 +281,25 @@ class Mixer:
             precisions = [self._precision(d, factor, nu) for d in range(len(self.columns))]
             sections = self._sections(shards, precisions, COMPARED)
             parts = [Part.of(sections, [shard]) for shard in shards]
-            folds = range(min(COMPARED_FOLDS, len(self.folds)))
+            first = min(tried.values())[1] if tried else FIRST
+            tried[factor, nu] = self._lowest(parts, bases, shards, first, False, False)
 
-            def error(size: float) -> float:
-                fits = [self._fit(parts, bases, fold, size) for fold in folds]
-                if any(each is None for each in fits):
-                    return np.inf
-                return self._error(self._unseen(parts, bases, fits), shards)
-
-            tried[factor, nu] = (*_lowest(error), precisions)
-
-        for factor, nu in product(FACTORS, smoothness):
-            judge(factor, nu)
+        for nu in smoothness:
+            judge(1.0, nu)
         factor, nu = min(tried, key=lambda each: tried[each][0])
-        judge(FURTHER[factor], nu)
-        error, size, precisions = min(tried.values(), key=lambda each: each[0])
-        return (precisions, size) if np.isfinite(error) else None
+        for step in (0.5, 2.0):
+            while SHORTEST <= step * factor <= 1 / SHORTEST and (step * factor, nu) not in tried:
+                judge(step * factor, nu)
+                if tried[step * factor, nu][0] >= tried[factor, nu][0]:
+                    break
+                factor *= step
+        error, size = tried[factor, nu]
+        if not np.isfinite(error):
+            return None
+        nearest = [each for each in (factor / 2, 2 * factor) if (each, nu) in tried]
+        if part == 1 or not nearest:
+            return [factor], nu, size
+        return [factor, min(nearest, key=lambda each: tried[each, nu][0])], nu, size
 
     def _is_open(self, d: int, name: str) -> bool:
         return isinstance(getattr(self.penalties[d], name, None), str)
@@ -288,7 +322,7 @@ class Mixer:
     # -- responses ----------------------------------------------------------------------------
 
     def _sections(self, shards: Sequence[Shard], precisions: list[Any], most: int) -> Sections:
-        codes = np.concatenate([shard.codes for shard in shards])
+        codes = np.unique(np.concatenate([shard.codes for shard in shards]), axis=0)
         return Sections(self.columns, precisions, codes[_some(len(codes), most)])
 
     def _bases(self, shards: Sequence[Shard]) -> list[list[Array]]:
@@ -343,17 +377,29 @@ class Mixer:
         return (1.0 if slope > LEAST_SLOPE else slope), centre
 
 
-def _lowest(error: Callable[[float], float]) -> tuple[float, float]:
-    """Least error on a path of decades of the penalty, and where."""
-    first, next_ = error(FIRST), error(10 * FIRST)
-    step = 10.0 if next_ < first else 0.1
-    best, size = (next_, 10 * FIRST) if next_ < first else (first, FIRST)
-    while LEAST < size * step < GREATEST:
-        value = error(size * step)
-        if value >= best:
-            break
-        best, size = value, size * step
-    return best, size
+def _lowest(
+    error: Callable[[float], float], first: float, is_refined: bool = False
+) -> tuple[float, float]:
+    """Return the least error on a path of decades of the penalty, and where."""
+    values = {first: error(first)}
+
+    def follow(factor: float) -> None:
+        size = min(values, key=lambda each: values[each])
+        while LEAST < size * factor < GREATEST:
+            values[size * factor] = error(size * factor)
+            if values[size * factor] >= values[size]:
+                break
+            size *= factor
+
+    follow(0.1)
+    if len(values) <= 2:
+        follow(10.0)
+    if is_refined:
+        best = min(values, key=lambda each: values[each])
+        for factor in (10**-0.5, 10**0.5):
+            values[best * factor] = error(best * factor)
+    best = min(values, key=lambda each: values[each])
+    return values[best], best
 
 
 def one_level(cores: Cores) -> Cores:
@@ -384,6 +430,17 @@ def _whole(shards: Sequence[Any]) -> Shard:
 def _some(count: int, most: int) -> NDArray[np.int64]:
     """Numbers of rows, all or some at about equal distances."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def _alike(codes: NDArray, part: float) -> NDArray[np.int64]:
+    """Return numbers of about a part of the rows, the same for equal rows."""
+    if part >= 1:
+        return np.arange(len(codes))
+    hashes = np.zeros(len(codes), dtype=np.uint64)
+    for column in codes.T:
+        hashes = (hashes + column.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return np.flatnonzero((hashes >> np.uint64(32)) < part * 2**32)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -4,8 +4,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from .feature_map import MOST_MAIN, Array, NumberMap
+from .feature_map import Array, NumberMap
 from .warp import moved
+
+#: frequencies of a column's main effect, whose problem is a dense one
+MOST_HARMONICS = 364
 
 
 class Fourier(NumberMap):
@@ -70,7 +73,7 @@ class Fourier(NumberMap):
     @property
     def _harmonics(self) -> Array:
         """Numbers of the positive frequencies of main effects."""
-        return np.arange(1, 1 + min((self.n_basis - 1) // 2, MOST_MAIN // 2))
+        return np.arange(1, 1 + min((self.n_basis - 1) // 2, MOST_HARMONICS))
 
     def main_functions(self, values: Array) -> Array:
         # functions of period 1 join the ends of the box, which a slope would not

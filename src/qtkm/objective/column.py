@@ -16,6 +16,8 @@ KEPT_NUMBERS = 4_000_000
 
 #: smoothness and length scales of main effects to choose from
 MAIN_SMOOTHNESS, MAIN_SCALES = (0.5, 1.5, 2.5), (0.3, 1.0, 3.0)
+#: further length scales where there are more functions than these
+SHORT_SCALES, MANY_FUNCTIONS = (0.01, 0.03, 0.1), 26
 
 
 class Column:
@@ -139,7 +141,8 @@ class Column:
         frequencies = None if self.is_categorical else self.feature_map.main_frequencies
         family = np.ones((1, len(places)))
         if frequencies is not None:
-            members = [Matern(nu, scale, 1.0) for nu in MAIN_SMOOTHNESS for scale in MAIN_SCALES]
+            scales = MAIN_SCALES + (SHORT_SCALES if len(frequencies) > MANY_FUNCTIONS else ())
+            members = [Matern(nu, scale, 1.0) for nu in MAIN_SMOOTHNESS for scale in scales]
             family = np.array([member.density(frequencies) for member in members])
         gaps = [(np.array([n_smooth]), np.ones((1, 1)))] if self.has_gaps else []
         return [(places, family), *gaps]

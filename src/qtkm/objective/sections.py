@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from ..networks import Cores
 
 Array = NDArray[np.float64]
 
-#: part of the kernel that rounding may hide: raises the diagonal, and drops directions of a column
-JITTER, NEGLIGIBLE = 1e-9, 1e-12
+#: part of the prior variance that a row must have beyond the centres to be one, and part of a
+#: column's kernel that a direction must have
+NEGLIGIBLE_ROW, NEGLIGIBLE = 1e-9, 1e-12
 #: steps of a loss that is not quadratic, and the least relative change of the coefficients
 MOST_STEPS, LEAST_CHANGE = 200, 1e-3
 
@@ -43,9 +45,10 @@ class Sections:
     def __init__(self, columns: Sequence[Any], precisions: Sequence[Any], centres: NDArray):
         self.columns, self.precisions, self.centres = columns, precisions, centres
         self.factors = [_factor(*pair) for pair in zip(columns, precisions, strict=True)]
-        kernel = self.kernel(centres)
-        kernel[np.diag_indices(len(centres))] += JITTER * len(centres)
-        self.root = cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
+        # the rows that tell most of the others come first, and those they tell all of are left out
+        root, order, rank, _ = dpstrf(self.kernel(centres), tol=NEGLIGIBLE_ROW, lower=1)
+        self.centres = centres[order[:rank] - 1]
+        self.root = np.tril(root[:rank, :rank])
 
     def kernel(self, codes: NDArray) -> Array:
         """Kernel between rows and centres, (n, J)."""

@@ -1,0 +1,102 @@
+"""Bands: how many frequencies of a column the rows ask for.
+
+What a model leaves unexplained is compared with waves beyond the band of each column, alone and
+times the waves of other columns:
+
+    C[k, l] = Σ_n ω_n r_n exp(2πi·k·x_nd/L_d) exp(2πi·l·x_ne/L_e)
+
+For noise, |C|² / Σ ω²r² has the exponential distribution, whatever the columns are.  A column whose
+band leaves out a wave that is much larger gets three, nine or 27 times as many functions.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .terms import Residuals, _some
+
+#: most functions of a column, and the error that bins may cause in them
+MOST_FUNCTIONS, MOST_BIN_ERROR = 729, 0.1
+#: how far the largest of the waves must exceed what noise lets expect of it, and its least part of
+#: what is left
+EXCESS, LEAST_PART = 5.0, 0.02
+#: waves of other columns on either side of zero, by the largest number of columns
+PARTNERS = {3: 40, 8: 13, 1000: 1}
+
+
+def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
+    """Return the number of functions that every column needs; its own where it has enough.
+
+    Parameters
+    ----------
+    objective : Objective
+    iterate : Iterate
+        What is to be improved on.
+    shards : sequence of Shard, optional
+        Rows to look at; those of the objective by default.
+    """
+    columns = objective.columns
+    found = [column.feature_map.n_features for column in columns]
+    reach = [_reach(column) for column in columns]
+    if not any(reach):
+        return found
+    shards = _some(objective, shards)
+    residuals = Residuals(iterate.response_pass(), objective.loss, [])
+    rest = np.concatenate([residuals(shard, objective.engine.run) for shard in shards])
+    codes = np.concatenate([shard.codes for shard in shards])
+    weight = np.concatenate([
+        np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards
+    ])  # fmt: skip
+    weighted = weight[:, None] * rest
+    squares, size = (weighted**2).sum(axis=0), weight.sum() * (weight @ rest**2)
+    if not (squares > 0).all():
+        return found
+    n_partners = next((n for most, n in PARTNERS.items() if len(columns) <= most), 0)
+    partners = [_waves(column, codes[:, d], range(-n_partners, n_partners + 1))
+                for d, column in enumerate(columns)]  # fmt: skip
+    for d, column in enumerate(columns):
+        first = found[d] // 2 + 1
+        if reach[d] < first:
+            continue
+        waves = _waves(column, codes[:, d], range(first, reach[d] + 1))
+        others = [other for e, other in enumerate(partners) if e != d and other is not None]
+        others = others or [np.ones((len(codes), 1))]
+        n_tests = waves.shape[1] * sum(other.shape[1] for other in others)
+        powers = np.zeros(waves.shape[1])
+        for k in range(rest.shape[1]):
+            for other in others:
+                sums = (np.abs((waves * weighted[:, k, None]).T @ other) ** 2).max(axis=1)
+                sums[(sums / squares[k] < np.log(n_tests) + EXCESS)
+                     | (2 * sums / size[k] < LEAST_PART)] = 0  # fmt: skip
+                powers = np.maximum(powers, sums)
+        if powers.any():
+            highest = first + int(np.flatnonzero(powers)[-1])
+            while found[d] // 2 < highest:
+                found[d] *= 3
+    return found
+
+
+def _reach(column: Any) -> int:
+    """Return the highest wave that a column of exponentials may have; 0 for other columns."""
+    feature_map = column.feature_map
+    if not hasattr(feature_map, "period") or feature_map.has_gaps or column.is_categorical:
+        return 0
+    count, size = len(column), feature_map.n_features
+    if count <= size or size < 3:
+        return 0
+    while 3 * size <= min(MOST_FUNCTIONS, 3 * count) and (
+        column.bin_error * 3 * size / feature_map.n_features <= MOST_BIN_ERROR
+    ):
+        size *= 3
+    return min(size // 2, count - 1)
+
+
+def _waves(column: Any, codes: NDArray, numbers: Sequence[int]) -> NDArray[np.complex128]:
+    """Return waves of some numbers at coded rows, (n, n_numbers); the constant for categories."""
+    feature_map = column.feature_map
+    if not hasattr(feature_map, "period") or feature_map.has_gaps or column.is_categorical:
+        return np.ones((len(codes), 1), dtype=np.complex128)
+    places = feature_map.unwarped(column.values)[0][codes] / float(feature_map.period)
+    return np.exp(2j * np.pi * np.multiply.outer(places, np.asarray(numbers)))
