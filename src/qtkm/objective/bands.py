@@ -61,8 +61,8 @@ def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
         if reach[d] < first:
             continue
         waves = _waves(column, codes[:, d], range(first, reach[d] + 1))
-        others = [other for e, other in enumerate(partners) if e != d and other is not None]
-        others = others or [np.ones((len(codes), 1))]
+        others = [other for e, other in enumerate(partners) if e != d]
+        others = others or [np.ones((len(codes), 1), dtype=np.complex128)]
         n_tests = waves.shape[1] * sum(other.shape[1] for other in others)
         powers = np.zeros(waves.shape[1])
         for k in range(rest.shape[1]):
