@@ -403,7 +403,7 @@ def test_an_infinite_value_is_found_by_file_and_row(frame, tmp_path):
 
 def test_rows_without_a_target_are_left_out(frame, tmp_path):
     frame.assign(y=frame["y"].where(frame.index != 5000)).to_parquet(tmp_path / "rows.parquet")
-    with pytest.warns(UserWarning, match="1 rows have no target and are left out"):
+    with pytest.warns(UserWarning, match="1 row has no target and is left out"):
         model = regressor().fit_dataset(tmp_path, target="y", features=FEATURES)
     rest = frame.drop(index=5000)
     expected = regressor().fit(rest[FEATURES], rest["y"])

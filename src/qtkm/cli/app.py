@@ -90,13 +90,7 @@ def options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command that the arguments name, and leave with its exit code.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Instead of those of the process.
-    """
+    """Run the command that the arguments (by default those of the process) name, and exit."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings(), _remarks_of_the_library():
         warnings.showwarning = _show_warning

@@ -84,23 +84,9 @@ def inspect(
 class Findings:
     """Numbers about a model; what does not apply is None.
 
-    Attributes
-    ----------
-    model : estimator
-    output : class, int or None
-        Which class or output the response is, where there are several.
-    remark : str or None
-        Why weights, shares and effects are missing, if they are.
-    coefficients : Coefficients or None
-        Of the model alone, as is the learning curve.
-    importances, strengths, effects
-        From rows.
-    n_rows : int
-        Number of rows.
-    rows : frame or None
-        Those that these three are computed from.
-    has_weights : bool
-        Whether weights, spectra and rank-one terms are asked for.
+    `output` is the class or output that the response is, where there are several; `remark` says
+    why the rest is missing, if it is; `rows` are those that shares, interactions and effects are
+    computed from, out of `n_rows`.
     """
 
     model: Any
@@ -149,19 +135,9 @@ class Findings:
 
 
 def find(model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = False) -> Findings:
-    """Look into a model.
+    """Look into a model, with rows X if there are some, of which `most_rows` at most are used.
 
-    Parameters
-    ----------
-    model : estimator
-    output : str or None
-        The class or the number of an output; None is the first where there are several.
-    X : frame or None
-        Rows, as a rule those of the fit.
-    most_rows : int
-        Of more rows than these, so many drawn ones are used.
-    has_weights : bool
-        Look for the largest weights as well.
+    `output` is a class or the number of an output; None for the first where there are several.
     """
     found = Findings(model, choose_output(model, output))
     options = {"output": found.output}

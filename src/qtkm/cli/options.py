@@ -17,17 +17,7 @@ MOST_LINES = 10
 
 
 class TableError(ValueError):
-    """A table that cannot be used, for one reason or for several.
-
-    Parameters
-    ----------
-    where : str
-        The table, or some rows of it.
-    problems : sequence of str
-        One sentence each.
-    hints : sequence of str
-        What helps against several of them at once.
-    """
+    """A table with problems, one sentence each, and hints that help against several of them."""
 
     def __init__(self, where: str, problems: Sequence[str], hints: Sequence[str] = ()):
         if len(problems) == 1:

@@ -175,22 +175,9 @@ def join(parts: Sequence[Any]) -> Any:
 class ModelTable:
     """A table for a model to predict: its blocks are checked, and what is new to it counted.
 
-    Parameters
-    ----------
-    model : estimator
-    data : sequence of pathlib.Path, or Source
-        Files, folders and patterns.
-    needed : sequence of str
-        Columns that must be there beside the features.
-    name : str, optional
-        What the table is called in messages.
-
-    Attributes
-    ----------
-    names : list of str
-        Columns that the model predicts from, in its order.
-    unseen : dict
-        For "categories", "numbers" and "gaps" that the fit has not seen, the rows by column.
+    `data` are files, folders and patterns, or a source that is called `name`; `needed` are columns
+    that must be there beside the features. `names` has the features in the order of the model, and
+    `unseen`, for each kind of values that the fit has not seen, the rows by column.
     """
 
     def __init__(
@@ -273,24 +260,11 @@ class ModelTable:
 
 
 class Sample:
-    """Rows of a table, each with the same chance to be among them.
+    """Up to `most` rows of blocks, each with the same chance to be among them.
 
     Every row gets a random number, and the rows with the smallest numbers are held: one scan is
-    enough, the number of rows need not be known before, and blocks do not matter.
-
-    Parameters
-    ----------
-    blocks : iterable of Block
-    most : int
-        Of more rows, so many are drawn.
-    seed : int
-
-    Attributes
-    ----------
-    n_seen : int
-        Rows of the blocks.
-    block : Block
-        The rows that were drawn, in the order of the table.
+    enough, the number of rows need not be known before, and blocks do not matter. `block` has the
+    drawn rows in the order of the table, `n_seen` is the number of all.
     """
 
     def __init__(self, blocks: Iterable[Block], most: int, seed: int):

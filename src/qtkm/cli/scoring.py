@@ -132,10 +132,8 @@ def score_table(
 
 
 class NumberSums(Sums):
-    """R², root mean squared and mean absolute error of predicted numbers, and of how sure they are.
+    """R², errors, and D² or how sure the model is, of predicted numbers.
 
-    Notes
-    -----
     Mean and sum of squares around it are merged from block to block (Chan, Golub and LeVeque),
     relative to the first number: nothing is lost where numbers are large and differ little.
     """
@@ -238,10 +236,8 @@ class NumberSums(Sums):
 class LabelSums(Sums):
     """Accuracies, and log-loss where there are probabilities.
 
-    Notes
-    -----
     The balanced accuracy is the mean, over the classes that some row is of, of the part of their
-    rows that is predicted right: a rare class counts as much as a frequent one.
+    rows that is predicted right.
     """
 
     def __init__(self, model: Any):

@@ -35,31 +35,8 @@ FIRST_ROWS = 3
 class Survey:
     """Kinds of the columns, what is wrong with them, and the task that the target asks for.
 
-    Parameters
-    ----------
-    job : Job
-    source : Source
-        All of its rows are looked at.
-    name : str
-        What it is called in messages.
-    shown : bool
-        Whether progress is shown.
-
-    Attributes
-    ----------
-    features : list of str
-    task : {"regression", "classification"}
-    n_rows, n_left_out : int
-        Rows with and without a target.
-    n_total : int
-        Rows of the source.
-    first_rows : dict
-        Labels, or different numbers of the target, with the first row that holds each.
-
-    Raises
-    ------
-    TableError
-        For all that cannot be fitted to: infinite numbers, text among numbers.
+    A look at all rows of a source, called `name` in messages; with a bar if `shown`. Raises a
+    TableError for all that cannot be fitted to: infinite numbers, text among numbers.
     """
 
     def __init__(self, job: Job, source: Source, name: str, shown: bool):
@@ -191,18 +168,10 @@ def _are_numbers(texts: Any) -> bool:
 
 
 class ColumnSurvey:
-    """What a column holds.
+    """What a column holds: text, times or numbers, whether it counts the rows, and its values.
 
-    Attributes
-    ----------
-    is_text, is_time : bool
-        Whether some of it is text, or times by their type.
-    is_running : bool
-        Whether it counts the rows.
-    counts, first_rows : dict
-        How many rows hold each value, and the first of them, from 0, until there are too many.
-    missing, infinite : int
-        Numbers that are so.
+    `counts` and `first_rows` have how many rows hold each value, and the first of them from 0,
+    until there are too many (`are_more`).
     """
 
     most = MOST_NUMBERS

@@ -137,25 +137,8 @@ def report_fit(
 class Rows:
     """Rows of a job's table: surveyed, some of them set aside to test on.
 
-    Parameters
-    ----------
-    job : Job
-    seed : int
-        Of the rows to test on.
-    in_blocks : bool
-        Read the table in blocks though it may fit in memory.
-    quiet, shown : bool
-        Whether no remarks, and whether progress, are shown.
-
-    Attributes
-    ----------
-    survey : Survey
-        What was found in the rows.
-
-    Raises
-    ------
-    TableError
-        If the rows cannot be fitted to.
+    The table is read as a whole unless it is large, several files, or `in_blocks`. `seed` draws
+    the test rows; `quiet` and `shown` say whether remarks are left out and progress is shown.
     """
 
     def __init__(
@@ -205,10 +188,7 @@ class Rows:
     ) -> tuple[tuple[Any, Any, Any, Any], int]:
         """Draw rows at random if there are more than `most`.
 
-        Returns
-        -------
-        (X, y, weights, offset), int
-            Features, target, weights or None, offsets or None; and the number of all rows.
+        Returns ((X, y, weights, offset), number of all rows); weights and offset may be None.
         """
         import pandas
 

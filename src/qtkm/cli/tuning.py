@@ -55,15 +55,11 @@ def tune(
     quiet: bool,
     as_json: bool = False,
 ) -> tuple[Any, bool]:
-    """Choose the parameters of a model by the rows of a table, fit it, score it and save it.
+    """Choose parameters by the rows of a table, fit a model, score it and save it.
 
     `parameters` and `settings` are those of the estimator and of the search, `max_rows` the most
     rows of the search (None for what is enough), `table` and `plot` files for what was tried.
-
-    Returns
-    -------
-    model, bool
-        The fitted model, and whether the search was interrupted.
+    Returns the model, and whether the search was interrupted.
     """
     check_writable(job.out)
     if table is not None:

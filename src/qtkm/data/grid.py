@@ -18,17 +18,7 @@ MANY_VALUES = 1 << 16
 
 @dataclass(frozen=True)
 class Box:
-    """Range of one column that is mapped to [0, 1].
-
-    Attributes
-    ----------
-    low, high : float
-        Raw values mapped to 0 and 1.
-    extrapolation : {"clip", "continue", "error"}
-        What happens to values outside.
-    name : str
-        The column's name, for messages.
-    """
+    """Range of one column that is mapped to [0, 1]; `extrapolation` says what values outside do."""
 
     low: float
     high: float
@@ -72,15 +62,9 @@ class Box:
 
 @dataclass(frozen=True)
 class Grid:
-    """Values a column takes in the fit.
+    """Values a column takes in the fit: all distinct ones, or the centres of equal-width bins.
 
-    Attributes
-    ----------
-    values : (n_grid,) array
-        Raw values, ascending: all distinct ones, or the centres of equal-width bins. The last is
-        NaN if values are missing.
-    is_binned : bool
-        Whether the values are bin centres.
+    They ascend; the last is NaN if values are missing.
     """
 
     values: NDArray[np.float64]
@@ -149,14 +133,7 @@ def _hash_table(n_values: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 class Coder:
-    """From the values of a column to their codes on a grid.
-
-    Parameters
-    ----------
-    grid : Grid
-    low, high : float
-        Range of the values, of which a binned grid is made.
-    """
+    """From the values of a column, between `low` and `high`, to their codes on a grid."""
 
     def __init__(self, grid: Grid, low: float, high: float):
         self.grid, self.low, self.high = grid, low, high

@@ -218,16 +218,10 @@ def merge(
 ) -> tuple[NDArray[np.unsignedinteger], NDArray[np.floating], NDArray[np.floating], NDArray]:
     """Merge rows with equal codes, in an order that does not depend on the given one.
 
-    Rows equal in codes and target are counted first, so that a repeated row and an
-    integer weight give the same bits.  Targets are averaged over equal codes where the loss
-    allows it, that is where it is quadratic; with `average=False` rows must be equal in both.
-
-    Returns
-    -------
-    codes, target, weight : arrays
-        One row a distinct row of codes: the weighted mean target and the total weight.
-    scatter : (n_outputs,) array
-        Weighted sum of squares of the targets around those means.
+    Rows equal in codes and target are counted first, so that a repeated row and an integer weight
+    give the same bits. Targets are averaged over equal codes where the loss is quadratic; with
+    `average=False` rows must be equal in both. Returns distinct codes, mean targets, total weights
+    and the weighted sum of squares of the targets around those means.
     """
     weight = np.ones(len(codes)) if weight is None else weight
     order = np.lexsort((weight, *target.T[::-1], *codes.T[::-1]))

@@ -79,18 +79,7 @@ class ShardWriter:
 
 
 class StoredShards(Shards):
-    """Shards of a folder, read whenever they are asked for.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-    kind : {"train", "validation"}
-
-    Raises
-    ------
-    ValueError
-        If the folder is not complete.
-    """
+    """Shards of a folder, "train" or "validation", read whenever they are asked for."""
 
     def __init__(self, folder: Path, kind: str):
         self.folder, self.kind = folder, kind

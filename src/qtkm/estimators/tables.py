@@ -245,7 +245,9 @@ class FileTable(BlockTable):
                 bar.update(block.n_rows)
         if n_missing and what == "scan":
             told = "no target" if len(self.needed) == 1 else "no target or no offset"
-            warn_user(f"{n_missing:,} rows have {told} and are left out.", UserWarning)
+            rows = "1 row has" if n_missing == 1 else f"{n_missing:,} rows have"
+            left = "is" if n_missing == 1 else "are"
+            warn_user(f"{rows} {told} and {left} left out.", UserWarning)
 
     def scan(self, engine: Engine) -> Scan:
         scan = self.empty_scan()

@@ -38,15 +38,7 @@ class DamagedFileError(ValueError):
 
 
 def write(path: str | os.PathLike[str], kind: str, tree: Any) -> None:
-    """Write a file in one step: afterwards it is there as a whole, or it is as before.
-
-    Parameters
-    ----------
-    path : path-like
-    kind : str
-        What the file is, "model" for instance.
-    tree : see `split`
-    """
+    """Write a tree (see `split`) to a file of some kind, such as "model", whole or not at all."""
     plain, arrays = split(tree)
     text = json.dumps(plain, allow_nan=False, ensure_ascii=False)
     metadata = {
@@ -58,24 +50,7 @@ def write(path: str | os.PathLike[str], kind: str, tree: Any) -> None:
 
 
 def read(path: str | os.PathLike[str], kind: str) -> Any:
-    """Read a file that `write` made.
-
-    Parameters
-    ----------
-    path : path-like
-    kind : str
-        What the file is expected to be.
-
-    Returns
-    -------
-    The tree.
-
-    Raises
-    ------
-    FileNotFoundError
-    ForeignFileError, DamagedFileError
-        Both are ValueErrors.
-    """
+    """Return the tree of a file that `write` made; other files are ForeignFileError or damaged."""
     path = Path(path)
     data = path.read_bytes()
     try:

@@ -27,22 +27,9 @@ KINDS = {
 
 
 def split(tree: Any) -> tuple[Any, dict[str, NDArray]]:
-    """Take a tree apart.
+    """Take a tree of dicts, lists, arrays and plain values apart into JSON and named arrays.
 
-    Parameters
-    ----------
-    tree : dict, list, tuple, array, str, number, bool or None
-        Keys of dicts are text; tuples come back as lists.
-
-    Returns
-    -------
-    plain : what JSON can write
-    arrays : dict of arrays
-
-    Raises
-    ------
-    TypeError
-        For a value of another type.
+    Keys of dicts are text; tuples come back as lists. Other types raise a TypeError.
     """
     arrays: dict[str, NDArray] = {}
     return _split(tree, arrays), arrays
@@ -97,22 +84,7 @@ def _split_array(array: NDArray, arrays: dict[str, NDArray]) -> dict[str, Any]:
 
 
 def join(plain: Any, arrays: Mapping[str, NDArray]) -> Any:
-    """Put a tree together again.
-
-    Parameters
-    ----------
-    plain : what `split` returned
-    arrays : mapping of str to arrays
-
-    Returns
-    -------
-    The tree.
-
-    Raises
-    ------
-    ValueError
-        If something is marked that is not known, or an array is missing.
-    """
+    """Put together what `split` returned; a ValueError if a mark is unknown or an array missing."""
     if isinstance(plain, list):
         return [join(entry, arrays) for entry in plain]
     if not isinstance(plain, dict):

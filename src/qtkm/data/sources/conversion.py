@@ -97,12 +97,8 @@ def _numpy_type(arrow_type: Any) -> np.dtype:
 def to_column(values: Any, name: str, where: str) -> Any:
     """Return an array of numbers or times, or a pandas Series of categories.
 
-    Parameters
-    ----------
-    values : sequence
-        Array, list, or a column of pandas, polars or pyarrow.
-    name, where : str
-        What it is called in messages.
+    `values` are an array, a list, or a column of pandas, polars or pyarrow, called `name` of
+    `where` in messages.
     """
     if _is_arrow(values):
         return from_arrow(values)

@@ -34,20 +34,11 @@ _CONVERSION = re.compile(
 
 
 class FileSource(Source):
-    """Rows of Parquet files or of CSV files, one file after the other.
+    """Rows of Parquet files or of CSV files (`kind`), one file after the other.
 
     A column may have different types in different files as long as one type holds them all:
-    integers and fractions, text and dictionaries. Files without rows are passed over.
-
-    Parameters
-    ----------
-    paths : sequence of pathlib.Path
-    kind : {"Parquet", "CSV"}
-
-    Raises
-    ------
-    DataFileError
-        If a file is damaged, or none has rows.
+    integers and fractions, text and dictionaries. Files without rows are passed over; if none has
+    rows, or one is damaged, it is a DataFileError.
     """
 
     def __init__(self, paths: Sequence[Path], kind: str):
@@ -105,17 +96,9 @@ def _cast(array: Any, wanted: Any) -> Any:
 class TextSource(FileSource):
     """Rows of files, of which some columns of CSV files are text whatever they look like.
 
-    A column without a name gets the one that pandas gives it, so that a model that was fitted to
-    a frame finds its columns again.
-
-    Parameters
-    ----------
-    paths : sequence of pathlib.Path
-    kind : {"Parquet", "CSV"}
-    text : sequence of str
-        Columns of CSV files that hold text; Parquet files say what they hold.
-    categories : sequence of str
-        Columns that are text if they look like times.
+    `text` columns always are, `categories` if they look like times; Parquet files say what they
+    hold. A column without a name gets the one that pandas gives it, so that a model that was
+    fitted to a frame finds its columns again.
     """
 
     def __init__(
@@ -152,17 +135,7 @@ class TextSource(FileSource):
 
 
 class ParquetPart:
-    """A Parquet file of a source.
-
-    Attributes
-    ----------
-    stamp : Stamp
-    types : dict of str to pyarrow types
-        Of its columns.
-    names : list of str
-        Its columns without the index of a pandas frame, which is read only if asked for.
-    n_rows, expected_rows : int
-    """
+    """A Parquet file of a source; `names` lacks the index of a pandas frame."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -249,17 +222,9 @@ class ParquetPart:
 class CsvPart:
     """A CSV file of a source, perhaps packed by gzip or bzip2; ".tsv" has tabs.
 
-    Attributes
-    ----------
-    stamp : Stamp
-    types : dict of str to pyarrow types
-        Of its columns, by the first megabyte. A column that turns out to be wider further down
-        (fractions after integers, anything after nothing) is so from then on.
-    names : list of str
-    n_rows : int or None
-        0 if it has a header only; otherwise not known.
-    expected_rows : int or None
-        An estimate by the bytes of the first rows, if the file is not packed.
+    `types` are those of the first megabyte; a column that turns out to be wider further down
+    (fractions after integers, anything after nothing) is so from then on. `n_rows` is 0 for a
+    header only and otherwise None, `expected_rows` an estimate if the file is not packed.
     """
 
     n_rows: int | None = None

@@ -42,12 +42,7 @@ def separator_of(path: Path | str) -> str:
 def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str]:
     """Return the files of paths, folders and patterns, in this order, and their format.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file, or no table in a folder.
-    DataFileError
-        If they are not all CSV or all Parquet.
+    It is an error if one is missing, a folder has no table, or they are not all CSV or Parquet.
     """
     found = [path for entry in given for path in _expand(os.fspath(entry))]
     if not found:
@@ -83,17 +78,7 @@ def _expand(text: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Stamp:
-    """What tells a file from its later self.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-        Absolute.
-    size, modified : int
-        Bytes, and nanoseconds since 1970.
-    footer : str
-        Hash of the footer of a Parquet file, "" for other files.
-    """
+    """What tells a file from its later self; `footer` is a hash of that of a Parquet file."""
 
     path: Path
     size: int

@@ -140,18 +140,9 @@ class Source:
 class MappedSource(Source):
     """Blocks of another source, each passed through a function.
 
-    Parameters
-    ----------
-    source : Source
-    change : callable
-        change(block) returns the block to pass on, which may have fewer rows, or raises an error.
-        It must do the same in every scan, whatever the sizes of the blocks.
-    needs : sequence of str
-        Columns that `change` looks at, read beside those that are asked for.
-    rule : str
-        What `change` does, in words that differ where the rows differ.
-    share : float
-        About what part of the rows is passed on, for progress bars.
+    change(block) returns the block to pass on, which may have fewer rows, and must do the same in
+    every scan, whatever the sizes of the blocks. It looks at the columns `needs`; `rule` says
+    what it does, in words that differ where the rows differ; about `share` of the rows pass.
     """
 
     def __init__(

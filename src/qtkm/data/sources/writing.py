@@ -15,22 +15,10 @@ from .paths import check_format, separator_of
 
 
 class TableWriter:
-    """A file that is written in a with block, under another name until its end.
+    """A CSV or Parquet file that is written in a with block, under another name until its end.
 
-    Parameters
-    ----------
-    path : path-like
-        CSV or Parquet by its name. Missing folders are made; a file that is there is replaced in
-        one step.
-    avoid : iterable of path-like
-        Files that must not be replaced: those that the rows come from.
-
-    Raises
-    ------
-    ValueError
-        If the name tells no format, or is that of a file to avoid.
-    OSError
-        If the file cannot be written; one that was there is left as it was.
+    Missing folders are made; a file that is there is replaced in one step, and left as it was if
+    the rows cannot be written. Files to `avoid`, those that the rows come from, are refused.
     """
 
     def __init__(self, path: str | os.PathLike[str], avoid: Iterable[str | os.PathLike[str]] = ()):
