@@ -14,6 +14,7 @@ from qtkm.inspection import (
     InteractionStrengthsDisplay,
     MainEffect,
     MainEffectDisplay,
+    PathDisplay,
     RankOneTerms,
     RankOneTermsDisplay,
     ResidualsDisplay,
@@ -293,3 +294,17 @@ def test_one_column_has_no_interactions(X, y):
     shares = importances(one, X[["a"]])
     assert shares.first_order[0] == pytest.approx(1)
     assert shares.total[0] == pytest.approx(1)
+
+
+def test_the_path_shows_every_trial_and_a_fit_without_a_search_says_so(cpd):
+    path = [
+        {"rank": 0, "alpha": 0.0, "error": 1.0},
+        {"rank": 8, "alpha": 1e-3, "error": 0.5},
+        {"rank": 8, "alpha": 1e-4, "error": 0.4},
+        {"rank": 16, "alpha": 1e-4, "error": 0.3},
+        {"rank": 90, "alpha": 1e-5, "error": 0.2, "share": 0.75},
+    ]
+    labels = [text.get_text() for text in PathDisplay(path).plot().ax_.get_legend().get_texts()]
+    assert labels == ["rank 8", "rank 16", "main effects alone", "full rank, 75 % of the response"]
+    with pytest.raises(ValueError, match="searched for nothing"):
+        PathDisplay.from_estimator(cpd)

@@ -15,7 +15,7 @@ from .displays import (
 )
 from .effects import Interaction, MainEffect, interaction, main_effects
 from .explanation import Explanation, ExplanationDisplay, explain
-from .fit_displays import CoverageDisplay, HistoryDisplay, ResidualsDisplay
+from .fit_displays import CoverageDisplay, HistoryDisplay, PathDisplay, ResidualsDisplay
 from .importance import Importances, InteractionStrengths, importances, interaction_strengths
 from .weight_displays import CoefficientsDisplay, RankOneTermsDisplay, SpectrumDisplay
 from .weights import (
@@ -42,6 +42,7 @@ __all__ = [
     "InteractionStrengthsDisplay",
     "MainEffect",
     "MainEffectDisplay",
+    "PathDisplay",
     "RankOneTerms",
     "RankOneTermsDisplay",
     "ResidualsDisplay",

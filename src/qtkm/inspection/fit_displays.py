@@ -1,5 +1,6 @@
 """Displays of a fit: how the objective fell, and what is left of the targets."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +101,51 @@ class HistoryDisplay(Display):
             self.score_ax_.set_ylabel(name, color=SECOND)
             self.score_ax_.spines["top"].set_visible(False)
             number_ticks(self.score_ax_.yaxis)
+
+
+class PathDisplay(Display):
+    """Held-out loss of every trial of the search that a fit began with, against its penalty.
+
+    Parameters
+    ----------
+    path : sequence of dict
+        `history_["path"]`: rank, alpha and error of every trial. Main effects alone have rank 0;
+        a trial with a "share" is the model of full rank, mixed with the network.
+    """
+
+    def __init__(self, path: Sequence[Mapping[str, float]]):
+        self.path = list(path)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> "PathDisplay":
+        """Draw the path of a fitted model."""
+        path = fitted(model).history_.get("path")
+        if not path:
+            raise ValueError(
+                "The fit searched for nothing: rank and alpha were given, or the penalty is "
+                "'ridge'; leave both at 'auto', or see HistoryDisplay."
+            )
+        return cls(path).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        networks = [step for step in self.path if step["rank"] > 0 and "share" not in step]
+        ranks = sorted({int(step["rank"]) for step in networks})
+        for n, rank in enumerate(ranks, start=1):
+            own = sorted((s["alpha"], s["error"]) for s in networks if s["rank"] == rank)
+            shade = n / len(ranks)
+            ax.plot(*zip(*own, strict=True), ".-", color=FIRST, alpha=shade, label=f"rank {rank}")
+        for step in self.path:
+            if step["rank"] == 0:
+                ax.axhline(step["error"], color=FAINT, ls="--", label="main effects alone")
+            elif "share" in step:
+                mixed = f"full rank, {100 * step['share']:.0f} % of the response"
+                ax.plot(step["alpha"], step["error"], "D", color=SECOND, label=mixed)
+        if networks:
+            ax.set_xscale("log")
+        ax.set(title="Search for rank and penalty", xlabel="alpha", ylabel="held-out loss")
+        ax.legend(frameon=False)
+        plain(ax)
+        number_ticks(ax.yaxis)
 
 
 class ResidualsDisplay(Display):
