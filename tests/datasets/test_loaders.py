@@ -22,22 +22,23 @@ FOLDERS = {
 NAMES = sorted(HEADERS)
 
 
-@pytest.fixture
-def home(tmp_path):
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
     """A data home with three rows of each set; the labels are 1, 1, -1."""
+    home = tmp_path_factory.mktemp("home")
     for name in NAMES:
         columns = HEADERS[name].split()
         frame = pd.DataFrame(np.arange(3 * len(columns)).reshape(3, -1), columns=columns)
         if name in LABELS:
             frame["y"] = [1, 1, -1]
-        file = tmp_path / "home" / FOLDERS.get(name, f"uci/{name}.csv")
+        file = home / FOLDERS.get(name, f"uci/{name}.csv")
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".parquet":
             pytest.importorskip("pyarrow")
             frame.to_parquet(file)
         else:
             frame.to_csv(file, index=False)
-    return tmp_path / "home"
+    return home
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,34 +61,24 @@ class TestFromDataHome:
         assert any(word in description.lower() for word in ("cc by", "bsd-3", "licence"))
         assert max(map(len, description.splitlines())) <= 100
 
-    def test_arrays(self, name, home):
-        table = REGISTRY[name](data_home=home, as_frame=False)
-        assert table.frame is None
-        assert isinstance(table.data, np.ndarray)
-        assert table.data.dtype == np.float64
-        assert table.target.dtype == (np.int64 if name in LABELS else np.float64)
-
-    def test_return_X_y(self, name, home):
-        X, y = REGISTRY[name](data_home=home, return_X_y=True)
-        table = REGISTRY[name](data_home=home)
+    def test_arrays_and_pairs(self, name, home, monkeypatch):
+        monkeypatch.setenv("QTKM_DATA_HOME", str(home))
+        arrays, table = REGISTRY[name](as_frame=False), REGISTRY[name]()
+        assert arrays.frame is None
+        assert isinstance(arrays.data, np.ndarray)
+        assert arrays.data.dtype == np.float64
+        assert arrays.target.dtype == (np.int64 if name in LABELS else np.float64)
+        X, y = REGISTRY[name](return_X_y=True)
         pd.testing.assert_frame_equal(X, table.data)
         pd.testing.assert_series_equal(y, table.target)
 
-    def test_environment_variable(self, name, home, monkeypatch):
-        monkeypatch.setenv("QTKM_DATA_HOME", str(home))
-        assert len(REGISTRY[name]().data) == 3
-
-    def test_other_columns_are_refused(self, name, home):
-        file = home / FOLDERS.get(name, f"uci/{name}.csv")
+    def test_other_columns_are_refused(self, name, tmp_path):
+        file = tmp_path / FOLDERS.get(name, f"uci/{name}.csv")
+        file.parent.mkdir()
         frame = pd.DataFrame({"a": [1], "b": [2]})
         frame.to_parquet(file) if file.suffix == ".parquet" else frame.to_csv(file, index=False)
         with pytest.raises(ValueError, match=r"has the columns \['a', 'b'\], expected \['"):
-            REGISTRY[name](data_home=home)
-
-    def test_missing_pandas_says_what_to_install(self, name, home, hide):
-        hide("pandas")
-        with pytest.raises(ModuleNotFoundError, match=r'pandas.*pip install "qtkm\[data\]"'):
-            REGISTRY[name](data_home=home)
+            REGISTRY[name](data_home=tmp_path)
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES, "adult"}))
@@ -106,9 +97,10 @@ def test_missing_data_says_what_and_where(name, tmp_path, hide):
         assert 'pip install "qtkm[data]" (release 0.3.10 has it)' in message
 
 
-def test_missing_pyarrow_says_what_to_install(home, hide):
-    hide("pyarrow")
-    with pytest.raises(ModuleNotFoundError, match=r'pyarrow.*pip install "qtkm\[data\]"'):
+@pytest.mark.parametrize("package", ["pandas", "pyarrow"])
+def test_a_missing_package_says_what_to_install(package, home, hide):
+    hide(package)
+    with pytest.raises(ModuleNotFoundError, match=rf'{package}.*pip install "qtkm\[data\]"'):
         REGISTRY["flights_2001"](data_home=home)
 
 
