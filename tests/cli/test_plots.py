@@ -65,7 +65,8 @@ def test_columns_of_one_value_have_no_panels(rows, target, figures):
 
 def test_one_label_for_all_panels_says_what_they_measure(figures):
     figure = figures["main-effects"]
-    assert figure.get_supylabel().startswith("each panel: response above its mean ")
+    label = " ".join(figure.get_supylabel().split())
+    assert label.startswith("each panel: response above its mean ")
     assert not any(ax.get_ylabel() for ax in figure.axes)
     assert "deciles" in figure.get_supxlabel()
     assert not any("deciles" in ax.get_xlabel() for ax in figure.axes)
