@@ -135,3 +135,9 @@ def is_number(value: Any, kind: type, flag: bool = False) -> bool:
 def is_flag(value: Any) -> bool:
     """Whether a value is True or False."""
     return isinstance(value, bool | np.bool_)
+
+
+def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
+    """Store the parameters of a constructor, which are its `locals()`, as attributes."""
+    own = ("self", "__class__")
+    estimator.__dict__.update({name: v for name, v in given.items() if name not in own})

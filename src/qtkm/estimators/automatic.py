@@ -31,8 +31,8 @@ from ..objective import Column, Objective
 from ..objective.bands import wanted
 from ..objective.terms import new_terms
 from . import mixing
-from .cores import fit_main_effects
 from .defaults import is_auto
+from .prepare import fit_main_effects
 from .uncertainty import hashed
 
 logger = logging.getLogger(__name__)

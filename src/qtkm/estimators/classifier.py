@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Shard
 from ..losses import Softmax
 from ..objective import Objective
+from ..parameters import keep_parameters
 from . import parts, targets
 from .dask import is_collection, predict_lazily
 from .model import Model, Score, filled_from
@@ -182,7 +183,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         checkpoint_seconds=0.0,
         memory_limit=None,
     ):
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMClassifier":

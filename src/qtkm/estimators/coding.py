@@ -50,7 +50,6 @@ class Scan:
         self.n_rows, self.largest_weight = 0, 0.0
 
     def add(self, block: Block) -> None:
-        """Scan the rows of a block."""
         with naming(block.where):
             weight, keep = self.read_weight(block)
             if weight is not None:
@@ -70,7 +69,6 @@ class Scan:
         run(lambda d: self.columns[d].add(found[d], is_whole=True), range(len(found)))
 
     def merge(self, other: "Scan") -> None:
-        """Add what another scan has seen."""
         self.n_rows += other.n_rows
         self.largest_weight = max(self.largest_weight, other.largest_weight)
         self.target.merge(other.target)
@@ -87,7 +85,6 @@ class Scan:
             column.learn(summary)
 
     def state(self) -> dict[str, Any]:
-        """Return what a cache keeps."""
         return {
             "n_rows": self.n_rows,
             "largest_weight": self.largest_weight,
@@ -96,7 +93,6 @@ class Scan:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a kept state."""
         for summary, kept in zip(self.columns, state["columns"], strict=True):
             summary.restore(kept)
         self.target.restore(state["target"])
@@ -172,7 +168,6 @@ class ShardLists:
         self.train, self.validation = data.ShardList(), data.ShardList()
 
     def add(self, kind: str, shard: data.Shard) -> None:
-        """Add a shard of training or validation rows."""
         getattr(self, kind).append(shard)
 
 
@@ -192,7 +187,6 @@ class Pieces:
         ]
 
     def encode(self, blocks: Iterator[Block], run: Run) -> None:
-        """Code all rows."""
         for block in blocks:
             self._add(self.coding.encode(block, run))
         if self.number < len(self.pieces):
@@ -217,7 +211,6 @@ class Pieces:
                 self.number, self.filled = self.number + 1, 0
 
     def key(self) -> str:
-        """Return the key that cached shards must match."""
         found, coding, splitter = hashlib.sha256(), self.coding, self.splitter
         for coder in coding.coders:
             found.update(coder.key())

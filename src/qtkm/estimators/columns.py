@@ -68,7 +68,6 @@ class NumberSummary:
         return values if self.box is None else self.box.contain(values)
 
     def merge(self, other: "NumberSummary") -> None:
-        """Add what another summary has seen."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.has_gaps |= other.has_gaps
         if self.distinct is not None:
@@ -101,12 +100,10 @@ class NumberSummary:
         return ["numbers or gaps", self.limit, box]
 
     def state(self) -> Any:
-        """Return what a cache keeps."""
         names = ("low", "high", "distinct", "has_gaps")
         return {name: getattr(self, name) for name in names}
 
     def restore(self, state: Any) -> None:
-        """Restore a kept state."""
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -169,7 +166,6 @@ class NumberColumn:
         return found
 
     def summary(self, max_bins: Any) -> NumberSummary:
-        """Return a summary of no rows."""
         limit = LIMITS.exact_values if max_bins is None else MOST_DISTINCT
         return NumberSummary(self.box, limit if max_bins in (None, "auto") else max_bins)
 
@@ -187,7 +183,6 @@ class NumberColumn:
             )
 
     def known_as(self, known: "NumberColumn") -> None:
-        """Take over what an earlier fit has learned."""
         self.box = replace(known.box, extrapolation=self.extrapolation)
         self.has_gaps, self.center, self.is_known = known.has_gaps, known.center, True
 
@@ -232,7 +227,6 @@ class NumberColumn:
     # -- fitted -------------------------------------------------------------------------------
 
     def values(self, plain: NDArray) -> NDArray:
-        """Return values as the feature map reads them."""
         found = self.box.to_unit(self.box.contain(plain))
         if not self.has_gaps and (missing := np.isnan(found)).any():
             found = np.where(missing, self.center, found)
@@ -246,7 +240,6 @@ class NumberColumn:
         return {"numbers": outside, "gaps": np.isnan(values) & (not self.has_gaps)}
 
     def describe(self) -> dict[str, Any]:
-        """Return what a fit learned about the column."""
         return {"name": self.name, "basis": self.feature_map,
                 "bounds": (self.box.low, self.box.high), "categories": None,
                 "gaps": self.has_gaps, "holds": self.holds, "cycle": self.cycle}  # fmt: skip
@@ -267,7 +260,6 @@ class ColumnCoder:
         return self.coder.codes(data.contiguous(inside))
 
     def key(self) -> bytes:
-        """Return a key that changes whenever codes may change."""
         if self.coder is None:
             return b""
         grid = self.coder.grid

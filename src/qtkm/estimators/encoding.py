@@ -18,7 +18,7 @@ import datetime
 import inspect
 import math
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -45,14 +45,47 @@ MOST_CHARACTERS = 100_000_000
 
 
 def encode(value: Any) -> Any:
-    """Tree of a value."""
+    """Return the tree of a value, or raise a TypeError that says what a file can hold."""
     if value is None or type(value) in (bool, int, float, complex, str):
         return value
-    if type(value) is list:
-        return _encode_list(value)
-    for kind, encoder in _ENCODERS:
-        if isinstance(value, kind):
-            return encoder(value)
+    if isinstance(value, np.generic):
+        return {"type": "scalar", "value": _encode_array(np.asarray(value))}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value)
+    if isinstance(value, tuple):
+        return {"type": "tuple", "values": [encode(entry) for entry in value]}
+    if isinstance(value, Mapping):
+        pairs = [[encode(key), encode(entry)] for key, entry in value.items()]
+        return {"type": "dict", "values": pairs}
+    if isinstance(value, list | range):
+        if len(value) > 10 and all(type(entry) is float for entry in value):
+            # a history may have millions of numbers: exact and short as an array
+            return {"type": "floats", "values": np.array(value)}
+        return [encode(entry) for entry in value]
+    if isinstance(value, bytes):
+        return {"type": "bytes", "value": value.decode("latin-1")}
+    if isinstance(value, datetime.date):
+        # subclasses such as pandas' have another precision and need their library to be read
+        if type(value) not in (datetime.date, datetime.datetime) or getattr(value, "tzinfo", None):
+            raise TypeError(
+                f"a file cannot hold a {type(value).__name__} such as {value}; use text"
+            )
+        fold = {"fold": 1} if getattr(value, "fold", 0) else {}  # the second of two equal hours
+        return {"type": type(value).__name__, "value": value.isoformat(), **fold}
+    if isinstance(value, np.dtype | type):
+        is_plain = isinstance(value, np.dtype) or issubclass(value, np.generic | float)
+        name = np.dtype(value).name if is_plain else ""
+        if name not in NUMBERS:
+            raise TypeError(f"a file cannot hold {value!r}; give its name")
+        return {"type": "dtype" if isinstance(value, np.dtype) else "number type", "name": name}
+    if isinstance(value, np.random.RandomState):
+        state: Any = value.get_state(legacy=False)
+        if state["bit_generator"] != "MT19937":
+            raise TypeError("a file cannot hold this generator; use a number as random_state")
+        return {
+            "type": "RandomState", "key": state["state"]["key"], "position": state["state"]["pos"],
+            "has_gauss": state["has_gauss"], "gauss": state["gauss"],
+        }  # fmt: skip
     if hasattr(value, "get_params"):
         return encode_part(value)
     if hasattr(value, "tolist"):  # an Index or a Series
@@ -62,17 +95,53 @@ def encode(value: Any) -> Any:
 
 
 def decode(tree: Any) -> Any:
-    """Value of a tree that `encode` made; arrays are copies that may be written to."""
+    """Return the value of a tree; arrays are copies that may be written to.
+
+    A tree that `encode` cannot have made raises a ValueError, TypeError, KeyError or the like.
+    """
     if isinstance(tree, list):
         return [decode(entry) for entry in tree]
     if isinstance(tree, np.ndarray):
         return np.array(tree)
     if not isinstance(tree, dict):
         return tree
-    decoder = _DECODERS.get(tree["type"])
-    if decoder is None:
-        raise ValueError(f"the type {tree['type']!r} is not known to this version of qtkm")
-    return decoder(tree)
+    match tree["type"]:
+        case "part":
+            return decode_part(tree)
+        case "tuple":
+            return tuple(decode(tree["values"]))
+        case "dict":
+            return {decode(key): decode(value) for key, value in tree["values"]}
+        case "floats":
+            if tree["values"].dtype != np.float64 or tree["values"].ndim != 1:
+                raise ValueError("a list of numbers holds something else")
+            return tree["values"].tolist()
+        case "scalar":
+            value = decode(tree["value"])
+            if value.shape != ():
+                raise ValueError(f"an array of shape {value.shape} stands where a number belongs")
+            return value[()]
+        case "array":
+            return _decode_array(tree)
+        case "narrow":
+            if str(tree["value"].dtype) != WIDER.get(tree["dtype"]):
+                raise ValueError(f"an array cannot be made one of {tree['dtype']!r}")
+            return tree["value"].astype(tree["dtype"])
+        case "number type" | "dtype" as kind:
+            if tree["name"] not in NUMBERS:
+                raise ValueError(f"{tree['name']!r} is not a numeric type")
+            dtype = np.dtype(tree["name"])
+            return dtype if kind == "dtype" else dtype.type
+        case "bytes":
+            return tree["value"].encode("latin-1")
+        case "date":
+            return datetime.date.fromisoformat(tree["value"])
+        case "datetime":
+            found = datetime.datetime.fromisoformat(tree["value"])
+            return found.replace(fold=tree.get("fold", 0))
+        case "RandomState":
+            return _decode_generator(tree)
+    raise ValueError(f"the type {tree['type']!r} is not known to this version of qtkm")
 
 
 # -- parts ------------------------------------------------------------------------------------
@@ -98,7 +167,7 @@ def encode_part(part: Any) -> dict[str, Any]:
 
 
 def decode_part(tree: Any, kind: str | None = None) -> Any:
-    """Part of a tree; parameters that the class does not have are left out."""
+    """Return the part of a tree; parameters that the class does not have are left out."""
     kind, name = tree["kind"] if kind is None else kind, tree["name"]
     if tree["type"] != "part" or tree["kind"] != kind:
         raise ValueError(f"a part of {tree['kind']!r} stands where one of {kind!r} belongs")
@@ -113,26 +182,7 @@ def decode_part(tree: Any, kind: str | None = None) -> Any:
     return cls(**{key: decode(value) for key, value in given if key in known})
 
 
-# -- single types -----------------------------------------------------------------------------
-
-
-def _encode_list(values: Iterable[Any]) -> Any:
-    values = list(values)
-    if len(values) > 10 and all(type(value) is float for value in values):
-        # a history may have millions of numbers: exact and short as an array
-        return {"type": "floats", "values": np.array(values)}
-    return [encode(value) for value in values]
-
-
-def _decode_floats(tree: Any) -> list[float]:
-    if tree["values"].dtype != np.float64 or tree["values"].ndim != 1:
-        raise ValueError("a list of numbers holds something else")
-    return tree["values"].tolist()
-
-
-def _encode_dict(value: Mapping[Any, Any]) -> dict[str, Any]:
-    pairs = [[encode(key), encode(entry)] for key, entry in value.items()]
-    return {"type": "dict", "values": pairs}
+# -- arrays and generators --------------------------------------------------------------------
 
 
 def _encode_array(array: NDArray) -> Any:
@@ -162,59 +212,6 @@ def _decode_array(tree: Any) -> NDArray:
     return array.reshape(tree["shape"])
 
 
-def _decode_narrow(tree: Any) -> NDArray:
-    if str(tree["value"].dtype) != WIDER.get(tree["dtype"]):
-        raise ValueError(f"an array cannot be made one of {tree['dtype']!r}")
-    return tree["value"].astype(tree["dtype"])
-
-
-def _encode_scalar(value: np.generic) -> dict[str, Any]:
-    return {"type": "scalar", "value": _encode_array(np.asarray(value))}
-
-
-def _decode_scalar(tree: Any) -> np.generic:
-    value = decode(tree["value"])
-    if value.shape != ():
-        raise ValueError(f"an array of shape {value.shape} stands where one number belongs")
-    return value[()]
-
-
-def _encode_type(value: Any) -> dict[str, Any]:
-    is_plain = isinstance(value, np.dtype) or issubclass(value, np.generic | float)
-    name = np.dtype(value).name if is_plain else ""
-    if name not in NUMBERS:
-        raise TypeError(f"a file cannot hold {value!r}; give its name")
-    return {"type": "dtype" if isinstance(value, np.dtype) else "number type", "name": name}
-
-
-def _decode_type(tree: Any) -> np.dtype:
-    if tree["name"] not in NUMBERS:
-        raise ValueError(f"{tree['name']!r} is not a numeric type")
-    return np.dtype(tree["name"])
-
-
-def _encode_time(value: datetime.date) -> dict[str, Any]:
-    # subclasses such as pandas' come with other precision and need their library to be read
-    if type(value) not in (datetime.date, datetime.datetime) or getattr(value, "tzinfo", None):
-        raise TypeError(f"a file cannot hold a {type(value).__name__} such as {value}; use text")
-    fold = {"fold": 1} if getattr(value, "fold", 0) else {}  # the second of two equal hours
-    return {"type": type(value).__name__, "value": value.isoformat(), **fold}
-
-
-def _decode_datetime(tree: Any) -> datetime.datetime:
-    return datetime.datetime.fromisoformat(tree["value"]).replace(fold=tree.get("fold", 0))
-
-
-def _encode_generator(value: np.random.RandomState) -> dict[str, Any]:
-    state: Any = value.get_state(legacy=False)
-    if state["bit_generator"] != "MT19937":
-        raise TypeError("a file cannot hold this generator; use a number as random_state")
-    return {
-        "type": "RandomState", "key": state["state"]["key"], "position": state["state"]["pos"],
-        "has_gauss": state["has_gauss"], "gauss": state["gauss"],
-    }  # fmt: skip
-
-
 def _decode_generator(tree: Any) -> np.random.RandomState:
     key, position = tree["key"], tree["position"]
     # NumPy reads at this position without a further look
@@ -225,31 +222,3 @@ def _decode_generator(tree: Any) -> np.random.RandomState:
     generator = np.random.RandomState(0)
     generator.set_state(("MT19937", key, int(position), int(tree["has_gauss"]), tree["gauss"]))
     return generator
-
-
-_ENCODERS: list[tuple[Any, Callable[[Any], Any]]] = [
-    (np.generic, _encode_scalar),
-    (np.ndarray, _encode_array),
-    (tuple, lambda value: {"type": "tuple", "values": [encode(entry) for entry in value]}),
-    (Mapping, _encode_dict),
-    (list | range, _encode_list),
-    (bytes, lambda value: {"type": "bytes", "value": value.decode("latin-1")}),
-    (datetime.date, _encode_time),
-    (np.dtype | type, _encode_type),
-    (np.random.RandomState, _encode_generator),
-]
-_DECODERS: dict[str, Callable[[Any], Any]] = {
-    "part": decode_part,
-    "tuple": lambda tree: tuple(decode(tree["values"])),
-    "dict": lambda tree: {decode(key): decode(value) for key, value in tree["values"]},
-    "floats": _decode_floats,
-    "scalar": _decode_scalar,
-    "array": _decode_array,
-    "narrow": _decode_narrow,
-    "number type": lambda tree: _decode_type(tree).type,
-    "dtype": _decode_type,
-    "bytes": lambda tree: tree["value"].encode("latin-1"),
-    "date": lambda tree: datetime.date.fromisoformat(tree["value"]),
-    "datetime": _decode_datetime,
-    "RandomState": _decode_generator,
-}

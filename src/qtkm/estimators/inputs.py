@@ -62,17 +62,14 @@ class Inputs:
 
     @property
     def labels(self) -> list[str]:
-        """What the columns are called in messages."""
         return [column.label for column in self.columns]
 
     @property
     def is_categorical(self) -> list[bool]:
-        """Which columns hold categories."""
         return [column.is_categorical for column in self.columns]
 
     @property
     def maps(self) -> list[Any]:
-        """Feature maps of the columns."""
         return [column.feature_map for column in self.columns]
 
     @property
@@ -81,7 +78,6 @@ class Inputs:
         return [column.frequencies for column in self.columns]
 
     def with_maps(self, maps: Sequence[Any]) -> "Inputs":
-        """Return the same columns with other feature maps."""
         other = copy.copy(self)
         other.columns = [copy.copy(column) for column in self.columns]
         for column, feature_map in zip(other.columns, maps, strict=True):
@@ -144,7 +140,6 @@ class Reading:
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs."""
         return len(self.scale.mean)
 
     @property

@@ -91,7 +91,6 @@ class Need:
 
     @classmethod
     def of_fit(cls, coding: Any, network: Any, loss: Any, n_outputs: int) -> "Need":
-        """Return the needs of a fit to rows coded like this."""
         radices = [column.radices for column in coding.columns]
         planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
         numbers = network.numbers_held(coding.n_codes, radices, n_outputs, planes)
@@ -123,7 +122,6 @@ class Need:
         return 2 * self.n_columns * self.code_bytes + 24 * (self.n_outputs + self.is_weighted)
 
     def in_memory(self) -> int:
-        """Return the bytes needed with all rows in memory."""
         rows = min(self.n_rows, LIMITS.shard_rows)
         kept = 0 if self.is_quadratic else 24 * self.n_outputs + 8
         n_shards = -(-self.n_rows // LIMITS.shard_rows)
@@ -144,11 +142,9 @@ class Need:
 
     @property
     def reading(self) -> int:
-        """Bytes that reading a source block by block takes."""
         return READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
 
     def disk(self) -> int:
-        """Return the bytes of all shards on disk."""
         return self.n_rows * self.bytes_per_row
 
     def place(self, limit: int | None) -> tuple[bool, int]:

@@ -46,11 +46,6 @@ Score = Callable[[Any], float]
 class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
     """A tensor-network kernel machine without a task: fits targets, gives responses."""
 
-    def _keep(self, parameters: dict[str, Any]) -> None:
-        """Store the parameters of a constructor, which are its locals()."""
-        own = ("self", "__class__")
-        self.__dict__.update({name: v for name, v in parameters.items() if name not in own})
-
     @property
     def _goes_on(self) -> bool:
         """Whether a fit continues from the last one."""

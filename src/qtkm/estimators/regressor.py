@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Shard
 from ..losses import Loss, Squared
 from ..objective import Objective
+from ..parameters import keep_parameters
 from . import defaults, parts
 from .dask import is_collection, predict_lazily
 from .model import Model, Score
@@ -305,7 +306,7 @@ class QTKMRegressor(RegressorMixin, Model):
         checkpoint_seconds=0.0,
         memory_limit=None,
     ):
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> "QTKMRegressor":

@@ -41,19 +41,16 @@ class TargetScale:
     is_constant: NDArray[np.bool_]
 
     def apply(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return targets as the fit sees them."""
         scaled = target - self.mean
         scaled /= self.scale
         scaled[:, self.is_constant] = 0
         return scaled
 
     def undo(self, response: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return responses in the units of y."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self.mean + self.scale * response
 
     def times_power_of_two(self, exponent: NDArray[np.integer]) -> "TargetScale":
-        """Return the scale for targets multiplied by a power of two."""
         mean, scale = np.ldexp(self.mean, exponent), np.ldexp(self.scale, exponent)
         return TargetScale(mean, scale, self.is_constant)
 

@@ -146,7 +146,6 @@ class Targets:
     learned: dict[str, Any]
 
     def of_positive_weight(self) -> "Targets":
-        """Drop rows of weight zero."""
         values, weight = drop_weightless(self.values, self.weight)
         return Targets(values, weight, self.loss, self.learned)
 
@@ -166,7 +165,6 @@ class BlockTable(Table):
         raise NotImplementedError
 
     def empty_scan(self) -> Scan:
-        """Return an empty scan."""
         return Scan(self.inputs, self.model.max_bins, self.features, self.reader, self.weight)
 
     def task(self) -> tuple[int, Any, dict[str, Any]]:

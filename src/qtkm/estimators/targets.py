@@ -273,7 +273,6 @@ class NumberTarget:
             self.is_weighted = probe[1] is not None
 
     def key(self) -> str:
-        """Return what a cache must share."""
         taken = "" if self.offset is None else f" with offset of {self.loss!r}"
         return f"{type(self).__name__}{taken}"
 

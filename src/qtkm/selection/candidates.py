@@ -101,7 +101,6 @@ class Candidates:
         return default if all(map(defaults.is_auto, own)) else None
 
     def _beside(self, name: str, value: Any) -> list[Any]:
-        """Return the values one step away from a value."""
         step = self.steps[name]
         if isinstance(step, list):
             return [other for other in step if other is not value]
@@ -118,7 +117,6 @@ class Candidates:
             network.structure(radices, n_outputs)
 
     def steps_from(self, params: dict[str, Any]) -> list[tuple[str, Any]]:
-        """Return name and value of every single step from a candidate."""
         steps = [(name, value) for name in self.steps for value in self._beside(name, params[name])]
         return [(name, value) for name, value in steps if value != params[name]]
 

@@ -51,7 +51,6 @@ class Fold:
         return self._rows.take(self.test)
 
     def score(self, model: Any, scorer: Any) -> float:
-        """Return the score of a model on the test rows."""
         X, y, weight = self._tested
         options = {} if weight is None else {"sample_weight": weight}
         with config_context(skip_parameter_validation=True):  # of metrics, which takes longer

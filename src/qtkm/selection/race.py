@@ -104,7 +104,6 @@ class Race:
 
     @property
     def n_epochs(self) -> int:
-        """About how many epochs the whole search takes."""
         alive, total = len(self.candidates), 0
         for each in self.rounds:
             total += alive * self._n_folds(each) * self._epochs(each)
@@ -132,7 +131,6 @@ class Race:
         self._run_last(alive)
 
     def run_whole(self, some: Sequence[Candidate]) -> None:
-        """Fit candidates to the end on all folds."""
         self._run(len(self.rounds), LAST, some)
 
     def run_folds(
@@ -246,7 +244,6 @@ class Race:
         self.report(self._epochs(each))
 
     def results(self) -> dict[str, Any]:
-        """Return scikit-learn's dict of arrays."""
         every, result = self.candidates, {}
         for name in ("fit", "score"):
             times = np.ma.masked_invalid([getattr(c, f"{name}_seconds") for c in every])

@@ -26,7 +26,7 @@ from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight, refuse_unequal
 from ..estimators.wording import Shown, found, readable
 from ..estimators.working import ended_by_interrupts, threads
-from ..parameters import as_random_state, check_n_jobs, check_number
+from ..parameters import as_random_state, check_n_jobs, check_number, keep_parameters
 from .candidates import Candidates, check_lists
 from .folds import Fold, Rows, sample, split
 from .race import LAST, ROUNDS, WHOLE_FITS, Candidate, Race
@@ -85,18 +85,7 @@ class Search(Shown, BaseEstimator):
         n_jobs=None,
         verbose=0,
     ):
-        self.estimator = estimator
-        self.alphas = alphas
-        self.periods = periods
-        self.n_basis = n_basis
-        self.ranks = ranks
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.sample_rows = sample_rows
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     def _check_target(self, y: Any) -> NDArray:
         raise NotImplementedError
@@ -245,7 +234,10 @@ class Search(Shown, BaseEstimator):
                 "than the defaults, which are kept."
             )
         else:
-            said = ", ".join(f"{k} {v}" for k, v in best.params.items() if v != default.params[k])
+            said = ", ".join(
+                f"{name} {readable(value, 3) if isinstance(value, int | float) else value}"
+                for name, value in best.params.items() if value != default.params[name]
+            )  # fmt: skip
             self.message_ = (
                 f"Better than the defaults on all folds: {said}, with {name_score(self)} "
                 f"{readable(best.mean)} instead of {readable(default.mean)}."
