@@ -248,7 +248,7 @@ def test_targets_that_are_none_are_refused(model, X, y, change, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.ones(7), r"sample_weight has the shape \(7,\); give one weight for each of the 120"),
+        (np.ones(7), r"sample_weight has the shape \(7,\); give one number for each of the 120"),
         (np.ones((120, 2)), r"sample_weight has the shape \(120, 2\)"),
         (np.full(120, -2.0), r"negative entries \(the least is -2\); weights must be >= 0"),
         (np.zeros(120), "zero for every row; give some rows a positive weight"),

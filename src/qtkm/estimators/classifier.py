@@ -211,20 +211,13 @@ class QTKMClassifier(ClassifierMixin, Model):
         y, weight = targets.check_labels(y, type(self).__name__), None
         if sample_weight is not None:
             weight = targets.check_weight(sample_weight, len(y))
-        classes = self._find_classes(y, weight)
+        known = self.classes_ if self._goes_on else None
+        classes = targets.find_classes(y, weight, type(self).__name__, known)
         codes = targets.code_labels(y, classes)
         weight = targets.weigh(codes, classes, self.class_weight, weight)
         loss = parts.make_classification_loss(self, len(classes))
         signs = targets.to_signs(codes, 1 if _OneOutput(self.loss)(len(classes)) else len(classes))
         return Targets(signs, weight, loss, {"classes_": classes})
-
-    def _find_classes(self, y: NDArray, weight: NDArray | None) -> NDArray:
-        classes = targets.find_classes(y, weight, type(self).__name__)
-        if not self._goes_on:
-            return classes
-        what = "warm_start=True cannot continue: y has the new labels "
-        targets.refuse_unknown(classes, self.classes_, what, "Use warm_start=False to start again.")
-        return self.classes_
 
     def decision_function(self, X: Any) -> NDArray:
         """Return the response by which the classes are told apart.

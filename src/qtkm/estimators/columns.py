@@ -321,7 +321,7 @@ class Categories:
     """Distinct values of a categorical column in ascending order, None for a missing one last."""
 
     def __init__(self, values: Iterable[Any]):
-        found = [_without_kinds_of_missing(value) for value in values]
+        found = [None if is_missing(value) else value for value in values]
         ordered = _in_order({value for value in found if value is not None})
         if None in found:
             ordered.append(None)
@@ -335,7 +335,7 @@ class Categories:
 
     def code(self, values: Iterable[Any]) -> NDArray[np.int64]:
         """Codes of values; UNKNOWN for those that are none of the categories."""
-        keys = (_without_kinds_of_missing(value) for value in values)
+        keys = (None if is_missing(value) else value for value in values)
         return np.array([self.codes.get(key, UNKNOWN) for key in keys], dtype=np.int64)
 
 
@@ -465,12 +465,12 @@ def _by_pandas_codes(accessor: Any) -> Factorized:
     return [categories[code] for code in present], position[codes]
 
 
-def _without_kinds_of_missing(value: Any) -> Any:
-    """None for NaN, NaT and pandas.NA; the value itself otherwise."""
+def is_missing(value: Any) -> bool:
+    """Return True for None, NaN, NaT and pandas.NA."""
     try:
-        return None if value != value else value
-    except TypeError:  # pandas.NA says neither yes nor no
-        return None
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither true nor false
+        return True
 
 
 def _in_order(values: Iterable[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..data.sources import Block
-from .columns import UNKNOWN, factorize
+from .columns import UNKNOWN, factorize, is_missing
 from .values import read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
@@ -31,12 +31,7 @@ def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
 
 def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray[np.float64]:
     """Return sample_weight as an array; with `every`, not all weights may be zero."""
-    weight = _as_numbers(sample_weight, "sample_weight", None, "give one number a row")
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight has the shape {weight.shape}; give one weight for each of the {n_rows} "
-            "rows."
-        )
+    weight = _one_per_row(sample_weight, "sample_weight", n_rows)
     if weight.min() < 0:
         raise ValueError(
             f"sample_weight has negative entries (the least is {weight.min():g}); weights must be "
@@ -49,12 +44,16 @@ def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray
 
 def check_offset(offset: Any, n_rows: int) -> NDArray[np.float64]:
     """Return offset as an array (n_rows, 1)."""
-    found = _as_numbers(offset, "offset", None, "give one number a row")
+    return _one_per_row(offset, "offset", n_rows)[:, None]
+
+
+def _one_per_row(values: Any, name: str, n_rows: int) -> NDArray[np.float64]:
+    found = _as_numbers(values, name, None, "give one number per row")
     if found.shape != (n_rows,):
         raise ValueError(
-            f"offset has the shape {found.shape}; give one number for each of the {n_rows} rows."
+            f"{name} has the shape {found.shape}; give one number for each of the {n_rows} rows."
         )
-    return found[:, None]
+    return found
 
 
 def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np.float64]:
@@ -62,13 +61,9 @@ def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np
         raise ValueError(f"Complex data not supported: {name} holds complex numbers; {hint}.")
     try:
         array = check_array(
-            values,
-            dtype=np.float64,
-            ensure_2d=False,
-            ensure_all_finite=False,
-            input_name=name,
+            values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name=name,
             estimator=estimator,
-        )
+        )  # fmt: skip
     except (TypeError, ValueError) as error:
         if "convert" not in str(error):
             raise
@@ -158,14 +153,6 @@ def refuse_missing_rows(rows: Sequence[int] | NDArray, n_rows: int, first_row: i
         )
 
 
-def is_missing(label: Any) -> bool:
-    """Return True for a missing label."""
-    try:
-        return label is None or bool(label != label)
-    except TypeError:  # pandas.NA says neither yes nor no
-        return True
-
-
 def _of_one_kind(labels: NDArray) -> NDArray:
     """Return numbers as an array of numbers and text as it is; other objects have no order."""
     values = labels.tolist()
@@ -179,16 +166,21 @@ def _of_one_kind(labels: NDArray) -> NDArray:
     )
 
 
-def find_classes(labels: NDArray, weight: NDArray | None, who: str) -> NDArray:
-    """Return the two or more classes of the rows of positive weight, in ascending order."""
+def find_classes(
+    labels: NDArray, weight: NDArray | None, who: str, known: NDArray | None = None
+) -> NDArray:
+    """Return the classes of the rows of positive weight, or `known` ones if they contain them."""
     classes = np.unique(labels if weight is None else labels[weight > 0])
-    if len(classes) > 1:
+    if len(classes) < 2:
+        is_left = weight is not None and len(np.unique(labels)) > 1
+        what = "sample_weight leaves y" if is_left else "y has"
+        count = f"one class, {shorten(classes.tolist())}" if len(classes) else "no class"
+        raise ValueError(f"{what} {count}, and {who} needs at least two classes.")
+    if known is None:
         return classes
-    what = "y has"
-    if weight is not None and len(np.unique(labels)) > 1:
-        what = "sample_weight leaves y"
-    count = f"one class, {shorten(classes.tolist())}" if len(classes) else "no class"
-    raise ValueError(f"{what} {count}, and {who} needs at least two classes.")
+    what = "warm_start=True cannot continue: y has the new labels "
+    refuse_unknown(classes, known, what, "Use warm_start=False to start again.")
+    return known
 
 
 def code_labels(labels: NDArray, classes: NDArray) -> NDArray[np.int64]:
@@ -377,12 +369,7 @@ class LabelTarget:
     def settle(self) -> None:
         seen = _as_labels(list(self.counts))
         check_labels(seen, self.who, True)  # labels of one kind in all blocks
-        self.classes = find_classes(seen, None, self.who)
-        if self.known is not None:
-            what = "warm_start=True cannot continue: y has the new labels "
-            hint = "Use warm_start=False to start again."
-            refuse_unknown(self.classes, self.known, what, hint)
-            self.classes = self.known
+        self.classes = find_classes(seen, None, self.who, self.known)
         self.exponent = np.zeros(self.n_outputs, dtype=np.int64)
         if self.class_weight is not None:
             counts = np.array([self.counts.get(label, 0.0) for label in self.classes.tolist()])
