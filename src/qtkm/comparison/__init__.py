@@ -9,6 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC
 
 from ..escaping import visible
 from ..estimators import QTKMClassifier, QTKMRegressor
@@ -134,17 +147,10 @@ class ComparisonDisplay(Display):
 
 
 def compare(
-    X: Any,
-    y: Any,
-    *,
-    task: str = "auto",
-    categorical_features: Any = None,
-    models: Mapping[str, Any] | None = None,
-    cv: int | None = None,
-    max_rows: int = 20_000,
-    random_state: int = 0,
-    progress: Callable[[str], None] | None = None,
-) -> Comparison:
+    X: Any, y: Any, *, task: str = "auto", categorical_features: Any = None,
+    models: Mapping[str, Any] | None = None, cv: int | None = None, max_rows: int = 20_000,
+    random_state: int = 0, progress: Callable[[str], None] | None = None,
+) -> Comparison:  # fmt: skip
     """Compare our defaults with ridge, boosting, and where rows are few kernel methods.
 
     Parameters
@@ -183,10 +189,6 @@ def compare(
     >>> found.names[0], found.scores.shape[1]
     ('qtkm', 2)
     """
-    from sklearn.base import clone
-    from sklearn.metrics import accuracy_score, r2_score
-    from sklearn.model_selection import KFold, StratifiedKFold
-
     frame, target = _as_frame(X), np.asarray(y)
     n_rows = len(frame)
     is_class = task == "classification" or (task == "auto" and target.dtype.kind in "OUSb")
@@ -242,11 +244,6 @@ def _models(
     frame: Any, text: list[str], n_train: int, is_class: bool, seed: int
 ) -> tuple[dict[str, Any], list[str]]:
     """Return models by name, ours first, and why others are left out."""
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.linear_model import LogisticRegression, RidgeCV
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import make_pipeline
-
     numbers = [name for name in frame if name not in text]
     options = {"categorical_features": text or None, "random_state": seed}
     boosting = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
@@ -271,12 +268,6 @@ def _models(
 
 
 def _kernel(is_class: bool, seed: int) -> tuple[str, Any]:
-    from sklearn.compose import TransformedTargetRegressor
-    from sklearn.kernel_ridge import KernelRidge
-    from sklearn.model_selection import GridSearchCV, KFold
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
-
     folds = KFold(3, shuffle=True, random_state=seed)  # tables are often sorted
     if is_class:
         grid = {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.01, 0.1]}
@@ -287,9 +278,6 @@ def _kernel(is_class: bool, seed: int) -> tuple[str, Any]:
 
 
 def _process(is_class: bool, seed: int) -> tuple[str, Any]:
-    from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
-
     if is_class:
         return "Gaussian process", GaussianProcessClassifier(RBF(3.0), random_state=seed)
     kernel = 1.0 * Matern(3.0, nu=1.5) + WhiteKernel(0.1)
@@ -299,11 +287,6 @@ def _process(is_class: bool, seed: int) -> tuple[str, Any]:
 
 def _wide(numbers: list[str], text: list[str]) -> Any:
     """Return what turns columns into scaled numbers and indicators of categories."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
     scale = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
     code = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50,
                          sparse_output=False)  # fmt: skip
@@ -312,9 +295,6 @@ def _wide(numbers: list[str], text: list[str]) -> Any:
 
 def _narrow(numbers: list[str], text: list[str]) -> Any:
     """Return what turns categories into ordered numbers, as trees take them."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.preprocessing import OrdinalEncoder
-
     code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan,
                           encoded_missing_value=np.nan)  # fmt: skip
     return make_column_transformer(("passthrough", numbers), (code, text))
