@@ -6,7 +6,8 @@ times the waves of other columns:
     C[k, l] = Σ_n ω_n r_n exp(2πi·k·x_nd/L_d) exp(2πi·l·x_ne/L_e)
 
 For noise, |C|² / Σ ω²r² has the exponential distribution, whatever the columns are.  A column whose
-band leaves out a wave that is much larger gets three, nine or 27 times as many functions.
+band leaves out a wave that is much larger, and larger than all in the band, gets three, nine or 27
+times as many functions.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ from .terms import Residuals, _some
 
 #: most functions of a column, and the error that bins may cause in them
 MOST_FUNCTIONS, MOST_BIN_ERROR = 729, 0.1
-#: how far the largest of the waves must exceed what noise lets expect of it, and its least part of
-#: what is left
-EXCESS, LEAST_PART = 5.0, 0.02
+#: how far a wave must exceed what noise lets expect of the largest of them, its least part of what
+#: is left, and its least ratio to waves in the band
+EXCESS, LEAST_PART, LEAST_RATIO = 5.0, 0.05, 4.0
 #: waves of other columns on either side of zero, by the largest number of columns
 PARTNERS = {3: 40, 8: 13, 1000: 1}
 
@@ -60,19 +61,20 @@ def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
         first = found[d] // 2 + 1
         if reach[d] < first:
             continue
-        waves = _waves(column, codes[:, d], range(first, reach[d] + 1))
+        waves = _waves(column, codes[:, d], range(1, reach[d] + 1))
         others = [other for e, other in enumerate(partners) if e != d]
         others = others or [np.ones((len(codes), 1), dtype=np.complex128)]
         n_tests = waves.shape[1] * sum(other.shape[1] for other in others)
-        powers = np.zeros(waves.shape[1])
         for k in range(rest.shape[1]):
-            for other in others:
-                sums = (np.abs((waves * weighted[:, k, None]).T @ other) ** 2).max(axis=1)
-                sums[(sums / squares[k] < np.log(n_tests) + EXCESS)
-                     | (2 * sums / size[k] < LEAST_PART)] = 0  # fmt: skip
-                powers = np.maximum(powers, sums)
-        if powers.any():
-            highest = first + int(np.flatnonzero(powers)[-1])
+            rows = (waves * weighted[:, k, None]).T
+            powers = np.max([(np.abs(rows @ other) ** 2).max(axis=1) for other in others], axis=0)
+            least = max(
+                squares[k] * (np.log(n_tests) + EXCESS),
+                size[k] * LEAST_PART / 2,
+                LEAST_RATIO
+                * powers[: first - 1].max(),  # slow waves look fast where values are few or clumped
+            )
+            highest = int(np.flatnonzero(powers >= least)[-1]) + 1 if powers.max() >= least else 0
             while found[d] // 2 < highest:
                 found[d] *= 3
     return found
