@@ -128,11 +128,7 @@ class Additive(Network):
         run: Run,
         precisions: Sequence[NDArray | None],
     ) -> Any:
-        """Cores with what follows from them.
-
-        `precisions` are those of the network, then one for the main functions of every column,
-        (J_d,) or None where none has been chosen yet.
-        """
+        # precisions of the main functions follow those of the network: (J_d,), or None at first
         return AdditiveIterate(self, columns, cores, dtype, run, precisions)
 
     def numbers_held(

@@ -89,20 +89,9 @@ class Network(BaseEstimator):
         ax: Any = None,
         column_names: Sequence[str] | None = None,
     ) -> Any:
-        """Plot the network with the sizes of its bonds and legs; needs matplotlib.
+        """Plot the network with the sizes of its bonds and legs on matplotlib Axes.
 
-        Parameters
-        ----------
-        radices : sequence of sequence of int
-            Sizes of the levels of every column.
-        n_outputs : int
-        ax : matplotlib Axes, optional
-            Where to plot; a figure of its own by default.
-        column_names : sequence of str, optional
-
-        Returns
-        -------
-        matplotlib Axes
+        Parameters are those of `describe`, Axes to plot on and names of the columns.
         """
         self._refuse_open_rank()
         return drawing.plot(self.structure(radices, n_outputs), ax, column_names)
@@ -153,23 +142,10 @@ class Network(BaseEstimator):
     def numbers_held(
         self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
     ) -> tuple[int, int]:
-        """Numbers that a fit from sums over shards holds, whatever the number of rows.
+        """Return how many numbers a fit from sums over shards holds, whatever the number of rows.
 
-        Parameters
-        ----------
-        sizes : sequence of int
-            Grid values of every column.
-        radices : sequence of sequence of int
-        n_outputs : int
-        planes : int
-            2 for complex numbers, else 1.
-
-        Returns
-        -------
-        tables : int
-            Of all columns' tables.
-        sums : int
-            Of what the largest local problem sums over the rows.
+        Those of all columns' tables, and of what the largest local problem sums over the rows.
+        `sizes` are those of the columns' grids; complex numbers have two planes.
         """
         cores = [prod(shape) for shape in flatten(self.shapes(radices, n_outputs))]
         return planes * sum(cores), planes**2 * max(cores) ** 2
@@ -182,48 +158,28 @@ class Network(BaseEstimator):
         raise NotImplementedError
 
     def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Any:
-        """Cores made ready for values that lie on no grid.
+        """Return what has responses(maps, values) -> (n, n_outputs) at values on no grid.
 
-        Parameters
-        ----------
-        cores : list
-        frequencies : list of (n_categories,) arrays or None
-            For a categorical column the share of each category, which stands in for the
-            feature of an unknown one; None for numbers.
-
-        Returns
-        -------
-        object with responses(maps, values) -> (n, n_outputs)
+        For a categorical column `frequencies` holds the share of each category, by which an
+        unknown one takes the mean of the core's entries; None for numbers.
         """
         raise NotImplementedError
 
 
 class Iterate(Protocol):
-    """Cores in place.
-
-    Attributes
-    ----------
-    cores : list
-    columns : sequence of Column
-    is_complex : bool
-    n_blocks : int
-        Blocks of cores that local problems are made for: columns, then the output core; or
-        the vertices of a graph.
-    token : object
-        Another one after every change of the cores.
-    precisions : list of (M,) arrays or None
-        What the penalty multiplies squared weights by, as it stands.
-    """
+    """Cores in place."""
 
     cores: Cores
     columns: Sequence[Column]
     is_complex: bool
+    #: another one after every change of the cores
     token: object
+    #: what the penalty multiplies squared weights by, (M,) for every column or None
     precisions: list[NDArray | None]
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks."""
+        """Blocks of local problems: columns and output core, or the vertices of a graph."""
 
     def snapshot(self) -> Cores:
         """Return the cores as they stand; later updates leave these alone."""

@@ -30,23 +30,7 @@ from .setting import Setting
 
 @dataclass
 class Objective:
-    """Mean loss of the rows of some shards plus α·Σ precision·|w|².
-
-    Attributes
-    ----------
-    columns : list of Column
-    shards : list of Shard
-        Training rows.
-    network, loss, engine : the parts
-    alpha : float
-        Regularization λ.
-    scatter : float
-        Weighted sum of squares that merging rows took out of the targets.
-    dtype : dtype
-        Type of tables and environments; sums and solves are double.
-    penalties : sequence of Penalty or None
-        Prior of every column; None for the plain norm of the weights.
-    """
+    """Mean loss of the rows of some shards plus α·Σ precision·|w|²."""
 
     columns: Sequence[Column]
     shards: Sequence[Shard]
@@ -54,8 +38,11 @@ class Objective:
     loss: Loss
     engine: Engine
     alpha: float
+    #: weighted sum of squares that merging rows took out of the targets
     scatter: float = 0.0
+    #: type of tables and environments; sums and solves are double
     dtype: Any = np.float64
+    #: prior of every column; None for the plain norm of the weights
     penalties: Sequence[Penalty] | None = None
 
     def __post_init__(self) -> None:
@@ -194,11 +181,7 @@ class Objective:
         Returns the objective after every core update; where the loss is not quadratic, after
         the whole block.
         """
-        if make_problem is None:
-
-            def make_problem(setting: Setting) -> Any:
-                return iterate.problem(block, setting)
-
+        make_problem = make_problem or partial(iterate.problem, block)
         before = iterate.token
         if not self.loss.is_quadratic:
             is_main = self.network.has_main_effects and block + 1 == len(self.blocks)

@@ -12,47 +12,28 @@ from ..protocols import Run
 
 @dataclass
 class Setting:
-    """A least-squares objective: rows with weights and targets, and the penalty.
-
-    Attributes
-    ----------
-    shards : sequence of Shard
-    engine : Engine
-    alpha : float
-    total_weight : float
-        What the sum over the rows is divided by.
-    constant : float
-        Value of the objective at zero weights.
-    real_part : bool
-        Whether the loss sees the real part of the response alone.
-    n_outputs, n_rows : int
-    is_exact : bool
-        Whether this is the objective itself, which stays the same throughout the fit, or
-        the quadratic model of another loss.
-    has_constant_weights : bool
-        Whether the weights of the rows stay the same throughout the fit, as they do if it is exact.
-    kept : dict
-        What a network has computed of these rows once and for all, by name.
-    rows_are_here : bool
-        Whether `shards` are in this process's memory, so that a problem may look at them itself
-        and keep something a row. Else all it has is `sum`.
-    view : callable or None
-        view(shard, run=…) gives a shard with the weights and targets of this objective, where
-        they are not its own.
-    """
+    """A least-squares objective: rows with weights and targets, and the penalty."""
 
     shards: Sequence[Shard]
     engine: Engine
     alpha: float
+    #: what the sum over the rows is divided by
     total_weight: float
+    #: value of the objective at zero weights
     constant: float
+    #: whether the loss sees the real part of the response alone
     real_part: bool
     n_outputs: int
     n_rows: int
+    #: whether this is the objective itself, or the quadratic model of another loss
     is_exact: bool = True
+    #: whether shards are in this process's memory; else all that a problem has is `sum`
     rows_are_here: bool = True
+    #: view(shard, run=…) gives a shard with other weights and targets than its own
     view: Callable[..., Shard] | None = None
+    #: whether the weights of the rows stay the same throughout the fit, as they do if it is exact
     has_constant_weights: bool = False
+    #: what a network has computed of these rows once and for all, by name
     kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
     @property

@@ -10,8 +10,9 @@ whose leading singular vectors are a function of each.  The best pair is a term,
 other columns; it is taken off the residuals, and the next is found.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 from ..networks import Cores
 from ..protocols import Column, Run, Shard
+
+Pass = Callable[..., Any]
 
 #: size of the noise in the cores of a new term, in units of the prior
 NOISE = 3.0
@@ -35,24 +38,10 @@ SHARE = 0.5
 def new_terms(
     objective: Any, iterate: Any, count: int, rng: np.random.RandomState, shards: Any = None
 ) -> Cores:
-    """Cores of new terms of a CPD that follow what an iterate leaves unexplained.
+    """Return cores of new terms of a CPD that follow what an iterate leaves unexplained.
 
-    Parameters
-    ----------
-    objective : Objective
-    iterate : Iterate
-        Of any network on the same columns.
-    count : int
-        Number of terms.
-    rng : RandomState
-    shards : sequence of Shard, optional
-        Rows to look at; those of the objective by default.
-
-    Returns
-    -------
-    cores : list
-        For every column the (Q, count) cores of its levels; then, for several outputs, the
-        (n_outputs, count) core.
+    The iterate may be of any network on the same columns. Rows to look at are those of the
+    objective, or of other shards.
     """
     columns, is_complex = objective.columns, objective.is_complex
     cores: Cores = [
@@ -108,14 +97,7 @@ def _start(
 
 @dataclass
 class Term:
-    """A product of functions of two columns.
-
-    Attributes
-    ----------
-    tables : dict of column to (n_grid,) array
-    weights : dict of column to (M,) array
-    size : (n_outputs,) array
-    """
+    """A product of functions of two columns, by column: tables (n_grid,) and weights (M,)."""
 
     tables: dict[int, NDArray]
     weights: dict[int, NDArray]
@@ -127,74 +109,47 @@ class Term:
         return first * second
 
 
-@dataclass
-class Residuals:
-    """What is left of the targets of a shard's rows, (n_rows, n_outputs)."""
-
-    respond: Any
-    loss: Any
-    terms: list[Term]
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
-        response = self.respond(shard, run=run)
-        if self.loss.is_quadratic:
-            rest = shard.target - response.real
-        else:
-            response = response if self.loss.sees_complex else np.ascontiguousarray(response.real)
-            slope = self.loss.gradient(response, shard.target).real
-            has_bound = self.loss.has_bound
-            curvature = (self.loss.bound if has_bound else self.loss.curvature)(
-                response, shard.target
-            )
-            rest = -slope / np.maximum(curvature, LEAST_CURVATURE)[:, None]
-        for term in self.terms:
-            rest = rest - np.multiply.outer(term.at(shard.codes), term.size)
-        return rest
+def _residuals(
+    shard: Shard, run: Run, respond: Pass, loss: Any, terms: Sequence[Term]
+) -> NDArray[np.float64]:
+    """Return what is left of the targets of a shard's rows, (n_rows, n_outputs)."""
+    response = respond(shard, run=run)
+    if loss.is_quadratic:
+        rest = shard.target - response.real
+    else:
+        response = response if loss.sees_complex else np.ascontiguousarray(response.real)
+        curvature = (loss.bound if loss.has_bound else loss.curvature)(response, shard.target)
+        slope = loss.gradient(response, shard.target).real
+        rest = -slope / np.maximum(curvature, LEAST_CURVATURE)[:, None]
+    for term in terms:
+        rest = rest - np.multiply.outer(term.at(shard.codes), term.size)
+    return rest
 
 
-@dataclass
-class PairPass:
+def _pair_sums(
+    shard: Shard, run: Run, residuals: Pass, functions: Sequence[NDArray]
+) -> NDArray[np.float64]:
     """Σ ω·r·ψψᵀ of all columns' first functions, (n_outputs, n, n)."""
-
-    residuals: Residuals
-    functions: list[NDArray]
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
-        rest = _weighed(self.residuals(shard, run), shard)
-        psi = np.concatenate(
-            [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(self.functions)], axis=1
-        )
-        return np.stack([(psi * each[:, None]).T @ psi for each in rest.T])
+    rest = _weighed(residuals(shard, run=run), shard)
+    parts = [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(functions)]
+    psi = np.concatenate(parts, axis=1)
+    return np.stack([(psi * each[:, None]).T @ psi for each in rest.T])
 
 
-@dataclass
-class FitPass:
+def _fits(shard: Shard, run: Run, residuals: Pass, terms: Sequence[Term]) -> NDArray[np.float64]:
     """Σ ω·h² and Σ ω·h·r of terms, (n_terms, 1 + n_outputs)."""
-
-    residuals: Residuals
-    terms: list[Term]
-
-    def __call__(self, shard: Shard, run: Run) -> NDArray[np.float64]:
-        rest = _weighed(self.residuals(shard, run), shard)
-        found = []
-        for term in self.terms:
-            values = term.at(shard.codes)
-            square = values @ _weighed(values[:, None], shard)[:, 0]
-            found.append([square, *(values @ rest)])
-        return np.array(found)
+    rest = _weighed(residuals(shard, run=run), shard)
+    values = [term.at(shard.codes) for term in terms]
+    squares = [each @ _weighed(each[:, None], shard)[:, 0] for each in values]
+    return np.array([[s, *(each @ rest)] for s, each in zip(squares, values, strict=True)])
 
 
-@dataclass
-class MeanPass:
+def _weights(shard: Shard, run: Run) -> tuple[NDArray, ...]:
     """Σ ω of the rows of each grid value of all columns."""
-
-    n_columns: int
-
-    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
-        return tuple(
-            np.bincount(shard.codes[:, d], shard.weight, minlength=shard.n_codes[d]).astype(float)
-            for d in range(self.n_columns)
-        )
+    return tuple(
+        np.bincount(shard.codes[:, d], shard.weight, minlength=count).astype(float)
+        for d, count in enumerate(shard.n_codes)
+    )
 
 
 def _weighed(values: NDArray, shard: Shard) -> NDArray:
@@ -204,7 +159,7 @@ def _weighed(values: NDArray, shard: Shard) -> NDArray:
 def _find(objective: Any, iterate: Any, count: int, shards: Any) -> list[Term]:
     columns = objective.columns
     shards, engine = _some(objective, shards), objective.engine
-    counts = engine.sum(MeanPass(len(columns)), shards)
+    counts = engine.sum(_weights, shards)
     functions, means, spans, first = [], [], [], 0
     for column, weight in zip(columns, counts, strict=True):
         own = _functions(column)
@@ -218,11 +173,12 @@ def _find(objective: Any, iterate: Any, count: int, shards: Any) -> list[Term]:
     if not pairs:
         return []
     terms: list[Term] = []
-    residuals = Residuals(iterate.response_pass(), objective.loss, terms)
+    respond = iterate.response_pass()
+    residuals = partial(_residuals, respond=respond, loss=objective.loss, terms=terms)
     for _ in range(count):
-        sums = engine.sum(PairPass(residuals, functions), shards)
+        sums = engine.sum(partial(_pair_sums, residuals=residuals, functions=functions), shards)
         trials = _best(sums, pairs, spans, columns, functions, means)
-        fits = engine.sum(FitPass(residuals, trials), shards)
+        fits = engine.sum(partial(_fits, residuals=residuals, terms=trials), shards)
         squares = np.maximum(fits[:, 0], 1e-300)
         chosen = int(np.argmax((fits[:, 1:] ** 2).sum(axis=1) / squares))
         term = trials[chosen]
