@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .terms import Residuals, _some
+from .terms import residuals_of, some_rows
 
 #: most functions of a column, and the error that bins may cause in them
 MOST_FUNCTIONS, MOST_BIN_ERROR = 729, 0.1
@@ -43,9 +43,11 @@ def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
     reach = [_reach(column) for column in columns]
     if not any(reach):
         return found
-    shards = _some(objective, shards)
-    residuals = Residuals(iterate.response_pass(), objective.loss, [])
-    rest = np.concatenate([residuals(shard, objective.engine.run) for shard in shards])
+    shards = some_rows(objective, shards)
+    run, respond = objective.engine.run, iterate.response_pass()
+    rest = np.concatenate([
+        residuals_of(shard, run, respond, objective.loss, ()) for shard in shards
+    ])  # fmt: skip
     codes = np.concatenate([shard.codes for shard in shards])
     weight = np.concatenate([
         np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards

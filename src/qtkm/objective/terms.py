@@ -109,7 +109,7 @@ class Term:
         return first * second
 
 
-def _residuals(
+def residuals_of(
     shard: Shard, run: Run, respond: Pass, loss: Any, terms: Sequence[Term]
 ) -> NDArray[np.float64]:
     """Return what is left of the targets of a shard's rows, (n_rows, n_outputs)."""
@@ -158,7 +158,7 @@ def _weighed(values: NDArray, shard: Shard) -> NDArray:
 
 def _find(objective: Any, iterate: Any, count: int, shards: Any) -> list[Term]:
     columns = objective.columns
-    shards, engine = _some(objective, shards), objective.engine
+    shards, engine = some_rows(objective, shards), objective.engine
     counts = engine.sum(_weights, shards)
     functions, means, spans, first = [], [], [], 0
     for column, weight in zip(columns, counts, strict=True):
@@ -174,7 +174,7 @@ def _find(objective: Any, iterate: Any, count: int, shards: Any) -> list[Term]:
         return []
     terms: list[Term] = []
     respond = iterate.response_pass()
-    residuals = partial(_residuals, respond=respond, loss=objective.loss, terms=terms)
+    residuals = partial(residuals_of, respond=respond, loss=objective.loss, terms=terms)
     for _ in range(count):
         sums = engine.sum(partial(_pair_sums, residuals=residuals, functions=functions), shards)
         trials = _best(sums, pairs, spans, columns, functions, means)
@@ -219,7 +219,7 @@ def _functions(column: Column) -> NDArray[np.float64]:
     return column.feature_map.first_functions(column.values)
 
 
-def _some(objective: Any, shards: Any) -> Sequence[Any]:
+def some_rows(objective: Any, shards: Any) -> Sequence[Any]:
     """All shards, or some rows of those in memory."""
     shards = objective.shards if shards is None else shards
     n_rows = sum(map(len, shards)) if getattr(shards, "are_here", False) else 0
