@@ -208,6 +208,16 @@ def test_columns_of_every_kind_are_the_same_through_every_door(tmp_path):
         model.predict(frame.assign(when=3.0))
 
 
+def test_truth_values_have_effects(rows):
+    X, y = rows
+    frame = pd.DataFrame({"x": X[:, 1], "positive": X[:, 2] > 0})
+    model = QTKMRegressor(**MODEL).fit(frame, y)
+    effect = main_effects(model, frame)[1]
+    as_numbers = frame.astype(float)
+    assert np.array_equal(model.predict(frame), model.predict(as_numbers))
+    assert np.array_equal(effect.effect, main_effects(model, as_numbers)[1].effect)
+
+
 def test_a_cycle_joins_its_ends(rows):
     rng = np.random.default_rng(0)
     hours = rng.uniform(0, 24, size=(300, 1))
@@ -242,6 +252,20 @@ def test_one_wild_value_does_not_spoil_a_column():
     ]
     assert scores[0] < 0.5
     assert scores[1] > 0.85
+
+
+def test_a_wild_value_does_not_spoil_the_bins_of_many_values(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 2))
+    y = np.sin(3 * X[:, 0]) + X[:, 1]
+    X[0, 0], y[0] = 1e6, 0.0
+    model = QTKMRegressor(**MODEL | {"n_basis": 27, "rank": 2})
+    assert model.fit(X[:5000], y[:5000]).score(X[5000:], y[5000:]) > 0.9
+    assert model.columns_[0]["binned"]
+    # rows that are read in blocks have the same bins
+    batches = [pd.DataFrame(X[a:b]).assign(y=y[a:b]) for a, b in ((0, 100), (100, 5000))]
+    other = QTKMRegressor(**MODEL | {"n_basis": 27, "rank": 2}).fit_dataset(batches, target="y")
+    assert np.array_equal(model.predict(X), other.predict(pd.DataFrame(X).rename(columns=str)))
 
 
 # -- categories --------------------------------------------------------------------------------

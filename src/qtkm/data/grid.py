@@ -14,6 +14,8 @@ EXTRAPOLATIONS = ("clip", "continue", "error")
 FEW_VALUES = 10_000
 #: distinct values that a first hash table has room for: 4 MB, where one for all rows may be 100
 MANY_VALUES = 1 << 16
+#: part of a sample of distinct values that one equal-width bin may hold, and size of the sample
+CROWDED, SAMPLE_VALUES = 1 / 32, 4096
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,15 @@ class Box:
 
 @dataclass(frozen=True)
 class Grid:
-    """Values a column takes in the fit: all distinct ones, or the centres of equal-width bins.
+    """Values a column takes in the fit: all distinct ones, or the centres of bins.
 
-    They ascend; the last is NaN if values are missing.
+    They ascend; the last is NaN if values are missing. Bins have equal widths unless `edges` are
+    given.
     """
 
     values: NDArray[np.float64]
     is_binned: bool
+    edges: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -80,7 +84,7 @@ class Grid:
 
     def with_gaps(self) -> "Grid":
         """Return the same grid with one more entry, for missing values."""
-        return Grid(np.append(self.values, np.nan), self.is_binned)
+        return Grid(np.append(self.values, np.nan), self.is_binned, self.edges)
 
 
 def encode(
@@ -108,6 +112,49 @@ def equal_bins(low: float, high: float, n_bins: int) -> Grid:
     """Return the centres of equal-width bins between `low` and `high`."""
     centres = (np.arange(n_bins) + 0.5) / n_bins
     return Grid(low * (1 - centres) + high * centres, True)
+
+
+def make_bins(low: float, high: float, n_bins: int, sample: NDArray[np.float64]) -> Grid:
+    """Return `n_bins` bins: of equal width, or half of them by rank where a sample is crowded.
+
+    So a wild value, which makes all equal-width bins wide, does not spoil the resolution of a
+    column whose values are scaled by their ranks as well.
+    """
+    half = max(1, n_bins // 2)
+    plain = equal_bins(low, high, half)
+    crowd = np.bincount(Coder(plain, low, high).codes(sample)).max(initial=0)
+    if n_bins < 4 or crowd <= CROWDED * len(sample):
+        return equal_bins(low, high, n_bins)
+    ranks = np.quantile(sample, np.linspace(0, 1, half))
+    share = np.linspace(0, 1, half + 1)
+    edges = np.union1d(low * (1 - share) + high * share, np.clip(ranks[1:-1], low, high))
+    return Grid(edges[:-1] / 2 + edges[1:] / 2, True, edges)
+
+
+class ValueSample:
+    """Distinct values of a column drawn by their hashes: the same whatever the blocks of rows."""
+
+    def __init__(self) -> None:
+        self.values, self._keys = np.empty(0), np.empty(0, dtype=np.uint64)
+
+    def add(self, column: NDArray[np.float64]) -> None:
+        """Add values of a contiguous column without -0.0 and without gaps."""
+        for first in range(0, len(column), 1 << 16):
+            part = column[first : first + (1 << 16)]
+            keys = mix(part.view(np.uint64))
+            if len(self._keys) == SAMPLE_VALUES:
+                part, keys = part[keys < self._keys[-1]], keys[keys < self._keys[-1]]
+            found, index = np.unique(np.concatenate([self._keys, keys]), return_index=True)
+            self._keys = found[:SAMPLE_VALUES]
+            self.values = np.concatenate([self.values, part])[index[:SAMPLE_VALUES]]
+
+
+def mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hash numbers; every bit of the result depends on every bit of the number (SplitMix64)."""
+    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64] | None:
@@ -143,10 +190,13 @@ class Coder:
         kind, n_codes = code_type(len(self.grid)), len(self.grid)
         if self.grid.has_gaps:
             missing = np.isnan(column)
-            own = Coder(Grid(self.grid.values[:-1], self.grid.is_binned), self.low, self.high)
+            values, grid = self.grid.values[:-1], self.grid
+            own = Coder(Grid(values, grid.is_binned, grid.edges), self.low, self.high)
             codes = np.full(len(column), n_codes - 1, dtype=kind)
             codes[~missing] = own.codes(column[~missing]) if n_codes > 1 else np.empty(0)
             return codes
+        if self.grid.edges is not None:
+            return np.searchsorted(self.grid.edges[1:-1], column, side="right").astype(kind)
         if self.grid.is_binned:
             return np.clip(self._places(column), 0, n_codes - 1).astype(kind)
         if len(column) <= FEW_VALUES:

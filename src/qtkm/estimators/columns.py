@@ -49,6 +49,7 @@ class NumberSummary:
     #: the column itself if it is in memory, until it is known how many distinct values to find
     whole: NDArray | None = None
     has_gaps: bool = False
+    sample: data.ValueSample = field(default_factory=data.ValueSample)
 
     def add(self, values: NDArray, is_whole: bool = False) -> None:
         """Scan some rows, or all of them, as returned by the column's `read`."""
@@ -61,8 +62,12 @@ class NumberSummary:
         inside = self._contain(there)
         self.low = min(self.low, float(inside.min()))
         self.high = max(self.high, float(inside.max()))
-        if not is_whole and self.distinct is not None:
-            self._join(data.find_distinct(data.contiguous(inside), self.limit))
+        if is_whole:
+            return
+        inside = data.contiguous(inside)
+        self.sample.add(inside)
+        if self.distinct is not None:
+            self._join(data.find_distinct(inside, self.limit))
 
     def _contain(self, values: NDArray) -> NDArray:
         return values if self.box is None else self.box.contain(values)
@@ -70,6 +75,7 @@ class NumberSummary:
     def merge(self, other: "NumberSummary") -> None:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.has_gaps |= other.has_gaps
+        self.sample.add(other.sample.values)
         if self.distinct is not None:
             self._join(other.distinct)
 
@@ -94,18 +100,27 @@ class NumberSummary:
         few = self.distinct is not None and (most is None or len(self.distinct) <= most)
         return self.distinct if few else None
 
+    def draw(self) -> NDArray[np.float64]:
+        """Return a sample of the distinct values."""
+        if self.whole is not None:
+            self.sample.add(data.contiguous(self._contain(present(self.whole))))
+        return self.sample.values
+
     def key(self) -> Any:
         """Return the key that a summary on disk must share with this one."""
         box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
-        return ["numbers or gaps", self.limit, box]
+        return ["numbers with a sample", self.limit, box]
 
     def state(self) -> Any:
         names = ("low", "high", "distinct", "has_gaps")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"sample": self.sample.values}
 
     def restore(self, state: Any) -> None:
         for name, value in state.items():
-            setattr(self, name, value)
+            if name == "sample":
+                self.sample.add(value)
+            else:
+                setattr(self, name, value)
 
 
 @dataclass
@@ -209,6 +224,7 @@ class NumberColumn:
             _check_reach(self.feature_map, box, low, high)
         most = n_bins(max_bins, self.feature_map, box, low, high)
         distinct = seen.find_distinct(most)
+        sample = np.empty(0) if distinct is not None else seen.draw()
         seen.whole = None  # what is not needed any more is not kept through the fit
         if distinct is not None:
             grid = data.Grid(distinct, False)
@@ -218,7 +234,7 @@ class NumberColumn:
                 "of them as max_bins=None asks; give a number of bins, or 'auto'."
             )
         else:
-            grid = data.equal_bins(low, high, most)
+            grid = data.make_bins(low, high, most, sample)
         grid = grid.with_gaps() if self.has_gaps else grid
         # a box that was learned from these rows holds all of them
         coder = ColumnCoder(data.Coder(grid, low, high), seen.box)

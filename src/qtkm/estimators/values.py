@@ -31,7 +31,9 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     kind = getattr(values.dtype, "kind", "O")
-    if kind in "biu" or (kind == "f" and values.dtype.itemsize <= 8):
+    if kind == "b":
+        return values.astype(np.uint8), NUMBERS  # NumPy does not subtract truth values
+    if kind in "iu" or (kind == "f" and values.dtype.itemsize <= 8):
         return values, NUMBERS
     if kind == "c":
         refuse_complex(label, values.dtype)

@@ -155,4 +155,4 @@ class Column:
         """Worst relative error of the features by binning; 0 where the grid is exact."""
         if isinstance(self.grid, int) or not self.grid.is_binned:
             return 0.0
-        return float(self.feature_map.bin_error(self.values[1] - self.values[0]))
+        return float(self.feature_map.bin_error(np.nanmax(np.diff(self.values))))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..grid import mix
 from .conversion import MISSING, kind_of_values, refuse_other_kind, to_arrow, to_column
 from .errors import DataFileError, missing_column
 
@@ -219,14 +220,6 @@ def draw_rows(block: Block, share: float, seed: int) -> NDArray[np.bool_]:
 def row_numbers(first_row: int, n_rows: int, seed: int) -> NDArray[np.float64]:
     """Return random numbers from 0 to 1 that belong to rows, whatever the blocks."""
     rows = np.arange(first_row, first_row + n_rows, dtype=np.uint64)
-    start = _mix(np.array([seed], dtype=np.uint64))
+    start = mix(np.array([seed], dtype=np.uint64))
     # the upper 53 bits are as many as a float holds
-    return (_mix(rows ^ start) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash numbers; every bit of the result depends on every bit of the number (SplitMix64)."""
-    mixed = numbers + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    return (mix(rows ^ start) >> np.uint64(11)).astype(np.float64) * 2.0**-53
