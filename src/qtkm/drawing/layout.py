@@ -37,7 +37,7 @@ class Layout:
 
 
 def lay_out(structure: Structure) -> Layout:
-    """Where to put the cores of a network."""
+    """Choose where to put the cores of a network."""
     layout = _chain(structure) or _grid(structure) or _layered(structure) or _free(structure)
     own = [structure.sites_at(v) for v in range(len(structure.vertices))]
     levels = Counter(column for column, _ in itertools.chain(*own))
@@ -78,7 +78,7 @@ def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
 
 
 def _grid(structure: Structure) -> Layout | None:
-    """Columns side by side, if all bonds join neighbours."""
+    """Put columns side by side, if all bonds join neighbours."""
     sites = [structure.sites_at(v) for v in range(len(structure.vertices))]
     if structure.shared or any(len(own) != 1 for own in sites):
         return None
@@ -91,7 +91,7 @@ def _grid(structure: Structure) -> Layout | None:
 
 
 def _layered(structure: Structure) -> Layout | None:
-    """Cores above those that come before them, and the sites in a row at the bottom."""
+    """Put cores above those that come before them, and the sites in a row at the bottom."""
     count, tree = len(structure.vertices), find_tree(structure)
     bonds, shared = set(structure.bonds), structure.shared
     sites = [structure.sites_at(v) for v in range(count)]
@@ -121,7 +121,7 @@ def _layered(structure: Structure) -> Layout | None:
 
 
 def _around(flat: NDArray, count: float, shared: Sequence[int]) -> Layout:
-    """Points of a row around a circle, clockwise from the top; what is high is near the centre."""
+    """Bend a row to a circle, clockwise from the top; what is high is near the centre."""
     at, height = flat.T
     has_center = np.sum(height == height.max()) == 1 < len(at)
     top = height.max() + (not has_center)
@@ -137,7 +137,7 @@ def _around(flat: NDArray, count: float, shared: Sequence[int]) -> Layout:
 
 
 def polar(length: float, angle: float) -> NDArray:
-    """Vector of a length in a direction in degrees."""
+    """Return the vector of a length in a direction in degrees."""
     return length * np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
 
 
@@ -154,7 +154,7 @@ def _is_clear(structure: Structure, points: NDArray) -> bool:
 
 
 def _free(structure: Structure) -> Layout:
-    """Points whose distances are near those in the graph, by majorizing the stress [1]_.
+    """Put cores at about their distances in the graph, by majorizing the stress [1]_.
 
     References
     ----------
@@ -200,7 +200,7 @@ class Label:
 
 
 def place_legs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, NDArray]]:
-    """Legs, with their vertices and the points where they end."""
+    """Return the legs, with their vertices and the points where they end."""
     options = -90 + 15.0 * np.arange(24)
     legs = []
     for v, point in enumerate(layout.points):
@@ -219,7 +219,7 @@ def place_legs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, ND
 
 
 def _directions(structure: Structure, layout: Layout, vertex: int) -> NDArray:
-    """Angles in degrees at which bonds and shared indices leave a vertex."""
+    """Return the angles in degrees at which bonds and shared indices leave a vertex."""
     angles = []
     for e in structure.edges_of[vertex]:
         if structure.edges[e].site is None:
@@ -233,7 +233,7 @@ def _directions(structure: Structure, layout: Layout, vertex: int) -> NDArray:
 def name_columns(
     layout: Layout, legs: Sequence[tuple[Edge, int, NDArray]], names: Sequence[str] | None
 ) -> list[Label]:
-    """Names of the columns, each at its legs."""
+    """Return the names of the columns, each at its legs."""
     ends: dict[int, list[NDArray]] = {}
     for edge, _, end in legs:
         if edge.site is not None and not edge.is_outputs:
@@ -257,7 +257,7 @@ def name_columns(
 
 
 def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | None:
-    """Vertices of a chain or ring, and the bonds before, between and after them (if any)."""
+    """Return vertices of a chain or ring, and the bonds before, between and after them."""
     edges = structure.edges
     bonds = [[e for e in own if edges[e].site is None] for own in structure.edges_of]
     if structure.shared or max(map(len, bonds)) > 2:
@@ -276,7 +276,7 @@ def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | Non
 
 
 def find_tree(structure: Structure) -> list[tuple[int, int | None]] | None:
-    """Vertices of a tree of bonds, every one after its parent, with the bonds to the parents."""
+    """Return the vertices of a tree, each after its parent, with the bonds to the parents."""
     edges, bonds = structure.edges, set(structure.bonds)
     count = len(structure.vertices)
     if len(bonds) != count - 1:

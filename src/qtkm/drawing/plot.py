@@ -103,7 +103,7 @@ def _draw_lines(
 
 
 def _curve(a: NDArray, b: NDArray, bend: float) -> NDArray:
-    """Points of a line that bends to one side, or of a loop from a point to itself."""
+    """Return a line that bends to one side, or a loop from a point to itself."""
     t = np.linspace(0, 1, 21)[:, None]
     if np.array_equal(a, b):
         return a + 0.35 * np.hstack([np.sin(2 * np.pi * t), 1 - np.cos(2 * np.pi * t)])

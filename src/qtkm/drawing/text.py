@@ -84,7 +84,7 @@ def _by_column(
     width: int,
     starts: Sequence[str],
 ) -> list[str]:
-    """Cells of neighbours in one column on a line, or on several if it is too short."""
+    """Put cells of one column on a line, or on several if it is too short."""
 
     def label(i: int) -> str:
         columns = sorted({column for column, _ in structure.sites_at(order[i])})

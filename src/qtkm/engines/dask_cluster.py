@@ -162,7 +162,7 @@ class Dask:
 
     @contextmanager
     def tasks(self) -> Iterator[Tasks]:
-        """Tasks for the cluster, all of which are cancelled if the with block ends in an error."""
+        """Yield tasks for the cluster, which are cancelled if the with block ends in an error."""
         import dask
 
         tasks = Tasks(self.client)

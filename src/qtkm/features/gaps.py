@@ -59,7 +59,7 @@ class WithGaps(FeatureMap):
         return (*self.inner.radices, 2)
 
     def _filled(self, values: Array) -> tuple[Array, Array]:
-        """Values with gaps at their place, and where they are."""
+        """Return values with gaps filled by `place`, and where they are."""
         values = np.asarray(values, dtype=np.float64)
         missing = np.isnan(values)
         return np.where(missing, float(self.place), values), missing

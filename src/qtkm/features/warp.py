@@ -18,7 +18,7 @@ LEAST_MOVE = 0.02
 
 
 def moved(values: Any, warp: Any) -> NDArray[np.float64]:
-    """Values of the box, moved by a warp; None leaves them where they are."""
+    """Return values of the box, moved by a warp if there is one."""
     values = np.asarray(values, dtype=np.float64)
     return values if warp is None else np.interp(values, warp[0], warp[1])
 
@@ -26,7 +26,7 @@ def moved(values: Any, warp: Any) -> NDArray[np.float64]:
 def make_warp(
     values: NDArray[np.float64], counts: NDArray[np.float64], scaling: str
 ) -> NDArray[np.float64] | None:
-    """Warp of a column, (2, n): places in the box, and where they are moved to.
+    """Return the warp of a column, (2, n): places in the box, and where they are moved to.
 
     Parameters
     ----------

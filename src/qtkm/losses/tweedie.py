@@ -143,12 +143,12 @@ class LogLinkLoss(RegressionLoss):
         return self.sees_complex and np.iscomplexobj(values)
 
     def _powers(self, a: Array, target: Array) -> tuple[Array, Array]:
-        """μ^(2-p) and y·μ^(1-p)."""
+        """Return μ^(2-p) and y·μ^(1-p)."""
         p = self.power
         return _capped_exp((2 - p) * a), target * _capped_exp((1 - p) * a)
 
     def _kappa(self, a: Array, target: Array) -> tuple[Array, Array]:
-        """κ and its derivative by a, divided by κ."""
+        """Return κ, and its derivative by a divided by κ."""
         high, low = self._powers(a, target)
         rate = np.where(high >= low, 2 - self.power, 1 - self.power).astype(a.dtype)
         return 2 * np.maximum(high, low), rate
@@ -207,7 +207,7 @@ class Tweedie(LogLinkLoss):
 
 
 def _log(target: Array) -> Array:
-    """Logarithm of targets >= 0, finite at 0."""
+    """Return the logarithm of targets >= 0, finite at 0."""
     target = np.asarray(target)
     return np.log(np.maximum(target, np.finfo(target.dtype).tiny))
 
@@ -226,10 +226,10 @@ def _limit(exponent: Array) -> float:
 
 
 def _exp(exponent: Array) -> Array:
-    """Exponential, continued by its tangent above the limit."""
+    """Return the exponential, continued by its tangent above the limit."""
     return _capped_exp(exponent) * (np.maximum(exponent - _limit(exponent), 0) + 1)
 
 
 def _capped_exp(exponent: Array) -> Array:
-    """Slope of `_exp`."""
+    """Return the slope of `_exp`."""
     return np.exp(np.minimum(exponent, _limit(exponent)))

@@ -132,7 +132,7 @@ class ChainTangents:
         return gram
 
     def _blocks(self) -> list["Block"]:
-        """Columns, then what closes their product."""
+        """Return the blocks of the columns, then of what closes their product."""
         parts = zip(self.cores, self.precisions, self.is_held, strict=True)
         blocks = [Block.of_column(self.algebra, *part) for part in parts]
         n_outputs = len(self.closing)

@@ -99,13 +99,7 @@ class Adam(Solver[State]):
     state: ClassVar[type[solver.State] | None] = State
 
     def __init__(
-        self,
-        learning_rate=0.01,
-        batch_size="auto",
-        beta_1=0.9,
-        beta_2=0.99,
-        epsilon=1e-8,
-        seed=0,
+        self, learning_rate=0.01, batch_size="auto", beta_1=0.9, beta_2=0.99, epsilon=1e-8, seed=0
     ):
         self.learning_rate = learning_rate
         self.batch_size = batch_size

@@ -51,7 +51,7 @@ class Drawing:
         return number
 
     def finish(self, n_outputs: int, vertex: int) -> Structure:
-        """Structure with the leg of the outputs, if there are several, at a vertex.
+        """Return the structure, with the leg of several outputs at a vertex.
 
         The vertex is given by its number.  Bonds are cut to what the cores at their ends can use.
         """
@@ -171,7 +171,7 @@ class HierarchicalTucker(_Ranked):
         return drawing.finish(n_outputs, drawing.vertex("root", wires))
 
     def _merge(self, drawing: Drawing, wires: list[int], count: int) -> list[int]:
-        """Join neighbours by vertices until no more than so many wires are left."""
+        """Join neighbours by vertices until at most `count` wires are left."""
         while len(wires) > count:
             wires = [
                 _join(drawing, pair, self.rank) if len(pair) > 1 else pair[0]

@@ -47,7 +47,7 @@ class GraphNetwork(Network):
         raise NotImplementedError
 
     def default_rank(self, n_rows: int, n_columns: int) -> int:
-        """Rank that "auto" stands for: the cube root of a CPD's.
+        """Return the rank that "auto" stands for: the cube root of a CPD's.
 
         A core of three bonds, as trees and most graphs have them, is then about as large as a
         core of a CPD.
@@ -273,12 +273,12 @@ class Evaluator:
 
 
 def leg(column: int, level: int, radix: int, *vertices: int) -> Edge:
-    """Leg to a site, of one vertex or of none yet."""
+    """Return the leg to a site, of one vertex or of none yet."""
     return Edge(f"column {column}, level {level}", int(radix), vertices, (column, level))
 
 
 def outputs(radices: Radices, n_outputs: int, vertex: int) -> Edge:
-    """Leg of a vertex to the outputs."""
+    """Return the leg of a vertex to the outputs."""
     return Edge(OUTPUTS, n_outputs, (vertex,), (len(radices), 0))
 
 

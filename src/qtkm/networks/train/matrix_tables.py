@@ -54,7 +54,7 @@ class ProductTables(Tables):
         return np.array([shapes[0][1], *(shape[2] for shape in shapes)], dtype=np.int64)
 
     def _buffer(self, tables: Sequence[NDArray]) -> tuple[NDArray, NDArray]:
-        """Lines of all tables as one flat buffer, and where each column begins."""
+        """Return lines of all tables as one flat buffer, and where each column begins."""
         parts = [to_lines(table, self.is_complex, self.dtype).ravel() for table in tables]
         return np.concatenate(parts), np.cumsum([0, *(part.size for part in parts)])
 
