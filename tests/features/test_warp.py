@@ -5,7 +5,7 @@ import pytest
 
 import qtkm
 from qtkm import Fourier, QTKMRegressor
-from qtkm.features.warp import make_warp, moved
+from qtkm.features.feature_map import make_warp, moved
 
 
 def heavy(n_rows=400):

@@ -26,9 +26,8 @@ from ..interruption import check
 from ..limits import LIMITS
 from ..protocols import Shards
 from . import remote
-from .engine import add
+from .engine import Threads, add
 from .remote import Held, Tasks, hold, map_targets
-from .threads import Threads
 
 logger = logging.getLogger(__name__)
 

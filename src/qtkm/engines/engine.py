@@ -1,7 +1,20 @@
-"""What an engine is, and the order in which every engine adds."""
+"""What an engine is, the order in which all engines add, and threads of one process."""
 
-from collections.abc import Callable, Iterable, Sequence
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from multiprocessing import current_process
 from typing import Any, Protocol
+
+import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from ..interruption import check
 
 
 class Engine(Protocol):
@@ -60,3 +73,113 @@ def first_half(count: int) -> int:
     so that parts can be added elsewhere.
     """
     return 1 << ((count - 1).bit_length() - 1)
+
+
+#: bytes of the largest block that the C library of Linux can be led to keep for itself
+KEPT_BYTES = 8_000_000
+
+
+@functools.cache
+def _keep_freed_memory() -> None:
+    """Lead the C library to keep freed blocks as large as this one.
+
+    Without it every array of more than 128 kB begins with new pages: 1.03 ms instead of 0.11 ms for
+    the squares of 1000 environments of 10 entries.
+    """
+    np.empty(KEPT_BYTES, dtype=np.uint8)
+
+
+def _count(n_jobs: int) -> int:
+    """Count threads as joblib does, without its warning in daemon processes."""
+    return 1 if current_process().daemon else effective_n_jobs(n_jobs)
+
+
+def _all_cores() -> int:
+    cores = _count(-1)
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+
+
+class Threads:
+    """Run on threads of this process.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of threads as in joblib, except that None means all cores, or OMP_NUM_THREADS of
+        them where that is set (as it is in joblib's worker processes): compiled loops share
+        memory, so there is nothing to copy and little to lose.
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        _keep_freed_memory()
+        self.n_jobs = n_jobs
+        self.n_threads = _all_cores() if n_jobs is None else _count(n_jobs)
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._inside = threading.local()
+
+    def __reduce__(self) -> Any:
+        return Threads, (self.n_jobs,)  # a copy has threads of its own
+
+    def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
+        tasks = list(tasks)
+        # a task that has tasks of its own runs them itself: waiting for its own pool could be
+        # waiting for ever
+        if self._pool is None or len(tasks) < 2 or getattr(self._inside, "task", False):
+            return [_checked(function, task) for task in tasks]
+        return list(self._pool.map(self._task(function), tasks))
+
+    def _task(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        inside, context = self._inside, copy_context()
+
+        def task(argument: Any) -> Any:
+            inside.task = True
+            return context.copy().run(_checked, function, argument)
+
+        return task
+
+    def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
+        return add_in_order(_checked(function, shard, *arguments, run=self.run) for shard in shards)
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _checked(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function, unless Ctrl-C was pressed."""
+    check()
+    return function(*arguments, **options)
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    # finding the libraries takes milliseconds, so it is done once
+    return ThreadpoolController()
+
+
+class _Inside:
+    """How many are inside of `one_blas_thread`, and what the last of them resets."""
+
+    lock = threading.Lock()
+    count = 0
+    limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread inside a with block, which several threads may be in.
+
+    The limit holds for the whole process: the first to enter sets it, the last to leave resets it.
+    """
+    with _Inside.lock:
+        if _Inside.count == 0:
+            _Inside.limit = _controller().limit(limits=1)
+        _Inside.count += 1
+    try:
+        yield
+    finally:
+        with _Inside.lock:
+            _Inside.count -= 1
+            if _Inside.count == 0:
+                _Inside.limit.restore_original_limits()

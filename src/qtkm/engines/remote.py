@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import add_in_order, first_half
-from .threads import one_blas_thread
+from .engine import add_in_order, first_half, one_blas_thread
 
 
 class Held:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..features import FeatureMap
-from ..features.warp import make_warp
+from ..features.feature_map import make_warp
 from ..limits import LIMITS
 from ..objective import Column
 from .values import NUMBERS, as_period, holds_of, present, read_numbers, refuse_not_finite, shorten

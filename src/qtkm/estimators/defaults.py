@@ -17,7 +17,7 @@ import numpy as np
 
 from ..data import EXTRAPOLATIONS
 from ..engines import REGISTRY as ENGINES
-from ..features.warp import SCALINGS
+from ..features.feature_map import SCALINGS
 from ..networks import Additive
 from ..parameters import (
     check_flag,

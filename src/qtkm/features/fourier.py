@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .feature_map import Array, NumberMap
-from .warp import moved
+from .feature_map import Array, NumberMap, moved
 
 #: frequencies of a column's main effect, whose problem is a dense one
 MOST_HARMONICS = 364

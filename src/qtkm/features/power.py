@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .feature_map import MOST_MAIN, Array, NumberMap
-from .warp import moved
+from .feature_map import MOST_MAIN, Array, NumberMap, moved
 
 
 class Power(NumberMap):

@@ -8,7 +8,7 @@ from sklearn.model_selection import ParameterGrid
 
 from ..estimators import automatic, defaults, parts
 from ..estimators.prepare import Prepared
-from ..features.warp import SCALINGS
+from ..features.feature_map import SCALINGS
 from ..parameters import check_numbers, plain_entries
 from ..penalties import Matern
 

@@ -2,12 +2,11 @@
 
 from .adam import Adam
 from .als import ALS
-from .checkpoint import Checkpoint
 from .dmrg import DMRG
 from .gauss_newton import GaussNewton
 from .gradient_check import GradientCheck, check_gradient
 from .lbfgs import LBFGS
-from .loop import Progress, Stopping, solve
+from .loop import Checkpoint, Progress, Stopping, solve
 from .riemannian import Riemannian
 from .solver import History, Result, Solver, State, Stop
 
