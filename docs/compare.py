@@ -14,17 +14,17 @@ import pandas
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results"
 OURS = "qtkm"
-#: model: how it is called, its colour, and where its name stands in points from the dot
+#: model: how it is called, and its colour
 MODELS = {
-    "qtkm": ("qtkm, defaults", "#1b4f8a", (10, 10)),
-    "gp": ("Gaussian process", "#7e57c2", (0, 13)),
-    "kernel": ("kernel ridge", "#4f9d69", (10, 0)),
-    "boosting_500": ("boosting, 500 trees", "#a64b00", (10, 4)),
-    "boosting": ("boosting", "#e08a3c", (0, 12)),
-    "lightgbm": ("LightGBM", "#c9a227", (-10, -2)),
-    "ebm": ("EBM", "#8c564b", (10, 0)),
-    "ridge": ("ridge", "#7a7a7a", (10, 0)),
-    "0.1.0": ("qtkm 0.1.0", "#9db8d6", (10, 0)),
+    "qtkm": ("qtkm, defaults", "#1b4f8a"),
+    "gp": ("Gaussian process", "#7e57c2"),
+    "kernel": ("kernel ridge", "#4f9d69"),
+    "boosting_500": ("boosting, 500 trees", "#a64b00"),
+    "boosting": ("boosting", "#e08a3c"),
+    "lightgbm": ("LightGBM", "#c9a227"),
+    "ebm": ("EBM", "#8c564b"),
+    "ridge": ("ridge", "#7a7a7a"),
+    "0.1.0": ("qtkm 0.1.0", "#9db8d6"),
 }
 METHODS = {"qtkm": "qtkm", "qtkm conformal": "qtkm, conformal", "exact gp": "Gaussian process",
            "sparse gp": "sparse GP", "quantile boosting": "quantile boosting"}  # fmt: skip
@@ -102,18 +102,14 @@ def draw_accuracy(path: Path) -> None:
     ratios = errors.div(errors.min(axis=1), axis=0)
     across, up = geometric(seconds), geometric(ratios)
     figure, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
-    for model in errors:
-        label, colour, offset = MODELS[model]
+    for model in up.sort_values().index:
+        label, colour = MODELS[model]
         ax.plot(seconds[model], ratios[model], ".", color=colour, alpha=0.35, markersize=6)
-        is_ours = model == OURS
-        ax.plot(across[model], up[model], "o", color=colour, markersize=13 if is_ours else 10,
-                markeredgecolor="white", zorder=3)  # fmt: skip
         count = ratios[model].count()
-        some = "" if count == len(ratios) else f" ({count} of {len(ratios)})"
-        side = "left" if offset[0] > 0 else "right" if offset[0] < 0 else "center"
-        ax.annotate(label + some, (across[model], up[model]), xytext=offset, ha=side, va="center",
-                    textcoords="offset points", color=colour, zorder=4,
-                    weight="bold" if is_ours else "normal")  # fmt: skip
+        some = "" if count == len(ratios) else f" ({count} of {len(ratios)} tables)"
+        size, name = 14 if model == OURS else 10, f"{label}: {up[model]:.2f}{some}"
+        ax.plot(across[model], up[model], "o", color=colour, markersize=size, label=name,
+                markeredgecolor="white", zorder=3)  # fmt: skip
     ax.set(
         xscale="log", yscale="log", xlabel="processor seconds of a fit",
         ylabel="test error over the best of all", ylim=(0.95, None),
@@ -125,6 +121,7 @@ def draw_accuracy(path: Path) -> None:
     ax.set_ylim(0.93, min(120, 1.2 * float(ratios.max().max())))
     ax.margins(x=0.12)
     ax.grid(color="0.93")
+    ax.legend(title="geometric means", frameon=False, loc="upper right", markerscale=0.8)
     ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110)
 
