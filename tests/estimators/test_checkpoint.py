@@ -1,10 +1,5 @@
 """Checkpoints: a fit that was killed goes on to the same cores, and nothing foreign is read."""
 
-import signal
-import subprocess
-import sys
-import time
-
 import numpy as np
 import pytest
 
@@ -69,42 +64,6 @@ def test_a_classifier_goes_on_too(tmp_path):
     whole = QTKMClassifier(**{**settings, "checkpoint": tmp_path / "whole"}, max_iter=4)
     QTKMClassifier(**settings, max_iter=2).fit(X, labels)
     assert_same(QTKMClassifier(**settings, max_iter=4).fit(X, labels), whole.fit(X, labels))
-
-
-SCRIPT = """
-import sys
-sys.path.insert(0, {root!r})
-from tests.estimators.test_checkpoint import X, regressor, y
-import time
-slowly = lambda progress: time.sleep(0.001)
-regressor(max_iter=10_000, checkpoint={folder!r}, callbacks=slowly).fit(X, y)
-"""
-
-
-def test_a_killed_fit_loses_at_most_an_epoch(tmp_path, request):
-    folder = tmp_path / "killed"
-    script = SCRIPT.format(root=str(request.config.rootpath), folder=str(folder))
-    process = subprocess.Popen([sys.executable, "-c", script])
-
-    def newest():
-        return max(
-            (int(file.stem.split("-")[1]) for file in folder.glob("epoch-*.qtkm")), default=0
-        )
-
-    while process.poll() is None and newest() < 5:
-        time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    last = newest()
-    assert 5 <= last < 10_000
-    epochs = []
-    rest = regressor(
-        max_iter=last + 3, checkpoint=folder, callbacks=lambda p: epochs.append(p.epoch)
-    ).fit(X, y)
-    assert min(epochs) == last + 1
-    # loops that were compiled just now may round in another way than those read from disk
-    whole = regressor(max_iter=last + 3, checkpoint=tmp_path / "whole").fit(X, y)
-    np.testing.assert_allclose(rest.predict(X), whole.predict(X), atol=1e-6)
 
 
 def test_two_files_are_kept_and_no_partial_ones(tmp_path):

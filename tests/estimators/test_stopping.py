@@ -1,11 +1,5 @@
 """When a fit ends: convergence, validation rows, callbacks, Ctrl-C; and what it shows meanwhile."""
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -103,18 +97,6 @@ def test_early_stopping_of_a_constant(make, noisy):
 # -- callbacks --------------------------------------------------------------------------------
 
 
-def test_callbacks_see_every_block_and_every_epoch(make, X, y):
-    seen = []
-
-    def watch(progress):
-        seen.append((progress.event, progress.epoch, len(progress.history.objective_updates)))
-
-    make(callbacks=watch, max_iter=2, tol=0).fit(X, y)
-    epoch = [("block", 1, 3), ("block", 1, 6), ("block", 1, 9), ("epoch", 1, 9)]
-    assert seen[:4] == epoch
-    assert seen[4:] == [(event, 2, count + 9) for event, _, count in epoch]
-
-
 def test_callbacks_get_cores_that_stay_as_they_are(make, X, y):
     cores = []
     model = make(callbacks=[lambda progress: cores.append(progress.cores)], tol=0).fit(X, y)
@@ -128,14 +110,6 @@ def test_a_callback_can_end_the_fit(make, X, y):
     model = make(callbacks=lambda progress: progress.epoch == 2, tol=0).fit(X, y)
     assert (model.status_, model.n_iter_) == ("stopped early", 2)
     assert model.message_ == "A callback asked to stop."
-
-
-def test_an_error_in_a_callback_is_not_swallowed(make, X, y):
-    def fail(progress):
-        raise RuntimeError("from the callback")
-
-    with pytest.raises(RuntimeError, match="from the callback"):
-        make(callbacks=fail).fit(X, y)
 
 
 # -- Ctrl-C -----------------------------------------------------------------------------------
@@ -166,25 +140,6 @@ def test_an_interruption_keeps_the_cores_so_far_and_says_so(make, X, y):
     assert model.history_["objective_updates"][0] < last * (1 + 1e-9)
 
 
-def test_an_interruption_before_the_first_epoch_keeps_a_model(make, X, y):
-    model = make(callbacks=Interrupt(1))
-    with pytest.warns(ConvergenceWarning, match="Interrupted in epoch 1"):
-        model.fit(X, y)
-    assert model.n_iter_ == 0
-    assert np.isfinite(model.predict(X)).all()
-
-
-def test_an_interruption_keeps_the_best_of_the_validation_scores(make, noisy):
-    X, y = noisy
-    settings = {"early_stopping": True, "alpha": 1e-9, "rank": 10, "tol": 0, "max_iter": 100}
-    model = make(callbacks=Interrupt(4 * 9 + 1), **settings)
-    with pytest.warns(ConvergenceWarning, match="Interrupted in epoch 10"):
-        model.fit(X, y)
-    best = int(np.argmax(model.history_["validation_score"])) + 1
-    expected = make(**{**settings, "max_iter": best}).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
-
-
 def test_an_objective_that_is_not_a_number_ends_the_fit_with_a_warning(make, X, y):
     model = make(solver=Adam(learning_rate=1e200))
     with pytest.warns(ConvergenceWarning, match="became infinite or not a number") as w:
@@ -192,46 +147,6 @@ def test_an_objective_that_is_not_a_number_ends_the_fit_with_a_warning(make, X, 
     assert w[0].filename == __file__
     assert model.status_ == "failed"
     assert np.isfinite(model.predict(X)).all()
-
-
-SCRIPT = """
-import numpy as np
-from qtkm import QTKMRegressor
-from qtkm.solvers import Adam
-
-rng = np.random.default_rng(0)
-X = rng.integers(0, 500, size=(60_000, 6)).astype(float)
-y = np.sin(X[:, 0] / 50) * X[:, 1] + rng.normal(size=len(X))
-
-def started(progress):
-    if progress.event == "epoch" and progress.epoch == 1:
-        print("started", flush=True)
-
-model = QTKMRegressor(
-    rank=8, n_basis=16, alpha=1e-7, max_iter=100_000, tol=0, early_stopping=False, n_jobs=2,
-    random_state=0, callbacks=started,
-).fit(X, y)
-print(model.status_, model.n_iter_ >= 1, model.score(X, y) > 0.1, flush=True)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
-def test_a_real_ctrl_c_ends_a_large_fit():
-    script = textwrap.dedent(SCRIPT)
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout.readline() == "started\n"
-        os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-    assert out == "interrupted True True\n"
-    assert "ConvergenceWarning: Interrupted in epoch" in err
-    assert "Traceback" not in err
-    assert process.returncode == 0
 
 
 # -- what is shown ----------------------------------------------------------------------------

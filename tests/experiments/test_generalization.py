@@ -2,10 +2,6 @@
 
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -132,37 +128,6 @@ def test_both_models_begin_at_the_same_function(data):
     assert errors[0]["n_parameters"] == 2 * 16 * 2
     assert errors[1]["n_parameters"] == 2 * 8 * 2
     assert all(0 < e["train_mse"] < np.var(rows.y_train) for e in errors)
-
-
-SCRIPT = """
-import sys
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from tests.experiments.test_generalization import SMALL, made_up, options
-from qtkm.experiments import generalization
-from qtkm.experiments import generalization as protocol
-for name in SMALL.sets:
-    protocol.REGISTRY[name] = made_up(name)
-generalization.run(options(Path({folder!r})), protocol=SMALL)
-"""
-
-
-def test_a_killed_run_goes_on_from_the_last_finished_fit(data, tmp_path, request):
-    root = str(request.config.rootpath)
-    script = SCRIPT.format(root=root, folder=str(tmp_path))
-    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
-    raw = tmp_path / "generalization.csv"
-    while process.poll() is None and (not raw.exists() or raw.read_text().count("\n") < 4):
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    kept = raw.read_text().splitlines()[:4]
-    generalization.run(options(tmp_path), protocol=SMALL)
-    lines = raw.read_text().splitlines()
-    assert lines[:4] == kept
-    names = [tuple(line.split(",")[:5]) for line in lines[1:]]
-    n_fits = 2 * 2 * (2 + 3 + 3 * len(SMALL.frequencies(2)))
-    assert len(names) == len(set(names)) == n_fits
 
 
 def line(means, n_parameters=None, deviation=0.01, count=10):
