@@ -61,6 +61,8 @@ class Candidates:
         lists = {LISTS[name][0]: getattr(search, name) for name in LISTS}
         self.is_varied = self.is_automatic and all(map(defaults.is_auto, lists.values()))
         self.steps: dict[str, Any] = {}
+        #: what "auto" stands for in the defaults, from which steps begin
+        self.resolved: dict[str, Any] = {}
         grid: dict[str, list[Any]] = {}
         has_period = any(hasattr(each, "period") for each in prepared.inputs.maps)
         for name, given in lists.items():
@@ -73,12 +75,14 @@ class Candidates:
                 values = {default, *self._beside(name, default)}
                 grid[name] = sorted(values, reverse=name == "alpha")
             elif default is not None and self.is_varied and name in STEPS:
-                self.steps[name], grid[name] = STEPS[name], [default]
+                self.resolved[name] = default
         if self.is_varied:
-            for name, default in (("penalty", "matern"), ("scaling", defaults.AUTO)):
-                if isinstance(own := getattr(estimator, name), str) and own == default:
-                    value = defaults.scaling(estimator) if name == "scaling" else default
-                    self.steps[name], grid[name] = STEPS[name], [value]
+            if defaults.is_auto(estimator.scaling):
+                self.resolved["scaling"] = defaults.scaling(estimator)
+            if isinstance(estimator.penalty, str) and estimator.penalty == "matern":
+                self.resolved["penalty"] = "matern"
+            self.steps = {name: STEPS[name] for name in STEPS if name in self.resolved}
+            grid = {name: [getattr(estimator, name)] for name in self.steps}
         self.grid = list(ParameterGrid(grid))
 
     def _default(self, name: str) -> Any:
@@ -101,11 +105,13 @@ class Candidates:
         return default if all(map(defaults.is_auto, own)) else None
 
     def _beside(self, name: str, value: Any) -> list[Any]:
-        step = self.steps[name]
+        step, default = self.steps[name], self.resolved.get(name)
         if isinstance(step, list):
-            return [other for other in step if other is not value]
+            return [other for other in step if other is not default]
+        start: Any = default if defaults.is_auto(value) else value
         least = 0.0 if name == "alpha" else 1
-        return [max(least, type(value)(value * factor)) for factor in (1 / step, step)]
+        found = [max(least, type(start)(start * factor)) for factor in (1 / step, step)]
+        return [other for other in found if other != default]
 
     def check(self, params: dict[str, Any]) -> None:
         """Raise a ValueError for parts that cannot be, or that do not fit each other."""
@@ -118,7 +124,7 @@ class Candidates:
 
     def steps_from(self, params: dict[str, Any]) -> list[tuple[str, Any]]:
         steps = [(name, value) for name in self.steps for value in self._beside(name, params[name])]
-        return [(name, value) for name, value in steps if value != params[name]]
+        return [(name, value) for name, value in steps if value is not params[name]]
 
     def beyond(self, best: dict[str, Any], tried: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the steps from the best candidate to values outside of those that were tried."""

@@ -290,9 +290,10 @@ def find_adjacent(candidates: Sequence[dict[str, Any]]) -> list[list[int]]:
 
 
 def _as_array(values: list[Any]) -> NDArray:
-    """Return the values of a parameter as an array; of objects unless all are numbers."""
+    """Return the values of a parameter as an array of numbers, of texts or of objects."""
     if all(isinstance(value, Real) for value in values):
         return np.array(values)
     array = np.empty(len(values), dtype=object)
-    array[:] = [repr(value) if hasattr(value, "get_params") else value for value in values]
+    is_text = any(isinstance(value, str) for value in values)
+    array[:] = [str(value) for value in values] if is_text else values
     return array
