@@ -50,10 +50,9 @@ class LocalSystem:
 
     def values(self, *vectors: NDArray) -> list[float]:
         """Return the objective at vectors of unknowns."""
-        several = np.stack(vectors, axis=-1)  # (n_parts, n, n_vectors)
-        images = self.matrix @ several - 2 * self.rhs[:, :, None]
-        found = np.einsum("pnv,pnv->v", several.conj(), images).real
-        return [self.constant + float(value) for value in found]
+        images = ((self.matrix @ v[:, :, None])[:, :, 0] - 2 * self.rhs for v in vectors)
+        pairs = zip(vectors, images, strict=True)
+        return [self.constant + float(np.vdot(v, image).real) for v, image in pairs]
 
     def value_of(self, block: NDArray) -> float:
         """Return the objective at a block."""

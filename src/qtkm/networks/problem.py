@@ -134,12 +134,15 @@ class ColumnProblem(Problem):
             moments.matrix_of(self.column.kind(conjugate), form, radix)
             for form, conjugate in zip(forms, (True, False), strict=False)
         ]
-        products = np.broadcast_to(self.products.at(level), (radix, *shape)).reshape(1, -1)
+        products = self.products.at(level)
+        if products.size < radix * math.prod(shape):  # terms of a single column all see the same
+            products = np.broadcast_to(products, (radix, *shape))
         penalty = self.algebra.form(self.penalty.at(level), shape)[None]
         symmetric = matrices[1] if self.is_split else None
         return least_squares(
-            matrices[0], symmetric, products, penalty, self.setting.scale, (radix, *shape)
-        )
+            matrices[0], symmetric, products.reshape(1, -1), penalty, self.setting.scale,
+            (radix, *shape),
+        )  # fmt: skip
 
 
 class CategoricalProblem(Problem):
