@@ -70,12 +70,8 @@ def stop() -> None:
 def deferred(at_end: Callable[[], None] = stop) -> Iterator[None]:
     """Take Ctrl-C only where it is safe, for the length of a with block.
 
-    Inside of another one, this does nothing: the outer one decides.
-
-    Parameters
-    ----------
-    at_end : callable
-        Called at the end of the block if a Ctrl-C came after the last `check`.
+    `at_end` is called at its end if a Ctrl-C came after the last `check`. Inside of another such
+    block this does nothing: the outer one decides.
     """
     interrupts = Interrupts()
     if _current.get() is not None or not _install(interrupts.note):

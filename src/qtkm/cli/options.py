@@ -35,9 +35,9 @@ def _known_task(task: str) -> str:
     return task
 
 
-def _column(text: str, *names: str) -> Any:
-    """Return an option that takes the name of a column."""
-    return typer.Option(*names, metavar="COLUMN", help=text)
+def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
+    """Return an option of the command line."""
+    return typer.Option(*names, metavar=metavar, help=text, **more)
 
 
 Data = Annotated[
@@ -51,19 +51,15 @@ Data = Annotated[
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file, from `qtkm fit` or `qtkm tune`.")
 ]
-Target = Annotated[str, _column("Column to predict.", "--target")]
+Target = Annotated[str, option("COLUMN", "Column to predict.", "--target")]
 Truth = Annotated[
-    str | None, _column("Column of the true values; default: that of the fit.", "--target")
+    str | None, option("COLUMN", "Column of the true values; default: that of the fit.", "--target")
 ]
-Drop = Annotated[list[str], _column("Column to leave out; may be repeated.")]
-Category = Annotated[
-    list[str],
-    _column("Column of numbers that stand for categories, such as codes; may be repeated."),
-]
-Offset = Annotated[
-    str | None,
-    _column("Column that is added to the response, for counts the logarithm of the exposure."),
-]
+Drop = Annotated[list[str], option("COLUMN", "Column to leave out; may be repeated.")]
+CATEGORY = "Column of numbers that stand for categories, such as codes; may be repeated."
+Category = Annotated[list[str], option("COLUMN", CATEGORY)]
+OFFSET = "Column that is added to the response, for counts the logarithm of the exposure."
+Offset = Annotated[str | None, option("COLUMN", OFFSET)]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print neither progress nor results nor remarks.")
 ]
@@ -71,15 +67,16 @@ Unwatched = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show no progress, no number of rows, no remarks.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON, also with --quiet.")]
-MaxRows = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Largest number of rows to read into memory; larger tables are sampled at random. "
-        "Default: 1,000,000, or what fits.",
-    ),
-]
+MAX_ROWS = (
+    "Largest number of rows to read into memory; larger tables are sampled at random. Default: "
+    "1,000,000, or what fits."
+)
+MaxRows = Annotated[int | None, option("N", MAX_ROWS, min=1)]
+TASK = (
+    "regression, classification, or auto: text, and whole numbers of only two values, are classes; "
+    "all else is numbers to be predicted."
+)
+TEST_SIZE = "Share of the rows that is not trained on but scored; 0 trains on all rows."
 
 
 @dataclass(kw_only=True)
@@ -88,31 +85,13 @@ class Job:
 
     data: Data
     target: Target
-    out: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="File to save the model to.")
-    ] = Path("model.qtkm")
-    task: Annotated[
-        str,
-        typer.Option(
-            metavar="TASK",
-            callback=_known_task,
-            help="regression, classification, or auto: text, and whole numbers of only two values, "
-            "are classes; all else is numbers to be predicted.",
-        ),
-    ] = "auto"
+    out: Annotated[Path, option("FILE", "File to save the model to.", "--out")] = Path("model.qtkm")
+    task: Annotated[str, option("TASK", TASK, callback=_known_task)] = "auto"
     drop: Drop = field(default_factory=list)
     category: Category = field(default_factory=list)
-    weight: Annotated[str | None, _column("Column of weights of the rows.")] = None
+    weight: Annotated[str | None, option("COLUMN", "Column of weights of the rows.")] = None
     offset: Offset = None
-    test_size: Annotated[
-        float,
-        typer.Option(
-            min=0.0,
-            max=0.9,
-            metavar="SHARE",
-            help="Share of the rows that is not trained on but scored; 0 trains on all rows.",
-        ),
-    ] = 0.2
+    test_size: Annotated[float, option("SHARE", TEST_SIZE, min=0.0, max=0.9)] = 0.2
 
     @property
     def needed(self) -> list[str]:
@@ -120,68 +99,40 @@ class Job:
         return [name for name in (self.target, self.weight, self.offset) if name is not None]
 
 
+BASIS = "Functions of a numeric column: fourier (waves) or power (polynomials)."
+NETWORK = "Tensor network that holds the weights: cpd, train, ring, tucker, …; cpd is the fastest."
+SOLVER = "Method of the fit: als (alternating least squares), lbfgs, adam, …"
+LOSS = (
+    "For numbers: squared (the default), huber, quantile, poisson, gamma or tweedie; for classes: "
+    "logistic (the default), squared_hinge, hinge or squared."
+)
+PENALTY = (
+    "Prior of the weights: matern or rbf (rough functions cost more), or ridge, which with "
+    "everything else left out is the model of the paper."
+)
+CYCLIC = (
+    "Column that begins anew after a period: hour=24, and for times day, week or year, such as "
+    "departure=week; may be repeated."
+)
+SEED = "Seed of all that is random: test rows, start."
+THREADS = "Threads to use; default: one for each processor core."
+
+
 @dataclass(kw_only=True)
 class ModelOptions:
     """What model is fitted, and how; the attributes are parameters of the estimators."""
 
-    basis: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Functions of a numeric column: fourier (waves) or power (polynomials).",
-        ),
-    ] = "fourier"
-    network: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Tensor network that holds the weights: cpd, train, ring, tucker, …; cpd is the "
-            "fastest.",
-        ),
-    ] = "cpd"
-    solver: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Method of the fit: als (alternating least squares), lbfgs, adam, …",
-        ),
-    ] = "als"
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="For numbers: squared (the default), huber, quantile, poisson, gamma or tweedie; "
-            "for classes: logistic (the default), squared_hinge, hinge or squared.",
-        ),
-    ] = None
-    penalty: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Prior of the weights: matern or rbf (rough functions cost more), or ridge, which "
-            "with everything else left out is the model of the paper.",
-        ),
-    ] = "matern"
-    cyclic: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN=PERIOD",
-            help="Column that begins anew after a period: hour=24, and for times day, week or "
-            "year, such as departure=week; may be repeated.",
-        ),
-    ] = field(default_factory=list)
-    max_iter: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Most epochs; each updates all weights once."),
-    ] = 200
-    random_state: Annotated[
-        int,
-        typer.Option(min=0, metavar="SEED", help="Seed of all that is random: test rows, start."),
-    ] = 0
-    n_jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Threads to use; default: one for each processor core."),
-    ] = None
+    basis: Annotated[str, option("NAME", BASIS)] = "fourier"
+    network: Annotated[str, option("NAME", NETWORK)] = "cpd"
+    solver: Annotated[str, option("NAME", SOLVER)] = "als"
+    loss: Annotated[str | None, option("NAME", LOSS)] = None
+    penalty: Annotated[str, option("NAME", PENALTY)] = "matern"
+    cyclic: Annotated[list[str], option("COLUMN=PERIOD", CYCLIC)] = field(default_factory=list)
+    max_iter: Annotated[int, option("N", "Most epochs; each updates all weights once.", min=1)] = (
+        200
+    )
+    random_state: Annotated[int, option("SEED", SEED, min=0)] = 0
+    n_jobs: Annotated[int | None, option("N", THREADS)] = None
 
     def parameters(self, **more: Any) -> dict[str, Any]:
         """Return parameters of the estimator, with more of them; None stands for its default."""

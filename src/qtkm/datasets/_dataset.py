@@ -67,30 +67,11 @@ Notes
 
 @dataclass(frozen=True)
 class Dataset:
-    """Description of a set.
+    """Description of a set; `columns` are names and meanings of the features, in order.
 
-    Attributes
-    ----------
-    name : str
-        As in ``load_name``.
-    title, text : str
-        A headline, and what a row is.
-    columns : mapping of str to str
-        Names of the features, in order, and what they mean.
-    target, target_text : str
-        Name of the target and what it means.
-    origin : str
-        Source and licence.
-    home_file : str
-        Path below the data home.
-    package, public : PackageSource and PublicSource, optional
-        Other sources.
-    labels : bool
-        Whether the target is a class, and stays an integer.
-    hint : str
-        How to get the file if there is no other source.
-    exact : bool
-        Whether a frame has the types of the home file instead of floats.
+    `origin` says source and licence, `home_file` is below the data home, `package` and `public`
+    are other sources, `labels` says that the target is a class, `hint` how to get the file if
+    there is no other source, and `exact` that a frame has the types of the home file.
     """
 
     name: str

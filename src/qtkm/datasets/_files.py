@@ -89,22 +89,10 @@ def _cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class PackageSource:
-    """A file inside an installed package.
+    """A file inside an installed package, which is not imported.
 
-    Attributes
-    ----------
-    package : str
-        Name to import, which is not done.
-    project, release : str
-        Name to install, and the release that is known to have the file.
-    path : str
-        Below the package's folder.
-    reader : callable
-        See `qtkm.datasets._catalog`.
-    members : tuple of str
-        Files to read from a zip archive, in any of its folders; empty for a plain file.
-    install : str
-        How to install it.
+    `project` and `release` are what to install, `reader` is one of `qtkm.datasets._catalog`, and
+    `members` are files to read from a zip archive, in any of its folders.
     """
 
     package: str
