@@ -23,12 +23,15 @@ def draw_band() -> None:
     rng = np.random.default_rng(3)
     x = np.sort(np.concatenate([rng.uniform(0, 4, 60), rng.uniform(6.5, 10, 50)]))
     y = np.sin(1.4 * x) + 0.15 * x + rng.normal(0, 0.15, len(x))
-    model = QTKMRegressor(random_state=0).fit(x[:, None], y)
+    # scaled by its range alone, so that a gap is as wide as it is
+    model = QTKMRegressor(scaling="range", random_state=0).fit(x[:, None], y)
     grid = np.linspace(0, 10, 400)[:, None]
     low, high = model.predict_interval(grid, 0.9).T
     figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     ax.fill_between(grid[:, 0], low, high, color="#9db8d6", alpha=0.6, label="90 % interval")
     ax.plot(grid[:, 0], model.predict(grid), color="#1b4f8a", label="prediction")
+    truth = np.sin(1.4 * grid) + 0.15 * grid
+    ax.plot(grid, truth, "--", color="#e08a3c", linewidth=1.2, label="true function")
     ax.plot(x, y, ".", color="#333333", label="rows")
     ax.set(title="How sure a prediction is", xlabel="x", ylabel="y")
     ax.spines[["top", "right"]].set_visible(False)
