@@ -170,9 +170,8 @@ def _copy(tree: Tree) -> Tree:
 def shrink(objective: Objective, cores: Cores) -> Cores:
     """Scale cores so that responses are no larger than targets, if that lowers the objective.
 
-    A start with far too large responses turns the first steps of a gradient method into one
-    overshoot, which leaves some cores tiny and others large.  Fits on 1000 and 20,000 rows came
-    about twice as low in as many epochs of Adam, and started faster under Gauss-Newton.
+    The first steps of a gradient method overshoot if responses are far too large.  Fits on 1000 and
+    20,000 rows came about twice as low in as many epochs of Adam.
     """
     iterate, flat = objective.at(cores), flatten(cores)
     square = objective.mean_size(iterate)
