@@ -305,7 +305,7 @@ class Search:
         if mixing.is_possible(self):
             self.mixer = mixing.Mixer(self, best)
             mix = self.mixer.mix(best if is_better else alone)
-            if mix is not None and mix.share == 1:
+            if mix is not None and mix.share == 1 and self.n_rows <= mixing.MOST_ALONE:
                 return alone
         if not is_better:
             return alone

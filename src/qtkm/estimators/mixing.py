@@ -30,6 +30,9 @@ Array = NDArray[np.float64]
 
 #: rows beyond which there is no full-rank model
 MOST_ROWS = 60_000
+#: rows up to which a full-rank model that is best alone at first remains so: with more rows its
+#: centres are a part of them, and a larger network may do better
+MOST_ALONE = 5000
 #: centres of the last model, rows times centres, and rows that kernels are compared on
 MOST_CENTRES, MOST_NUMBERS, COMPARED = 2500, 80_000_000, 900
 #: smoothness to compare, and the shortest and longest factor of the length scales

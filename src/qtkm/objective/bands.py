@@ -23,6 +23,8 @@ MOST_FUNCTIONS, MOST_BIN_ERROR = 729, 0.1
 #: how far a wave must exceed what noise lets expect of the largest of them, its least part of what
 #: is left, and its least ratio to waves in the band
 EXCESS, LEAST_PART, LEAST_RATIO = 5.0, 0.05, 4.0
+#: waves by which functions of one column alone are called rough, and the rows it takes
+ROUGHEST, ROUGH_ROWS = 121, 2000
 #: waves of other columns on either side of zero, by the largest number of columns
 PARTNERS = {3: 40, 8: 13, 1000: 1}
 
@@ -77,9 +79,19 @@ def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
                 * powers[: first - 1].max(),  # slow waves look fast where values are few or clumped
             )
             highest = int(np.flatnonzero(powers >= least)[-1]) + 1 if powers.max() >= least else 0
-            while found[d] // 2 < highest:
+            # a rough function of the column alone: no wave stands out, but all of them do
+            count = ROUGHEST if len(codes) >= ROUGH_ROWS else 0
+            each = 2 * np.abs(rows[:count].sum(axis=1)) ** 2 / size[k]
+            noise = 2 * squares[k] / size[k]
+            while found[d] // 2 < highest or _is_rough(each[found[d] // 2 :], noise):
                 found[d] *= 3
     return found
+
+
+def _is_rough(parts: NDArray, noise: float) -> bool:
+    """Return True if waves explain more of what is left than noise would."""
+    expected, spread = noise * len(parts), noise * np.sqrt(len(parts))
+    return parts.sum() - expected > max(LEAST_PART, 4 * spread)
 
 
 def _reach(column: Any) -> int:
