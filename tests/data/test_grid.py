@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from qtkm.data import code_type, encode
+from qtkm.data import code_type, encode, find_distinct
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 COLUMNS = st.lists(FINITE, min_size=1, max_size=40).map(np.array)
@@ -130,3 +130,9 @@ def test_any_memory_layout_and_precision_gives_the_same_codes(max_bins):
             grid, codes = encode_all(column.astype(dtype, copy=False), max_bins)
             np.testing.assert_array_equal(grid.values, expected_grid.values)
             np.testing.assert_array_equal(codes, expected)
+
+
+def test_more_values_than_the_limit_are_found_by_the_table_of_many_rows_too():
+    column = np.tile(np.arange(1400.0), 10)  # more rows than are sorted
+    assert find_distinct(column, 1257) is None
+    np.testing.assert_array_equal(find_distinct(column, 1400), np.arange(1400.0))

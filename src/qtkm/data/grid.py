@@ -165,12 +165,11 @@ def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64
     from ..kernels import grids as kernels
 
     limit = min(limit, len(column))
-    for most in (MANY_VALUES, limit):  # most columns need no table for as many values as rows
-        keys, used = _hash_table(min(most, limit))
-        if kernels.distinct(column.view(np.uint64), min(most, limit), keys, used) <= most:
+    # most columns need no table for as many values as rows
+    for most in sorted({min(MANY_VALUES, limit), limit}):
+        keys, used = _hash_table(most)
+        if kernels.distinct(column.view(np.uint64), most, keys, used) <= most:
             return np.sort(keys[used >= 0].view(np.float64))
-        if most >= limit:
-            break
     return None
 
 
