@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -22,7 +23,16 @@ ESCAPE = "\x1b"
 def start(*words, env=None, **options):
     """Start a command as a process of its own."""
     line = [sys.executable, "-m", "qtkm", *map(str, words)]
-    return subprocess.Popen(line, env=os.environ | (env or {}), **options)
+    with as_in_the_foreground():
+        return subprocess.Popen(line, env=os.environ | (env or {}), **options)
+
+
+@contextmanager
+def as_in_the_foreground():
+    """Let processes take Ctrl-C, which those of a script in the background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_pipes_and_files_get_neither_colours_nor_bars(inside, monkeypatch, capfd):

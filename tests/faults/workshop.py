@@ -333,6 +333,7 @@ JOBS = {job.__name__: job for job in (interrupts, kills, saves, full_disks, clos
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     for changes in SOLVERS.values():
         make(max_iter=2, **changes).fit(X, y).predict(X)  # compiles
     for line in sys.stdin:
