@@ -170,7 +170,7 @@ def test_inputs_of_any_size(make, X, y, size, max_bins, extrapolation):
     expected = make(**settings).fit(X, y).predict(X)
     model = make(**settings).fit(X * size, y)
     np.testing.assert_allclose(
-        model.predict(X * size), expected, atol=0.1 if size < 1e-310 else 1e-6
+        model.predict(X * size), expected, atol=0.2 if size < 1e-310 else 1e-6
     )
 
 

@@ -253,7 +253,7 @@ def test_targets_that_are_none_are_refused(model, X, y, change, message):
         (np.full(120, -2.0), r"negative entries \(the least is -2\); weights must be >= 0"),
         (np.zeros(120), "zero for every row; give some rows a positive weight"),
         (np.full(120, np.nan), "Input sample_weight contains NaN: 120 of the 120 values"),
-        (["heavy"] * 120, "sample_weight must hold numbers .*'heavy'.*give one number a row"),
+        (["heavy"] * 120, "sample_weight must hold numbers .*'heavy'.*give one number per row"),
     ],
 )
 def test_weights_that_are_none_are_refused(model, X, y, weight, message):
