@@ -162,7 +162,7 @@ def test_fast_waves_get_the_frequencies_they_need(n_columns):
     y = np.sin(2 * np.pi * 15 * X[:, 0]) * X[:, -1] + 0.1 * rng.standard_normal(800)
     model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[:600], y[:600])
     assert [own["basis"].n_basis for own in model.columns_] == [81, 27][:n_columns]
-    assert model.score(X[600:], y[600:]) > 0.8  # waves of 27 functions reach 0
+    assert model.score(X[600:], y[600:]) > 0.8
 
 
 def test_smooth_and_noisy_columns_keep_theirs():
