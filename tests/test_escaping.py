@@ -127,7 +127,7 @@ def test_other_commands_print_nothing_that_a_terminal_obeys(tmp_path, monkeypatc
     rows["y"] = np.where(rows[HOSTILE] > 0.5, HOSTILE, "no")
     rows.to_parquet("rows.parquet")
     words = ["rows.parquet", "--target", "y"]
-    assert command("fit", *words, "--out", "m.qtkm", "--max-iter", "2") == 0
+    assert command("fit", *words, "--out", "m.qtkm", "--rank", 1, "--alpha", 1) == 0
     assert command("evaluate", "m.qtkm", *words) == 0
     rows.drop(columns=HOSTILE).to_parquet("rows.parquet")
     assert command("evaluate", "m.qtkm", *words) == 1

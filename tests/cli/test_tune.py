@@ -66,7 +66,7 @@ def test_a_table_and_a_plot_of_what_was_tried(tmp_path, data):
 
 def test_the_best_at_an_edge_is_remarked_upon(tmp_path, data, capsys):
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", "--max-iter", 6]
-    lists = ["--ranks", "1,3", "--n-basis", "4,8,512", "--periods", "2", "--alphas", "1e-3,10"]
+    lists = ["--ranks", "1,3", "--n-basis", "4,8,16", "--periods", "2", "--alphas", "1e-3,10"]
     assert command("tune", data, *words, *lists) == 0
     said = capsys.readouterr().err
     assert said.startswith("qtkm: the best rank, 3, is the largest that was tried, ")

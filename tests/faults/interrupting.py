@@ -26,7 +26,7 @@ from qtkm.estimators.memory import Need
 from qtkm.limits import LIMITS
 
 RNG = np.random.default_rng(0)
-N_ROWS, N_COLUMNS = 3000, 6
+N_ROWS, N_COLUMNS = 1500, 6
 X = RNG.integers(0, 200, size=(N_ROWS, N_COLUMNS)).astype(float)
 y = np.sin(X[:, 0] / 20) * X[:, 1] + RNG.normal(size=N_ROWS)
 SETTINGS = {"penalty": "ridge",

@@ -72,7 +72,7 @@ def file(tmp_path):
     return tmp_path / "a.qtkm"
 
 
-def test_every_cut_and_every_flipped_bit_is_noticed(file):
+def test_every_cut_and_a_flipped_bit_anywhere_are_noticed(file):
     data = file.read_bytes()
     for length in range(len(data)):
         file.write_bytes(data[:length])
@@ -80,13 +80,12 @@ def test_every_cut_and_every_flipped_bit_is_noticed(file):
         with pytest.raises(ValueError, match=message):
             storage.read(file, "test")
     for place in range(len(data)):
-        for bit in (0, 3, 7):
-            altered = bytearray(data)
-            altered[place] ^= 1 << bit
-            file.write_bytes(altered)
-            # white space of the header may change without consequence
-            with contextlib.suppress(storage.DamagedFileError, storage.ForeignFileError):
-                assert_equal(storage.read(file, "test"), TREE)
+        altered = bytearray(data)
+        altered[place] ^= 1 << place % 8
+        file.write_bytes(altered)
+        # white space of the header may change without consequence
+        with contextlib.suppress(storage.DamagedFileError, storage.ForeignFileError):
+            assert_equal(storage.read(file, "test"), TREE)
 
 
 def test_a_newer_format_asks_for_an_upgrade(file):

@@ -184,7 +184,7 @@ def compare(
     --------
     >>> import numpy as np, qtkm
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(size=(150, 2))
+    >>> X = rng.uniform(size=(60, 2))
     >>> found = qtkm.compare(X, np.sin(6 * X[:, 0]) * X[:, 1], cv=2)
     >>> found.names[0], found.scores.shape[1]
     ('qtkm', 2)
