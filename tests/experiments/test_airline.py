@@ -10,8 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 from qtkm import QTKMRegressor
+from qtkm.datasets import REGISTRY
 from qtkm.experiments import airline, airline_models
-from qtkm.experiments.runs import Options
+from qtkm.experiments.runs import Options, count_parameters, draw_rows, fit_timed
 
 
 def flights(n_columns=8, n_rows=600):
@@ -28,9 +29,18 @@ def missing(**_):
 @pytest.fixture(autouse=True)
 def small_data(monkeypatch):
     """Made-up flights in place of the substitutes; the paper's data are not there."""
-    monkeypatch.setitem(airline.LOADERS, "airline", missing)
-    monkeypatch.setitem(airline.LOADERS, "nyc_flights", lambda **_: flights())
-    monkeypatch.setitem(airline.LOADERS, "flights_2001", lambda **_: flights(9))
+    draw_rows.cache_clear()
+    monkeypatch.setitem(REGISTRY, "airline", missing)
+    monkeypatch.setitem(REGISTRY, "nyc_flights", lambda **_: flights())
+    monkeypatch.setitem(REGISTRY, "flights_2001", lambda **_: flights(9))
+    yield
+    draw_rows.cache_clear()
+
+
+@pytest.fixture
+def new_york(monkeypatch):
+    """The smaller substitute alone."""
+    monkeypatch.setitem(REGISTRY, "flights_2001", missing)
 
 
 @pytest.fixture
@@ -43,13 +53,11 @@ def few_models(monkeypatch):
                 n_basis=8, rank=rank, max_iter=1, random_state=setting.seed, penalty="ridge"
             )
 
-        return airline.Candidate(name, make, airline.count_weights, 1.0, family)
+        return airline.Candidate(name, make, 1.0, family)
 
     table = [machine("TKM R=8", 2, "TKM"), machine("QTKM R=40", 1, "QTKM")]
     process = next(c for c in airline.alternatives() if c.family == "GP")
-    linear = airline.Candidate(
-        "linear", lambda _: LinearRegression(), lambda m: m.coef_.size, 1.0, "boosting"
-    )
+    linear = airline.Candidate("linear", lambda _: LinearRegression(), 1.0, "boosting")
     monkeypatch.setattr(airline, "table_one", lambda: table)
     monkeypatch.setattr(airline, "alternatives", lambda: [linear, process])
     monkeypatch.setattr(airline_models, "PACKAGE", "no_such_package")
@@ -59,19 +67,6 @@ def few_models(monkeypatch):
 def no_figure(monkeypatch):
     """Saves the time that drawing takes."""
     monkeypatch.setattr(airline.report, "try_to_draw", lambda draw: {})
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """Names of the fits that were run."""
-    names, measure = [], airline.measure
-
-    def count(candidate, halves, setting):
-        names.append((candidate.name, halves.X_train.shape[1], setting.seed))
-        return measure(candidate, halves, setting)
-
-    monkeypatch.setattr(airline, "measure", count)
-    return names
 
 
 def options(folder, **changes):
@@ -111,43 +106,44 @@ def test_a_quick_run_writes_results_figure_and_page(tmp_path, monkeypatch):
 
 
 def test_models_of_the_table_have_the_parameters_of_the_paper(tmp_path):
-    halves = airline.Flights("nyc_flights", options(tmp_path)).split(0)
+    halves = airline.rows_of("nyc_flights", 0, options(tmp_path))
     for candidate in airline.table_one():
         model = candidate.make(airline.Setting(8, 0, 1)).set_params(max_iter=1)
         model.fit(halves.X_train[:40], halves.y_train[:40])
-        assert candidate.count(model) == airline.TABLE[candidate.name].parameters
+        assert count_parameters(model) == airline.TABLE[candidate.name].parameters
 
 
-def test_all_splits_of_both_substitutes_are_run_once(tmp_path, few_models, no_figure, counted):
+def test_all_splits_of_both_substitutes_are_run_once(tmp_path, few_models, no_figure):
     airline.run(options(tmp_path), splits=2)
     models = ["TKM R=8", "QTKM R=40", "linear"]
-    expected = [(name, 8, split) for split in range(2) for name in models]
-    assert counted == expected + [(name, 9, 0) for name in models]
+    expected = [("nyc_flights", name, str(split)) for split in range(2) for name in models]
+    expected += [("flights_2001", name, "0") for name in models]
+    assert [tuple(row[key] for key in airline.KEYS) for row in read(tmp_path)] == expected
 
 
 def test_an_interrupted_run_goes_on_after_the_last_finished_fit(
-    tmp_path, few_models, no_figure, monkeypatch
+    tmp_path, few_models, no_figure, new_york, monkeypatch
 ):
-    started, measure = [], airline.measure
+    started, fit_one = [], airline.fit_one
 
-    def interrupted(candidate, halves, setting):
-        started.append((candidate.name, setting.seed))
+    def interrupted(dataset, model, split, **arguments):
+        started.append((model, split))
         if len(started) == 3:
             raise KeyboardInterrupt
-        return measure(candidate, halves, setting)
+        return fit_one(dataset, model, split, **arguments)
 
-    monkeypatch.setattr(airline, "measure", interrupted)
+    monkeypatch.setattr(airline, "fit_one", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        airline.run(options(tmp_path), datasets=["nyc_flights"], splits=2)
+        airline.run(options(tmp_path), splits=2)
     assert len(read(tmp_path)) == 2
 
-    page = airline.run(options(tmp_path), datasets=["nyc_flights"], splits=2)
+    page = airline.run(options(tmp_path), splits=2)
     assert len(started) == 7  # six, and the one that was interrupted twice
     rows = [(row["model"], row["split"]) for row in read(tmp_path)]
     assert len(rows) == len(set(rows)) == 6
 
     written = page.read_text(encoding="utf-8")
-    airline.run(options(tmp_path), datasets=["nyc_flights"], splits=2)
+    airline.run(options(tmp_path), splits=2)
     assert len(started) == 7
     assert page.read_text(encoding="utf-8") == written
 
@@ -156,13 +152,9 @@ def test_a_fit_that_was_cut_short_is_no_result(tmp_path):
     def stop(_):
         raise KeyboardInterrupt
 
-    def make(setting):
-        return QTKMRegressor(n_basis=8, rank=2, callbacks=stop, penalty="ridge")
-
-    candidate = airline.Candidate("QTKM", make, airline.count_weights, 1.0, "QTKM")
-    halves = airline.Flights("nyc_flights", options(tmp_path)).split(0)
+    model = QTKMRegressor(n_basis=8, rank=2, callbacks=stop, penalty="ridge")
     with pytest.warns(ConvergenceWarning), pytest.raises(KeyboardInterrupt):
-        airline.measure(candidate, halves, airline.Setting(8, 0, 1))
+        fit_timed(model, airline.rows_of("nyc_flights", 0, options(tmp_path)))
 
 
 def test_without_the_extra_the_page_says_what_to_install(tmp_path, few_models, no_figure):
@@ -173,9 +165,11 @@ def test_without_the_extra_the_page_says_what_to_install(tmp_path, few_models, n
         airline_models.SparseGaussianProcess().fit(*flights())
 
 
-def test_without_matplotlib_the_page_has_no_figure(tmp_path, few_models, monkeypatch, capsys):
+def test_without_matplotlib_the_page_has_no_figure(
+    tmp_path, few_models, new_york, monkeypatch, capsys
+):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    page = airline.run(options(tmp_path), datasets=["nyc_flights"], splits=1)
+    page = airline.run(options(tmp_path), splits=1)
     assert "## Figure" not in page.read_text(encoding="utf-8")
     assert 'pip install "qtkm[plot]"' in capsys.readouterr().out
 
@@ -190,43 +184,40 @@ def test_the_paper_s_data_come_first(tmp_path, few_models, no_figure, monkeypatc
     page = airline.run(options(tmp_path / "without"), splits=1)
     assert "was not used" in page.read_text(encoding="utf-8")
 
-    monkeypatch.setitem(airline.LOADERS, "airline", lambda **_: flights())
+    monkeypatch.setitem(REGISTRY, "airline", lambda **_: flights())
+    draw_rows.cache_clear()
     page = airline.run(options(tmp_path / "with"), splits=1)
     assert {row["dataset"] for row in read(tmp_path / "with")} == {"airline"}
     assert "the paper's own data" in page.read_text(encoding="utf-8")
 
 
 def test_a_substitute_that_is_missing_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setitem(airline.LOADERS, "flights_2001", missing)
-    assert [each.name for each in airline.choose(None, options(tmp_path))] == ["nyc_flights"]
-    monkeypatch.setitem(airline.LOADERS, "nyc_flights", missing)
+    monkeypatch.setitem(REGISTRY, "flights_2001", missing)
+    assert airline.choose(options(tmp_path)) == ["nyc_flights"]
+    monkeypatch.setitem(REGISTRY, "nyc_flights", missing)
     with pytest.raises(FileNotFoundError, match="try another"):
-        airline.choose(None, options(tmp_path))
+        airline.choose(options(tmp_path, data_home="another"))
 
 
 def test_what_is_wrongly_asked_for_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"'trains' is not known; use one of 'airline'"):
-        airline.run(options(tmp_path), datasets=["trains"])
     with pytest.raises(ValueError, match="splits=0 must be at least 1"):
         airline.run(options(tmp_path), splits=0)
 
 
 def test_two_thirds_train_and_give_the_scale(tmp_path):
     _, y = flights()
-    sets = airline.Flights("nyc_flights", options(tmp_path))
-    halves = sets.split(3)
+    halves = airline.rows_of("nyc_flights", 3, options(tmp_path))
     assert len(halves.y_train) == 400
     assert len(halves.y_test) == 200
     assert halves.y_train.mean() == pytest.approx(0, abs=1e-12)
     assert halves.y_train.std(ddof=1) == pytest.approx(1)
     both = np.concatenate([halves.y_train, halves.y_test])
-    slope, offset = np.polyfit(np.sort(both), np.sort(y), 1)
-    np.testing.assert_allclose(np.sort(both) * slope + offset, np.sort(y), atol=1e-9)
-    assert not np.array_equal(sets.split(4).X_test, halves.X_test)
-    np.testing.assert_array_equal(sets.split(3).X_test, halves.X_test)
+    np.testing.assert_allclose(np.sort(halves.mean + halves.scale * both), np.sort(y), atol=1e-9)
+    other = airline.rows_of("nyc_flights", 4, options(tmp_path))
+    assert not np.array_equal(other.X_test, halves.X_test)
 
 
 def test_a_quick_run_takes_some_of_many_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(airline, "QUICK_ROWS", 90)
-    X, _ = airline.Flights("nyc_flights", options(tmp_path, quick=True)).load()
-    assert len(X) == 90
+    rows = airline.rows_of("nyc_flights", 0, options(tmp_path, quick=True))
+    assert len(rows.y_train) + len(rows.y_test) == 90

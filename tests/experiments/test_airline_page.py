@@ -1,18 +1,19 @@
 """The page of the airline experiment: its numbers and its verdict."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from qtkm.experiments import airline as page
 
 
 def records(model, errors, parameters=100, seconds=50.0):
-    return [
+    return pd.DataFrame(
         {"dataset": "nyc_flights", "model": model, "split": split, "train_rows": 200_000,
          "test_rows": 100_000, "cores": 2, "parameters": parameters, "epochs": 25,
          "seconds": seconds, "test_mse": error}
         for split, error in enumerate(errors)
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

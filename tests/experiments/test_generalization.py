@@ -5,12 +5,14 @@ import shutil
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from qtkm.datasets import REGISTRY
 from qtkm.experiments import generalization
 from qtkm.experiments import generalization as protocol
-from qtkm.experiments.generalization import Curve, draw
-from qtkm.experiments.runs import Options
+from qtkm.experiments.generalization import curve, draw
+from qtkm.experiments.runs import Options, draw_rows
 
 SMALL = protocol.Protocol(
     sets=("yacht", "banana"), seeds=(0, 1), tkm_ranks=(1, 2), qtkm_ranks=(1, 2, 4),
@@ -29,11 +31,11 @@ def made_up(name):
 
 @pytest.fixture
 def data(monkeypatch):
-    protocol.rows_of.cache_clear()
+    draw_rows.cache_clear()
     for name in SMALL.sets:
-        monkeypatch.setitem(protocol.REGISTRY, name, made_up(name))
+        monkeypatch.setitem(REGISTRY, name, made_up(name))
     yield
-    protocol.rows_of.cache_clear()
+    draw_rows.cache_clear()
 
 
 def options(folder):
@@ -46,8 +48,8 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         for name in SMALL.sets:
-            patch.setitem(protocol.REGISTRY, name, made_up(name))
-        protocol.rows_of.cache_clear()
+            patch.setitem(REGISTRY, name, made_up(name))
+        draw_rows.cache_clear()
         generalization.run(options(folder), protocol=SMALL)
     return folder
 
@@ -75,7 +77,7 @@ def test_a_second_run_fits_nothing(data, again, monkeypatch):
     def fail(**_):
         raise AssertionError("fitted again")
 
-    for name in ("fit_krr", "fit_network", "fit_random_features"):
+    for name in ("fit_krr", "fit_one"):
         monkeypatch.setattr(protocol, name, fail)
     page = again / "generalization.md"
     page.write_text(re.sub(r"\d{4}-\d\d-\d\d", "1999-12-31", page.read_text("utf-8")), "utf-8")
@@ -95,7 +97,7 @@ def test_errors_too_large_for_a_panel_are_written_above_it():
     records += rows("RFF", [1, 10, 60], [1.0, 0.9, 0.15])
     records += rows("RFF same alpha", [1, 10, 60], [1.0, 0.97, 0.94])
     krr = [{"set": "yacht", "rows": 50, "columns": 3, "test_mse": 0.11}]
-    ax = draw(records, krr, ["yacht"], "test_mse").axes[0]
+    ax = draw(pd.DataFrame(records), pd.DataFrame(krr), ["yacht"], "test_mse").axes[0]
     strip = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert strip.pop("0.87") == 20
     assert strip.pop("0.79") == 10
@@ -117,12 +119,12 @@ def test_both_models_begin_at_the_same_function(data):
     """One epoch apart from equal starts, the quantized model is a special case of the other."""
     arguments = {"alpha": 1e-3, "period": 1.5, "data_home": None, "seed": 3, "split": 0}
     one = protocol.Protocol(sets=("yacht",), max_iter=1)
-    rows = protocol.rows_of("yacht", 0, None)
+    rows = draw_rows("yacht", 0, 0.2, None)
     start = protocol.quantized_start([protocol.RADICES] * 2, 2, 3)
     full = protocol.unquantized(start)
     assert [len(column) for column in full] == [1, 1]
     errors = [
-        protocol.fit_network(set="yacht", model=model, size=2, protocol=one, **arguments)
+        protocol.fit_one(set="yacht", model=model, size=2, protocol=one, **arguments)
         for model in ("TKM", "QTKM")
     ]
     assert errors[0]["n_parameters"] == 2 * 16 * 2
@@ -132,8 +134,10 @@ def test_both_models_begin_at_the_same_function(data):
 
 def line(means, n_parameters=None, deviation=0.01, count=10):
     rng = np.random.default_rng(0)
-    errors = [mean + deviation * rng.standard_normal(count) for mean in means]
-    return Curve(np.array(n_parameters or range(1, len(means) + 1)) * 10, errors)
+    sizes = 10 * np.array(n_parameters or range(1, len(means) + 1))
+    errors = np.concatenate([mean + deviation * rng.standard_normal(count) for mean in means])
+    rows = {"set": "a", "model": "b", "n_parameters": sizes.repeat(count), "test_mse": errors}
+    return curve(pd.DataFrame(rows), "a", "b")
 
 
 def test_curves_are_compared_at_equal_numbers_of_parameters_below_the_rows():

@@ -23,23 +23,15 @@ def small_demo(monkeypatch):
     y = X["DepTime"] / 60 + 5 * (X["carrier"] == "A") + rng.normal(size=n)
     monkeypatch.setattr(nyc_flights, "load_nyc_flights", lambda **_: (X, y))
 
-    def candidates(seed):
+    def models(seed):
         settings = {"rank": 2, "alpha": 1e-4, "n_basis": 8, "max_iter": 3, "random_state": seed}
-        machine = QTKMRegressor(**settings)
-        mixed = QTKMRegressor(**settings, categorical_features="from_dtype")
+        return {
+            "linear regression": LinearRegression(),
+            "QTKM": QTKMRegressor(**settings),
+            "QTKM + categories": QTKMRegressor(**settings, categorical_features="from_dtype"),
+        }
 
-        def count(model):
-            return model.n_parameters_
-
-        return [
-            nyc_flights.Candidate(
-                "linear regression", LinearRegression(), False, lambda m: m.coef_.size + 1
-            ),
-            nyc_flights.Candidate("QTKM", machine, False, count),
-            nyc_flights.Candidate("QTKM + categories", mixed, True, count),
-        ]
-
-    monkeypatch.setattr(nyc_flights, "make_candidates", candidates)
+    monkeypatch.setattr(nyc_flights, "make_models", models)
 
 
 def command(*words):

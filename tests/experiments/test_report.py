@@ -43,8 +43,8 @@ def test_a_figure_is_written_in_both_formats_and_the_same_each_time(tmp_path):
 
     figure = Figure()
     figure.subplots().plot(np.arange(3))
-    files = report.save_figure(figure, tmp_path / "new" / "plot")
-    assert [file.suffix for file in files] == [".png", ".pdf"]
+    assert report.save_figure(figure, tmp_path / "new" / "plot") == "plot.png"
+    files = [tmp_path / "new" / f"plot.{kind}" for kind in ("png", "pdf")]
     before = [file.read_bytes() for file in files]
     report.save_figure(figure, tmp_path / "new" / "plot")
     assert [file.read_bytes() for file in files] == before

@@ -8,20 +8,17 @@ row set aside.  A model that is not quantized begins at the Kronecker product of
 of the same seed.  Fits run one after another, each on all cores, because their times are reported.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error
-from threadpoolctl import threadpool_limits
 
 from ..baselines import RandomFourierRidge
-from ..datasets import load_airline, load_flights_2001, load_nyc_flights
 from ..estimators import QTKMRegressor
 from ..solvers import ALS
 from . import report
@@ -31,8 +28,11 @@ from .runs import (
     Fit,
     Options,
     Records,
-    Row,
     Split,
+    compile_loops,
+    count_parameters,
+    draw_rows,
+    fit_timed,
     paper_model,
     quantized_start,
     run_fits,
@@ -49,45 +49,18 @@ COMPONENTS, QUICK_COMPONENTS = 1000, 200
 #: splits that alternatives are run on: enough to see how far apart they are
 SPLITS, PROCESS_SPLITS = 3, 1
 GAUSSIAN_PROCESS = "sparse Gaussian process"
-PAPER, SUBSTITUTES = "airline", ("nyc_flights", "flights_2001")
-LOADERS: dict[str, Any] = {
-    "airline": load_airline,
-    "nyc_flights": load_nyc_flights,
-    "flights_2001": load_flights_2001,
-}
+PAPER, NEW_YORK, LARGE = "airline", "nyc_flights", "flights_2001"
 
 
-def run(
-    options: Options,
-    *,
-    datasets: Iterable[str] | None = None,
-    splits: int = 10,
-    splits_2001: int = 1,
-) -> Path:
+def run(options: Options, *, splits: int = 10) -> Path:
     """Run the experiment, or what is left of it, and write its page.
 
-    Parameters
-    ----------
-    options : Options
-        Where results go, which data, how many cores; ``quick`` takes 20,000 of the New York
-        flights, one split, few epochs and small alternatives.
-    datasets : iterable of {"airline", "nyc_flights", "flights_2001"}, optional
-        Which flights. By default those of the paper if they are there, and else both others.
-    splits : int, default=10
-        Number of random splits.
-    splits_2001 : int, default=1
-        The same for the three million flights of 2001, of which a split takes long.
-
-    Returns
-    -------
-    pathlib.Path
-        The page ``airline.md``; beside it are ``airline.csv``, ``airline.png`` and
-        ``airline.pdf``.
+    The data are the paper's if they are there, and else both other sets; of the three million
+    flights of 2001 there is one split only, which takes long. A quick run takes 20,000 of the New
+    York flights, one split, few epochs and small alternatives.
     """
-    for name, number in (("splits", splits), ("splits_2001", splits_2001)):
-        if number < 1:
-            raise ValueError(f"{name}={number} must be at least 1")
-    flights = choose(datasets, options)
+    if splits < 1:
+        raise ValueError(f"splits={splits} must be at least 1")
     no_process = why_no_process(options.quick)
     models, further = table_one(), alternatives()
     fitted = [each for each in models + further if each.family != "GP" or not no_process]
@@ -98,74 +71,38 @@ def run(
         "alpha": ALPHA,
         "epochs": QUICK_EPOCHS if options.quick else EPOCHS,
     }
+    datasets = choose(options)
     records = Records(options.output / "airline.csv", KEYS, VALUES, settings)
-    numbers = {"flights_2001": splits_2001}
-    if options.quick:
-        splits, numbers = 1, {}
-    for each in flights:
-        _run(each, fitted, numbers.get(each.name, splits), records, options)
-        each.forget()
-    results: dict[str, dict[str, list[dict[str, Any]]]] = {each.name: {} for each in flights}
-    for row in records.rows:
-        if row["dataset"] in results:
-            results[row["dataset"]].setdefault(row["model"], []).append(row)
+    for dataset in datasets:
+        is_single = options.quick or dataset == LARGE
+        _run(dataset, fitted, 1 if is_single else splits, records, options)
+    results = {
+        dataset: {model: rows for model, rows in found.groupby("model", sort=False)}
+        for dataset in datasets
+        if len(found := records.frame.query("dataset == @dataset"))
+    }
     return write(options, results, models, further, records.n_new > 0, no_process)
 
 
-# -- data -----------------------------------------------------------------------------------------
+def rows_of(dataset: str, split: int, options: Options) -> Split:
+    """Return two thirds to train, one third to test."""
+    most = QUICK_ROWS if options.quick else None
+    return draw_rows(dataset, split, 1 / 3, options.data_home, most)
 
 
-class Flights:
-    """A set of flights, one of `LOADERS`, read when it is first needed."""
-
-    def __init__(self, name: str, options: Options):
-        if name not in LOADERS:
-            raise ValueError(
-                f"the data set {name!r} is not known; use one of {', '.join(map(repr, LOADERS))}"
-            )
-        self.name, self._options = name, options
-        self._arrays: tuple[NDArray, NDArray] | None = None
-        self._split: tuple[int, Split] | None = None
-
-    def load(self) -> tuple[NDArray, NDArray]:
-        """Return all rows: the columns and the delays in minutes."""
-        if self._arrays is None:
-            options = self._options
-            X, y = LOADERS[self.name](return_X_y=True, as_frame=False, data_home=options.data_home)
-            if options.quick and len(y) > QUICK_ROWS:
-                rows = np.random.default_rng(0).permutation(len(y))[:QUICK_ROWS]
-                X, y = X[rows], y[rows]
-            self._arrays = X, y
-        return self._arrays
-
-    def split(self, seed: int) -> Split:
-        """Return two thirds to train, one third to test; the last split is kept."""
-        if self._split is None or self._split[0] != seed:
-            self._split = None  # the old rows go before the new ones come
-            self._split = seed, Split.draw(*self.load(), 1 / 3, seed)
-        return self._split[1]
-
-    def forget(self) -> None:
-        """Free the memory; the rows are read again when they are needed."""
-        self._arrays = self._split = None
-
-
-def choose(datasets: Iterable[str] | None, options: Options) -> list[Flights]:
-    """Return the named sets, or else the paper's if it is there, or its substitutes."""
-    if datasets is not None:
-        return [Flights(name, options) for name in dict.fromkeys(datasets)]
+def choose(options: Options) -> list[str]:
+    """Return the paper's set if it is there, or else its substitutes that are."""
     if options.quick:
-        return [Flights("nyc_flights", options)]
+        return [NEW_YORK]
     missing: Exception | None = None
-    found: list[Flights] = []
-    for name in (PAPER, *SUBSTITUTES):
-        flights = Flights(name, options)
+    found: list[str] = []
+    for name in (PAPER, NEW_YORK, LARGE):
         try:
-            flights.load()  # the only way to know whether it can be read
+            rows_of(name, 0, options)  # the only way to know whether it can be read
         except (FileNotFoundError, ModuleNotFoundError) as error:
             missing = error
         else:
-            found.append(flights)
+            found.append(name)
             if name == PAPER:
                 break
     if not found and missing is not None:
@@ -173,11 +110,7 @@ def choose(datasets: Iterable[str] | None, options: Options) -> list[Flights]:
     return found
 
 
-# -- models and fits ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """What a model is made for; `seed` is that of the split and of the model."""
 
     n_columns: int
@@ -192,7 +125,6 @@ class Candidate:
 
     name: str
     make: Callable[[Setting], Any]
-    count: Callable[[Any], int]  # parameters of a fitted model
     cost: float  # expected work of a fit on a row; QTKM of rank 20 has 1
     family: str
     most_splits: int | None = None
@@ -201,30 +133,30 @@ class Candidate:
 
 def table_one() -> list[Candidate]:
     """List the six models of the paper."""
-    # an epoch of a small rank is bound by reading the rows, a large one by rank squared
-    plain = [_paper("TKM", rank, None, cost=0.5) for rank in TKM_RANKS]
-    quantized = [_paper("QTKM", rank, 2, cost=(rank / 20) ** 1.5) for rank in QTKM_RANKS]
-    return plain + quantized
 
-
-def _paper(kind: str, rank: int, quantization: int | None, cost: float) -> Candidate:
-    def make(setting: Setting) -> QTKMRegressor:
-        start = quantized_start([RADICES] * setting.n_columns, rank, setting.seed)
+    def make(to: Setting, rank: int, quantization: int | None) -> QTKMRegressor:
+        start = quantized_start([RADICES] * to.n_columns, rank, to.seed)
         return paper_model(
             n_basis=N_BASIS, period=PERIOD, quantization=quantization, rank=rank, alpha=ALPHA,
-            solver=ALS(momentum=False), max_iter=QUICK_EPOCHS if setting.quick else EPOCHS, tol=0,
+            solver=ALS(momentum=False), max_iter=QUICK_EPOCHS if to.quick else EPOCHS, tol=0,
             init=start if quantization else unquantized(start), normalize_y=False,
-            random_state=setting.seed, n_jobs=setting.cores,
+            random_state=to.seed, n_jobs=to.cores,
         )  # fmt: skip
 
-    return Candidate(f"{kind} R={rank}", make, count_weights, cost, kind)
+    def candidate(kind: str, rank: int, quantization: int | None, cost: float) -> Candidate:
+        made = partial(make, rank=rank, quantization=quantization)
+        return Candidate(f"{kind} R={rank}", made, cost, kind)
+
+    # an epoch of a small rank is bound by reading the rows, a large one by rank squared
+    plain = [candidate("TKM", rank, None, 0.5) for rank in TKM_RANKS]
+    return plain + [candidate("QTKM", rank, 2, (rank / 20) ** 1.5) for rank in QTKM_RANKS]
 
 
 def alternatives() -> list[Candidate]:
     """List this library's defaults and other methods."""
 
-    def components(setting: Setting) -> int:
-        return QUICK_COMPONENTS if setting.quick else COMPONENTS
+    def components(to: Setting) -> int:
+        return QUICK_COMPONENTS if to.quick else COMPONENTS
 
     def machine(**given: Any) -> Any:
         return lambda to: QTKMRegressor(**given, random_state=to.seed, n_jobs=to.cores)
@@ -246,115 +178,64 @@ def alternatives() -> list[Candidate]:
     def process(to: Setting) -> SparseGaussianProcess:
         return SparseGaussianProcess(random_state=to.seed)
 
-    def width(model: Any) -> int:
-        return int(model.n_components)
-
-    def leaves(model: Any) -> int:
-        return int(model.n_iter_ * model.max_leaf_nodes)
-
-    plain, quantized = machine(rank=8, quantization=None), machine(rank=40)
     every = [
-        ("TKM R=8, defaults", plain, count_weights, 1.0, "TKM, defaults"),
-        ("QTKM R=40, defaults", quantized, count_weights, 3.0, "QTKM, defaults"),
-        ("Nyström + ridge", features("nystroem"), width, 2.0, "Nyström"),
-        ("random Fourier + ridge", features("fourier"), width, 1.5, "RFF"),
-        ("random Fourier, same band", same_band, width, 1.5, "RFF, same band"),
-        ("boosting, defaults", boosting(), leaves, 0.2, "boosting"),
+        ("TKM R=8, defaults", machine(rank=8, quantization=None), 1.0, "TKM, defaults"),
+        ("QTKM R=40, defaults", machine(rank=40), 3.0, "QTKM, defaults"),
+        ("Nyström + ridge", features("nystroem"), 2.0, "Nyström"),
+        ("random Fourier + ridge", features("fourier"), 1.5, "RFF"),
+        ("random Fourier, same band", same_band, 1.5, "RFF, same band"),
+        ("boosting, defaults", boosting(), 0.2, "boosting"),
         # five times the default: boosting is far from converged at 100 trees here
-        ("boosting, 500 trees", boosting(max_iter=500), leaves, 0.8, "more boosting"),
+        ("boosting, 500 trees", boosting(max_iter=500), 0.8, "more boosting"),
     ]
     # one set tells how it compares; the three million flights would add minutes, not facts
-    last = Candidate(
-        GAUSSIAN_PROCESS, process, lambda model: int(model.n_inducing), 8.0, "GP", PROCESS_SPLITS,
-        ("flights_2001",),
-    )  # fmt: skip
+    last = Candidate(GAUSSIAN_PROCESS, process, 8.0, "GP", PROCESS_SPLITS, (LARGE,))
     return [*(Candidate(*each, SPLITS) for each in every), last]
 
 
-def count_weights(model: Any) -> int:
-    """Count the weights P, a complex number once as in the paper."""
-    return int(model.n_parameters_)
-
-
-def measure(candidate: Candidate, rows: Split, setting: Setting) -> dict[str, Any]:
-    """Fit a model on the training rows and test it; returns the columns `VALUES`."""
-    model = candidate.make(setting)
-    with threadpool_limits(setting.cores):
-        start = perf_counter()
-        model.fit(rows.X_train, rows.y_train)
-        seconds = perf_counter() - start
-        if getattr(model, "status_", "") == "interrupted":
-            raise KeyboardInterrupt  # a fit that was cut short is not a result
-        prediction = model.predict(rows.X_test)
+def fit_one(
+    dataset: str, model: str, split: int, *, candidates: Mapping[str, Candidate], options: Options
+) -> dict[str, Any]:
+    """Fit a model that is named as in the records, and test it; returns the columns `VALUES`."""
+    rows = rows_of(dataset, split, options)
+    setting = Setting(rows.X_train.shape[1], split, options.cores, options.quick)
+    fitted = candidates[model].make(setting)
+    seconds = fit_timed(fitted, rows, setting.cores)
     return {
         "train_rows": len(rows.y_train),
         "test_rows": len(rows.y_test),
         "cores": setting.cores,
-        "parameters": candidate.count(model),
-        "epochs": model.n_iter_ if isinstance(model, QTKMRegressor) else None,
+        "parameters": count_parameters(fitted),
+        "epochs": fitted.n_iter_ if isinstance(fitted, QTKMRegressor) else None,
         "seconds": seconds,
-        "test_mse": float(mean_squared_error(rows.y_test, prediction)),
+        "test_mse": float(mean_squared_error(rows.y_test, fitted.predict(rows.X_test))),
     }
-
-
-def fit_one(
-    dataset: str, model: str, split: int, *, flights: Mapping[str, Any],
-    candidates: Mapping[str, Candidate], cores: int, quick: bool,
-) -> dict[str, Any]:  # fmt: skip
-    """Run a fit that is named as in the records; see `measure`."""
-    rows = flights[dataset].split(split)
-    return measure(candidates[model], rows, Setting(rows.X_train.shape[1], split, cores, quick))
-
-
-def compile_loops(candidates: Sequence[Candidate], rows: Split, setting: Setting) -> None:
-    """Fit briefly, so that no time that is measured contains compilation."""
-    X, target = rows.X_train[:20_000], np.ascontiguousarray(rows.y_train[:20_000])
-    for candidate in candidates:
-        model = candidate.make(setting)
-        if isinstance(model, QTKMRegressor):
-            model.set_params(max_iter=1).fit(X, target).predict(X[:100])
 
 
 def _run(
-    flights: Flights,
-    candidates: Sequence[Candidate],
-    splits: int,
-    records: Records,
-    options: Options,
+    dataset: str, candidates: Sequence[Candidate], splits: int, records: Records, options: Options
 ) -> None:
     """Run the fits of one data set that are not recorded yet."""
-    arguments = {
-        "flights": {flights.name: flights},
-        "candidates": {candidate.name: candidate for candidate in candidates},
-        "cores": options.cores,
-        "quick": options.quick,
-    }
+    arguments = {"candidates": {each.name: each for each in candidates}, "options": options}
     fits = [
         Fit(
-            {"dataset": flights.name, "model": candidate.name, "split": split},
-            fit_one,
-            arguments,
-            candidate.cost,
+            dict(zip(KEYS, (dataset, each.name, split), strict=True)), fit_one, arguments, each.cost
         )
         for split in range(splits)
-        for candidate in candidates
-        if flights.name not in candidate.left_out
-        and (candidate.most_splits is None or split < candidate.most_splits)
+        for each in candidates
+        if dataset not in each.left_out and (each.most_splits is None or split < each.most_splits)
     ]
-    left = [fit for fit in fits if records.key(fit.name) not in records.done]
-    if left:
-        rows = flights.split(left[0].name["split"])
+    if left := records.left(fits):
+        rows = rows_of(dataset, left[0].name["split"], options)
         setting = Setting(rows.X_train.shape[1], 0, options.cores, options.quick)
-        compile_loops(candidates, rows, setting)
-    run_fits(fits, records, title=f"airline, {flights.name}", progress=options.progress)
+        compile_loops((each.make(setting) for each in candidates), rows.X_train, rows.y_train)
+    run_fits(fits, records, title=f"airline, {dataset}", progress=options.progress)
 
 
-# -- page and figure ------------------------------------------------------------------------------
-
-#: data set → model → records of its splits
-Results = Mapping[str, Mapping[str, Sequence[Row]]]
-#: results of a data set: a family, and the rows of each of its models
-Families = Mapping[str, Sequence[Sequence[Row]]]
+#: data set → model → frame of the records of its splits
+Results = Mapping[str, Mapping[str, Any]]
+#: results of a data set: a family, and the frames of its models
+Families = Mapping[str, Sequence[Any]]
 
 AHEAD, BEHIND = "QTKM R=40", "TKM R=8"
 TITLES = {"airline": "USA 2008", "nyc_flights": "New York 2013", "flights_2001": "USA 2001"}
@@ -420,7 +301,7 @@ def write(
             if candidate.name in found:
                 drawn[dataset].setdefault(candidate.family, []).append(found[candidate.name])
     figures = report.try_to_draw(lambda: {"figure": draw(drawn, options.output / "airline")})
-    every = [row for found in results.values() for rows in found.values() for row in rows]
+    every = [rows for found in results.values() for rows in found.values()]
     shown = [BEHIND, AHEAD, *(candidate.name for candidate in further)]
     has_paper = PAPER in results
     no_file = (
@@ -438,7 +319,7 @@ def write(
         "epochs": "fewer epochs than theirs" if options.quick else f"{EPOCHS} epochs as theirs",
         "machine": MACHINE,
         "training_rows": TRAINING_ROWS,
-        "cores": max(row["cores"] for row in every),
+        "cores": max(rows["cores"].max() for rows in every),
         "models": "\n\n".join(
             f"### {TITLES[dataset]}\n\n{model_table(found, names)}\n\n{claim(found)}"
             for dataset, found in results.items()
@@ -448,7 +329,7 @@ def write(
             for dataset, found in results.items()
         ),
     }
-    seconds = sum(row["seconds"] for row in every)
+    seconds = sum(rows["seconds"].sum() for rows in every)
     quick = "few rows, few epochs, one split"
     return report.write_page(options, "airline", seconds, has_new, quick, values)
 
@@ -457,7 +338,7 @@ def describe_data(results: Results) -> str:
     """List what was fitted."""
     lines = []
     for dataset, models in results.items():
-        row = next(iter(models.values()))[0]
+        row = next(iter(models.values())).iloc[0]
         splits = max(len(rows) for rows in models.values())
         lines.append(
             f"- **{TITLES[dataset]}**: {DESCRIPTIONS[dataset]}; {row['train_rows']:,} rows to "
@@ -473,49 +354,48 @@ def paper_table(results: Results, names: Sequence[str]) -> str:
     headers += [f"MSE, {TITLES[dataset]}" for dataset in results]
     rows = []
     for name, row in TABLE.items():
-        here = [_errors(models.get(name, ())) if name in names else "" for models in
+        here = [_errors(models.get(name)) if name in names else "" for models in
                 results.values()]  # fmt: skip
         paper = f"{row.mse:.3f} ± {row.deviation:.3f}"
         rows.append([name, row.basis, row.parameters, paper, *here])
     return table(headers, rows)
 
 
-def model_table(models: Mapping[str, Sequence[Row]], names: Sequence[str]) -> str:
+def model_table(models: Mapping[str, Any], names: Sequence[str]) -> str:
     """Errors and times of the six models on one data set."""
     headers = ["model", "P", "test MSE", "seconds", "seconds an epoch",
                "… of a million rows", "… in the paper"]  # fmt: skip
     rows = []
     for name in names:
-        if not (records := models.get(name)):
+        if (records := models.get(name)) is None:
             continue
-        epoch = [row["seconds"] / row["epochs"] for row in records]
-        million = np.mean(epoch) / records[0]["train_rows"] * 1e6
+        first = records.iloc[0]
+        epoch = (records["seconds"] / records["epochs"].astype(float)).mean()
+        million = epoch / first["train_rows"] * 1e6
         paper = SECONDS.get(name, 0.0) / EPOCHS / TRAINING_ROWS * 1e6
         rate = f"{paper:.3g}" if paper else "–"
         rows.append([
-            name, f"{records[0]['parameters']:,}", _errors(records), _seconds(records),
-            f"{np.mean(epoch):.3g}", f"{million:.3g}", rate,
+            name, f"{first['parameters']:,}", _errors(records), _seconds(records),
+            f"{epoch:.3g}", f"{million:.3g}", rate,
         ])  # fmt: skip
     return table(headers, rows)
 
 
-def claim(models: Mapping[str, Sequence[Row]]) -> str:
+def claim(models: Mapping[str, Any]) -> str:
     """Whether QTKM of rank 40 is ahead of TKM of rank 8 with fewer parameters, split by split."""
-    ahead, behind = ({row["split"]: row for row in models.get(name, ())}
-                     for name in (AHEAD, BEHIND))  # fmt: skip
-    common = sorted(ahead.keys() & behind.keys())
-    if not common:
+    if AHEAD not in models or BEHIND not in models:
         return "The two models of the paper's claim have no split in common."
-    gain = np.array([behind[split]["test_mse"] - ahead[split]["test_mse"] for split in common])
-    sizes = ahead[common[0]]["parameters"], behind[common[0]]["parameters"]
+    ahead, behind = (models[name].set_index("split") for name in (AHEAD, BEHIND))
+    gain = (behind["test_mse"] - ahead["test_mse"]).dropna().to_numpy()
+    sizes = ahead["parameters"].iloc[0], behind["parameters"].iloc[0]
     said = (
         f"**{AHEAD} against {BEHIND}**: {sizes[0]:,} parameters against {sizes[1]:,}; the test MSE "
         f"of {BEHIND} minus that of {AHEAD} is {gain.mean():+.4f}"
     )
-    if len(common) == 1:
+    if len(gain) == 1:
         verdict = "ahead" if gain[0] > 0 else "not ahead"
         return f"{said}: {AHEAD} is {verdict} in this one split, which has no standard error."
-    error = gain.std(ddof=1) / np.sqrt(len(common))
+    error = gain.std(ddof=1) / np.sqrt(len(gain))
     if gain.mean() > 2 * error:
         verdict = "the paper's claim holds here"
     elif gain.mean() < -2 * error:
@@ -523,19 +403,19 @@ def claim(models: Mapping[str, Sequence[Row]]) -> str:
     else:
         verdict = "the two cannot be told apart here"
     return (
-        f"{said} ± {error:.4f} (mean and its standard error over {len(common)} splits; it is "
+        f"{said} ± {error:.4f} (mean and its standard error over {len(gain)} splits; it is "
         f"positive in {np.sum(gain > 0)} of them): {verdict}."
     )
 
 
 def alternatives_table(
-    models: Mapping[str, Sequence[Row]], names: Sequence[str], no_process: str | None
+    models: Mapping[str, Any], names: Sequence[str], no_process: str | None
 ) -> str:
     """Errors, times and sizes of what else may be run on one data set."""
     rows = []
     for name in names:
-        if records := models.get(name):
-            size = f"{np.mean([row['parameters'] for row in records]):,.0f}"
+        if (records := models.get(name)) is not None:
+            size = f"{records['parameters'].mean():,.0f}"
             rows.append([name, size, _errors(records), _seconds(records), len(records)])
         elif name == GAUSSIAN_PROCESS:
             why = no_process or "not run on this set"
@@ -543,16 +423,16 @@ def alternatives_table(
     return table(["model", "parameters", "test MSE", "seconds", "splits"], rows)
 
 
-def _errors(records: Sequence[Row]) -> str:
+def _errors(records: Any) -> str:
     """Mean test error, with its deviation if there are several splits."""
-    errors = [row["test_mse"] for row in records]
-    if not errors:
+    if records is None:
         return "–"
-    return spread(errors) if len(errors) > 1 else f"{errors[0]:.4f}"
+    errors = records["test_mse"]
+    return spread(errors) if len(errors) > 1 else f"{errors.iloc[0]:.4f}"
 
 
-def _seconds(records: Sequence[Row]) -> str:
-    seconds = float(np.mean([row["seconds"] for row in records]))
+def _seconds(records: Any) -> str:
+    seconds = records["seconds"].mean()
     return f"{seconds:.3g}" if seconds < 100 else f"{seconds:,.0f}"
 
 
@@ -571,27 +451,26 @@ def draw(results: Mapping[str, Families], path: Path) -> str:
         handles.values(), handles, loc="outside lower center", ncols=3, frameon=False,
         labelspacing=0.9, markerscale=0.8,
     )  # fmt: skip
-    return report.save_figure(figure, path)[0].name
+    return report.save_figure(figure, path)
 
 
 def _draw_panel(axes: Any, families: Families, value: str, label: str) -> None:
     for family, models in families.items():
         colour, marker, size, is_filled = STYLES[family]
-        across = [float(np.mean([row[value] for row in rows])) for rows in models]
-        errors = [[row["test_mse"] for row in rows] for rows in models]
-        up = [float(np.mean(each)) for each in errors]
-        deviations = [np.std(each, ddof=1) if len(each) > 1 else np.nan for each in errors]
+        across = [rows[value].mean() for rows in models]
+        up = [rows["test_mse"].mean() for rows in models]
+        deviations = [rows["test_mse"].std() for rows in models]
         has_ranks = family in ("TKM", "QTKM")
         axes.errorbar(across, up, deviations, color=colour, fmt="none", capsize=2, zorder=2)
         axes.plot(
             across, up, color=colour, linestyle="-" if has_ranks else "none", zorder=3,
             marker=marker, markersize=size, markeredgecolor="white" if is_filled else colour,
             markerfacecolor=colour if is_filled else "none",
-            label=f"{family}, rank inside" if has_ranks else models[0][0]["model"],
+            label=f"{family}, rank inside" if has_ranks else models[0]["model"].iloc[0],
         )  # fmt: skip
         if has_ranks:
             for x, y, rows in zip(across, up, models, strict=True):
-                text = rows[0]["model"].partition("R=")[2]
+                text = rows["model"].iloc[0].partition("R=")[2]
                 colour = "white" if family == "TKM" else "black"
                 axes.text(
                     x, y, text, color=colour, ha="center", va="center_baseline", fontsize=7.5,

@@ -3,7 +3,7 @@
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from string import Formatter
@@ -13,7 +13,7 @@ import numpy as np
 from joblib import cpu_count
 
 from .. import __version__
-from .runs import Options
+from .runs import Options, replace_text
 
 #: colours of the paper's figures
 COLOURS = {"RFF": "#0072BD", "TKM": "#D62728", "QTKM": "#EDB120", "KRR": "0.45"}
@@ -22,10 +22,9 @@ PAPER = "Wesel and Batselier, AISTATS 2024"
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Lay out a Markdown table of formatted entries; the first column is text."""
-    lines = [headers, ["---"] + ["---:"] * (len(headers) - 1), *rows]
-    texts = ["| " + " | ".join(map(str, line)) + " |" for line in lines]
-    texts[1] = texts[1].replace(" ", "")
-    return "\n".join(texts)
+    lines = [" | ".join(map(str, line)) for line in (headers, *rows)]
+    ruler = "|---|" + "---:|" * (len(headers) - 1)
+    return "\n".join([f"| {lines[0]} |", ruler, *(f"| {line} |" for line in lines[1:])])
 
 
 def origin(command: str, seconds: float, page: Path | None = None) -> str:
@@ -33,11 +32,10 @@ def origin(command: str, seconds: float, page: Path | None = None) -> str:
 
     `page` is the page as it stands, if no fit was made since: command, date and machine are kept.
     """
-    try:
+    machine = f"{cpu_count()} cores"
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-        machine = f"{cpu_count()} cores, {gib:.0f} GiB"
-    except (AttributeError, OSError, ValueError):
-        machine = f"{cpu_count()} cores"
+        machine += f", {gib:.0f} GiB"
     text = (
         f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
         f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
@@ -96,36 +94,24 @@ def open_frame(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def save_figure(figure: Any, path: Path) -> list[Path]:
-    """Write a figure as PNG and PDF, and return the files."""
+def save_figure(figure: Any, path: Path) -> str:
+    """Write a figure as PNG and PDF, and return the name of the former."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    files = [path.with_suffix(".png"), path.with_suffix(".pdf")]
+    figure.savefig(path.with_suffix(".png"), dpi=150)
     # without the date of the run, so that the same numbers give the same files
-    metadata: Mapping[str, Any] = {".png": {}, ".pdf": {"CreationDate": None}}
-    for file in files:
-        figure.savefig(file, dpi=150, metadata=metadata[file.suffix])
-    return files
+    figure.savefig(path.with_suffix(".pdf"), dpi=150, metadata={"CreationDate": None})
+    return path.with_suffix(".png").name
 
 
 def write_page(
     options: Options, name: str, seconds: float, has_new: bool, quick: str, values: dict[str, Any]
 ) -> Path:
-    """Write the page of an experiment, in one step.
+    """Write the page of an experiment from the template of that name in the folder ``pages``.
 
-    Parameters
-    ----------
-    options : Options
-    name : str
-        Of the template in the folder ``pages``, and of the page.
-    seconds : float
-        Time of all fits.
-    has_new : bool
-        Whether fits were made since the page was written last.
-    quick : str
-        What a quick run leaves out.
-    values : dict
-        What the template's fields stand for. A paragraph with a field that is None is left out,
-        and so is one with a field ``{if_name}`` if ``name`` is None or missing.
+    `seconds` is the time of all fits, `has_new` says whether any was made since the page was
+    written last, `quick` what a quick run leaves out. `values` are what the template's fields
+    stand for: a paragraph with a field that is None is left out, and so is one with a field
+    ``{if_name}`` if ``name`` is None or missing.
     """
     path = options.output / f"{name}.md"
     note = (
@@ -140,12 +126,8 @@ def write_page(
         fields = [
             field.partition("[")[0] for _, field, _, _ in Formatter().parse(paragraph) if field
         ]
-        empty = {f: "" for f in fields if f.startswith("if_")}
-        wanted = [values.get(field.removeprefix("if_")) for field in fields]
-        if None not in wanted:
-            parts.append(paragraph.format(**{**values, **empty}))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+        if all(values.get(field.removeprefix("if_")) is not None for field in fields):
+            empty = {field: "" for field in fields if field.startswith("if_")}
+            parts.append(paragraph.format(**values | empty))
+    replace_text(path, "\n\n".join(parts) + "\n")
     return path

@@ -11,21 +11,28 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
+from ..datasets import REGISTRY
+from ..datasets._files import pandas
 from ..estimators import QTKMRegressor
 from ..networks import CPD
 from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
 
-Row = Mapping[str, Any]
+#: rows of a brief fit that compiles
+COMPILED_ROWS = 20_000
 #: one list of cores for each column, lowest digit first; a core is (Q, rank)
 Start = list[list[NDArray]]
 
@@ -34,20 +41,9 @@ Start = list[list[NDArray]]
 class Options:
     """How to run an experiment.
 
-    Attributes
-    ----------
-    output : pathlib.Path
-        Folder for raw results, figures and page; raw results that are there are continued.
-    quick : bool
-        A run of minutes with the same outputs: fewer sets, ranks, seeds and rows.
-    data_home : str or None
-        Folder of the data files; None as in `qtkm.datasets`.
-    n_jobs : int
-        Processes or threads, whichever an experiment uses; -1 means all cores.
-    progress : bool
-        Show progress bars.
-    command : tuple of str
-        Words of the command that makes this run, for the page.
+    Raw results in `output` are continued, `quick` is a run of minutes with the same outputs,
+    `data_home` as in `qtkm.datasets`, `n_jobs` counts processes or threads, whichever an
+    experiment uses, and `command` are the words of the command that makes this run.
     """
 
     output: Path
@@ -72,77 +68,84 @@ class Options:
 class Split:
     """Training and test rows; targets standardized by the training rows (ddof=1)."""
 
-    X_train: NDArray
-    X_test: NDArray
+    X_train: Any
+    X_test: Any
     y_train: NDArray
     y_test: NDArray
+    mean: float
+    scale: float
 
     @classmethod
     def standardize(cls, X_train: Any, X_test: Any, y_train: NDArray, y_test: NDArray) -> "Split":
         """Scale targets by mean and deviation of the training rows."""
         mean, scale = y_train.mean(), y_train.std(ddof=1)
-        return cls(X_train, X_test, (y_train - mean) / scale, (y_test - mean) / scale)
+        return cls(
+            X_train, X_test, (y_train - mean) / scale, (y_test - mean) / scale, mean, scale
+        )  # fmt: skip
 
-    @classmethod
-    def draw(cls, X: NDArray, y: NDArray, test_size: float, seed: int) -> "Split":
-        """Split rows at random."""
-        train, test = train_test_split(np.arange(len(y)), test_size=test_size, random_state=seed)
-        return cls.standardize(X[train], X[test], y[train], y[test])
+
+@lru_cache(maxsize=1)
+def draw_rows(
+    name: str, seed: int, test_size: float, data_home: str | None, most: int | None = None
+) -> Split:
+    """Split a set at random, or `most` of its rows."""
+    X, y = REGISTRY[name](return_X_y=True, as_frame=False, data_home=data_home)
+    if most is not None and len(y) > most:
+        rows = np.random.default_rng(0).permutation(len(y))[:most]
+        X, y = X[rows], y[rows]
+    train, test = train_test_split(np.arange(len(y)), test_size=test_size, random_state=seed)
+    y = y.astype(np.float64)
+    return Split.standardize(X[train], X[test], y[train], y[test])
 
 
 class Records:
     """Rows of a CSV file that only grows; a row is safe on disk before the next one begins.
 
-    Parameters
-    ----------
-    path : path-like
-        The file; made with its folder when the first row comes.
-    keys, values : iterable of str
-        Columns that name a fit, and those that hold its results.
-    settings : mapping, optional
-        What all rows have in common, kept beside the file. Rows of other settings or columns are
-        not continued: a ValueError.
+    `keys` are the columns that name a fit, `values` hold its results. `settings`, which all rows
+    have in common, are kept beside the file: rows of other settings or columns are a ValueError.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], keys: Iterable[str], values: Iterable[str],
         settings: Mapping[str, Any] | None = None,
     ):  # fmt: skip
-        self.path = Path(path)
-        self.keys, self.values = list(keys), list(values)
+        self.path, self.keys = Path(path), list(keys)
+        self.columns = [*keys, *values]
         self.rows: list[dict[str, Any]] = []
         self.n_new = 0
-        self._check_settings(dict(settings or {}))
+        self._check_settings(json.loads(json.dumps(dict(settings or {}))))
         if self.path.exists():
             self._read()
 
     @property
-    def columns(self) -> list[str]:
-        """Names of all columns."""
-        return self.keys + self.values
+    def frame(self) -> Any:
+        """All rows as a pandas frame."""
+        return pandas().DataFrame(self.rows, columns=self.columns)
 
     def key(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the key of a row's fit."""
         return tuple(_text(row[name]) for name in self.keys)
 
-    @property
-    def done(self) -> set[tuple[str, ...]]:
-        """Names of the fits that are finished."""
-        return {self.key(row) for row in self.rows}
+    def left(self, fits: Iterable["Fit"]) -> list["Fit"]:
+        """Return the fits that are not recorded yet."""
+        done = set(map(self.key, self.rows))
+        return [fit for fit in fits if self.key(fit.name) not in done]
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a finished fit and put it safely on disk."""
         is_new = not self.path.exists()
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        texts = [_text(row[name]) for name in self.columns]
         with self.path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            if is_new:
-                writer.writerow(self.columns)
-            writer.writerow([_text(row[name]) for name in self.columns])
+            writer.writerows([self.columns, texts] if is_new else [texts])
             file.flush()
             os.fsync(file.fileno())
-        self.rows.append({name: _number(_text(row[name])) for name in self.columns})
+        self._add(texts)
         self.n_new += 1
+
+    def _add(self, texts: list[str]) -> None:
+        self.rows.append(dict(zip(self.columns, map(_number, texts), strict=True)))
 
     def _read(self) -> None:
         """Take over the rows of the file; a last line that was cut off is dropped."""
@@ -154,26 +157,23 @@ class Records:
                 f"{self.path} has columns {', '.join(lines[0])} where {', '.join(self.columns)} "
                 "were expected; it comes from another version: choose another output folder"
             )
-        if whole != text:
-            partial = self.path.with_suffix(".partial")
-            partial.write_text(whole, encoding="utf-8")
-            os.replace(partial, self.path)
         if not lines:
             self.path.unlink()
+        elif whole != text:
+            replace_text(self.path, whole)
         for line in lines[1:]:
-            self.rows.append(dict(zip(self.columns, map(_number, line), strict=True)))
+            self._add(line)
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         file = self.path.with_suffix(".settings.json")
-        settings = json.loads(json.dumps(settings))
         if self.path.exists() and file.exists():
             found = json.loads(file.read_text(encoding="utf-8"))
-            if found != settings:
-                differ = [
-                    f"{name} (there {found.get(name)!r}, here {settings.get(name)!r})"
-                    for name in sorted(found.keys() | settings.keys())
-                    if found.get(name) != settings.get(name)
-                ]
+            differ = [
+                f"{name} (there {found.get(name)!r}, here {settings.get(name)!r})"
+                for name in sorted(found.keys() | settings.keys())
+                if found.get(name) != settings.get(name)
+            ]
+            if differ:
                 raise ValueError(
                     f"{self.path} holds results of other settings: {', '.join(differ)}; choose "
                     "another output folder, or remove that file to start again"
@@ -199,6 +199,14 @@ def _number(text: str) -> Any:
     return text
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file in one step: what is there is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
 @dataclass(frozen=True)
 class Fit:
     """One fit: a function that is called with name and arguments, and returns the value columns.
@@ -211,43 +219,68 @@ class Fit:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     cost: float = 1.0
 
+    def run(self) -> tuple[float, dict[str, Any]]:
+        """Return the cost and the row to record."""
+        return self.cost, {**self.name, **self.function(**self.name, **self.arguments)}
+
 
 def run_fits(
     fits: Iterable[Fit], records: Records, *, title: str, n_jobs: int = 1, progress: bool = True
 ) -> None:
-    """Run the fits that are not recorded yet."""
+    """Run the fits that are not recorded yet, and record each as it ends."""
     every = list(fits)
-    done = records.done
-    left = [fit for fit in every if records.key(fit.name) not in done]
-    total = sum(fit.cost for fit in every)
-    finished = total - sum(fit.cost for fit in left)
+    left = records.left(every)
+    total, finished = sum(fit.cost for fit in every), len(every) - len(left)
     form = "{l_bar}{bar}| {elapsed} so far, {remaining} left{postfix}"
     with tqdm(
-        total=total, initial=finished, desc=title, disable=not progress, bar_format=form,
-        mininterval=0.5,
+        total=total, initial=total - sum(fit.cost for fit in left), desc=title,
+        disable=not progress, bar_format=form, mininterval=0.5,
     ) as bar:  # fmt: skip
-        for count, (fit, values) in enumerate(_results(left, n_jobs), start=1):
-            records.append({**fit.name, **values})
-            done_now = len(every) - len(left) + count
-            bar.set_postfix_str(f"{done_now:,} of {len(every):,} fits", refresh=False)
-            bar.update(fit.cost)
+        for count, (cost, row) in enumerate(_results(left, n_jobs), start=finished + 1):
+            records.append(row)
+            bar.set_postfix_str(f"{count:,} of {len(every):,} fits", refresh=False)
+            bar.update(cost)
 
 
-def _results(fits: Sequence[Fit], n_jobs: int) -> Iterator[tuple[Fit, Mapping[str, Any]]]:
-    """Finished fits, in the order in which they finish."""
+def _results(fits: Sequence[Fit], n_jobs: int) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Yield results in the order in which fits finish."""
     if n_jobs == 1 or len(fits) < 2:
-        for fit in fits:
-            yield fit, fit.function(**fit.name, **fit.arguments)
+        yield from map(Fit.run, fits)
         return
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="all", batch_size=1)
-        tasks = (delayed(_numbered)(i, fit) for i, fit in enumerate(fits))
-        for i, values in parallel(tasks):
-            yield fits[i], values
+        yield from parallel(delayed(Fit.run)(fit) for fit in fits)
 
 
-def _numbered(i: int, fit: Fit) -> tuple[int, Mapping[str, Any]]:
-    return i, fit.function(**fit.name, **fit.arguments)
+def fit_timed(
+    model: Any, rows: Split, threads: int | None = None, clock: Callable[[], float] = perf_counter
+) -> float:
+    """Fit to the training rows, with at most `threads` of the libraries; return the seconds."""
+    with threadpool_limits(threads):
+        start = clock()
+        model.fit(rows.X_train, rows.y_train)
+        seconds = clock() - start
+    if getattr(model, "status_", "") == "interrupted":
+        raise KeyboardInterrupt  # a fit that was cut short is not a result
+    return seconds
+
+
+def compile_loops(models: Iterable[Any], X: Any, y: NDArray) -> None:
+    """Fit briefly, so that no time that is measured contains compilation."""
+    X, y = X[:COMPILED_ROWS], np.ascontiguousarray(y[:COMPILED_ROWS])
+    for model in models:
+        if isinstance(model, QTKMRegressor):
+            clone(model).set_params(max_iter=1).fit(X, y).predict(X[:100])
+
+
+def count_parameters(model: Any) -> int:
+    """Count complex weights, features, inducing points, coefficients, or at most so many leaves."""
+    for name in ("n_parameters_", "n_components", "n_inducing"):
+        if hasattr(model, name):
+            return int(getattr(model, name))
+    if hasattr(model, "coef_"):
+        return model.coef_.size + 1
+    return int(model.n_iter_ * model.max_leaf_nodes)
 
 
 def paper_model(**settings: Any) -> QTKMRegressor:

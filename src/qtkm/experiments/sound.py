@@ -10,24 +10,21 @@ drawn again without fitting.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isqrt
 from pathlib import Path
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, matmul_toeplitz, solve_toeplitz
-from threadpoolctl import threadpool_limits
+from sklearn.metrics import mean_absolute_error
 
 from ..datasets import load_sound
-from ..networks import CPD
 from ..solvers import ALS, Progress
 from . import report
 from .report import COLOURS, new_figure, save_figure, table
-from .runs import Fit, Options, Records, Row, Split, paper_model, run_fits
+from .runs import Fit, Options, Records, Split, fit_timed, paper_model, run_fits, unquantized
 
 #: a quick run takes the samples up to this position, and so many starts
 QUICK_SAMPLES, QUICK_STARTS = 6000, 2
@@ -40,8 +37,6 @@ MOMENTUM, PLAIN = "momentum", "plain"
 TRACE = ("epoch", "objective", "weight_error", "smae")
 #: largest residual of the normal equations, relative to their right side; 5e-15 on the sound
 ACCURACY = 1e-6
-#: values that are evaluated at a time
-BLOCK = 4096
 #: points on the courses of fits are compared with the paper's table if so near in weight error
 NEAR = 0.01
 #: colour of the unconstrained spectrum, and the share of its energy in the drawn band
@@ -97,26 +92,15 @@ QUICK = Protocol(n_basis=2**9, epochs={5: 60, 10: 60}, plain_epochs={5: 60}, tol
 def run(options: Options, *, starts: int = 5) -> Path:
     """Run the experiment, or what is left of it, and write its page.
 
-    Parameters
-    ----------
-    options : Options
-        Where results go, where the data are, how many cores; ``quick`` takes the first 6000
-        samples, M = 512, ranks 5 and 10, and at most two starts.
-    starts : int, default=5
-        Number of starts of every rank, with seeds 0, 1, …
-
-    Returns
-    -------
-    pathlib.Path
-        The page ``sound.md``; beside it are ``sound.csv``, the figures ``sound`` and
-        ``sound_errors`` as PNG and PDF, and the folder ``sound_fits`` with the cores.
+    Every rank has `starts` starts, of the seeds 0, 1, …; a quick run takes the first 6000 samples,
+    M = 512, ranks 5 and 10, and at most two starts. Cores are kept in the folder ``sound_fits``.
     """
     if starts < 1:
         raise ValueError(f"starts={starts} must be at least 1")
     chosen = QUICK if options.quick else FULL
     starts = min(starts, QUICK_STARTS) if options.quick else starts
     sound = load(options)
-    free = solve_free(turns(sound, sound.X_train), sound.y_train, chosen.n_basis)
+    free = solve_free(sound, chosen.n_basis)
     settings = {
         "n_basis": chosen.n_basis,
         "tol": chosen.tol,
@@ -127,8 +111,10 @@ def run(options: Options, *, starts: int = 5) -> Path:
     folder = options.output / "sound_fits"
     fits = make_fits(chosen, starts, sound, free, folder)
     run_fits(fits, records, title="sound", n_jobs=options.cores, progress=options.progress)
-    results = Results.collect(records.rows, [fit.name for fit in fits], sound, free, folder)
-    return write(options, results, chosen, has_new=records.n_new > 0)
+    named = {tuple(fit.name.values()) for fit in fits}
+    rows = records.frame.sort_values(list(KEYS), ignore_index=True)
+    rows = rows[[key in named for key in zip(*(rows[name] for name in KEYS), strict=True)]]
+    return write(options, Results(rows, sound, free, folder), chosen, records.n_new > 0)
 
 
 def make_fits(
@@ -136,21 +122,16 @@ def make_fits(
 ) -> list[Fit]:
     """List all fits, the longest first; an epoch takes 14, 45, 109, 358 ms at the paper's ranks."""
     arguments = {"sound": sound, "free": free, "protocol": chosen, "folder": folder}
-    names: list[dict[str, Any]] = [
-        {"solver": MOMENTUM, "rank": rank, "start": start}
-        for rank in chosen.epochs
-        for start in range(starts)
-    ]
-    names += [{"solver": PLAIN, "rank": rank, "start": 0} for rank in chosen.plain_epochs]
-
-    def cost(name: dict[str, Any]) -> float:
-        return chosen.limit(name["solver"], name["rank"]) * name["rank"] ** 1.4
-
-    fits = [Fit(name, fit_one, arguments, cost(name)) for name in names]
+    names = [(MOMENTUM, rank, start) for rank in chosen.epochs for start in range(starts)]
+    names += [(PLAIN, rank, 0) for rank in chosen.plain_epochs]
+    fits = [
+        Fit(
+            dict(zip(KEYS, name, strict=True)), fit_one, arguments,
+            chosen.limit(*name[:2]) * name[1] ** 1.4,
+        )
+        for name in names
+    ]  # fmt: skip
     return sorted(fits, key=lambda fit: -fit.cost)
-
-
-# -- data -----------------------------------------------------------------------------------------
 
 
 def load(options: Options) -> Split:
@@ -171,90 +152,60 @@ def load(options: Options) -> Split:
     return Split.standardize(X_train, X_test, y_train, y_test)
 
 
-def turns(sound: Split, X: NDArray) -> NDArray:
-    """Scale positions to [0, 1] by the least and the greatest of the training rows."""
-    low, high = sound.X_train.min(), sound.X_train.max()
-    return (X[:, 0] - low) / (high - low)
-
-
 def find_gaps(sound: Split) -> list[int]:
     """Return the lengths of runs of test rows without a training row between."""
     between = np.searchsorted(np.sort(sound.X_train[:, 0]), np.sort(sound.X_test[:, 0]))
     return np.unique(between, return_counts=True)[1].tolist()
 
 
-# -- all M weights free, by least squares ---------------------------------------------------------
+def _places(sound: Split, X: NDArray) -> tuple[NDArray, int]:
+    """Return the place of each sample in the period of the functions, and the samples of one.
+
+    The period is the distance of the first and the last training row.
+    """
+    low, high = sound.X_train.min(), sound.X_train.max()
+    length = round(high - low)
+    return np.round(X[:, 0] - low).astype(np.int64) % length, length
 
 
-def solve_free(turns: NDArray, target: NDArray, n_basis: int) -> NDArray:
-    """Find the weights of all functions exp(2πi·turns·(m - ⌊M/2⌋)) by least squares.
+def solve_free(sound: Split, n_basis: int) -> NDArray:
+    """Find the weights of all functions exp(2πi·t·(m - ⌊M/2⌋)) by least squares.
 
-    Raises
-    ------
-    ValueError
-        If the rows do not determine the weights.
+    A ValueError if the rows do not determine them.
 
     Notes
     -----
     Σ_m' c(m' - m) w(m') = Σ_n y_n exp(-2πi·t_n·(m - ⌊M/2⌋)) with c(l) = Σ_n exp(2πi·l·t_n): a
-    Toeplitz system, as many numbers as functions, whatever the number of rows.
+    Toeplitz system, as many numbers as functions, whatever the number of rows. Samples lie on a
+    grid of one period, so the sums over rows are Fourier transforms of what is at its points.
     """
-    lags, targets = _sums(turns, target, n_basis)
-    half = n_basis // 2
+    places, length = _places(sound, sound.X_train)
+    half, lags = n_basis // 2, np.arange(n_basis) % length
+    here = [np.bincount(places, weight, length) for weight in (None, sound.y_train)]
+    counts, targets = (length * np.fft.ifft(sums)[lags] for sums in here)
     right = np.concatenate([targets[half:0:-1], targets[: n_basis - half].conj()])
-    matrix = lags.conj(), lags  # first column and first row
+    matrix = counts.conj(), counts  # first column and first row
     try:
         weights = solve_toeplitz(matrix, right)
         residual = float(np.linalg.norm(matmul_toeplitz(matrix, weights) - right))
     except LinAlgError:
         residual = np.inf
     # a singular system may look solved, by luck of rounding: fewer points than weights never are
-    is_singular = len(np.unique(turns % 1)) < n_basis
+    is_singular = np.count_nonzero(here[0]) < n_basis
     if is_singular or not residual <= ACCURACY * np.linalg.norm(right):
         raise ValueError(
-            f"{len(turns)} rows do not determine {n_basis} weights: the normal equations are "
+            f"{len(places)} rows do not determine {n_basis} weights: the normal equations are "
             "singular; use fewer functions, or rows without wide gaps"
         )
     return weights
 
 
-def _sums(turns: NDArray, target: NDArray, n_basis: int) -> tuple[NDArray, NDArray]:
-    """Return Σ exp(2πi·l·turns) and Σ target·exp(2πi·l·turns) for l = 0 … n_basis-1.
-
-    A lag is a·step + b, so the sums over the values are one product of two short lists.
-    """
-    step = isqrt(n_basis - 1) + 1
-    coarse, fine = step * np.arange(-(-n_basis // step)), np.arange(step)
-    sums: Any = 0.0
-    for first in range(0, len(turns), BLOCK):
-        part, own = turns[first : first + BLOCK], target[first : first + BLOCK]
-        high = _powers(part, coarse)
-        sums = sums + np.stack([high.T, (own[:, None] * high).T]) @ _powers(part, fine)
-    lags, targets = sums.reshape(2, -1)[:, :n_basis]
-    return lags, targets
-
-
-def respond(weights: NDArray, turns: NDArray) -> NDArray:
-    """Evaluate Σ_m w(m) exp(2πi·turns·(m - ⌊M/2⌋)), by the same products of short lists."""
-    n_basis = len(weights)
-    step = isqrt(n_basis - 1) + 1
-    n_coarse = -(-n_basis // step)
-    table = np.zeros((n_coarse, step), dtype=np.complex128)
-    table.ravel()[:n_basis] = weights
-    coarse, fine = step * np.arange(n_coarse) - n_basis // 2, np.arange(step)
-    out = np.empty(len(turns), dtype=np.complex128)
-    for first in range(0, len(turns), BLOCK):
-        part = turns[first : first + BLOCK]
-        sums = _powers(part, fine) @ table.T  # (n, n_coarse)
-        out[first : first + BLOCK] = (sums * _powers(part, coarse)).sum(axis=1)
-    return out
-
-
-def _powers(turns: NDArray, frequencies: NDArray) -> NDArray:
-    return np.exp(2j * np.pi * np.multiply.outer(turns, frequencies))
-
-
-# -- fits of low rank -----------------------------------------------------------------------------
+def respond(weights: NDArray, sound: Split, X: NDArray) -> NDArray:
+    """Evaluate Σ_m w(m) exp(2πi·t·(m - ⌊M/2⌋)) at samples, by a Fourier transform."""
+    places, length = _places(sound, X)
+    spectrum = np.zeros(length, dtype=np.complex128)
+    np.add.at(spectrum, (np.arange(len(weights)) - len(weights) // 2) % length, weights)
+    return length * np.fft.ifft(spectrum)[places]
 
 
 def fit_one(
@@ -269,13 +220,7 @@ def fit_one(
         tol=protocol.tol, init="random", normalize_y=False, random_state=start, n_jobs=1,
         callbacks=trace,
     )  # fmt: skip
-    with threadpool_limits(1):
-        begin = perf_counter()
-        model.fit(sound.X_train, sound.y_train)
-        seconds = perf_counter() - begin
-        if model.status_ == "interrupted":
-            raise KeyboardInterrupt  # a fit that was cut short is not a result
-        predictions = model.predict(sound.X_train), model.predict(sound.X_test)
+    seconds = fit_timed(model, sound, 1)
     cores, objective = model.cores_[0], model.history_["objective"][-1]
     trace.note(model.n_iter_, objective, model.cores_)
     file = kept_file(folder, solver, rank, start)
@@ -287,8 +232,8 @@ def fit_one(
         "parameters": model.n_parameters_,
         "compression": protocol.n_basis / model.n_parameters_,
         "weight_error": weight_error(weights_of(cores), free),
-        "smae": mean_error(sound.y_test, predictions[1]),
-        "train_smae": mean_error(sound.y_train, predictions[0]),
+        "smae": mean_absolute_error(sound.y_test, model.predict(sound.X_test)),
+        "train_smae": mean_absolute_error(sound.y_train, model.predict(sound.X_train)),
         "objective": objective,
         "epochs": model.n_iter_,
         "status": model.status_,
@@ -300,8 +245,7 @@ class Trace:
     """Callback that measures a fit on its way: `rows` with the columns `TRACE`."""
 
     def __init__(self, sound: Split, free: NDArray, protocol: Protocol):
-        self.free, self.target = free, sound.y_test
-        self.turns = turns(sound, sound.X_test)
+        self.free, self.sound = free, sound
         last = max([*protocol.epochs.values(), *protocol.plain_epochs.values()])
         # epochs 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, … up to the last
         every = (f * 10**d for d in range(len(str(last))) for f in (1, 2, 3, 4, 5, 6, 8))
@@ -318,24 +262,19 @@ class Trace:
         if self.rows and self.rows[-1][0] == epoch:
             return
         weights = weights_of(cores[0])
-        smae = mean_error(self.target, respond(weights, self.turns).real)
+        response = respond(weights, self.sound, self.sound.X_test).real
+        smae = mean_absolute_error(self.sound.y_test, response)
         self.rows.append((epoch, objective, weight_error(weights, self.free), smae))
 
 
 def weights_of(cores: list[NDArray]) -> NDArray:
     """Return all M weights of the cores of one column."""
-    radices = [len(core) for core in cores]
-    return CPD(cores[0].shape[1]).dense([cores], [radices])[:, 0]
+    return unquantized([cores])[0][0].sum(axis=1)
 
 
 def weight_error(weights: NDArray, free: NDArray) -> float:
     """Return the distance to the unconstrained weights, relative to their norm."""
     return float(np.linalg.norm(weights - free) / np.linalg.norm(free))
-
-
-def mean_error(target: NDArray, prediction: Any) -> float:
-    """Return the mean absolute error; targets are standardized, hence the paper's SMAE."""
-    return float(np.abs(target - prediction).mean())
 
 
 def kept_file(folder: Path, solver: str, rank: int, start: int) -> Path:
@@ -355,50 +294,28 @@ def read_kept(folder: Path, row: Mapping[str, Any]) -> tuple[NDArray, NDArray]:
         return weights_of(list(kept["cores"])), kept["trace"]
 
 
-# -- page and figures -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
 class Results:
     """Records, courses and spectra of the fits, and what needs none.
 
     `smae` and `silence` are the errors on test and training rows of the unconstrained model and
-    of predicting the mean, `objective` the mean squared complex residual of the former.
+    of predicting the mean, `objective` the mean squared complex residual of the former, `spectra`
+    the magnitudes (M,) of each rank's median start, and `free` those of the unconstrained weights.
     """
 
-    by_rank: dict[int, list[Row]]  # of the starts with momentum
-    plain: dict[int, Row]  # rank → first start without momentum
-    traces: dict[tuple[Any, ...], NDArray]  # by solver, rank and start; columns as in TRACE
-    spectra: dict[int, NDArray]  # rank → magnitudes (M,) of its median start
-    free: NDArray  # magnitudes (M,) of the unconstrained weights
-    smae: tuple[float, float]
-    silence: tuple[float, float]
-    objective: float
-    sound: Split
-
-    @classmethod
-    def collect(
-        cls, rows: Iterable[Row], names: Sequence[Row], sound: Split, free: NDArray, folder: Path
-    ) -> "Results":
-        """Take the records of the named fits, and what was kept of them."""
-        named = {tuple(name[key] for key in KEYS) for name in names}
-        found = {key: row for row in rows if (key := tuple(row[k] for k in KEYS)) in named}
-        by_rank: dict[int, list[Row]] = {}
-        for _, row in sorted(found.items()):
-            if row["solver"] == MOMENTUM:
-                by_rank.setdefault(row["rank"], []).append(row)
-        test, train = (respond(free, turns(sound, X)) for X in (sound.X_test, sound.X_train))
-        return cls(
-            by_rank=by_rank,
-            plain={row["rank"]: row for row in found.values() if row["solver"] == PLAIN},
-            traces={key: read_kept(folder, row)[1] for key, row in found.items()},
-            spectra={r: np.abs(read_kept(folder, median_row(f))[0]) for r, f in by_rank.items()},
-            free=np.abs(free),
-            smae=(mean_error(sound.y_test, test.real), mean_error(sound.y_train, train.real)),
-            silence=(mean_error(sound.y_test, 0.0), mean_error(sound.y_train, 0.0)),
-            objective=float(np.mean(np.abs(train - sound.y_train) ** 2)),
-            sound=sound,
-        )
+    def __init__(self, rows: Any, sound: Split, free: NDArray, folder: Path):
+        self.sound, self.free = sound, np.abs(free)
+        self.rows = rows[rows["solver"] == MOMENTUM]
+        self.by_rank = dict(tuple(self.rows.groupby("rank")))
+        self.plain = rows[rows["solver"] == PLAIN]
+        kept = {index: read_kept(folder, row) for index, row in rows.iterrows()}
+        self.traces = {index: trace for index, (_, trace) in kept.items()}
+        self.spectra = {r: np.abs(kept[median_row(f).name][0]) for r, f in self.by_rank.items()}
+        test, train = (respond(free, sound, X) for X in (sound.X_test, sound.X_train))
+        truths = sound.y_test, sound.y_train
+        pairs = zip(truths, (test, train), strict=True)
+        self.smae = tuple(mean_absolute_error(y, found.real) for y, found in pairs)
+        self.silence = tuple(np.abs(y).mean() for y in truths)
+        self.objective = float(np.mean(np.abs(train - sound.y_train) ** 2))
 
     @property
     def published(self) -> dict[int, Published]:
@@ -406,43 +323,29 @@ class Results:
         return {
             rank: row
             for rank, row in PUBLISHED.items()
-            if rank in self.by_rank and self.by_rank[rank][0]["parameters"] == row.parameters
+            if rank in self.by_rank and row.parameters in self.by_rank[rank]["parameters"].values
         }
 
-    @property
-    def rows(self) -> list[Row]:
-        """Records of all starts with momentum."""
-        return [row for fits in self.by_rank.values() for row in fits]
 
-    def column(self, rank: int, name: str) -> NDArray:
-        """Return a column of the records of a rank."""
-        return np.array([row[name] for row in self.by_rank[rank]])
-
-    def trace(self, row: Row) -> NDArray:
-        """Return the course of a fit with momentum."""
-        return self.traces[MOMENTUM, row["rank"], row["start"]]
-
-
-def median_row(rows: Sequence[Row]) -> Row:
+def median_row(rows: Any) -> Any:
     """Return the start with the median weight error, the better of two in the middle."""
-    return sorted(rows, key=lambda row: row["weight_error"])[(len(rows) - 1) // 2]
+    return rows.sort_values("weight_error", kind="stable").iloc[(len(rows) - 1) // 2]
 
 
 def write(options: Options, results: Results, chosen: Protocol, has_new: bool) -> Path:
     """Draw the figures and write the page; `has_new` tells whether fits were made since."""
     figures = report.try_to_draw(
         lambda: {
-            "spectra": draw_spectra(results, options.output / "sound")[0].name,
-            "errors": draw_errors(results, options.output / "sound_errors")[0].name,
+            "spectra": draw_spectra(results, options.output / "sound"),
+            "errors": draw_errors(results, options.output / "sound_errors"),
         }
     )
     sound, gaps = results.sound, find_gaps(results.sound)
-    errors = np.array([[row["weight_error"], row["smae"]] for row in results.rows])
-    ranks = np.array([row["rank"] for row in results.rows])
-    within = errors - [errors[ranks == rank].mean(axis=0) for rank in ranks]
+    pair = ["weight_error", "smae"]
+    errors, by_rank = results.rows[pair], results.rows.groupby("rank")[pair]
     widths = [
-        "{:.3f} and {:.3f} (R={})".format(*np.ptp(errors[ranks == rank], axis=0), rank)
-        for rank in results.by_rank
+        f"{row.weight_error:.3f} and {row.smae:.3f} (R={row.Index})"
+        for row in (by_rank.max() - by_rank.min()).itertuples()
     ]
     values = {
         **{"spectra": None, "errors": None, **figures},
@@ -453,22 +356,22 @@ def write(options: Options, results: Results, chosen: Protocol, has_new: bool) -
         "n_basis": chosen.n_basis,
         "samples_each": (len(sound.y_train) + len(sound.y_test)) / chosen.n_basis,
         "main_table": main_table(results),
-        "starts": max(len(fits) for fits in results.by_rank.values()),
+        "starts": by_rank.size().max(),
         "differences": "",
         "louder": results.silence[0] / results.silence[1],
         "ratio_table": ratio_table(results),
         "widths": ", ".join(widths),
-        "correlation": _correlation(errors),
-        "correlation_within": _correlation(within),
+        "correlation": errors.corr().fillna(0.0).iloc[0, 1],
+        "correlation_within": (errors - by_rank.transform("mean")).corr().fillna(0.0).iloc[0, 1],
         "fits_table": fits_table(results),
         "tol": chosen.tol,
         "limits": ", ".join(f"{epochs:,} (R={rank})" for rank, epochs in chosen.epochs.items()),
         "plateaus": PLATEAUS if results.published else "",
-        "plain": results.plain or None,
-        "solver_table": solver_table(results) if results.plain else None,
+        "plain": len(results.plain) or None,
+        "solver_table": solver_table(results) if len(results.plain) else None,
         **_beside_the_paper(results),
     }
-    seconds = sum(row["seconds"] for row in [*results.rows, *results.plain.values()])
+    seconds = results.rows["seconds"].sum() + results.plain["seconds"].sum()
     quick = "a stretch of the sound, few functions, few epochs"
     return report.write_page(options, "sound", seconds, has_new, quick, values)
 
@@ -489,9 +392,10 @@ def _beside_the_paper(results: Results) -> dict[str, Any]:
     places: dict[bool, list[str]] = {True: [], False: []}
     differences = []
     for rank, paper in published.items():
-        smae = results.column(rank, "smae")
-        places[bool(smae.min() <= paper.smae <= smae.max())].append(f"R={rank}")
-        change = np.median(results.column(rank, "weight_error")) - paper.weight_error
+        rows = results.by_rank[rank]
+        is_inside = bool(rows["smae"].min() <= paper.smae <= rows["smae"].max())
+        places[is_inside].append(f"R={rank}")
+        change = rows["weight_error"].median() - paper.weight_error
         differences.append(f"{change:+.3f} (R={rank})")
     top = max(published)
     error = published[top].weight_error
@@ -506,7 +410,7 @@ def _beside_the_paper(results: Results) -> dict[str, Any]:
         "top_rank": top,
         "top_error": error,
         "top_smae": published[top].smae,
-        "top_objective": float(np.median(results.column(top, "objective"))),
+        "top_objective": results.by_rank[top]["objective"].median(),
         "free_objective": results.objective,
         "free_smae": results.smae[0],
         "expected": expected,
@@ -522,7 +426,7 @@ def main_table(results: Results) -> str:
     for rank, fits in results.by_rank.items():
         paper = results.published.get(rank)
         rows.append([
-            rank, f"{fits[0]['parameters']:,}", f"{fits[0]['compression']:.1f}",
+            rank, f"{fits['parameters'].iloc[0]:,}", f"{fits['compression'].iloc[0]:.1f}",
             f"{paper.weight_error:.3f}" if paper else "–", median_range(fits, "weight_error"),
             f"{paper.smae:.3f}" if paper else "–", median_range(fits, "smae"),
         ])  # fmt: skip
@@ -537,7 +441,7 @@ def fits_table(results: Results) -> str:
                "second half: weight error", "second half: SMAE"]  # fmt: skip
     rows = []
     for rank, fits in results.by_rank.items():
-        done = sum(row["status"] == "converged" for row in fits)
+        done = (fits["status"] == "converged").sum()
         rows.append([
             rank, median_range(fits, "epochs", "{:,.0f}"), f"{done} of {len(fits)}",
             median_range(fits, "seconds", "{:.3g}"), median_range(fits, "objective", "{:.4f}"),
@@ -547,44 +451,39 @@ def fits_table(results: Results) -> str:
     return table(headers, rows)
 
 
-def _second_half(results: Results, fits: Sequence[Row], column: str) -> str:
+def _second_half(results: Results, fits: Any, column: str) -> str:
     """Return the largest change since at most half of the epochs, of fits not converged."""
     place = TRACE.index(column)
     changes = []
-    for row in fits:
-        if row["status"] != "converged":
-            trace = results.trace(row)
-            before = trace[trace[:, 0] <= max(1, row["epochs"] / 2)][-1]
-            changes.append(abs(trace[-1, place] - before[place]))
+    for index, row in fits[fits["status"] != "converged"].iterrows():
+        trace = results.traces[index]
+        before = trace[trace[:, 0] <= max(1, row["epochs"] / 2)][-1]
+        changes.append(abs(trace[-1, place] - before[place]))
     return f"{max(changes):.4f}" if changes else "–"
 
 
 def solver_table(results: Results) -> str:
     """First starts with momentum and without."""
     headers = ["R", "solver", "epochs", "seconds", "objective", "weight error", "SMAE"]
-    rows = []
-    for rank, plain in sorted(results.plain.items()):
-        first = next(row for row in results.by_rank[rank] if row["start"] == 0)
-        rows += [
-            [rank, row["solver"], f"{row['epochs']:,}", f"{row['seconds']:.3g}",
-             f"{row['objective']:.5f}", f"{row['weight_error']:.3f}", f"{row['smae']:.3f}"]
-            for row in (first, plain)
-        ]  # fmt: skip
+    form = "{rank} {solver} {epochs:,} {seconds:.3g} {objective:.5f} {weight_error:.3f} {smae:.3f}"
+    rows = [
+        form.format(**row).split()
+        for plain in results.plain.to_dict("records")
+        for row in (results.by_rank[plain["rank"]].iloc[0], plain)
+    ]
     return table(headers, rows)
 
 
-def median_range(fits: Sequence[Row], column: str, form: str = "{:.3f}") -> str:
+def median_range(fits: Any, column: str, form: str = "{:.3f}") -> str:
     """Format median and range of a column over the starts, the range in brackets."""
-    values = [row[column] for row in fits]
-    least, greatest = form.format(min(values)), form.format(max(values))
-    return f"{form.format(float(np.median(values)))} ({least} – {greatest})"
+    values = fits[column]
+    return f"{form} ({form} – {form})".format(values.median(), values.min(), values.max())
 
 
 def ratio_table(results: Results) -> str:
     """SMAE of test and training rows, and their ratio."""
-    pairs = {
-        str(rank): tuple(np.median(results.column(rank, n)) for n in ("smae", "train_smae"))
-        for rank in results.by_rank
+    pairs: dict[str, Any] = {
+        str(rank): fits[["smae", "train_smae"]].median() for rank, fits in results.by_rank.items()
     }
     pairs |= {"all weights": results.smae, "predicting the mean": results.silence}
     rows = [
@@ -598,7 +497,7 @@ def near_table(results: Results) -> str:
     """SMAE of all points whose weight error is near the paper's."""
     rows = []
     for rank, paper in results.published.items():
-        points = np.concatenate([results.trace(row) for row in results.by_rank[rank]])
+        points = np.concatenate([results.traces[i] for i in results.by_rank[rank].index])
         errors, smae = (points[:, TRACE.index(name)] for name in ("weight_error", "smae"))
         found = smae[np.abs(errors - paper.weight_error) <= NEAR]
         span = f"{found.min():.3f} – {found.max():.3f}" if len(found) else "no such point"
@@ -607,14 +506,7 @@ def near_table(results: Results) -> str:
     return table(headers, rows)
 
 
-def _correlation(pairs: NDArray) -> float:
-    """Pearson's, of two columns; 0 where one does not vary."""
-    if (np.ptp(pairs, axis=0) == 0).any():
-        return 0.0
-    return float(np.corrcoef(pairs.T)[0, 1])
-
-
-def draw_spectra(results: Results, path: Path) -> list[Path]:
+def draw_spectra(results: Results, path: Path) -> str:
     """Draw magnitudes of the weights against frequency, a panel for each rank."""
     from matplotlib.lines import Line2D
 
@@ -660,7 +552,7 @@ def band_limit(magnitudes: np.ndarray) -> int:
     return min(len(magnitudes) // 2, -(-needed // 100) * 100)
 
 
-def draw_errors(results: Results, path: Path) -> list[Path]:
+def draw_errors(results: Results, path: Path) -> str:
     """Draw the error on the test rows against that of the weights, along every fit."""
     from matplotlib import colormaps
 
@@ -670,11 +562,11 @@ def draw_errors(results: Results, path: Path) -> list[Path]:
     last = max(1, len(results.by_rank) - 1)
     for k, (rank, rows) in enumerate(sorted(results.by_rank.items())):
         colour = colormaps["viridis_r"](0.1 + 0.8 * k / last)  # from light to dark with the rank
-        for row in rows:
-            trace = results.trace(row)
+        for index in rows.index:
+            trace = results.traces[index]
             axes.plot(trace[:, across], trace[:, up], color=colour, linewidth=0.8, alpha=0.6)
         axes.plot(
-            [row["weight_error"] for row in rows], [row["smae"] for row in rows], "o",
+            rows["weight_error"], rows["smae"], "o",
             color=colour, markeredgecolor="white", markersize=7, label=f"R = {rank}",
         )  # fmt: skip
     axes.plot(0, results.smae[0], "*", color=FREE, markersize=12, label="unconstrained")
