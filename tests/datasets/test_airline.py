@@ -135,9 +135,9 @@ class TestDownload:
         site.files = {"EIR0RA": bz2.compress(FLIGHTS.encode()), "XXSL8A": PLANES.encode()}
         fetch = _files.fetch
 
-        def redirect(url, file, sha256=None):
+        def redirect(url, file):
             assert url.startswith("https://dataverse.harvard.edu/")
-            fetch(f"{site.url}/{url.rpartition('/')[2]}", file, sha256)
+            fetch(f"{site.url}/{url.rpartition('/')[2]}", file)
 
         monkeypatch.setattr(_files, "fetch", redirect)
         return site

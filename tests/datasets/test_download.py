@@ -34,17 +34,6 @@ def test_file_and_checksum_are_stored(address, file):
     assert len(list(file.parent.iterdir())) == 2
 
 
-def test_known_checksum_is_accepted(address, file):
-    fetch(address, file, CHECKSUM)
-    assert file.read_bytes() == CONTENT
-
-
-def test_wrong_checksum_leaves_nothing(address, file):
-    with pytest.raises(OSError, match=f"checksum {CHECKSUM}, expected {'0' * 64}"):
-        fetch(address, file, "0" * 64)
-    assert_nothing_left(file)
-
-
 def test_short_transfer_leaves_nothing(site, address, file):
     site.missing_bytes = 7
     with pytest.raises(OSError, match=r"ended after 256000 of 256007 bytes.*data\.bin"):

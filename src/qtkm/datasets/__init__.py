@@ -9,8 +9,8 @@ Bunch, as scikit-learn's loaders do. They look in three places, in this order:
 3. with ``download=True``, the public address, from which the file goes into the
    folder ``downloads`` of the data home.
 
-Nothing is downloaded unless it is asked for. For most public files no checksum
-is known beforehand. Their content must agree with the number of rows and the
+Nothing is downloaded unless it is asked for. No checksums of the public files
+are known beforehand. Their content must agree with the number of rows and the
 ranges of the columns recorded here; the SHA-256 checksum of the first download
 is then kept beside the file and checked on later reads. So a file that changes
 is noticed, but the first download is trusted within those limits.
@@ -25,9 +25,9 @@ from ._catalog import CATALOG, load_sound, make_loader
 from .flights import load_airline, load_nyc_flights
 
 #: name -> loader; a new public set is an entry of sets.toml and a line below
-REGISTRY: dict[str, Callable[..., Any]] = {name: make_loader(d) for name, d in CATALOG.items()}
-REGISTRY |= {"airline": load_airline, "nyc_flights": load_nyc_flights, "sound": load_sound}
-REGISTRY = dict(sorted(REGISTRY.items()))
+REGISTRY: dict[str, Callable[..., Any]] = {
+    name: make_loader(CATALOG[name]) for name in sorted(CATALOG)
+} | {"airline": load_airline, "nyc_flights": load_nyc_flights, "sound": load_sound}
 load_adult = REGISTRY["adult"]
 load_airfoil = REGISTRY["airfoil"]
 load_banana = REGISTRY["banana"]

@@ -7,71 +7,33 @@ agree with the rows and ranges in ``recorded.json``, which were compared by hand
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from . import _files as downloads
-from ._files import (
-    PackageSource,
-    PublicSource,
-    find_data_home,
-    open_members,
-    pandas,
-    read_parquet,
-)
+from ._files import DOWNLOADS, Package, find_data_home, open_members, pandas, read_parquet
 
 Home = str | os.PathLike[str] | None
 # Some sources have fewer digits than others; a wrong file is off by far more.
 _TOLERANCE = 0.01
-
-_DOCUMENTATION = """{summary}
-
-Parameters
-----------
-{first}return_X_y : bool, default=False
-    Return ``(data, target)`` instead of a Bunch.
-as_frame : bool, default=True
-    Return data and target as a pandas DataFrame and Series; if False, as float arrays.
-data_home : path-like, optional
-    Folder with {files}. If None, the environment variable
-    ``QTKM_DATA_HOME`` names it; if that is not set, it is the folder ``qtkm`` of the user's
-    cache.
-download : bool, default=False
-    {download}
-{last}
-Returns
--------
-sklearn.utils.Bunch or tuple
-    With ``data``, ``target``, ``frame`` (both together; None if ``as_frame=False``),
-    ``feature_names``, ``target_names``, ``DESCR`` and ``source``, where it was read from; or
-    ``(data, target)``.
-
-Raises
-------
-FileNotFoundError
-    If no source has it; the message says how to get it.
-ModuleNotFoundError
-    If a package that reads the file is not installed.
-
-Notes
------
-{notes}
-"""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """Description of a set; `columns` are names and meanings of the features, in order.
 
-    `origin` says source and licence, `home_file` is below the data home, `package` and `public`
-    are other sources, `labels` says that the target is a class, `hint` how to get the file if
-    there is no other source, and `exact` that a frame has the types of the home file.
+    `origin` says source and licence, `home_file` is below the data home, `package` and `url` are
+    other sources, of which `reader` reads the files, or the `members` of a zip archive at `url`.
+    `labels` says that the target is a class, `hint` how to get the file if there is no other
+    source, `exact` that a frame has the types of the home file, and `document` what the loader's
+    docstring has in place of the usual (see loader.txt).
     """
 
     name: str
@@ -82,11 +44,14 @@ class Dataset:
     target_text: str
     origin: str
     home_file: str
-    package: PackageSource | None = None
-    public: PublicSource | None = None
+    reader: Callable[..., Any]
+    package: Package | None = None
+    url: str = ""
+    members: tuple[str, ...] = ()
     labels: bool = False
     hint: str = ""
     exact: bool = False
+    document: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -107,38 +72,29 @@ class Dataset:
         return "\n".join([self.text, "", *lines, "", target, "", self.origin])
 
 
-def document(
-    dataset: Dataset,
-    *,
-    files: str = "",
-    download: str = "",
-    first: str = "",
-    last: str = "",
-    notes: str = "",
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Extend the one-line docstring of a loader by what all loaders have in common.
+@cache
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
-    `files` and `download` say what is in the data home and what `download` does, `first` and
-    `last` are further parameters, and `notes` come below the description of the set.
-    """
-    if not download and dataset.public is None:
-        download = "Ignored: there is no public file to download."
-    elif not download and dataset.public is not None:
+
+def document(dataset: Dataset) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Extend the one-line docstring of a loader by what all loaders have in common."""
+    download = "Ignored: there is no public file to download."
+    if dataset.url:
         download = (
             "If neither the data home nor an installed package has it, download it\n"
-            f"    from {dataset.public.url}\n"
+            f"    from {dataset.url}\n"
             "    into the data home. See :mod:`qtkm.datasets` on checksums."
         )
+    usual = {
+        "files": f"``{dataset.home_file}``", "download": download, "first": "", "last": "",
+        "notes": "",
+    }  # fmt: skip
+    texts = usual | dict(dataset.document)
+    texts["notes"] = f"{dataset.body}\n{texts['notes']}"
 
     def decorate(load: Callable[..., Any]) -> Callable[..., Any]:
-        load.__doc__ = _DOCUMENTATION.format(
-            summary=load.__doc__,
-            files=files or f"``{dataset.home_file}``",
-            download=download,
-            first=first,
-            last=last,
-            notes=f"{dataset.body}\n{notes}",
-        )
+        load.__doc__ = _resource("loader.txt").format(summary=load.__doc__, **texts)
         return load
 
     return decorate
@@ -146,23 +102,23 @@ def document(
 
 def read(dataset: Dataset, data_home: Home, download: bool) -> tuple[Any, str]:
     """Return all columns of a set, the target last, and the first source that has it."""
-    home = find_data_home(data_home, create=download and dataset.public is not None)
+    url, package = dataset.url, dataset.package
+    home = find_data_home(data_home, create=download and bool(url))
     if (file := home / dataset.home_file).is_file():
         return _unify(dataset, _read_home(dataset, file)), str(file)
-    public, package = dataset.public, dataset.package
-    file = home if public is None else home / public.home_file
-    is_fetched = file.is_file()
+    file = home / DOWNLOADS / urlsplit(url).path.rpartition("/")[2]
+    is_fetched = bool(url) and file.is_file()
     if not is_fetched and package is not None and (found := package.find()) is not None:
-        return _read_known(dataset, package, found, package.origin), package.origin
-    if public is None or not (is_fetched or download):
+        return _read_known(dataset, found, package.members, package.origin), package.origin
+    if not (is_fetched or (url and download)):
         raise FileNotFoundError(_say_missing(dataset, home))
     if is_fetched:
         downloads.verify(file)
     else:
-        downloads.fetch(public.url, file, public.sha256)
-    origin = f"{file} (from {public.url})"
+        downloads.fetch(url, file)
+    origin = f"{file} (from {url})"
     try:
-        return _read_known(dataset, public, file, origin), origin
+        return _read_known(dataset, file, dataset.members, origin), origin
     except ImportError:
         raise  # the file may be good: what reads it is missing
     except Exception:
@@ -197,8 +153,7 @@ def bunch(
 @cache
 def recorded() -> dict[str, Any]:
     """Return ``rows``, ``low`` and ``high`` of every set, by its name."""
-    text = resources.files(__package__).joinpath("recorded.json").read_text(encoding="utf-8")
-    return json.loads(text)
+    return json.loads(_resource("recorded.json"))
 
 
 def check(name: str, frame: Any, origin: str) -> None:
@@ -233,11 +188,9 @@ def _read_home(dataset: Dataset, file: Path) -> Any:
     return frame
 
 
-def _read_known(
-    dataset: Dataset, source: PackageSource | PublicSource, file: Path, origin: str
-) -> Any:
+def _read_known(dataset: Dataset, file: Path, members: tuple[str, ...], origin: str) -> Any:
     """Read a file, name its columns, and compare it with what is recorded."""
-    frame = source.reader(dataset.names, *open_members(file, source.members))
+    frame = dataset.reader(dataset.names, *open_members(file, members))
     if frame.shape[1] == len(dataset.names):  # otherwise `check` says so
         frame = frame.set_axis(dataset.names, axis=1)
     frame = frame.astype(np.float64)
@@ -256,8 +209,8 @@ def _unify(dataset: Dataset, frame: Any) -> Any:
 
 def _say_missing(dataset: Dataset, home: Path) -> str:
     ways = [f"put a file with its columns there: {str(home / dataset.home_file)!r}"]
-    if dataset.public is not None:
-        ways.insert(0, f"load_{dataset.name}(download=True), which fetches {dataset.public.url}")
+    if dataset.url:
+        ways.insert(0, f"load_{dataset.name}(download=True), which fetches {dataset.url}")
     said = f"load_{dataset.name} found no file {dataset.home_file!r} in the data home {str(home)!r}"
     if dataset.package is not None:
         package = dataset.package

@@ -1,9 +1,9 @@
 """Files of the sets: the data home, installed packages, public archives, downloads.
 
 A package's files are read where they lie; the package itself is never imported. A download is
-written under another name and renamed when it is complete and its SHA-256 checksum is the one
-expected. Where none is known beforehand, the first download is trusted: its checksum is kept
-beside it, in a file with ``.sha256`` added, and what is read later must agree with it.
+written under another name and renamed when it is complete. The first download is trusted: its
+SHA-256 checksum is kept beside it, in a file with ``.sha256`` added, and what is read later must
+agree with it.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import io
 import os
+import shutil
 import sys
 import tempfile
 import urllib.request
@@ -19,7 +20,6 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from tqdm.auto import tqdm
 
@@ -27,7 +27,6 @@ ENVIRONMENT_VARIABLE = "QTKM_DATA_HOME"
 INSTALL = 'pip install "qtkm[data]"'
 #: folder of the data home
 DOWNLOADS = "downloads"
-_BLOCK = 1 << 16
 _TIMEOUT = 60  # seconds without a byte
 
 
@@ -88,46 +87,29 @@ def _cache_folder() -> Path:
 
 
 @dataclass(frozen=True)
-class PackageSource:
-    """A file inside an installed package, which is not imported.
+class Package:
+    """A file inside an installed package, which is not imported; `members` as in `Dataset`.
 
-    `project` and `release` are what to install, `reader` is one of `qtkm.datasets._catalog`, and
-    `members` are files to read from a zip archive, in any of its folders.
+    `project` and `release` are what to install.
     """
 
-    package: str
+    name: str
     project: str
     release: str
     path: str
-    reader: Any
     members: tuple[str, ...] = ()
     install: str = INSTALL
 
     def find(self) -> Path | None:
         """Return the file, or None if the package is not installed or lacks it."""
-        folder = package_folder(self.package)
+        folder = package_folder(self.name)
         file = None if folder is None else folder / self.path
         return file if file is not None and file.is_file() else None
 
     @property
     def origin(self) -> str:
         """Name of the file, for messages."""
-        return f"package {self.project}: {self.package}/{self.path}"
-
-
-@dataclass(frozen=True)
-class PublicSource:
-    """A file at a public address: `reader` and `members` as for packages."""
-
-    url: str
-    reader: Any
-    members: tuple[str, ...] = ()
-    sha256: str | None = None
-
-    @property
-    def home_file(self) -> str:
-        """Path below the data home."""
-        return f"{DOWNLOADS}/{urlsplit(self.url).path.rpartition('/')[2]}"
+        return f"package {self.project}: {self.name}/{self.path}"
 
 
 def package_folder(package: str) -> Path | None:
@@ -160,26 +142,24 @@ def _locate(archive: zipfile.ZipFile, member: str) -> str:
     raise KeyError(f"there is no {member} among {archive.namelist()}")
 
 
-def fetch(url: str, file: Path, sha256: str | None = None) -> None:
-    """Download a file, with a progress bar on a terminal.
-
-    If the transfer fails or is interrupted, or the checksum is another, nothing is left behind.
-    """
+def fetch(url: str, file: Path) -> None:
+    """Download a file, with a progress bar on a terminal, or leave nothing behind."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
-            found = _transfer(url, stream, file)
-        if sha256 is not None and found != sha256:
-            raise OSError(
-                f"{url} has the SHA-256 checksum {found}, expected {sha256}; try again, and if "
-                "it stays so, the public file has changed: do not use it unseen"
-            )
-        checksum_file(file).write_text(f"{found}  {file.name}\n", encoding="utf-8")
+            _transfer(url, stream, file)
+        text = f"{_checksum(part)}  {file.name}\n"
+        checksum_file(file).write_text(text, encoding="utf-8")
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def verify(file: Path) -> None:
@@ -187,9 +167,7 @@ def verify(file: Path) -> None:
     if not checksum_file(file).is_file():
         return
     expected = checksum_file(file).read_text(encoding="utf-8").split()[0]
-    with file.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != expected:
+    if (found := _checksum(file)) != expected:
         raise OSError(
             f"{str(file)!r} has the SHA-256 checksum {found}, but {expected} when it was "
             "downloaded; delete it and load with download=True"
@@ -207,30 +185,21 @@ def checksum_file(file: Path) -> Path:
     return file.with_name(file.name + ".sha256")
 
 
-def _transfer(url: str, stream: Any, file: Path) -> str:
-    """Copy a download to a stream, and return its checksum."""
+def _transfer(url: str, stream: Any, file: Path) -> None:
+    """Copy a download to a stream."""
     try:
         # Some servers turn away the name that Python gives itself.
         request = urllib.request.Request(url, headers={"User-Agent": "qtkm"})
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-            return _copy(response, stream, file.name)
+            stated = response.headers.get("Content-Length")
+            total = None if stated is None else int(stated)
+            bar = tqdm.wrapattr(response, "read", total, desc=file.name, disable=None)
+            with bar as source:
+                shutil.copyfileobj(source, stream)
+        if total not in (None, stream.tell()):
+            raise OSError(f"it ended after {stream.tell()} of {total} bytes")
     except (OSError, http.client.HTTPException) as error:
         raise OSError(
             f"the download of {url} failed: {error}; try again, or put the file there "
             f"yourself: {str(file)!r}"
         ) from error
-
-
-def _copy(response: Any, stream: Any, label: str) -> str:
-    stated = response.headers.get("Content-Length")
-    total = int(stated) if stated is not None else None
-    checksum, size = hashlib.sha256(), 0
-    with tqdm(total=total, desc=label, unit="B", unit_scale=True, disable=None) as bar:
-        while block := response.read(_BLOCK):
-            stream.write(block)
-            checksum.update(block)
-            size += len(block)
-            bar.update(len(block))
-    if total is not None and size != total:
-        raise OSError(f"it ended after {size} of {total} bytes")
-    return checksum.hexdigest()

