@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..estimators.wording import readable
 from .averages import mean_environments, one_way, two_way
-from .response import Response, Rows, known
+from .response import Response, Rows, find_column, known
 from .results import Result, place
 from .support import Axis, Range, count_near
 
@@ -290,7 +290,9 @@ def _axis(response: Response, rows: Rows, d: int, values: NDArray) -> Axis:
 
 
 def _grids(response: Response, grid: Mapping[Any, Any] | None) -> dict[int, NDArray]:
-    return {response.column(column): np.asarray(v) for column, v in (grid or {}).items()}
+    return {
+        find_column(response.names, column): np.asarray(v) for column, v in (grid or {}).items()
+    }
 
 
 class Band:

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.wording import readable
-from .averages import column_means, environments, partial_products
+from ..networks.algebra import closed_product, environments
+from .averages import column_means
 from .plotting import FAINT, FIRST, SECOND, Display, number_ticks, plain, the, written
 from .response import Response, take_rows
 from .results import Result, largest, place
@@ -107,7 +108,7 @@ def explain(
     response = Response(model, output)
     known = response.read(background, sample_weight)
     rows = response.read(X)
-    means, main_means = column_means(response, known), response.main_means(known)
+    means, main_means = column_means(response, known), known.main_means
     nodes, weights = np.polynomial.legendre.leggauss((response.n_columns + 1) // 2)
     nodes, weights = (nodes + 1) / 2, weights / 2
     main = np.stack([response.main(d, v) for d, v in enumerate(rows.values)], axis=1) - main_means
@@ -118,8 +119,7 @@ def explain(
             between = [mean + t * move for mean, move in zip(means, moved, strict=True)]
             shapley[part] += weight * _gains(response, moved, between)
         alone[part] += _gains(response, moved, [mean[None] for mean in means])
-    _, after = partial_products(response.algebra, means, response.closing)
-    whole = response.algebra.close(response.algebra.multiply(means[0], after[0]))
+    whole = closed_product(response.algebra, means, response.closing)
     base = response.offset + float(main_means.sum()) + float(whole.real)
     values = [response.raw(d, array) for d, array in enumerate(rows.arrays)]
     return Explanation(

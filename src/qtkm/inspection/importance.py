@@ -1,6 +1,5 @@
 """How much each column, and each pair of columns, matters: exact variances from the tables."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -8,17 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .averages import (
-    MOST_VALUES,
-    Algebra,
-    Diagonal,
-    column_means,
-    environments,
-    mean_environments,
-    mean_pairs,
-    one_way,
-    partial_products,
-)
+from ..networks.algebra import Diagonal, environments, partial_products
+from .averages import bridge, column_means, mean_environments, mean_pairs, square
 from .response import Response, Rows
 from .results import Result, largest
 
@@ -110,44 +100,82 @@ def importances(
     """
     response = Response(model, output)
     rows = response.read(X, sample_weight)
+    means, columns = column_means(response, rows), range(response.n_columns)
+    outer = environments(response.algebra, means, response.closing)
+    first = np.array([_variance(response, rows, d, outer[d]) for d in columns])
     if isinstance(response.algebra, Diagonal) and len(response.closing) > MOST_TERMS:
-        variance, first, total, second = _sampled(response, rows)
+        variance, total, second = _sampled(response, rows, means)
+        total = np.maximum(total, first)  # which only chance lets it fall below
     else:
-        halves = [_Moments(response, rows, conjugate) for conjugate in (True, False)]
-        variance, first, total, second = (
-            sum(getattr(half, what)() for half in halves) / 2
-            for what in ("variance", "first_order", "total", "second_order")
-        )
-        main = halves[0].main_effects()
-        variance, first, total = variance + main.sum(), first + main, total + main
+        halves = [_moments(response, rows, conjugate) for conjugate in (True, False)]
+        variance, total, second = (sum(parts) / 2 for parts in zip(*halves, strict=True))
+        # main effects beside the network add the same to all variances that a column is in
+        added = first - [_variance(response, rows, d, outer[d], False) for d in columns]
+        variance, total = variance + added.sum(), total + added
     scale = 1 / variance if variance > 0 else 0.0
+    mean_outer, _ = mean_environments(response, rows)
+    own = np.array([_variance(response, rows, d, mean_outer[d]) for d in columns])
     return Importances(
-        list(response.names),
-        main_variances(response, rows),
-        float(variance),
-        scale * first,
-        scale * total,
-        scale * second,
+        list(response.names), own, float(variance), scale * first, scale * total, scale * second,
         response.label,
+    )  # fmt: skip
+
+
+def _variance(
+    response: Response, rows: Rows, d: int, outer: NDArray, has_main: bool = True
+) -> float:
+    """Return the variance of a column's table times an environment, and of its main effect."""
+    distinct, weight = rows.distinct(d)
+    own = response.alone(d, distinct, outer)
+    own -= 0.0 if has_main else response.main(d, distinct)
+    own -= own[0]  # so that a column of one value varies by nothing at all
+    return float(weight @ (own - weight @ own) ** 2)
+
+
+def _moments(
+    response: Response, rows: Rows, conjugate: bool
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return variance, total and second-order variances of (conjugate) f · f.
+
+    Of independent columns: from m ⊗ m, the means, and C, the spreads of all columns' tables.
+    """
+    algebra, n_columns = response.algebra, response.n_columns
+    closing = square(algebra, response.closing[None], None, conjugate)
+    means, spreads = [], []
+    for d in range(n_columns):
+        distinct, weight = rows.distinct(d)
+        table = response.table(d, distinct)
+        # from the first entry on, so that a column of one value varies by nothing at all, and of
+        # centred tables: the difference of two moments would lose digits
+        moved = table - table[0]
+        shift = np.tensordot(weight, moved, 1)
+        means.append(square(algebra, (table[0] + shift)[None], None, conjugate))
+        spreads.append(square(algebra, moved - shift, weight, conjugate))
+    both = [m + c for m, c in zip(means, spreads, strict=True)]  # G
+    outer = environments(algebra, both, closing)
+    total = np.array([np.sum(c * o).real for c, o in zip(spreads, outer, strict=True)])
+    before, after = partial_products(algebra, means, closing)
+    before_both, _ = partial_products(algebra, both, closing)
+    # ΠG - Πm⊗m, as a sum over the last column that varies: no difference is taken
+    variance = sum(
+        float(np.sum(c * algebra.join(b, a)).real)
+        for a, b, c in zip(before_both, after, spreads, strict=True)
     )
+    second = np.zeros((n_columns, n_columns))
+    for d in range(n_columns):
+        state = algebra.multiply(before[d], spreads[d])
+        for e in range(d + 1, n_columns):
+            second[d, e] = second[e, d] = np.sum(spreads[e] * algebra.join(after[e], state)).real
+            state = algebra.multiply(state, means[e])
+    return variance, total, second
 
 
-def main_variances(response: Response, rows: Rows) -> NDArray[np.float64]:
-    """Variance of every main effect over the rows."""
-    means, _ = mean_environments(response, rows)
-    result = np.empty(response.n_columns)
-    for d, values in enumerate(rows.values):
-        distinct, weight = _distinct(values, rows.weight)
-        effect = one_way(response, rows, d, distinct, means[d])
-        effect -= effect[0]
-        result[d] = weight @ (effect - weight @ effect) ** 2
-    return result
+def _sampled(
+    response: Response, rows: Rows, means: list[NDArray]
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Return variance, total and second-order variances of a CPD of many terms.
 
-
-def _sampled(response: Response, rows: Rows) -> tuple[float, NDArray, NDArray, NDArray]:
-    """Return variance, first-order, total and second-order variances of a CPD of many terms.
-
-    First-order ones are exact; other squares are averaged over drawn rows of independent columns.
+    They are averages over drawn rows of independent columns.
     """
     rng, n_columns = np.random.default_rng(0), response.n_columns
     p = rows.weight / rows.weight.sum()
@@ -156,21 +184,19 @@ def _sampled(response: Response, rows: Rows) -> tuple[float, NDArray, NDArray, N
              np.full(SAMPLES, 1 / SAMPLES), SAMPLES)
         for _ in range(2)
     ]  # fmt: skip
-    means, main_means = column_means(response, rows), response.main_means(rows)
-    outer = environments(response.algebra, means, response.closing)
     pairs = list(combinations(range(n_columns), 2))
     around = [
         np.prod([m for c, m in enumerate(means) if c not in pair], axis=0) * response.closing
         for pair in pairs
     ]
-    first = np.array([_alone(response, rows, d, outer[d]) for d in range(n_columns)])
     sums, total = np.zeros(2), np.zeros(n_columns)
     second = np.zeros((n_columns, n_columns))
     for (part, tables), (_, others) in zip(*map(response.blocks, drawn), strict=True):
         mains = [[response.main(d, v[part]) for d, v in enumerate(r.values)] for r in drawn]
         env = environments(response.algebra, tables, response.closing)
         moved = [table - mean for table, mean in zip(tables, means, strict=True)]
-        f = np.sum(mains[0], axis=0) - main_means.sum() + (tables[0] * env[0]).sum(axis=1).real
+        f = np.sum(mains[0], axis=0) - rows.main_means.sum()
+        f += (tables[0] * env[0]).sum(axis=1).real
         sums += f.sum(), (f**2).sum()
         for d in range(n_columns):
             change = ((others[d] - tables[d]) * env[d]).sum(axis=1).real
@@ -179,94 +205,7 @@ def _sampled(response: Response, rows: Rows) -> tuple[float, NDArray, NDArray, N
             both = np.einsum("nr,nr,r->n", moved[d], moved[e], rest).real
             second[d, e] += (both**2).sum()
     variance = sums[1] / SAMPLES - (sums[0] / SAMPLES) ** 2
-    total = np.maximum(total / SAMPLES, first)  # which only chance lets it fall below
-    return float(variance), first, total, (second + second.T) / SAMPLES
-
-
-def _alone(response: Response, rows: Rows, d: int, outer: NDArray) -> float:
-    """Return the variance of the mean response given one column, all others independent."""
-    distinct, weight = _distinct(rows.values[d], rows.weight)
-    own = response.main(d, distinct)
-    for first in range(0, len(distinct), MOST_VALUES):
-        part = slice(first, first + MOST_VALUES)
-        own[part] += (response.table(d, distinct[part]) @ outer).real
-    return float(weight @ (own - weight @ own) ** 2)
-
-
-class _Moments:
-    """Second moments of all columns' tables, as if the columns were independent."""
-
-    def __init__(self, response: Response, rows: Rows, conjugate: bool):
-        self.algebra: Algebra = response.algebra
-        one = np.ones(1)
-        self.closing = self.algebra.square(response.closing[None], one, conjugate)
-        self.means: list[NDArray] = []  # m ⊗ m
-        self.spreads: list[NDArray] = []  # C
-        centers: list[NDArray] = []
-        for d, values in enumerate(rows.values):
-            distinct, weight = _distinct(values, rows.weight)
-            table = response.table(d, distinct)
-            # from the first entry on, so that a column of one value varies by nothing at all
-            moved = table - table[0]
-            shift = np.tensordot(weight, moved, 1)
-            # of centred tables: the difference of two moments would lose digits
-            centers.append(table[0] + shift)
-            self.means.append(self.algebra.square(centers[-1][None], one, conjugate))
-            self.spreads.append(self.algebra.square(moved - shift, weight, conjugate))
-        self.response, self.rows = response, rows
-        self.outer = environments(self.algebra, centers, response.closing)
-        self.seconds = [m + c for m, c in zip(self.means, self.spreads, strict=True)]  # G
-
-    def _with_spread(self, others: Sequence[NDArray]) -> NDArray[np.float64]:
-        outer = environments(self.algebra, others, self.closing)
-        return np.array([np.sum(c * o).real for c, o in zip(self.spreads, outer, strict=True)])
-
-    def first_order(self) -> NDArray[np.float64]:
-        return self._with_spread(self.means)
-
-    def total(self) -> NDArray[np.float64]:
-        return self._with_spread(self.seconds)
-
-    def variance(self) -> float:
-        """ΠG - Πm⊗m, as a sum over the last column that varies: no difference is taken."""
-        before, _ = partial_products(self.algebra, self.seconds, self.closing)
-        _, after = partial_products(self.algebra, self.means, self.closing)
-        return sum(
-            float(np.sum(c * self.algebra.join(b, a)).real)
-            for a, b, c in zip(before, after, self.spreads, strict=True)
-        )
-
-    def main_effects(self) -> NDArray[np.float64]:
-        """Var h_d + 2 Cov(h_d, E[network | x_d]): what a main effect h_d adds to all variances."""
-        added = np.zeros(len(self.means))
-        for d, values in enumerate(self.rows.values):
-            distinct, weight = _distinct(values, self.rows.weight)
-            main = self.response.main(d, distinct)
-            main = main - main[0]
-            if main.any():
-                main -= weight @ main
-                table = self.response.table(d, distinct)
-                alone = (table.reshape(len(table), -1) @ self.outer[d].ravel()).real
-                added[d] = weight @ (main * (main + 2 * (alone - weight @ alone)))
-        return added
-
-    def second_order(self) -> NDArray[np.float64]:
-        algebra, n_columns = self.algebra, len(self.means)
-        before, after = partial_products(algebra, self.means, self.closing)
-        result = np.zeros((n_columns, n_columns))
-        for d in range(n_columns):
-            state = algebra.multiply(before[d], self.spreads[d])
-            for e in range(d + 1, n_columns):
-                outer = algebra.join(after[e], state)
-                result[d, e] = result[e, d] = np.sum(self.spreads[e] * outer).real
-                state = algebra.multiply(state, self.means[e])
-        return result
-
-
-def _distinct(values: NDArray, weight: NDArray) -> tuple[NDArray, NDArray]:
-    """Distinct values of a column and the weight of each."""
-    distinct, inverse = np.unique(values, return_inverse=True)
-    return distinct, np.bincount(inverse, weights=weight)
+    return float(variance), total / SAMPLES, (second + second.T) / SAMPLES
 
 
 @dataclass(repr=False)
@@ -351,8 +290,7 @@ def _pair_variances(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Variances over the rows of PD_de, and of PD_de - PD_d - PD_e."""
     means, mean = mean_environments(response, rows)
-    main_means = response.main_means(rows)
-    mean -= response.offset + float(main_means.sum())
+    mean -= response.offset + float(rows.main_means.sum())
     around = mean_pairs(response, rows, pairs)
     moments = np.zeros((4, len(pairs)))
     for part, tables in response.blocks(rows):
@@ -360,16 +298,13 @@ def _pair_variances(
         flat = [table.reshape(len(weight), -1) for table in tables]
         # less the mean response, so that the moments lose no digits
         alone = [(t @ m.ravel()).real - mean for t, m in zip(flat, means, strict=True)]
-        main = [response.main(d, values[part]) - main_means[d]
+        main = [response.main(d, values[part]) - rows.main_means[d]
                 for d, values in enumerate(rows.values)]  # fmt: skip
         for i, (d, e) in enumerate(pairs):
-            reach = response.algebra.bridge(tables[d], around[d, e]).reshape(len(weight), -1)
-            both = np.sum(reach * flat[e], axis=1).real - mean
+            both = np.sum(bridge(tables[d], around[d, e]) * flat[e], axis=1).real - mean
             beyond = both - alone[d] - alone[e]
             both = both + main[d] + main[e]
             moments[:, i] += [weight @ v for v in (both, both**2, beyond, beyond**2)]
-    both_mean, both_square, beyond_mean, beyond_square = moments
-    return (
-        np.maximum(both_square - both_mean**2, 0.0),
-        np.maximum(beyond_square - beyond_mean**2, 0.0),
-    )
+    means_of, squares = moments[::2], moments[1::2]
+    both, beyond = np.maximum(squares - means_of**2, 0.0)
+    return both, beyond

@@ -1,6 +1,5 @@
 """One output of a fitted model, taken apart into the tables of its columns."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -17,11 +16,12 @@ from ..estimators.model import Model
 from ..estimators.targets import check_weight
 from ..networks import CPD, TensorRing, TensorTrain
 from ..networks.algebra import closed_product
-from .averages import Algebra, Diagonal, Matrices
+from ..networks.moments import weights_of
 from .support import Range, inner_range, steps
 
 #: numbers in the tables of a block of rows, so that a block takes some 50 MB
 BLOCK_NUMBERS = 1 << 21
+#: most rows of a block, and most values whose tables are made at a time
 MOST_ROWS = 4096
 
 
@@ -33,31 +33,28 @@ class Rows:
     values: list[NDArray]  # numbers in the unit box, or category codes
     weight: NDArray[np.float64]  # adds up to 1
     total: float  # sum of the weights as they were given, or the number of rows
+    main_means: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     inner: dict[int, Range] = field(default_factory=dict)  # ranges that were asked for
-    main_means: NDArray[np.float64] | None = None  # of main effects, once they were asked for
+
+    def distinct(self, d: int) -> tuple[NDArray, NDArray]:
+        """Return the distinct values of a column and the weight of each."""
+        distinct, inverse = np.unique(self.values[d], return_inverse=True)
+        return distinct, np.bincount(inverse, weights=self.weight)
 
 
 class Response:
     """A real function of the columns: an output of a regressor, a decision of a classifier.
 
-    It is offset + Σ_d main(d, x_d) + Re of a closed product of the columns' tables.
-
-    Weights of main effects, the closing of the product and the offset are in units of y.
-
-    Parameters
-    ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one, or a search for one.
-    output : int, str, a class or None
-        Which output of a regressor by its number or name, or which class of a classifier; None
-        is the second of two classes.
+    It is offset + Σ_d main(d, x_d) + Re of a closed product of the columns' tables. Weights of
+    main effects, the closing of the product and the offset are in units of y.  `model` is a fitted
+    one or a search for one, and `output` the number or name of an output or a class; None is the
+    second of two classes.
     """
 
     def __init__(self, model: Any, output: Any = None):
-        model = fitted(model)
-        self.algebra = _algebra(model)
-        self._model, self._reading = model, model._reading
-        self._inputs = self._reading.inputs
+        self._model = model = fitted(model)
+        reading = model._reading
+        self._inputs = reading.inputs
         self.names, self.maps = self._inputs.names, self._inputs.maps
         cores, n_columns = list(model.cores_), len(self.maps)
         main = cores.pop() if model.network_.has_main_effects else []
@@ -65,17 +62,23 @@ class Response:
         if network is None:  # main effects alone: a CPD without terms
             network = CPD(0)
             cores = [[np.zeros((radix, 0)) for radix in m.radices] for m in self.maps]
+            cores.append(np.zeros((reading.n_outputs, 0)))
+        if not isinstance(network, CPD | TensorTrain | TensorRing):
+            raise ValueError(
+                f"The model has the network {type(network).__name__}, and inspection serves CPD, "
+                "TensorTrain and TensorRing; fit one of these, or use sklearn.inspection."
+            )
         self._evaluator = network.evaluator(cores, self._inputs.frequencies)
+        self.algebra = self._evaluator.algebra
         self.levels = [[self.algebra.elements(core) for core in c] for c in cores[:n_columns]]
-        weight, self.label = _choose_output(model, output, self._reading.n_outputs)
-        center, scale = self._reading.scale.mean, self._reading.scale.scale
+        weight, self.label = _choose_output(model, output)
+        center, scale = reading.scale.mean, reading.scale.scale
         if model.loss_.has_log_link:
             center, scale, self.label = np.log(scale), np.ones(len(scale)), f"log {self.label}"
         self.output_weight = weight * scale
-        self.main_weights = [weights @ (weight * scale) for weights in main[:-1]]
-        self.offset = float(weight @ center) + sum(float(c @ (weight * scale)) for c in main[-1:])
-        output_core = cores[n_columns] if len(cores) > n_columns else None
-        self.closing = self.algebra.closing(output_core, weight * scale, cores[0][0])
+        self.main_weights = [weights @ self.output_weight for weights in main[:-1]]
+        self.offset = float(weight @ center) + sum(float(c @ self.output_weight) for c in main[-1:])
+        self.closing = np.tensordot(self.output_weight, self._evaluator.closing, 1)
 
     @property
     def n_columns(self) -> int:
@@ -86,26 +89,12 @@ class Response:
         """Return what the model knows of its errors; a ValueError says why it knows nothing."""
         return self._model._known_uncertainty()
 
-    @property
-    def has_posterior(self) -> bool:
-        """Whether the model knows how sure its responses are."""
-        return bool(self._model._has_posterior)
-
-    def column(self, column: Any) -> int:
-        """Return the index of a column given by its name or number."""
-        return find_column(self.names, column)
-
     def columns(self, columns: Any) -> list[int]:
-        """Numbers of several columns; None is all of them."""
+        """Numbers of columns given by names or numbers; None is all of them."""
         if columns is None:
             return list(range(self.n_columns))
-        if isinstance(columns, str | Integral):
-            columns = [columns]
-        return [self.column(column) for column in columns]
-
-    def name(self, column: Any) -> str:
-        """Name of a column that is given by its name or number."""
-        return self.names[self.column(column)]
+        columns = [columns] if isinstance(columns, str | Integral) else columns
+        return [find_column(self.names, column) for column in columns]
 
     def read(self, X: Any, sample_weight: Any = None) -> Rows:
         """Rows of X with weights that add up to 1."""
@@ -113,9 +102,9 @@ class Response:
         n = len(arrays[0])
         weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
         total = float(weight.sum())
-        return Rows(arrays, self._inputs.values(arrays), weight / total, total)
-
-    # -- grids --------------------------------------------------------------------------------
+        weight, values = weight / total, self._inputs.values(arrays)
+        means = np.array([weight @ self.main(d, v) for d, v in enumerate(values)])
+        return Rows(arrays, values, weight, total, means)
 
     def is_categorical(self, d: int) -> bool:
         """Whether a column holds categories."""
@@ -164,31 +153,34 @@ class Response:
         box = self._inputs.columns[d].box
         return 1.0 if box is None or box.low == box.high else box.high - box.low
 
-    # -- tables -------------------------------------------------------------------------------
-
     def table(self, d: int, values: NDArray) -> NDArray:
         """Return what a column contributes at given values, (n, …)."""
         if not self.closing.size:
             return np.zeros((len(values), 0))
         return self._evaluator._elements(d, self.maps[d], values)
 
+    def tables(self, d: int, values: NDArray) -> Iterator[tuple[slice, NDArray]]:
+        """Yield the table of a column at many values in parts."""
+        for start in range(0, len(values), MOST_ROWS):
+            part = slice(start, start + MOST_ROWS)
+            yield part, self.table(d, values[part])
+
     def main(self, d: int, values: NDArray) -> NDArray[np.float64]:
         """Return the main effect of a column beside the network at some values: (n,)."""
-        if not self.main_weights:
+        # there may be too many categories for a main effect
+        if not self.main_weights or not len(self.main_weights[d]):
             return np.zeros(len(values))
         weights, share = self.main_weights[d], self._inputs.columns[d].frequencies
-        if not len(weights):  # too many categories for a main effect
-            return np.zeros(len(values))
         if share is not None:
             return np.append(weights, share @ weights)[values % (len(share) + 1)]
         return self.maps[d].main_functions(values) @ weights
 
-    def main_means(self, rows: Rows) -> NDArray[np.float64]:
-        """Return the means over rows of the main effects beside the network."""
-        if rows.main_means is None:
-            means = [rows.weight @ self.main(d, values) for d, values in enumerate(rows.values)]
-            rows.main_means = np.array(means)
-        return rows.main_means
+    def alone(self, d: int, values: NDArray, outer: NDArray) -> NDArray[np.float64]:
+        """Return the main effect of a column plus its table times an environment: (n,)."""
+        own = self.main(d, values)
+        for part, table in self.tables(d, values):
+            own[part] += (table.reshape(len(table), -1) @ outer.ravel()).real
+        return own
 
     def respond(self, rows: Rows) -> NDArray[np.float64]:
         """Return the responses of rows."""
@@ -201,24 +193,17 @@ class Response:
 
     def weights(self, d: int) -> NDArray:
         """Return what a column contributes for each of its basis functions, (M, …)."""
-        weights = self.levels[d][0]
-        for level in self.levels[d][1:]:  # the lowest digit runs fastest
-            product = self.algebra.multiply(weights[None], level[:, None])
-            weights = product.reshape(math.prod(product.shape[:2]), *product.shape[2:])
-        return weights
+        if not self.closing.size:
+            return np.zeros((self.maps[d].n_features, 0))
+        return weights_of(self.algebra, self._evaluator.cores[d])
 
     def blocks(self, rows: Rows) -> Iterator[tuple[slice, list[NDArray]]]:
         """Yield blocks of rows with the tables of all columns at them."""
-        numbers = 1 + sum(self.size(d) for d in range(self.n_columns))
-        step = max(16, min(MOST_ROWS, BLOCK_NUMBERS // numbers))
+        ends = ((levels[0].shape[1], *levels[-1].shape[2:]) for levels in self.levels)
+        step = max(16, min(MOST_ROWS, BLOCK_NUMBERS // (1 + sum(map(np.prod, ends)))))
         for start in range(0, len(rows.weight), step):
             part = slice(start, start + step)
             yield part, [self.table(d, values[part]) for d, values in enumerate(rows.values)]
-
-    def size(self, d: int) -> int:
-        """Return the number of entries of a column's element."""
-        first, last = self.levels[d][0], self.levels[d][-1]
-        return first.shape[1] if first.ndim == 2 else first.shape[1] * last.shape[2]
 
 
 def known(values: NDArray) -> NDArray:
@@ -271,60 +256,59 @@ def find_column(names: Sequence[str], column: Any) -> int:
 
 def take_rows(X: Any, rows: Any) -> Any:
     """Return some rows of an array, a frame or a list of lists."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows] if hasattr(X, "dtype") else (
-        np.asarray(X)[rows])  # fmt: skip
+    return X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
 
 
 def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
     """Numbers of a column of X, or its categories as text, and its name."""
-    model = fitted(model)
-    inputs = model._reading.inputs
+    inputs = fitted(model)._reading.inputs
     d = find_column(inputs.names, column)
-    values, own = inputs.plain(*read_columns(model, X, reset=False))[d], inputs.columns[d]
+    values, own = inputs.plain(*read_columns(fitted(model), X, reset=False))[d], inputs.columns[d]
     if own.is_categorical:
-        known = ["missing" if value is None else str(value) for value in own.categories]
-        values = np.array([*known, "unknown"])[values]
+        texts = ["missing" if value is None else str(value) for value in own.categories]
+        values = np.array([*texts, "unknown"])[values]
     return values, inputs.names[d]
 
 
-def _algebra(model: Any) -> Algebra:
-    network = model.network_
-    if network.has_main_effects:
-        network = network.network
-    if network is None or isinstance(network, CPD):
-        return Diagonal()
-    if isinstance(network, TensorTrain | TensorRing):
-        return Matrices()
-    raise ValueError(
-        f"The model has the network {type(network).__name__}, and inspection serves CPD, "
-        "TensorTrain and TensorRing; fit one of these, or use sklearn.inspection."
-    )
+def outputs_of(model: Any) -> list[Any]:
+    """Return classes, or names or numbers of outputs; empty if there is only one output."""
+    if hasattr(model, "classes_"):
+        return model.classes_.tolist()
+    n_outputs, names = model._reading.n_outputs, model.target_names_
+    if n_outputs == 1:
+        return []
+    return names if names and len(names) == n_outputs else list(range(n_outputs))
 
 
-def _choose_output(model: Any, output: Any, n_outputs: int) -> tuple[NDArray, str]:
+def default_output(model: Any) -> Any:
+    """Return the second of two classes, the first of several classes or outputs, or None."""
+    outputs = outputs_of(model)
+    is_pair = hasattr(model, "classes_") and len(outputs) == 2
+    return outputs[1] if is_pair else outputs[0] if outputs else None
+
+
+def _choose_output(model: Any, output: Any) -> tuple[NDArray, str]:
     """Weights of the model's outputs, and what their sum is called."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
+    n_outputs, outputs = model._reading.n_outputs, outputs_of(model)
+    if not hasattr(model, "classes_"):
         names = model.target_names_
-        names = names if names and len(names) == n_outputs else None
-        if n_outputs == 1 and output in (None, 0, *(names or ())):
-            return np.ones(1), names[0] if names else "response"
-        if names and output in names:
-            output = names.index(output)
-        chosen = _choose(output, range(n_outputs), "an output")
-        return chosen, names[output] if names else f"response of output {output}"
+        if not names or len(names) != n_outputs:
+            names = [f"response of output {k}" for k in range(n_outputs)]
+            names = names if n_outputs > 1 else ["response"]
+        output = 0 if output is None and n_outputs == 1 else output
+        number = names.index(output) if output in names else output
+        return _choose(number, range(n_outputs), "an output"), names[number]
     loss = type(model.loss_).__name__
     kind = "log-odds of" if loss in ("Softmax", "Logistic") else "decision for"
-    if len(classes) == 2:
+    if len(outputs) == 2:
         # one decision function: for the second class, and turned round for the first
-        output = classes[1] if output is None else output
-        sides = _choose(output, classes.tolist(), "a class")
-        sign = sides[1] - sides[0]
-        weight = sign * np.array([1.0] if n_outputs == 1 else [-1.0, 1.0])
+        output = outputs[1] if output is None else output
+        sides = _choose(output, outputs, "a class")
+        weight = (sides[1] - sides[0]) * np.array([1.0] if n_outputs == 1 else [-1.0, 1.0])
         return weight, f"{kind} {visible(str(output))}"
-    weight, label = _choose(output, classes.tolist(), "a class"), f"{kind} {visible(str(output))}"
+    weight, label = _choose(output, outputs, "a class"), f"{kind} {visible(str(output))}"
     if loss == "Softmax":  # its outputs have an arbitrary term in common, differences do not
-        weight = weight - (1 - weight) / (len(classes) - 1)
+        weight = weight - (1 - weight) / (len(outputs) - 1)
     return weight, f"{label} against the rest" if kind.startswith("log") else label
 
 

@@ -17,7 +17,7 @@ from .plotting import (
     units,
     written,
 )
-from .response import Response
+from .response import find_column, fitted
 from .weights import (
     Coefficients,
     RankOneTerms,
@@ -162,7 +162,8 @@ class RankOneTermsDisplay(Display):
     ) -> "RankOneTermsDisplay":  # fmt: skip
         """Compute and draw the rank-one terms of a CPD; arguments are those of `rank_one_terms`."""
         if column is not None:
-            column = Response(model, options.get("output")).name(column)
+            names = fitted(model)._reading.inputs.names
+            column = names[find_column(names, column)]
             n_terms = n_terms or 5
         return cls(rank_one_terms(model, n_terms, **options), column).plot(ax)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import accumulate
 from numbers import Integral
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..escaping import visible
-from .averages import Diagonal, environments
+from ..networks.algebra import Diagonal, environments
+from .averages import square
 from .plotting import shorten
-from .response import Response
+from .response import Response, find_column
 from .results import Result, largest
 
 #: numbers that are looked at together
@@ -104,10 +106,11 @@ def largest_coefficients(
     certain = int(np.sum(np.abs(values) >= bound))
     gaps = np.zeros(indices.shape, dtype=bool)
     for d, feature_map in enumerate(response.maps):
-        if feature_map.has_gaps:  # as many functions again, for whether a value is there
-            gaps[:, d], indices[:, d] = np.divmod(indices[:, d], feature_map.inner.n_features)
+        inner = feature_map.inner if feature_map.has_gaps else feature_map
+        # with gaps there are as many functions again, for whether a value is there
+        gaps[:, d], indices[:, d] = np.divmod(indices[:, d], inner.n_features)
         if feature_map.is_complex:
-            indices[:, d] -= n_waves(feature_map) // 2
+            indices[:, d] -= inner.n_features // 2
     labels = [_label(response, index, gap) for index, gap in zip(indices, gaps, strict=True)]
     return Coefficients(
         list(response.names), indices, values, bound, certain, labels, response.label
@@ -118,10 +121,12 @@ def _search(response: Response, max_slices: int) -> tuple[NDArray, NDArray[np.in
     """Products of cores and indices of the entries found; largest norm that was left aside."""
     algebra, bound = response.algebra, 0.0
     sites = [(d, level) for d, levels in enumerate(response.levels) for level in levels]
-    grams = _grams_before(response, [level for _, level in sites])
+    # Kronecker squares of all sites before each one, summed over their digits
+    squares = [square(algebra, level) for _, level in sites]
+    grams = accumulate(squares[:-1], algebra.multiply, initial=algebra.first(squares[0][None]))
     states = response.closing[None]
     indices = np.zeros((1, response.n_columns), dtype=np.int64)
-    for (d, entries), gram in zip(reversed(sites), reversed(grams), strict=True):
+    for (d, entries), gram in zip(reversed(sites), reversed(list(grams)), strict=True):
         norms = _norms(response, entries, states, gram)  # (n_slices, Q)
         kept = np.arange(norms.size)
         if len(kept) > max_slices:
@@ -135,26 +140,16 @@ def _search(response: Response, max_slices: int) -> tuple[NDArray, NDArray[np.in
     return states, indices, bound
 
 
-def _grams_before(response: Response, levels: list[NDArray]) -> list[NDArray]:
-    """Kronecker squares of all sites before each one, summed over their digits."""
-    algebra = response.algebra
-    first = algebra.first(levels[0][:1])
-    gram = np.ones(len(first) ** 2) if first.ndim == 1 else np.eye(len(first) ** 2)
-    grams = [gram]
-    for level in levels[:-1]:
-        gram = algebra.multiply(gram, algebra.square(level, np.ones(len(level)), True))
-        grams.append(gram)
-    return grams
-
-
 def _norms(response: Response, entries: NDArray, states: NDArray, gram: NDArray) -> NDArray:
     """Norms of the slices that every state and digit leave, with a margin for rounding."""
+    algebra = response.algebra
+    outer = algebra.join(algebra.first(gram[None]), gram)  # what stands before a slice
     step = max(1, BLOCK_NUMBERS // (entries.size * max(1, states[0].size // entries.shape[-1])))
     norms = np.empty((len(states), len(entries)))
     for start in range(0, len(states), step):
         part = slice(start, start + step)
-        product = response.algebra.multiply(entries[None], states[part][:, None])
-        form = response.algebra.suffix_form(gram, product.shape[2:])
+        product = algebra.multiply(entries[None], states[part][:, None])
+        form = algebra.form(outer, product.shape[2:])
         flat = product.reshape(-1, len(form))
         squares = np.sum((flat.conj() @ form) * flat, axis=1).real
         # terms that cancel may make the sum smaller than it is, by no more than this
@@ -162,12 +157,6 @@ def _norms(response: Response, entries: NDArray, states: NDArray, gram: NDArray)
         margin = 4 * np.finfo(np.float64).eps * terms**2
         norms[part] = np.sqrt(np.maximum(squares, 0) + margin).reshape(-1, len(entries))
     return norms
-
-
-def n_waves(feature_map: Any) -> int:
-    """Return the number of functions, without those that say whether a value is missing."""
-    inner = feature_map.inner if feature_map.has_gaps else feature_map
-    return int(inner.n_features)
 
 
 def _label(response: Response, index: NDArray[np.int64], gap: NDArray[np.bool_]) -> str:
@@ -259,7 +248,7 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     say, and not for the edges of a spectrum.
     """
     response = Response(model, output)
-    d = response.column(column)
+    d = find_column(response.names, column)
     feature_map = response.maps[d]
     if not feature_map.is_complex:
         raise ValueError(
@@ -269,9 +258,9 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     algebra, weights = response.algebra, response.weights(d)
     if feature_map.has_gaps:  # where a value is there
         weights = weights.reshape(2, -1, *weights.shape[1:]).sum(axis=0)
-    squares = [column_square(response, e) for e in range(response.n_columns)]
-    closing = algebra.square(response.closing[None], np.ones(1), True)
-    outer = environments(algebra, squares, closing)[d]
+    squares = [reduce(algebra.multiply, [square(algebra, level) for level in levels])
+               for levels in response.levels]  # fmt: skip
+    outer = environments(algebra, squares, square(algebra, response.closing[None]))[d]
     flat = weights.reshape(len(weights), -1)
     form = algebra.form(outer, weights.shape[1:])
     magnitudes = np.sqrt(np.maximum(np.sum((flat.conj() @ form) * flat, axis=1).real, 0.0))
@@ -292,13 +281,6 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     return Spectrum(
         response.names[d], numbers, frequencies, magnitudes, coefficients, response.label, main
     )
-
-
-def column_square(response: Response, d: int) -> NDArray:
-    """Sum over the basis functions of a column of its weights' Kronecker squares."""
-    squares = [response.algebra.square(level, np.ones(len(level)), True)
-               for level in response.levels[d]]  # fmt: skip
-    return reduce(response.algebra.multiply, squares)
 
 
 @dataclass(repr=False)
@@ -386,7 +368,10 @@ def rank_one_terms(
             "The network of the model is a train or ring, and only a CPD is a sum of rank-one "
             "terms; use network='cpd'."
         )
-    norms = np.array([_term_norms(levels) for levels in response.levels])  # (n_columns, rank)
+    norms = np.array([
+        np.prod([np.linalg.norm(level, axis=0) for level in levels], axis=0)
+        for levels in response.levels
+    ])  # (n_columns, rank)  # fmt: skip
     sizes = np.abs(response.closing) * norms.prod(axis=0)
     order = np.argsort(-sizes, kind="stable")[:n_terms]
     safe = np.where(norms > 0, norms, 1.0)
@@ -405,11 +390,6 @@ def rank_one_terms(
         list(response.names), sizes[order], coefficients, values, functions, response.offset,
         categorical, response.label, main,
     )  # fmt: skip
-
-
-def _term_norms(levels: list[NDArray]) -> NDArray[np.float64]:
-    """Norm of a column's weights in every term."""
-    return np.prod([np.linalg.norm(level, axis=0) for level in levels], axis=0)
 
 
 def _turn(functions: NDArray) -> tuple[NDArray, NDArray]:
