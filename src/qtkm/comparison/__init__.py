@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 from ..escaping import visible
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import readable
-from ..inspection.plotting import FIRST, SECOND, Display, number_ticks, plain, written
+from ..inspection.plotting import FIRST, SECOND, Display, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,8 +142,6 @@ class ComparisonDisplay(Display):
             title=f"{found.score_name} over {found.scores.shape[1]} folds, with 95 % intervals",
             xlabel="seconds for a fit and its predictions", ylabel=found.score_name,
         )  # fmt: skip
-        number_ticks(ax.yaxis)
-        plain(ax)
 
 
 def compare(

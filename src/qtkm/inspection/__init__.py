@@ -7,17 +7,20 @@ Networks: CPD, tensor train and tensor ring.
 """
 
 from .displays import (
+    CoefficientsDisplay,
+    ExplanationDisplay,
     ImportancesDisplay,
     InteractionDisplay,
     InteractionStrengthsDisplay,
     MainEffectDisplay,
+    RankOneTermsDisplay,
+    SpectrumDisplay,
     share_axis,
 )
 from .effects import Interaction, MainEffect, interaction, main_effects
-from .explanation import Explanation, ExplanationDisplay, explain
+from .explanation import Explanation, explain
 from .fit_displays import CoverageDisplay, HistoryDisplay, PathDisplay, ResidualsDisplay
 from .importance import Importances, InteractionStrengths, importances, interaction_strengths
-from .weight_displays import CoefficientsDisplay, RankOneTermsDisplay, SpectrumDisplay
 from .weights import (
     Coefficients,
     RankOneTerms,

@@ -1,4 +1,4 @@
-"""Displays of main effects, interactions and importances."""
+"""Displays of what a model has learned: effects, importances, contributions and weights."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..estimators.wording import readable
 from .effects import Interaction, MainEffect, interaction, is_rounding, main_effects
+from .explanation import Explanation, explain
 from .importance import Importances, InteractionStrengths, importances, interaction_strengths
 from .plotting import (
     FAINT,
@@ -16,6 +17,7 @@ from .plotting import (
     PALE,
     SECOND,
     Display,
+    bars,
     cut_axis,
     heat_map,
     in_lines,
@@ -24,16 +26,22 @@ from .plotting import (
     name_ticks,
     number_formatter,
     number_ticks,
-    plain,
-    positions,
     the,
     units,
     write_title,
     written,
 )
-from .response import fitted
+from .response import find_column, fitted, take_rows
 from .results import place
 from .support import FEW, TAIL, edges, inner_range
+from .weights import (
+    Coefficients,
+    RankOneTerms,
+    Spectrum,
+    largest_coefficients,
+    rank_one_terms,
+    spectrum,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +50,12 @@ if TYPE_CHECKING:
 GUESSED = 0.25
 #: colour of a map where there are no rows: darker than that of no effect
 NO_ROWS = "#c8c8c8"
+#: frequencies up to which each has a dot of its own
+MOST_DOTS = 128
+#: magnitudes below this part of the largest are rounding, and not drawn
+FAINTEST = 1e-12
+#: longest name of a product of basis functions
+LONGEST_PRODUCT = 72
 
 
 class MainEffectDisplay(Display):
@@ -77,15 +91,16 @@ class MainEffectDisplay(Display):
         main = self.main_effect
         if len(main.values) == 1:
             return ["the only value"]
-        is_guess = not main.is_supported.all()
-        if not is_numeric(main.values):
-            smaller = f"{self._left_out} of {len(main.values)} with smaller effects left out"
-            return [*["pale: no rows"][: is_guess and not self._left_out],
-                    *[smaller][: bool(self._left_out)]]  # fmt: skip
-        deciles = ["ticks: deciles"] if main.deciles is not None else []
-        deciles += ["band: 2 standard deviations"] if main.std is not None else []
-        dashed = f"dashed: outermost {TAIL:.0%} of rows, or none"
-        return [*deciles, dashed] if is_guess else deciles
+        is_scale, is_guess = is_numeric(main.values), not main.is_supported.all()
+        smaller = f"{self._left_out} of {len(main.values)} with smaller effects left out"
+        notes = {
+            "ticks: deciles": is_scale and main.deciles is not None,
+            "band: 2 standard deviations": is_scale and main.std is not None,
+            f"dashed: outermost {TAIL:.0%} of rows, or none": is_scale and is_guess,
+            "pale: no rows": not is_scale and is_guess and not self._left_out,
+            smaller: bool(self._left_out),
+        }
+        return [note for note, applies in notes.items() if applies]
 
     def _draw(self, ax: "Axes") -> None:
         main = self.main_effect
@@ -97,14 +112,12 @@ class MainEffectDisplay(Display):
             ax.set_xlabel(written(main.name, LONGEST_WORDS))
         if is_rounding(np.abs(main.effect).max(), main.partial_dependence):
             ax.set_ylim(-1, 1)
-        number_ticks(ax.yaxis)
         ax.set_ylabel(in_lines(ax.yaxis, main.response, f"above its mean {readable(main.mean)}"))
         write_title(ax, "Main effect of", main.name)
-        plain(ax)
 
     def _draw_curve(self, ax: "Axes") -> None:
         main, supported = self.main_effect, self.main_effect.is_supported
-        where, dot = positions(main.values), "." if len(main.values) <= FEW else ""
+        where, dot = main.values.astype(np.float64), "." if len(main.values) <= FEW else ""
         ax.plot(where, main.effect, f"{dot}--", color=PALE, linewidth=1)
         if main.missing is not None:
             height = main.missing - main.mean
@@ -186,6 +199,8 @@ class InteractionDisplay(Display):
     interaction : Interaction
     """
 
+    has_frame = True
+
     def __init__(self, interaction: Interaction):
         self.interaction = interaction
 
@@ -210,7 +225,7 @@ class InteractionDisplay(Display):
             # numbers may have been given in any order
             order = np.argsort(values) if _is_scale(values) else np.arange(len(values))
             effect, supported = effect.take(order, number), supported.take(order, number)
-            where.append(positions(values)[order] if _is_scale(values) else order)
+            where.append(values.astype(np.float64)[order] if _is_scale(values) else order)
         largest = self._largest()
         seen = np.abs(effect[supported]).max(initial=0.0)
         mesh = ax.pcolormesh(
@@ -273,18 +288,13 @@ class ImportancesDisplay(Display):
     def _draw(self, ax: "Axes") -> None:
         shares = self.importances
         order = np.argsort(-shares.total, kind="stable")[: self.max_columns]
-        where = np.arange(len(order))
+        where = bars(ax, [written(shares.names[d]) for d in order])
         ax.barh(where, shares.total[order], 0.75, color=SECOND, label="total, with others")
         ax.barh(where, shares.first_order[order], 0.4, color=FIRST, label="first order, alone")
-        ax.set_yticks(where, [written(shares.names[d]) for d in order])
-        ax.invert_yaxis()
-        ax.set(
-            title="Importance of the columns",
-            xlabel=f"share in the variance of {the(shares.response)}",
-        )
+        label = f"share in the variance of {the(shares.response)}"
+        ax.set(title="Importance of the columns", xlabel=label)
         ax.set_xlim(left=0)
         ax.legend(loc="lower right", frameon=False)
-        plain(ax)
 
 
 class InteractionStrengthsDisplay(Display):
@@ -338,3 +348,207 @@ class InteractionStrengthsDisplay(Display):
         shown = self._shown
         matrix = getattr(self.strengths, self.kind)[np.ix_(shown, shown)]
         heat_map(ax, matrix, [self.strengths.names[d] for d in shown], label)
+
+
+class ExplanationDisplay(Display):
+    """Contributions to one prediction, from the mean response to it, the largest on top.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    row : int, default=0
+        Which of the rows that were explained.
+    max_columns : int, default=12
+        Only so many of the largest contributions have a bar of their own.
+    """
+
+    def __init__(self, explanation: Explanation, row: int = 0, max_columns: int = 12):
+        self.explanation, self.row, self.max_columns = explanation, row, max_columns
+        shown = min(max_columns + 1, len(explanation.names))
+        self.figure_size = (6.4, 1.4 + 0.32 * shown)
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, background: Any, *, row: int = 0, max_columns: int = 12,
+        ax: "Axes | None" = None, **options: Any,
+    ) -> "ExplanationDisplay":  # fmt: skip
+        """Explain the prediction of a row and draw it; `options` are those of `explain`."""
+        found = explain(model, take_rows(X, [row]), background, **options)
+        return cls(found, 0, max_columns).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        found, n = self.explanation, self.row
+        parts = found.contributions[n]
+        order = np.argsort(-np.abs(parts), kind="stable")
+        shown = order[: self.max_columns] if len(order) > self.max_columns + 1 else order
+        steps = [parts[d] for d in shown]
+        labels = [f"{written(found.names[d])} = {written(place(found.values[d][n]))}"
+                  for d in shown]  # fmt: skip
+        if len(shown) < len(order):
+            steps.append(parts[order[len(shown) :]].sum())
+            labels.append(f"{len(order) - len(shown)} others")
+        # from the prediction down to the base
+        ends = found.prediction[n] - np.cumsum([0.0, *steps])
+        where = bars(ax, labels)
+        colours = [SECOND if step > 0 else FIRST for step in steps]
+        ax.barh(where, steps, left=ends[1:], color=colours, height=0.7)
+        for i, step in enumerate(steps):
+            ax.plot([ends[i]] * 2, [i - 1 + 0.35 if i else i - 0.35, i + 0.35], color=FAINT, lw=1)
+            side = "left" if step > 0 else "right"
+            ax.annotate(readable(step, 3, "+"), (ends[i], i), (3 if step > 0 else -3, 0), ha=side,
+                        textcoords="offset points", va="center", fontsize="small")  # fmt: skip
+        ax.axvline(found.base, color=FAINT, linewidth=1, zorder=0)
+        ax.margins(x=0.15)
+        title = f"From the mean {readable(found.base)} to {readable(found.prediction[n])}"
+        ax.set(title=title, xlabel=the(found.response))
+
+
+class SpectrumDisplay(Display):
+    """Magnitudes of the weights over the frequencies of a column, on a logarithmic scale.
+
+    The two sides need not mirror each other, and one that is high at the edge does not call for
+    a larger M: frequencies f and -f act together, and waves of a period above 1 may cancel each
+    other where there are rows. `qtkm.inspection.spectrum` has more on this.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    """
+
+    def __init__(self, spectrum: Spectrum):
+        self.spectrum = spectrum
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, column: Any = 0, *, ax: "Axes | None" = None, output: Any = None
+    ) -> "SpectrumDisplay":
+        """Compute and draw the spectrum of a column; arguments are those of `spectrum`."""
+        return cls(spectrum(model, column, output=output)).plot(ax)
+
+    @property
+    def notes(self) -> list[str]:
+        return ["the only function, a constant"] if len(self.spectrum.numbers) == 1 else []
+
+    def _draw(self, ax: "Axes") -> None:
+        found = self.spectrum
+        lines = [(found.magnitudes, FIRST, "network")]
+        if found.main is not None:
+            lines.append((found.main, SECOND, "main effect"))
+        floor = FAINTEST * (max(sizes.max() for sizes, _, _ in lines) or 1.0)
+        style, shown = ".-" if len(found.numbers) <= MOST_DOTS else "-", np.empty(0)
+        for sizes, colour, label in lines:
+            above = np.where(sizes > floor, sizes, np.nan)
+            shown = np.append(shown, sizes[sizes > floor])
+            ax.plot(found.frequencies, above, style, color=colour, linewidth=1, label=label)
+        if len(lines) > 1:
+            ax.legend(frameon=False)
+        if len(shown):
+            ax.set_yscale("log")
+            _plain_logarithms(ax.yaxis, shown.min(), shown.max())
+        name = written(found.name, LONGEST_WORDS)
+        ax.set(title=f"Spectrum of {name}", xlabel=f"frequency (periods a unit of {name})",
+               ylabel=f"norm of the weights{units(found.response)}")  # fmt: skip
+
+
+def _plain_logarithms(axis: Any, low: float, high: float) -> None:
+    """Write 0.2 and not 2·10⁻¹, between the powers of ten only where there are few of them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    write = FuncFormatter(lambda value, _: readable(value))
+    axis.set_major_formatter(write)
+    axis.set_minor_formatter(NullFormatter())
+    if high < 200 * low:
+        axis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axis.set_minor_formatter(write)
+
+
+class CoefficientsDisplay(Display):
+    """Bars of the largest weights; those that are not certain to be the largest are grey.
+
+    Parameters
+    ----------
+    coefficients : Coefficients
+    """
+
+    def __init__(self, coefficients: Coefficients):
+        self.coefficients = coefficients
+        self.figure_size = (9.0, 1.4 + 0.28 * len(coefficients.values))
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, n_coefficients: int = 10, *, ax: "Axes | None" = None, **options: Any
+    ) -> "CoefficientsDisplay":
+        """Find and draw the largest weights; arguments are those of `largest_coefficients`."""
+        return cls(largest_coefficients(model, n_coefficients, **options)).plot(ax)
+
+    @property
+    def notes(self) -> list[str]:
+        return [] if self.coefficients.is_exact else ["grey: there may be larger ones"]
+
+    def _draw(self, ax: "Axes") -> None:
+        found = self.coefficients
+        where = bars(ax, [written(label, LONGEST_PRODUCT) for label in found.labels])
+        colours = [FIRST if i < found.n_certain else FAINT for i in where]
+        ax.barh(where, np.abs(found.values), color=colours)
+        title = "Largest weights" if found.is_exact else "Largest weights that were found"
+        ax.set(title=title, xlabel=f"magnitude of the weight{units(found.response)}",
+               ylabel="basis functions")  # fmt: skip
+
+
+class RankOneTermsDisplay(Display):
+    """Sizes of the rank-one terms, or their functions of one column.
+
+    Parameters
+    ----------
+    terms : RankOneTerms
+    column : str or None
+        Whose functions to draw; None draws the sizes.
+    """
+
+    def __init__(self, terms: RankOneTerms, column: str | None = None):
+        self.terms = terms
+        self.column = column
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, column: Any = None, n_terms: int | None = None, *,
+        ax: "Axes | None" = None, **options: Any,
+    ) -> "RankOneTermsDisplay":  # fmt: skip
+        """Compute and draw the rank-one terms of a CPD; arguments are those of `rank_one_terms`."""
+        if column is not None:
+            names = fitted(model)._reading.inputs.names
+            column = names[find_column(names, column)]
+            n_terms = n_terms or 5
+        return cls(rank_one_terms(model, n_terms, **options), column).plot(ax)
+
+    def _draw(self, ax: "Axes") -> None:
+        if self.column is None:
+            self._draw_sizes(ax)
+        else:
+            self._draw_functions(ax, self.terms.names.index(self.column))
+
+    def _draw_sizes(self, ax: "Axes") -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        sizes = self.terms.sizes
+        ax.bar(np.arange(1, len(sizes) + 1), sizes, color=FIRST)
+        ax.set(title="Rank-one terms, the largest first", xlabel="term",
+               ylabel=f"norm of the weights{units(self.terms.response)}")  # fmt: skip
+        ticks = MaxNLocator(12, integer=True).tick_values(1, len(sizes))
+        # the first term, and round numbers after it
+        ax.set_xticks([1, *(tick for tick in ticks if 1 < tick <= len(sizes))])
+
+    def _draw_functions(self, ax: "Axes", d: int) -> None:
+        terms, categorical = self.terms, self.terms.is_categorical[d]
+        where = np.arange(len(terms.values[d])) if categorical else terms.values[d]
+        ax.axhline(0, color=FAINT, linewidth=1)
+        for t, function in enumerate(terms.functions[d]):
+            label = f"{t + 1}: size {readable(terms.sizes[t], 3)}"
+            style = "o" if categorical or len(where) == 1 else "-"
+            ax.plot(where, function.real, style, label=label)
+        if categorical:
+            name_ticks(ax.xaxis, terms.values[d].tolist())
+        name = written(self.column, LONGEST_WORDS)
+        ax.set(title=f"Rank-one terms in {name}", xlabel=name,
+               ylabel="function of the term, real part")  # fmt: skip
+        ax.legend(title="term", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

@@ -16,20 +16,15 @@ References
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.wording import readable
 from ..networks.algebra import closed_product, environments
 from .averages import column_means
-from .plotting import FAINT, FIRST, SECOND, Display, number_ticks, plain, the, written
-from .response import Response, take_rows
-from .results import Result, largest, place
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .response import Response
+from .results import Result, largest
 
 
 @dataclass(repr=False)
@@ -135,61 +130,3 @@ def _gains(
     parts = [(m * o).reshape(len(m), -1).sum(axis=1).real
              for m, o in zip(moved, outer, strict=True)]  # fmt: skip
     return np.stack(parts, axis=1)
-
-
-class ExplanationDisplay(Display):
-    """Contributions to one prediction, from the mean response to it, the largest on top.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    row : int, default=0
-        Which of the rows that were explained.
-    max_columns : int, default=12
-        Only so many of the largest contributions have a bar of their own.
-    """
-
-    def __init__(self, explanation: Explanation, row: int = 0, max_columns: int = 12):
-        self.explanation, self.row, self.max_columns = explanation, row, max_columns
-        shown = min(max_columns + 1, len(explanation.names))
-        self.figure_size = (6.4, 1.4 + 0.32 * shown)
-
-    @classmethod
-    def from_estimator(
-        cls, model: Any, X: Any, background: Any, *, row: int = 0, max_columns: int = 12,
-        ax: "Axes | None" = None, **options: Any,
-    ) -> "ExplanationDisplay":  # fmt: skip
-        """Explain the prediction of a row and draw it; `options` are those of `explain`."""
-        found = explain(model, take_rows(X, [row]), background, **options)
-        return cls(found, 0, max_columns).plot(ax)
-
-    def _draw(self, ax: "Axes") -> None:
-        found, n = self.explanation, self.row
-        parts = found.contributions[n]
-        order = np.argsort(-np.abs(parts), kind="stable")
-        shown = order[: self.max_columns] if len(order) > self.max_columns + 1 else order
-        bars = [parts[d] for d in shown]
-        labels = [f"{written(found.names[d])} = {written(place(found.values[d][n]))}"
-                  for d in shown]  # fmt: skip
-        if len(shown) < len(order):
-            bars.append(parts[order[len(shown) :]].sum())
-            labels.append(f"{len(order) - len(shown)} others")
-        ends = found.prediction[n] - np.cumsum([0.0, *bars])  # from the prediction down to the base
-        where = np.arange(len(bars))
-        colours = [SECOND if bar > 0 else FIRST for bar in bars]
-        ax.barh(where, bars, left=ends[1:], color=colours, height=0.7)
-        for i, bar in enumerate(bars):
-            ax.plot([ends[i]] * 2, [i - 1 + 0.35 if i else i - 0.35, i + 0.35], color=FAINT, lw=1)
-            side = "left" if bar > 0 else "right"
-            ax.annotate(readable(bar, 3, "+"), (ends[i], i), (3 if bar > 0 else -3, 0), ha=side,
-                        textcoords="offset points", va="center", fontsize="small")  # fmt: skip
-        ax.axvline(found.base, color=FAINT, linewidth=1, zorder=0)
-        ax.margins(x=0.15)
-        ax.set_yticks(where, labels)
-        ax.invert_yaxis()
-        ax.set(
-            title=f"From the mean {readable(found.base)} to {readable(found.prediction[n])}",
-            xlabel=the(found.response),
-        )
-        number_ticks(ax.xaxis)
-        plain(ax)

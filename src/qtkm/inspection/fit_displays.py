@@ -20,7 +20,6 @@ from .plotting import (
     is_numeric,
     name_ticks,
     number_ticks,
-    plain,
     whole_ticks,
     written,
 )
@@ -88,10 +87,8 @@ class HistoryDisplay(Display):
         ax.plot(where, self.objective, style, color=FIRST, label="objective")
         xlabel = "epoch" if self.against == "epochs" else "seconds since the start"
         ax.set(title="Learning curve", xlabel=xlabel, ylabel="training objective")
-        plain(ax)
         if self.against == "epochs":
             whole_ticks(ax.xaxis)
-        number_ticks(ax.yaxis)
         self.score_ax_ = None
         if len(self.validation_score):
             ax.yaxis.label.set_color(FIRST)
@@ -144,8 +141,6 @@ class PathDisplay(Display):
             ax.set_xscale("log")
         ax.set(title="Search for rank and penalty", xlabel="alpha", ylabel="held-out loss")
         ax.legend(frameon=False)
-        plain(ax)
-        number_ticks(ax.yaxis)
 
 
 class ResidualsDisplay(Display):
@@ -248,10 +243,6 @@ class ResidualsDisplay(Display):
             middle = np.clip(self.predicted[0], self.observed.min(), self.observed.max())
             ax.axline((middle, middle), slope=1, color="black", linewidth=1)
             ax.set(title="Predicted and observed", xlabel="predicted", ylabel="observed")
-        if self.against is None or is_numeric(self.against):
-            number_ticks(ax.xaxis)
-        number_ticks(ax.yaxis)
-        plain(ax)
 
     def _draw_intervals(self, ax: "Axes", base: Any) -> None:
         """Draw the interval of every row above a base, those that miss in another colour."""
@@ -357,7 +348,6 @@ class CoverageDisplay(Display):
         ax.plot(self.levels, self.covered, ".-", color=FIRST)
         ax.set(title="Calibration", xlabel="coverage of intervals", ylabel="part of rows within",
                xlim=(0, 1), ylim=(0, 1))  # fmt: skip
-        plain(ax)
 
 
 def _check_output(output: Any, n_outputs: int) -> int:

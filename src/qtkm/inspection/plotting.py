@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 #: first and second colour, that of help lines, and the first one where there are few rows
 FIRST, SECOND, FAINT, PALE = "#1b4f8a", "#e08a3c", "#b8b8b8", "#9db8d6"
-#: labels longer than this are cut
-LONGEST = 28
-#: the same of names that stand alone
-LONGEST_WORDS = 80
+#: labels longer than this are cut, and names that stand alone
+LONGEST, LONGEST_WORDS = 28, 80
 #: room that a letter takes along a line and a line down a page, in sizes of the font
 LETTER, LINE = 0.6, 1.15
 #: columns up to which a map has numbers, and the part of a cell's width that one may fill
@@ -42,8 +40,8 @@ class Display:
 
     ax_: "Axes"
     figure_: "Figure"
-    #: inches of a figure of its own
-    figure_size = (6.4, 4.2)
+    #: inches of a figure of its own, and whether a frame is drawn on all sides of it
+    figure_size, has_frame = (6.4, 4.2), False
 
     @property
     def notes(self) -> list[str]:
@@ -62,24 +60,28 @@ class Display:
         -------
         self
         """
-        self.ax_ = self._new_axes() if ax is None else ax
-        self.figure_ = self.ax_.figure  # type: ignore[assignment]
-        self._draw(self.ax_)
-        _use_fonts(self.ax_)
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError("Displays need matplotlib: pip install qtkm[plot]") from error
+            _, ax = plt.subplots(figsize=self.figure_size, layout="constrained")
+        from matplotlib.ticker import ScalarFormatter
+
+        self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
+        self._draw(ax)
+        for axis in (ax.xaxis, ax.yaxis):
+            if type(axis.get_major_formatter()) is ScalarFormatter:
+                number_ticks(axis)
+        if not self.has_frame:
+            plain(ax)
+        _use_fonts(ax)
         if self.notes:
             line = "; ".join(self.notes)
-            has_room = LETTER * len(line) <= _length(self.ax_.xaxis)
+            has_room = LETTER * len(line) <= _length(ax.xaxis)
             below = line if has_room else "\n".join(self.notes)
-            self.ax_.set_xlabel(f"{self.ax_.get_xlabel()}\n{below}")
+            ax.set_xlabel(f"{ax.get_xlabel()}\n{below}")
         return self
-
-    def _new_axes(self) -> "Axes":
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError("Displays need matplotlib: pip install qtkm[plot]") from error
-        _, ax = plt.subplots(figsize=self.figure_size, layout="constrained")
-        return ax
 
     def _draw(self, ax: "Axes") -> None:
         raise NotImplementedError
@@ -275,9 +277,12 @@ def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None
     axis.set_label_text(name)
 
 
-def positions(values: NDArray) -> NDArray:
-    """Where values stand on an axis: numbers at themselves, categories at 0, 1, 2, …."""
-    return values.astype(np.float64) if is_numeric(values) else np.arange(len(values))
+def bars(ax: "Axes", labels: Sequence[str]) -> NDArray:
+    """Write labels beside horizontal bars, the first on top, and return where the bars are."""
+    where = np.arange(len(labels))
+    ax.set_yticks(where, labels)
+    ax.invert_yaxis()
+    return where
 
 
 def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> None:
@@ -290,7 +295,6 @@ def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> N
     ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, format=number_formatter())
     name_ticks(ax.xaxis, names[:-1])
     name_ticks(ax.yaxis, names[1:])
-    plain(ax)
     if len(names) <= MOST_NUMBERED:
         _write_cells(ax, matrix, top)
 
