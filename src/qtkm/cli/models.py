@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from .options import (
+    NO_COLUMNS,
     Category,
     Data,
     Drop,
@@ -234,8 +235,8 @@ def export(
 def compare(
     data: Data,
     target: Target,
-    category: Category | None = None,
-    drop: Drop | None = None,
+    category: Category = NO_COLUMNS,
+    drop: Drop = NO_COLUMNS,
     folds: Annotated[
         int | None, typer.Option(min=2, metavar="K", help="Default: 5, or 3 beyond 5,000 rows.")
     ] = None,
@@ -258,7 +259,7 @@ def compare(
     from .output import columns, note, write, write_json
     from .training import Rows
 
-    job = Job(data=data, target=target, category=category or [], drop=drop or [], test_size=0.0)
+    job = Job(data=data, target=target, category=category, drop=drop, test_size=0.0)
     rows = Rows(job, 0, in_blocks=False, shown=False)
     X, y = rows.sample(rows.survey.n_rows, 0)[0][:2]
     found = run(

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,6 +55,8 @@ Target = Annotated[str, option("COLUMN", "Column to predict.", "--target")]
 Truth = Annotated[
     str | None, option("COLUMN", "Column of the true values; default: that of the fit.", "--target")
 ]
+#: default of options that may be repeated
+NO_COLUMNS: Any = ()
 Drop = Annotated[list[str], option("COLUMN", "Column to leave out; may be repeated.")]
 CATEGORY = "Column of numbers that stand for categories, such as codes; may be repeated."
 Category = Annotated[list[str], option("COLUMN", CATEGORY)]
@@ -87,8 +89,8 @@ class Job:
     target: Target
     out: Annotated[Path, option("FILE", "File to save the model to.", "--out")] = Path("model.qtkm")
     task: Annotated[str, option("TASK", TASK, callback=_known_task)] = "auto"
-    drop: Drop = field(default_factory=list)
-    category: Category = field(default_factory=list)
+    drop: Drop = NO_COLUMNS
+    category: Category = NO_COLUMNS
     weight: Annotated[str | None, option("COLUMN", "Column of weights of the rows.")] = None
     offset: Offset = None
     test_size: Annotated[float, option("SHARE", TEST_SIZE, min=0.0, max=0.9)] = 0.2
@@ -127,7 +129,7 @@ class ModelOptions:
     solver: Annotated[str, option("NAME", SOLVER)] = "als"
     loss: Annotated[str | None, option("NAME", LOSS)] = None
     penalty: Annotated[str, option("NAME", PENALTY)] = "matern"
-    cyclic: Annotated[list[str], option("COLUMN=PERIOD", CYCLIC)] = field(default_factory=list)
+    cyclic: Annotated[list[str], option("COLUMN=PERIOD", CYCLIC)] = NO_COLUMNS
     max_iter: Annotated[int, option("N", "Most epochs; each updates all weights once.", min=1)] = (
         200
     )
@@ -157,22 +159,11 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {}
     flat: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
-        if not is_dataclass(parameter.annotation):
-            flat.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        groups[parameter.name] = parameter.annotation
-        for entry in fields(parameter.annotation):
-            default = entry.default
-            if entry.default_factory is not MISSING:
-                default = entry.default_factory()
-            flat.append(
-                inspect.Parameter(
-                    entry.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=inspect.Parameter.empty if default is MISSING else default,
-                    annotation=entry.type,
-                )
-            )
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            flat += inspect.signature(parameter.annotation).parameters.values()  # type: ignore[arg-type]
+        else:
+            flat.append(parameter)
 
     @wraps(command)
     def run(**given: Any) -> None:
