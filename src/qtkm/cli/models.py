@@ -1,10 +1,12 @@
 """``qtkm predict``, ``evaluate``, ``inspect``, ``report``, ``export`` and ``compare``."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..escaping import visible
 from .options import (
     NO_COLUMNS,
     Category,
@@ -30,10 +32,10 @@ def predict(
                      "default: CSV to the screen."),
     ] = None,
     keep: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(metavar="COLUMN", help="Column to copy beside the predictions, such as an "
                      "id; may be repeated."),
-    ] = None,
+    ] = NO_COLUMNS,
     proba: Annotated[
         bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
     ] = False,
@@ -60,11 +62,70 @@ def predict(
 
     Example: qtkm predict model.qtkm new.csv | head
     """
-    from . import predictions
+    from .. import load
+    from ..data.sources import MappedSource
+    from ..data.sources.paths import check_format
+    from .output import check_writable, is_watched, note, write
+    from .reading import ModelTable
 
-    predictions.predict(
-        model, data, out, keep or [], quiet, offset, proba=proba, std=std, interval=interval
-    )
+    if out is not None:  # refused before anything takes long
+        if not out.is_dir():
+            check_format(out)
+        check_writable(out)
+    fitted = load(model)
+    if proba and not hasattr(fitted, "predict_proba"):
+        raise ValueError(f"{model} gives no probabilities; leave out --proba")
+    keep = list(dict.fromkeys(keep))
+    table, shown = ModelTable(fitted, data, keep), is_watched(quiet)
+    checked = MappedSource(table.source, table.check, needs=table.names)
+    options: dict[str, Any] = {"proba": proba, "std": std, "interval": interval}
+    if out is None:
+        _print(table, checked, keep, shown, offset, options)
+    else:
+        fitted.verbose = int(shown)
+        n_rows = fitted.predict_dataset(
+            checked, out, columns=table.names, keep=keep, offset=offset, **options
+        )
+        if not quiet:
+            write(f"{n_rows:,} row{'s' * (n_rows != 1)} written to {out}")
+    for remark in [] if quiet else table.remarks():
+        note(remark)
+
+
+def _print(
+    table: Any, checked: Any, keep: list[str], shown: bool, offset: str | None,
+    options: dict[str, Any],
+) -> None:  # fmt: skip
+    """Print predictions as CSV."""
+    import pandas
+
+    from ..estimators.predicting import as_X, predictor
+    from ..limits import LIMITS
+    from .output import watched
+
+    predicted = predictor(table.model, keep=keep, has_offset=offset is not None, **options)
+    is_screen, header = sys.stdout.isatty(), True
+    names = [*table.names, *([] if offset is None else [offset])]
+    blocks = checked.blocks(list(dict.fromkeys(names)), LIMITS.printed_rows, keep)
+    # a bar among the rows would spoil both
+    shown = shown and not is_screen
+    for block in watched(blocks, checked.expected_rows(), "predict", shown):
+        shift = None if offset is None else block.columns[offset]
+        X = as_X(table.model, block, table.names)
+        result = pandas.DataFrame(predicted(X, block.where, shift))
+        for position, name in enumerate(keep):
+            # of its own type, so that whole numbers with gaps stay whole
+            carried = block.carried[name]
+            values = pandas.Series(carried, dtype=pandas.ArrowDtype(carried.type))
+            result.insert(position, name, values)
+        if is_screen:
+            result = result.rename(columns=visible)
+            for name in result:
+                if any(isinstance(value, str) for value in result[name]):
+                    result[name] = [visible(v) if isinstance(v, str) else v for v in result[name]]
+        result.to_csv(sys.stdout, index=False, header=header)
+        sys.stdout.flush()
+        header = False
 
 
 def evaluate(
@@ -95,9 +156,25 @@ def evaluate(
 
     Example: qtkm evaluate model.qtkm held-out.parquet
     """
-    from . import scoring
+    from .. import load
+    from .output import is_watched, note, show, write_json
+    from .reading import ModelTable, find_target
+    from .scoring import score_table
 
-    scoring.evaluate(model, data, target, quiet, as_json, offset)
+    fitted = load(model)
+    needed = [find_target(fitted, target, model), *([] if offset is None else [offset])]
+    if offset is not None and hasattr(fitted, "classes_"):
+        raise ValueError(f"--offset {offset} is for numbers, and {model} predicts classes")
+    table = ModelTable(fitted, data, needed)
+    sums = score_table(table, is_watched(quiet), offset=offset)
+    if sums.n_rows == 0:
+        raise ValueError(f"{table.name} has no row with a target")
+    if as_json:
+        write_json(sums.facts())
+    else:
+        show(f"{model} on {table.name}", sums.lines())
+    for remark in [] if quiet else table.remarks():
+        note(remark)
 
 
 def inspect(

@@ -1,21 +1,17 @@
-"""What ``qtkm evaluate`` does: scores from sums over blocks of rows, of any number."""
+"""Scores from sums over blocks of rows, of any number."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import load
 from ..data.sources import draw_rows
 from ..estimators import uncertainty
 from ..estimators.columns import factorize
 from ..estimators.wording import readable
 from ..losses.loss import Loss
-from . import output
-from .output import note, plain, score, show, write_json
-from .reading import ModelTable, find_target
+from .output import plain, score
+from .reading import ModelTable
 
 #: scores as they are shown, and as JSON calls them
 KEYS = {
@@ -38,31 +34,6 @@ LEVEL = 0.9
 MOST_ROWS = 100_000
 
 
-def evaluate(
-    model_file: Path,
-    data: Sequence[Path],
-    target: str | None,
-    quiet: bool,
-    as_json: bool = False,
-    offset: str | None = None,
-) -> None:
-    """Print the scores of a model on the rows of a table; `target` None is that of the fit."""
-    model = load(model_file)
-    needed = [find_target(model, target, model_file), *([] if offset is None else [offset])]
-    if offset is not None and hasattr(model, "classes_"):
-        raise ValueError(f"--offset {offset} is for numbers, and {model_file} predicts classes")
-    table = ModelTable(model, data, needed)
-    sums = score_table(table, output.is_watched(quiet), offset=offset)
-    if sums.n_rows == 0:
-        raise ValueError(f"{table.name} has no row with a target")
-    if as_json:
-        write_json(sums.facts())
-    else:
-        show(f"{model_file} on {table.name}", sums.lines())
-    for remark in [] if quiet else table.remarks():
-        note(remark)
-
-
 class Sums:
     """Number of rows, and sums over them that scores are made of."""
 
@@ -72,10 +43,7 @@ class Sums:
     def add(
         self, X: Any, y: Any, weight: Any = None, offset: Any = None, drawn: Any = None
     ) -> None:
-        """Add rows: what the model predicts from, the truth, weights and offsets.
-
-        Scores that take long are those of the rows `drawn`, a mask; None for all.
-        """
+        """Add rows; scores that take long are those of the rows `drawn`, a mask, None for all."""
         raise NotImplementedError
 
     def values(self) -> dict[str, float]:
@@ -134,22 +102,22 @@ def score_table(
 class NumberSums(Sums):
     """R², errors, and D² or how sure the model is, of predicted numbers.
 
-    Mean and sum of squares around it are merged from block to block (Chan, Golub and LeVeque),
-    relative to the first number: nothing is lost where numbers are large and differ little.
+    Sums of targets and their squares are relative to the first target: little is lost where
+    numbers are large and differ little.
     """
 
     def __init__(self, model: Any):
         self.model = model
-        self.mean = self.scatter = self.squares = self.absolute = 0.0
+        #: of weights, targets, their squares, squares of errors and their sizes
+        self.sums = np.zeros(5)
         self._origin: float | None = None
         is_sure = hasattr(model, "noise_") and model._y_ndim == 1
         self._known: Any = model._uncertainty if is_sure else None
         self._sure, self._sure_weight = np.zeros(4), 0.0
         # deviances around the best constant need all targets at once
         loss = getattr(model, "loss_", None)
-        self._held: list[Any] | None = None
-        if loss is not None and type(loss).score is not Loss.score:
-            self._held = []
+        self._has_deviance = loss is not None and type(loss).score is not Loss.score
+        self._held: list[Any] = []
 
     def add(
         self, X: Any, y: Any, weight: Any = None, offset: Any = None, drawn: Any = None
@@ -163,22 +131,26 @@ class NumberSums(Sums):
                 "one are scored here; score it in Python, with model.score"
             )
         weights = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
-        error = predicted - truth
-        self.n_rows += len(truth)
-        self.squares += float(np.sum(weights * error**2))
-        self.absolute += float(np.sum(weights * np.abs(error)))
-        rows = slice(None) if drawn is None else drawn
-        part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        if self._known is not None and not shift and len(part):
-            deviation = self.model.predict(part, return_std=True)[1]
-            self._sure += weights[rows] @ self._scores(error[rows], deviation)
-            self._sure_weight += float(weights[rows].sum())
-        if self._held is not None:
-            self._hold(part, truth[rows], predicted[rows], weights[rows],
-                       None if offset is None else shift["offset"][rows])  # fmt: skip
         if self._origin is None and len(truth):
             self._origin = float(truth[0])
-        self._merge(truth - (self._origin or 0.0), weights)
+        error, moved = predicted - truth, truth - (self._origin or 0.0)
+        parts = [np.ones(len(truth)), moved, moved**2, error**2, np.abs(error)]
+        self.sums += [float(np.sum(weights * part)) for part in parts]
+        self.n_rows, self.weight = self.n_rows + len(truth), float(self.sums[0])
+        rows = slice(None) if drawn is None else drawn
+        part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        truth, predicted, error, weights = (v[rows] for v in (truth, predicted, error, weights))
+        if self._known is not None and not shift and len(part):
+            deviation = self.model.predict(part, return_std=True)[1]
+            self._sure += weights @ self._scores(error, deviation)
+            self._sure_weight += float(weights.sum())
+        if self._has_deviance and len(part):
+            if shift:  # taken out of targets and weights, as in a fit
+                column, weights = self.model.loss_.take_offset(
+                    truth[:, None], weights, shift["offset"][rows][:, None]
+                )
+                truth, predicted = column[:, 0], self.model.predict(part)
+            self._held.append((truth, predicted, weights))
 
     def _scores(self, error: NDArray, deviation: NDArray) -> NDArray[np.float64]:
         """Score the distributions of rows, (n, 4)."""
@@ -193,36 +165,14 @@ class NumberSums(Sums):
         ]  # fmt: skip
         return np.stack(parts, axis=1)
 
-    def _hold(
-        self, X: Any, truth: NDArray, predicted: NDArray, weights: NDArray, offset: Any
-    ) -> None:
-        """Keep what D² needs; offsets are taken out of targets and weights, as in a fit."""
-        assert self._held is not None
-        if offset is not None and len(truth):
-            column, weights = self.model.loss_.take_offset(truth[:, None], weights, offset[:, None])
-            truth, predicted = column[:, 0], self.model.predict(X)
-        self._held.append((truth, predicted, weights))
-
-    def _merge(self, shifted: NDArray, weights: NDArray) -> None:
-        added = float(weights.sum())
-        if added == 0:
-            return
-        mean = float(np.sum(weights * shifted)) / added
-        total, step = self.weight + added, mean - self.mean
-        self.scatter += float(np.sum(weights * (shifted - mean) ** 2))
-        self.scatter += step**2 * self.weight * added / total
-        self.mean += step * added / total
-        self.weight = total
-
     def values(self) -> dict[str, float]:
-        if self.scatter > 0:
-            r2 = 1 - self.squares / self.scatter
-        else:
-            r2 = float(self.squares == 0)
+        weight, total, squares, errors, sizes = self.sums
+        scatter = squares - total**2 / weight
+        r2 = 1 - errors / scatter if scatter > 0 else float(errors == 0)
         found = {
             "R²": r2 if self.n_rows > 1 else np.nan,
-            "root mean squared error": np.sqrt(self.squares / self.weight),
-            "mean absolute error": self.absolute / self.weight,
+            "root mean squared error": np.sqrt(errors / weight),
+            "mean absolute error": sizes / weight,
         }
         if self._held:
             truth, predicted, weights = map(np.concatenate, zip(*self._held, strict=True))
@@ -282,6 +232,11 @@ class LabelSums(Sums):
         }
         return found | ({"log-loss": self.loss / self.weight} if self.has_proba else {})
 
+    def guess(self) -> tuple[Any, float]:
+        """Return the most frequent class and the accuracy of always predicting it."""
+        most = int(np.argmax(self.by_class))
+        return list(self.positions)[most], float(self.by_class[most]) / self.weight
+
     def lines(self) -> list[tuple[str, str]]:
         lines = super().lines()
         if self.weight:  # right below the accuracy, which is to be compared with it
@@ -290,18 +245,10 @@ class LabelSums(Sums):
             lines.insert(at, (f"  of always {label!r:.30}", score(share)))
         return lines
 
-    def guess(self) -> tuple[Any, float]:
-        """Return the most frequent class and the accuracy of always predicting it."""
-        most = int(np.argmax(self.by_class))
-        return list(self.positions)[most], float(self.by_class[most]) / self.weight
-
     def facts(self) -> dict[str, Any]:
-        if not self.weight:
-            return super().facts()
-        label, share = self.guess()
-        return super().facts() | {
-            "most_frequent_class": plain(label), "accuracy_of_most_frequent_class": share
-        }  # fmt: skip
+        keys = "most_frequent_class", "accuracy_of_most_frequent_class"
+        guess = map(plain, self.guess()) if self.weight else ()
+        return super().facts() | dict(zip(keys, guess, strict=False))
 
 
 def _numbers(y: Any) -> NDArray[np.float64]:
