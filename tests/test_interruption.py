@@ -174,13 +174,13 @@ def test_ctrl_c_after_the_last_epoch_loses_nothing():
 
 
 def test_ctrl_c_before_the_solver_is_a_keyboard_interrupt(monkeypatch):
-    read = QTKMRegressor._read_target
+    read = QTKMRegressor._check_target
 
     def read_and_press(self, *arguments):
         press()
         return read(self, *arguments)
 
-    monkeypatch.setattr(QTKMRegressor, "_read_target", read_and_press)
+    monkeypatch.setattr(QTKMRegressor, "_check_target", read_and_press)
     model = make()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

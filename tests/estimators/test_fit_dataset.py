@@ -250,9 +250,9 @@ def count_scans(monkeypatch):
     seen = [0, 0]
     add, code = coding.Scan.add, coding.Coding.encode
 
-    def added(self, block):
+    def added(self, block, run):
         seen[0] += block.n_rows
-        return add(self, block)
+        return add(self, block, run)
 
     def coded(self, block, run):
         seen[1] += block.n_rows

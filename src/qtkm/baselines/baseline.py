@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..engines.remote import serial
 from ..estimators import defaults, parts
-from ..estimators.coding import Scan
 from ..estimators.inputs import Inputs
 from ..estimators.rows import as_given, count_distinct, standardize
 from ..estimators.targets import check_weight
@@ -81,9 +79,10 @@ class Baseline(RegressorMixin, BaseEstimator):
         weight = np.ones(len(X)) if sample_weight is None else check_weight(sample_weight, len(X))
         keep = weight > 0
         arrays, inputs = list(X[keep].T), self._inputs()
-        scan = Scan(inputs, "auto")
-        scan.add_whole(arrays, len(arrays[0]), serial)
-        scan.settle()
+        for column, values in zip(inputs.columns, arrays, strict=True):
+            summary = column.summary("auto")
+            summary.add(values)
+            column.learn(summary)
         self._boxes = [column.box for column in inputs.columns]
         self._scale = as_given(target.shape[1])
         if self.normalize_y:

@@ -1,7 +1,7 @@
 """Classification: the same machine, with losses that tell classes apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Shard
-from ..losses import Softmax
 from ..objective import Objective
 from ..parameters import keep_parameters
 from . import parts, targets
 from .dask import is_collection, predict_lazily
 from .model import Model, Score, filled_from
 from .regressor import QTKMRegressor
-from .tables import Targets
 from .uncertainty import check_coverage, flattened
 from .working import ended_by_interrupts
 
@@ -32,25 +30,6 @@ def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
         f"loss={estimator.loss!r} gives no probabilities; use one of "
         f"{parts.losses_with_probabilities()}, or sklearn.calibration.CalibratedClassifierCV."
     )
-
-
-@dataclass
-class _OneOutput:
-    """Return True if `n_classes` classes need only one output.
-
-    Picklable, so Dask workers don't need the estimator.
-    """
-
-    loss: Any
-
-    def __call__(self, n_classes: int) -> bool:
-        loss = parts.make_classification_loss(self, n_classes)
-        return n_classes == 2 and not isinstance(loss, Softmax)
-
-
-def _refuse_offset(offset: Any) -> None:
-    if offset is not None:
-        raise ValueError("offset is for numbers, and not for classes; leave it out.")
 
 
 @filled_from(QTKMRegressor)
@@ -206,18 +185,22 @@ class QTKMClassifier(ClassifierMixin, Model):
         self._fit(X, y, sample_weight)
         return self
 
-    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
-        _refuse_offset(offset)
-        y, weight = targets.check_labels(y, type(self).__name__), None
-        if sample_weight is not None:
-            weight = targets.check_weight(sample_weight, len(y))
+    def _check_target(self, y: Any) -> NDArray:
+        return targets.check_labels(y, type(self).__name__)
+
+    def _target_reader(
+        self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
+    ) -> targets.LabelTarget:
+        if offset is not None:
+            raise ValueError("offset is for numbers, and not for classes; leave it out.")
+        if len(names) != 1:
+            raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
         known = self.classes_ if self._goes_on else None
-        classes = targets.find_classes(y, weight, type(self).__name__, known)
-        codes = targets.code_labels(y, classes)
-        weight = targets.weigh(codes, classes, self.class_weight, weight)
-        loss = parts.make_classification_loss(self, len(classes))
-        signs = targets.to_signs(codes, 1 if _OneOutput(self.loss)(len(classes)) else len(classes))
-        return Targets(signs, weight, loss, {"classes_": classes})
+        make_loss = partial(parts.make_classification_loss, self.loss)  # goes to Dask workers
+        make_loss(2)  # refuses an unknown loss before rows are read
+        return targets.LabelTarget(
+            names[0], type(self).__name__, self.class_weight, known, make_loss, kind
+        )
 
     def decision_function(self, X: Any) -> NDArray:
         """Return the response by which the classes are told apart.
@@ -335,19 +318,6 @@ class QTKMClassifier(ClassifierMixin, Model):
         y = targets.check_labels(y, type(self).__name__)
         targets.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)
-
-    def _target_reader(self, names: list[str], offset: str | None = None) -> targets.LabelTarget:
-        _refuse_offset(offset)
-        if len(names) != 1:
-            raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
-        known = self.classes_ if self._goes_on else None
-        return targets.LabelTarget(
-            names[0], type(self).__name__, self.class_weight, known, _OneOutput(self.loss)
-        )
-
-    def _task_of(self, target: targets.LabelTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
-        loss = parts.make_classification_loss(self, len(target.classes))
-        return loss, {"classes_": target.classes}
 
     _classes_of = staticmethod(targets.to_codes)
 

@@ -15,41 +15,56 @@ from numpy.typing import NDArray
 
 from .. import data
 from ..data.sources import Block, DataFileError
+from ..engines.remote import serial
 from ..limits import LIMITS
 from ..protocols import Run
 from .inputs import Inputs
-from .rows import Splitter, make_shards
+from .rows import Split, make_shards
 from .targets import check_weight, tame_exponent
+
+#: rows from which columns are worked on side by side; below, handing out the work takes longer
+THREADED_ROWS = 20_000
+
+
+def for_columns(run: Run, n_rows: int) -> Run:
+    """Return `run` if so many rows are worth it, else one that does one column after the other."""
+    return run if n_rows >= THREADED_ROWS else serial
 
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Say in errors about values where the values are."""
+    """Say in errors about values where the values are, unless that goes without saying."""
     try:
         yield
     except DataFileError:
         raise
     except ValueError as error:
+        if not where:
+            raise
         raise DataFileError(f"{where}: {error}") from None
 
 
 class Scan:
-    """What one look at all rows tells: in memory, or in blocks, read by the names of columns."""
+    """What one look at all rows tells; blocks are read by the names of columns.
+
+    `found` are the columns of the only block as returned by `Inputs.read`, if they are known.
+    """
 
     def __init__(
         self,
         inputs: Inputs,
         max_bins: Any,
-        features: Sequence[str] = (),
-        target: Any = None,
-        weight: str | None = None,
+        features: Sequence[str],
+        target: Any,
+        weight: str | None,
+        found: list[Any] | None = None,
     ):
         self.inputs, self.max_bins, self.features = inputs, max_bins, features
         self.target, self.weight = target, weight
         self.columns = [column.summary(max_bins) for column in inputs.columns]
-        self.n_rows, self.largest_weight = 0, 0.0
+        self.n_rows, self.largest_weight, self.found = 0, 0.0, found
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block, run: Run) -> None:
         with naming(block.where):
             weight, keep = self.read_weight(block)
             if weight is not None:
@@ -59,14 +74,8 @@ class Scan:
             if n_rows == 0:
                 return
             self.n_rows += n_rows
-            found = self.inputs.read(self._values(block), False, keep, block.first_row)
-            for summary, values in zip(self.columns, found, strict=True):
-                summary.add(values)
-
-    def add_whole(self, found: Sequence[Any], n_rows: int, run: Run) -> None:
-        """Scan all rows, which are in memory, as returned by `Inputs.read`."""
-        self.n_rows = n_rows
-        run(lambda d: self.columns[d].add(found[d], is_whole=True), range(len(found)))
+            found = self._find(block, False, keep)
+            for_columns(run, n_rows)(lambda d: self.columns[d].add(found[d]), range(len(found)))
 
     def merge(self, other: "Scan") -> None:
         self.n_rows += other.n_rows
@@ -79,8 +88,7 @@ class Scan:
         """Let targets and columns learn from the scan, once all rows have been seen."""
         if self.n_rows == 0:
             raise DataFileError("the source has no rows of positive weight")
-        if self.target is not None:
-            self.target.settle()
+        self.target.settle()
         for column, summary in zip(self.inputs.columns, self.columns, strict=True):
             column.learn(summary)
 
@@ -113,12 +121,15 @@ class Scan:
         weight, keep = self.read_weight(block)
         if weight is not None and exponent:
             weight = np.ldexp(weight, -exponent)
-        found = self.inputs.read(self._values(block), True, keep)
+        found = self._find(block, True, keep)
         plain = [own.plain(each) for own, each in zip(self.inputs.columns, found, strict=True)]
         return [plain, *self.target.targets(block, weight, keep)]
 
-    def _values(self, block: Block) -> list[Any]:
-        return [block.columns[name] for name in self.features]
+    def _find(self, block: Block, is_finite: bool, keep: NDArray | None) -> list[Any]:
+        if self.found is not None:
+            return self.found
+        columns = [block.columns[name] for name in self.features]
+        return list(self.inputs.read(columns, is_finite, keep, block.first_row))
 
 
 class Coding:
@@ -132,7 +143,7 @@ class Coding:
         def code(d: int) -> Any:
             return inputs.columns[d].code(scan.columns[d], max_bins)
 
-        pairs = run(code, range(len(inputs)))
+        pairs = for_columns(run, scan.n_rows)(code, range(len(inputs)))
         self.scan, self.columns = scan, [column for column, _ in pairs]
         self.coders = [coder for _, coder in pairs]
         self.n_codes = tuple(map(len, self.columns))
@@ -148,7 +159,7 @@ class Coding:
         def code(d: int) -> None:
             codes[:, d] = self.coders[d].codes(plain[d])
 
-        run(code, range(len(plain)))
+        for_columns(run, len(codes))(code, range(len(plain)))
         return codes
 
     def encode(self, block: Block, run: Run) -> list[Any]:
@@ -174,41 +185,33 @@ class ShardLists:
 class Pieces:
     """Rows gathered into pieces, which become shards when they are full: the second scan."""
 
-    def __init__(
-        self, coding: Coding, splitter: Splitter, pieces: Sequence[tuple[int, int]], sink: Any
-    ):
-        self.coding, self.splitter, self.pieces, self.sink = coding, splitter, pieces, sink
-        self.number = self.filled = 0
-        size = max(b - a for a, b in pieces)
-        self.buffer = [
-            np.empty((size, len(coding.n_codes)), dtype=coding.code_type),
-            np.empty((size, coding.scan.target.n_outputs)),
-            np.empty(size) if coding.is_weighted else None,
-        ]
+    def __init__(self, coding: Coding, split: Split, shard_rows: int):
+        n_rows = coding.scan.n_rows
+        self.coding, self.pieces = coding, list(data.blocks(n_rows, shard_rows))
+        self.splitter = split(n_rows, len(self.pieces))
 
-    def encode(self, blocks: Iterator[Block], run: Run) -> None:
+    def encode(self, blocks: Iterator[Block], run: Run, sink: Any) -> None:
+        """Code all rows, and add their shards to a `ShardLists` or `ShardWriter`."""
+        number, filled, held = 0, 0, []
         for block in blocks:
-            self._add(self.coding.encode(block, run))
-        if self.number < len(self.pieces):
+            rows = self.coding.encode(block, run)
+            begin, end = 0, len(rows[0])
+            while begin < end:
+                if number == len(self.pieces):
+                    raise DataFileError("the source has more rows than when it was first read")
+                size = self.pieces[number][1] - self.pieces[number][0]
+                count = min(end - begin, size - filled)
+                part = slice(begin, begin + count)
+                held.append([None if array is None else array[part] for array in rows])
+                begin, filled = begin + count, filled + count
+                if filled == size:
+                    piece, held, filled = _join(held), [], 0
+                    shards = make_shards(piece, number, self.splitter, self.coding.n_codes)
+                    for kind, shard in shards.items():
+                        sink.add(kind, shard)
+                    number += 1
+        if number < len(self.pieces):
             raise DataFileError("the source has fewer rows than when it was first read; fit again")
-
-    def _add(self, rows: list[Any]) -> None:
-        begin, end = 0, len(rows[0])
-        while begin < end:
-            if self.number == len(self.pieces):
-                raise DataFileError("the source has more rows than when it was first read")
-            first, last = self.pieces[self.number]
-            count = min(end - begin, last - first - self.filled)
-            for held, array in zip(self.buffer, rows, strict=True):
-                if held is not None:
-                    held[self.filled : self.filled + count] = array[begin : begin + count]
-            begin, self.filled = begin + count, self.filled + count
-            if self.filled == last - first:
-                piece = [None if held is None else held[: self.filled] for held in self.buffer]
-                shards = make_shards(piece, self.number, self.splitter, self.coding.n_codes)
-                for kind, shard in shards.items():
-                    self.sink.add(kind, shard)
-                self.number, self.filled = self.number + 1, 0
 
     def key(self) -> str:
         found, coding, splitter = hashlib.sha256(), self.coding, self.splitter
@@ -222,3 +225,9 @@ class Pieces:
                  str(coding.code_type), categorical, target.n_outputs, target.key())  # fmt: skip
         found.update(repr(facts).encode())
         return found.hexdigest()
+
+
+def _join(parts: list[Any]) -> list[Any]:
+    if len(parts) == 1:
+        return parts[0]
+    return [None if own[0] is None else np.concatenate(own) for own in zip(*parts, strict=True)]

@@ -46,70 +46,52 @@ class NumberSummary:
     high: float = -np.inf
     #: ascending; None if there are more than the limit
     distinct: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
-    #: the column itself if it is in memory, until it is known how many distinct values to find
-    whole: NDArray | None = None
     has_gaps: bool = False
+    #: of the distinct values, once there are more than the limit
     sample: data.ValueSample = field(default_factory=data.ValueSample)
 
-    def add(self, values: NDArray, is_whole: bool = False) -> None:
-        """Scan some rows, or all of them, as returned by the column's `read`."""
+    def add(self, values: NDArray) -> None:
+        """Scan some rows, as returned by the column's `read`."""
         there = present(values)
         self.has_gaps |= len(there) < len(values)
-        if is_whole:
-            self.whole = values
         if len(there) == 0:
             return
-        inside = self._contain(there)
+        inside = data.contiguous(there if self.box is None else self.box.contain(there))
         self.low = min(self.low, float(inside.min()))
         self.high = max(self.high, float(inside.max()))
-        if is_whole:
-            return
-        inside = data.contiguous(inside)
-        self.sample.add(inside)
         if self.distinct is not None:
             self._join(data.find_distinct(inside, self.limit))
-
-    def _contain(self, values: NDArray) -> NDArray:
-        return values if self.box is None else self.box.contain(values)
+        if self.distinct is None:
+            self.sample.add(inside)
 
     def merge(self, other: "NumberSummary") -> None:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.has_gaps |= other.has_gaps
-        self.sample.add(other.sample.values)
         if self.distinct is not None:
             self._join(other.distinct)
+        if self.distinct is None:
+            self.sample.add(other.sample.values if other.distinct is None else other.distinct)
 
     def _join(self, found: NDArray[np.float64] | None) -> None:
         assert self.distinct is not None
-        if found is None or np.isin(found, self.distinct, assume_unique=True).all():
-            self.distinct = None if found is None else self.distinct
+        if found is not None and np.isin(found, self.distinct, assume_unique=True).all():
             return
-        joined = np.union1d(self.distinct, found)
-        self.distinct = joined if len(joined) <= self.limit else None
-
-    def find_distinct(self, most: int | None) -> NDArray[np.float64] | None:
-        """Return the distinct values, or None if there are more than `most`."""
-        if self.whole is not None:
-            limit = len(self.whole) if most is None else most
-            # as a rule the first rows tell that there are more
-            head = data.contiguous(self._contain(present(self.whole[: 4 * limit])))
-            if data.find_distinct(head, limit) is None:
-                return None
-            whole = data.contiguous(self._contain(present(self.whole)))
-            return data.find_distinct(whole, limit)
-        few = self.distinct is not None and (most is None or len(self.distinct) <= most)
-        return self.distinct if few else None
+        joined = None if found is None else np.union1d(self.distinct, found)
+        if joined is None or len(joined) > self.limit:
+            self.sample.add(self.distinct)
+            joined = None
+        self.distinct = joined
 
     def draw(self) -> NDArray[np.float64]:
         """Return a sample of the distinct values."""
-        if self.whole is not None:
-            self.sample.add(data.contiguous(self._contain(present(self.whole))))
+        if self.distinct is not None:
+            self.sample.add(self.distinct)
         return self.sample.values
 
     def key(self) -> Any:
         """Return the key that a summary on disk must share with this one."""
         box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
-        return ["numbers with a sample", self.limit, box]
+        return ["numbers, or a sample", self.limit, box]
 
     def state(self) -> Any:
         names = ("low", "high", "distinct", "has_gaps")
@@ -223,18 +205,15 @@ class NumberColumn:
             low, high = min(low, seen.low), max(high, seen.high)
             _check_reach(self.feature_map, box, low, high)
         most = n_bins(max_bins, self.feature_map, box, low, high)
-        distinct = seen.find_distinct(most)
-        sample = np.empty(0) if distinct is not None else seen.draw()
-        seen.whole = None  # what is not needed any more is not kept through the fit
-        if distinct is not None:
-            grid = data.Grid(distinct, False)
+        if seen.distinct is not None and (most is None or len(seen.distinct) <= most):
+            grid = data.Grid(seen.distinct, False)
         elif most is None:
             raise ValueError(
                 f"{self.label} has more than {seen.limit:,} distinct values, too many to keep all "
                 "of them as max_bins=None asks; give a number of bins, or 'auto'."
             )
         else:
-            grid = data.make_bins(low, high, most, sample)
+            grid = data.make_bins(low, high, most, seen.draw())
         grid = grid.with_gaps() if self.has_gaps else grid
         # a box that was learned from these rows holds all of them
         coder = ColumnCoder(data.Coder(grid, low, high), seen.box)
@@ -361,7 +340,7 @@ class CategorySummary:
 
     found: set[Any] = field(default_factory=set)
 
-    def add(self, found: Factorized, is_whole: bool = False) -> None:
+    def add(self, found: Factorized) -> None:
         distinct, inverse = found
         self.found |= set(Categories(distinct[i] for i in np.unique(inverse)))
 

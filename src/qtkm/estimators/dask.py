@@ -25,7 +25,7 @@ from ..limits import LIMITS
 from .coding import Coding, Scan
 from .inputs import Reading, read_inputs
 from .rows import Arranged, Split, make_shards
-from .tables import BlockTable
+from .tables import Table, names_of
 
 
 def is_collection(*values: Any) -> bool:
@@ -33,8 +33,8 @@ def is_collection(*values: Any) -> bool:
     return any(hasattr(value, "__dask_graph__") for value in values)
 
 
-class Partitions(BlockTable):
-    """Partitions of X, y, weights and offsets, and what their columns are called."""
+class Partitions(Table):
+    """Partitions of X, y, weights and offsets."""
 
     def __init__(
         self,
@@ -48,14 +48,13 @@ class Partitions(BlockTable):
     ):
         if y is None:
             raise ValueError(f"{type(model).__name__} requires y to be passed, but y is None.")
-        self.model, self.engine, example = model, engine, _example(X)
-        self.is_vector = getattr(y, "ndim", 1) == 1
+        self.engine, example = engine, _example(X)
         names: Any = list(X.columns) if hasattr(X, "columns") else range(X.shape[1])
         named = all(isinstance(name, str) for name in names)
-        self.features = list(names) if named else [f"x{d}" for d in range(len(names))]
-        target = [_name_apart(self.features, name) for name in _names_of(y)]
-        taken = [*self.features, *target]
-        self.weight = None if weight is None else _name_apart(taken, "weight")
+        features = list(names) if named else [f"x{d}" for d in range(len(names))]
+        target = [_name_apart(features, name) for name in _names_of(y)]
+        taken = [*features, *target]
+        weights = [] if weight is None else [_name_apart(taken, "weight")]
         offsets = [] if offset is None else [_name_apart(taken, "offset")]
         given = {"X": X, "y": y, "sample_weight": weight, "offset": offset}
         parts = {
@@ -64,9 +63,11 @@ class Partitions(BlockTable):
         _refuse_unequal(parts, given)
         nothing = [None] * len(parts["X"])
         self.parts = list(zip(*(parts.get(name, nothing) for name in given), strict=True))
-        self._names = [self.features, target, [] if self.weight is None else [self.weight], offsets]
-        self.reader = model._target_reader(target, *offsets)
-        self.inputs = read_inputs(model, example, known)[0]
+        self._names = [features, target, weights, offsets]
+        reader = model._target_reader(target, *offsets, is_vector=getattr(y, "ndim", 1) == 1)
+        inputs = read_inputs(model, example, known)[0]
+        weight = weights[0] if weights else None
+        super().__init__(model, inputs, features, reader, weight, names_of(y))
         #: rows of positive weight in each partition, once they have been scanned
         self._sizes: list[int] = []
 
@@ -170,7 +171,7 @@ def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan | Exception
     try:
         block = _make_block(names, number, parts)
         if block.n_rows:
-            scan.add(block)
+            scan.add(block, serial)
     except (TypeError, ValueError) as error:
         return error
     return scan

@@ -221,12 +221,6 @@ def _pick(X: Any, names: list[str]) -> Any:
     return X if given == names else X[names]
 
 
-def names_of(y: Any) -> list[str] | None:
-    """Return the names of the columns of y; None where it has none."""
-    found: list[Any] = list(y.columns) if hasattr(y, "columns") else [getattr(y, "name", None)]
-    return found if all(isinstance(name, str) and name for name in found) else None
-
-
 def refuse_path(X: Any) -> None:
     """Raise a ValueError for the name of a file where rows belong."""
     if isinstance(X, str | os.PathLike):

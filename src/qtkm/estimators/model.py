@@ -22,10 +22,10 @@ from ..objective import Column, Objective
 from . import automatic, uncertainty
 from .dask import Partitions, is_collection
 from .defaults import check_parameters
-from .inputs import Reading, names_of, read_columns, refuse_path
+from .inputs import Reading, read_columns, refuse_path
 from .predicting import PredictsDatasets
 from .prepare import Prepared, prepare
-from .tables import ArrayTable, LimitedTable, Table, Targets, open_table
+from .tables import Table, open_table, read_arrays
 from .uncertainty import Uncertain
 from .wording import Summarized
 from .working import (
@@ -64,16 +64,17 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
     #: from targets to the classes of rows, each of which gives its share for validation
     _classes_of: Callable[[NDArray], NDArray] | None = None
 
-    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
-        """Check y and weights of rows in memory, which take up an offset."""
+    def _check_target(self, y: Any) -> NDArray:
+        """Check y of rows in memory."""
         raise NotImplementedError
 
-    def _target_reader(self, names: list[str], offset: str | None = None) -> Any:
-        """Return the reader of the target, and of the offset if any, from blocks of rows."""
-        raise NotImplementedError
+    def _target_reader(
+        self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
+    ) -> Any:
+        """Return the reader of the target, and of the offset if any, from blocks of rows.
 
-    def _task_of(self, target: Any, is_vector: bool) -> tuple[Any, dict[str, Any]]:
-        """Return the loss, and the fitted attributes that depend on y, of a scanned target."""
+        `kind` is the type of labels in memory.
+        """
         raise NotImplementedError
 
     def _validation_score(self, objective: Objective, shards: Sequence[data.Shard]) -> Score:
@@ -162,15 +163,11 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
                 engine = cluster = stack.enter_context(cluster_of(self))
                 table: Table = Partitions(self, X, y, sample_weight, offset, cluster, known)
             else:
-                target = self._read_target(y, sample_weight, offset)
-                kind = cast(Any, ArrayTable.read)
-                is_matrix = isinstance(X, np.ndarray) and X.ndim == 2
-                if engine is None and is_matrix and self.memory_limit is not None:
-                    engine, kind = stack.enter_context(engine_here(self)), LimitedTable
-                elif engine is None:
-                    engine = stack.enter_context(engine_of(self))
-                table = kind(self, X, target, known)
-            table.target_names = names_of(y)
+                is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and not np.ma.isMA(X)
+                by_blocks = engine is None and is_matrix and self.memory_limit is not None
+                if engine is None:
+                    engine = stack.enter_context((engine_here if by_blocks else engine_of)(self))
+                table = read_arrays(self, X, y, sample_weight, offset, known, by_blocks)
             yield stack.enter_context(prepare(self, table, engine, known))
 
     def _solve(self, prepared: Prepared) -> None:

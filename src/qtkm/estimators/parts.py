@@ -126,10 +126,9 @@ def make_regression_loss(estimator: Any) -> Any:
     return loss
 
 
-def make_classification_loss(estimator: Any, n_classes: int) -> Any:
+def make_classification_loss(given: Any, n_classes: int) -> Any:
     """Return the loss of a classifier."""
     known = {name: cls for name, cls in losses.REGISTRY.items() if cls.for_classes}
-    given = estimator.loss
     if isinstance(given, str) and given == "logistic" and n_classes > 2:
         given = "softmax"
     if isinstance(given, losses.Loss) and not given.for_classes:

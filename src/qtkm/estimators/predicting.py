@@ -85,13 +85,16 @@ class PredictsDatasets:
             disable=not getattr(self, "verbose", 0),
         )  # fmt: skip
         n_rows = 0
+        table_of = need("pyarrow", "predictions are written").table
+        names = list(dict.fromkeys([*features, *([] if offset is None else [offset])]))
         with bar, TableWriter(out, avoid=table.paths) as writer:
-            names = list(dict.fromkeys([*features, *([] if offset is None else [offset])]))
-            pieces = _pieces(self, table.blocks(names, carry=keep), features, offset)
-            for X, carried, where, shift in _in_step(pieces):
-                writer.write(_beside(carried, predict(X, where, shift)))
-                n_rows += len(X)
-                bar.update(len(X))
+            for block in _in_step(_of_one_schema(table.blocks(names, carry=keep))):
+                shift = None if offset is None else block.columns[offset]
+                found = predict(as_X(self, block, features), block.where, shift)
+                found = {name: np.ascontiguousarray(values) for name, values in found.items()}
+                writer.write(table_of(block.carried | found))
+                n_rows += block.n_rows
+                bar.update(block.n_rows)
             table.refuse_changes()
         return n_rows
 
@@ -116,26 +119,6 @@ def find_features(
     return found
 
 
-# -- rows in ----------------------------------------------------------------------------------
-
-#: rows of X, columns to carry along as a pyarrow table or None, their place, offsets or None
-_Piece = tuple[Any, Any, str, Any]
-
-
-def _pieces(
-    model: Any, blocks: Iterator[Block], features: Sequence[str], offset: str | None = None
-) -> Iterator[_Piece]:
-    schema = None
-    for block in blocks:
-        if block.carried:
-            schema = schema or _schema(block.carried)
-            carried = _carry(block, schema)
-        else:
-            carried = None
-        shift = None if offset is None else block.columns[offset]
-        yield as_X(model, block, features), carried, block.where, shift
-
-
 def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
     """Return the input of `predict`: a frame if the fit has seen names, an array otherwise."""
     columns = [block.columns[name] for name in features]
@@ -152,84 +135,68 @@ def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
     return np.column_stack(columns)
 
 
-def _schema(carried: dict[str, Any]) -> Any:
-    pyarrow = need("pyarrow", "columns are carried along")
-    # what is missing at first may be text later, and text holds it all
-    text = {name: pyarrow.types.is_null(array.type) for name, array in carried.items()}
-    return pyarrow.schema(
-        [(name, pyarrow.string() if text[name] else carried[name].type) for name in carried]
-    )
+def _of_one_schema(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Give the columns to carry along the types that they have in the first block."""
+    types: dict[str, Any] = {}
+    for block in blocks:
+        for name, array in block.carried.items():
+            pyarrow = need("pyarrow", "columns are carried along")
+            # what is missing at first may be text later, and text holds it all
+            first = pyarrow.string() if pyarrow.types.is_null(array.type) else array.type
+            kind = types.setdefault(name, first)
+            try:
+                block.carried[name] = array.cast(kind)
+            except (ValueError, pyarrow.ArrowException) as error:
+                raise DataFileError(
+                    f"column {name!r} of keep is {array.type} in {block.where} and {kind} before, "
+                    f"which cannot hold it ({error}); make it the same type everywhere."
+                ) from error
+        yield block
 
 
-def _carry(block: Block, schema: Any) -> Any:
-    pyarrow = need("pyarrow", "columns are carried along")
-    arrays = []
-    for field in schema:
-        array = block.carried[field.name]
-        try:
-            arrays.append(array.cast(field.type))
-        except (ValueError, pyarrow.ArrowException) as error:
-            raise DataFileError(
-                f"column {field.name!r} of keep is {array.type} in {block.where} and {field.type} "
-                f"before, which cannot hold it ({error}); make it the same type everywhere."
-            ) from error
-    return pyarrow.table(arrays, schema=schema)
-
-
-def _in_step(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
-    """Deal the same rows out in pieces that end where `steps` end, but for the last."""
-    held: list[_Piece] = []
-    count = 0
-    for piece in pieces:
-        fill = min(-count % LIMITS.predict_rows, len(piece[0]))
+def _in_step(blocks: Iterator[Block]) -> Iterator[Block]:
+    """Deal the same rows out in blocks that end where `steps` end, but for the last."""
+    held: list[Block] = []
+    for block in blocks:
+        count = sum(each.n_rows for each in held)
+        fill = min(-count % LIMITS.predict_rows, block.n_rows)
         if count:
-            held.append(_cut(piece, 0, fill))
-            count += fill
-            if count < LIMITS.predict_rows:
+            held.append(_cut(block, 0, fill))
+            if count + fill < LIMITS.predict_rows:
                 continue
             yield _join(held)
-            held, count = [], 0
-        end = fill + (len(piece[0]) - fill) // LIMITS.predict_rows * LIMITS.predict_rows
+        end = block.n_rows - (block.n_rows - fill) % LIMITS.predict_rows
         if end > fill:
-            yield _cut(piece, fill, end)
-        if end < len(piece[0]):
-            held, count = [_cut(piece, end, len(piece[0]))], len(piece[0]) - end
+            yield _cut(block, fill, end)
+        held = [_cut(block, end, block.n_rows)] if end < block.n_rows else []
     if held:
         yield _join(held)
 
 
-def _cut(piece: _Piece, begin: int, end: int) -> _Piece:
-    X, carried, where, shift = piece
-    part = X.iloc[begin:end] if hasattr(X, "iloc") else X[begin:end]
-    carried = None if carried is None else carried.slice(begin, end - begin)
-    return part, carried, where, None if shift is None else shift[begin:end]
+def _cut(block: Block, begin: int, end: int) -> Block:
+    columns = {name: values[begin:end] for name, values in block.columns.items()}
+    carried = {name: array.slice(begin, end - begin) for name, array in block.carried.items()}
+    return Block(columns, end - begin, block.first_row + begin, block.where, carried)
 
 
-def _join(pieces: Sequence[_Piece]) -> _Piece:
-    if len(pieces) == 1:
-        return pieces[0]
-    parts, tables, wheres, shifts = zip(*pieces, strict=True)
-    shift = None if shifts[0] is None else np.concatenate(shifts)
-    carried = None
-    if tables[0] is not None:
-        carried = need("pyarrow", "columns are carried along").concat_tables(tables)
-    where = f"{wheres[0]} … {wheres[-1]}" if wheres[0] != wheres[-1] else wheres[0]
-    if not hasattr(parts[0], "iloc"):
-        return np.concatenate(parts), carried, where, shift
-    columns = {name: _concatenate([part[name] for part in parts]) for name in parts[0].columns}
-    return type(parts[0])(columns, copy=False), carried, where, shift
+def _join(blocks: Sequence[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    first, last = blocks[0], blocks[-1]
+    columns = {n: _concatenate([each.columns[n] for each in blocks]) for n in first.columns}
+    join: Any = need("pyarrow", "predictions are written").concat_arrays
+    carried = {n: join([each.carried[n] for each in blocks]) for n in first.carried}
+    where = first.where if first.where == last.where else f"{first.where} … {last.where}"
+    return Block(columns, sum(b.n_rows for b in blocks), first.first_row, where, carried)
 
 
 def _concatenate(columns: Sequence[Any]) -> Any:
     """One column of several; their categories may differ."""
-    if all(column.dtype.kind in "biufmM" for column in columns):
-        return np.concatenate([column.to_numpy() for column in columns])
+    if all(isinstance(column, np.ndarray) for column in columns):
+        return np.concatenate(columns)
     pandas = need("pandas", "columns of text are held")
-    values = np.concatenate([column.astype(object).to_numpy() for column in columns])
+    values = np.concatenate([pandas.Series(c).astype(object).to_numpy() for c in columns])
     return pandas.Series(values, dtype=object).astype("category")
-
-
-# -- predictions out --------------------------------------------------------------------------
 
 
 def predictor(
@@ -258,55 +225,39 @@ def predictor(
         names = ["prediction"]
     else:
         names = [f"prediction {k}" for k in range(model._reading.n_outputs)]
-    widths = None
-    if std or interval is not None:
+    words = ["std"] * std + ["lower", "upper"] * (interval is not None)
+    beside = {word: [f"{word} {name}" if proba else name.replace("prediction", word, 1)
+                     for name in names] for word in words}  # fmt: skip
+    for name in keep:
+        if any(name in taken for taken in (names, *beside.values())):
+            raise ValueError(f"keep names {name!r}, which is a column of predictions.")
+    widths: Any = None
+    if words:
         known, level = model._known_uncertainty(), check_coverage(interval or 0.5)
         widths = None if is_classifier else half_widths(known, level, "auto")
 
-    def columns(X: Any, offset: Any) -> dict[str, NDArray]:
-        if offset is not None:
-            return _named(names, model.predict(X, offset))
-        if widths is None and interval is None:
-            return _named(names, method(X))
-        if is_classifier:
-            ends = model.predict_interval(X, interval)
-            low, high = (_named([f"{w} {n}" for n in names], ends[..., e])
-                         for e, w in enumerate(("lower", "upper")))  # fmt: skip
-            return _named(names, method(X)) | low | high
-        prediction, deviation = model.predict(X, return_std=True)
-        found = _named(names, prediction)
-        rest = [name.removeprefix("prediction") for name in names]
-        if std:
-            found |= _named([f"std{end}" for end in rest], deviation)
-        if interval is not None:
-            half = widths * deviation.reshape(len(deviation), -1)
-            center = prediction.reshape(half.shape)
-            found |= _named([f"lower{end}" for end in rest], center - half)
-            found |= _named([f"upper{end}" for end in rest], center + half)
-        return found
-
-    taken = [f"{word}{name.removeprefix('prediction')}" for name in names
-             for word in ("std", "lower", "upper")] if widths is not None else []  # fmt: skip
-    for name in keep:
-        if name in names or name in taken:
-            raise ValueError(f"keep names {name!r}, which is a column of predictions.")
-
     def predict(X: Any, where: str, offset: Any = None) -> dict[str, NDArray]:
+        more: dict[str, NDArray] = {}
         try:
-            return columns(X, offset)
+            if not words:
+                found = method(X) if offset is None else method(X, offset)
+            elif is_classifier:
+                found, ends = method(X), model.predict_interval(X, interval)
+                more = {"lower": ends[..., 0], "upper": ends[..., 1]}
+            else:
+                found, deviation = model.predict(X, return_std=True)
+                half = widths * deviation.reshape(len(X), -1)
+                center = found.reshape(half.shape)
+                more = {"std": deviation, "lower": center - half, "upper": center + half}
         except ValueError as error:
             raise ValueError(f"{error} The rows stand in {where}.") from error
+        columns = _named(names, found)
+        for word, taken in beside.items():
+            columns |= _named(taken, more[word])
+        return columns
 
     return predict
 
 
 def _named(names: Sequence[str], values: NDArray) -> dict[str, NDArray]:
     return dict(zip(names, values.reshape(len(values), -1).T, strict=True))
-
-
-def _beside(carried: Any, predictions: dict[str, NDArray]) -> Any:
-    pyarrow = need("pyarrow", "predictions are written")
-    table = pyarrow.table({name: np.ascontiguousarray(a) for name, a in predictions.items()})
-    for k, name in enumerate([] if carried is None else carried.column_names):
-        table = table.add_column(k, carried.schema.field(name), carried.column(name))
-    return table

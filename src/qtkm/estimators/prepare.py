@@ -108,15 +108,12 @@ def prepare(
 ) -> Iterator[Prepared]:
     """Prepare a fit of a model whose parameters have been checked; `known` is of an earlier fit."""
     rng = as_random_state(model.random_state)
-    target_names = table.target_names
     with table:
         scan = table.scan(engine)
         scan.settle()
-        if scan.n_rows <= LIMITS.merge_rows and not table.is_here:
-            table = table.gather(scan)
-            scan = table.scan(engine)
-            scan.settle()
-        shape, (n_outputs, loss, learned) = table.shape(scan), table.task()
+        few = table.gather(scan) if scan.n_rows <= LIMITS.merge_rows else None
+        shape = (few.count() if few else scan.n_rows), len(table.inputs)
+        n_outputs, loss = table.reader.n_outputs, table.reader.loss
         if known is not None:
             known.check_same(table.inputs, n_outputs)
         inputs = table.inputs
@@ -131,12 +128,15 @@ def prepare(
             alpha = defaults.alpha(*shape) if known is None else model.alpha_
         penalties = parts.make_penalties(model, inputs.labels)
         inputs = inputs.with_maps(maps)
-        coding = Coding(inputs, scan, table.run(engine))
+        coding = Coding(inputs, scan, engine.run)
         split = partial(
             Splitter, early_stopping=model.early_stopping, fraction=model.validation_fraction,
             rng=rng, by_class=model._classes_of,
         )  # fmt: skip
-        rows = table.arrange(coding, split, network, loss, engine)
+        if few:
+            rows = few.arrange(coding, split, engine)
+        else:
+            rows = table.arrange(coding, split, network, loss, engine)
         loss.check_range(*rows.target_range)
         is_scaled = getattr(model, "normalize_y", False) and loss.normalizes_target
         known_scale = None if known is None else known.known_scale
@@ -160,8 +160,8 @@ def prepare(
                 objective.begin_at(model.penalties_)
             earlier = None if known is None else model.cores_
             yield Prepared(
-                Reading(inputs, scale, rows.target_range, target_names), objective,
-                rows.validation, solver, shape, rng, earlier, learned,
+                Reading(inputs, scale, rows.target_range, table.target_names), objective,
+                rows.validation, solver, shape, rng, earlier, table.reader.learned,
             )  # fmt: skip
 
 

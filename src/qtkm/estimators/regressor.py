@@ -16,7 +16,6 @@ from . import defaults, parts
 from .dask import is_collection, predict_lazily
 from .model import Model, Score
 from .rows import spread
-from .tables import Targets
 from .targets import NumberTarget, check_offset, check_target, check_weight, refuse_unequal
 from .uncertainty import check_coverage, half_widths, samples
 from .working import ended_by_interrupts
@@ -332,15 +331,13 @@ class QTKMRegressor(RegressorMixin, Model):
         self._fit(X, y, sample_weight, offset)
         return self
 
-    def _read_target(self, y: Any, sample_weight: Any, offset: Any = None) -> Targets:
-        target, weight = check_target(self, y), None
-        if sample_weight is not None:
-            weight = check_weight(sample_weight, len(target))
-        values, loss = target.reshape(len(target), -1), parts.make_regression_loss(self)
-        if offset is not None:
-            loss.check_range(values.min(axis=0), values.max(axis=0))
-            values, weight = loss.take_offset(values, weight, check_offset(offset, len(target)))
-        return Targets(values, weight, loss, {"_y_ndim": target.ndim})
+    def _check_target(self, y: Any) -> NDArray:
+        return check_target(self, y)
+
+    def _target_reader(
+        self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
+    ) -> NumberTarget:
+        return NumberTarget(names, offset, parts.make_regression_loss(self), is_vector)
 
     def predict(
         self, X: Any, offset: Any = None, *, return_std: bool = False, return_cov: bool = False
@@ -500,13 +497,6 @@ class QTKMRegressor(RegressorMixin, Model):
             target, weight = self.loss_.take_offset(target, weight, known)
         pairs = zip((target / unit).T, (prediction / unit).T, strict=True)
         return float(np.mean([self.loss_.score(*pair, weight) for pair in pairs]))
-
-    def _target_reader(self, names: list[str], offset: str | None = None) -> NumberTarget:
-        loss = None if offset is None else parts.make_regression_loss(self)
-        return NumberTarget(names, offset, loss)
-
-    def _task_of(self, target: NumberTarget, is_vector: bool) -> tuple[Any, dict[str, Any]]:
-        return parts.make_regression_loss(self), {"_y_ndim": 1 if is_vector else 2}
 
     def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
         if not isinstance(objective.loss, Squared):

@@ -23,7 +23,7 @@ from .. import data
 from ..engines import Engine, is_elsewhere
 from ..limits import LIMITS
 from ..protocols import Shards
-from .targets import SAFE, power_of_two
+from .targets import SAFE
 
 #: bins in which targets are counted to find their median
 N_BINS = 1024
@@ -216,35 +216,6 @@ class Arranged:
             for shards in (rows.train, rows.validation):
                 if shards is not None:
                     shards.release()
-
-
-def arrange(
-    codes: NDArray,
-    target: NDArray,
-    weight: NDArray | None,
-    n_codes: tuple[int, ...],
-    split: "Split",
-    average: bool,
-) -> Arranged:
-    """Arrange rows in memory; `average` lets rows of different targets merge into their mean."""
-    target_range = np.array([target.min(axis=0), target.max(axis=0)])
-    exponent = power_of_two(target_range)
-    if exponent.any():
-        target = np.ldexp(target, -exponent)
-    scatter = np.zeros(target.shape[1])
-    pieces = list(data.blocks(len(codes), LIMITS.shard_rows))
-    splitter = split(len(codes), len(pieces))
-    found = {"train": data.ShardList(), "validation": data.ShardList()}
-    for i, (a, b) in enumerate(pieces):
-        parts = splitter.parts(
-            i, [codes[a:b], target[a:b], None if weight is None else weight[a:b]]
-        )
-        if len(codes) <= LIMITS.merge_rows:  # one piece
-            own, y, weights = parts["train"]
-            *parts["train"], scatter = data.merge(own, y, weights, average)
-        for kind, (own, y, weights) in parts.items():
-            found[kind].append(data.sort_rows(own, y, weights, n_codes))
-    return Arranged(found["train"], found["validation"] or None, target_range, exponent, scatter)
 
 
 def make_shards(

@@ -4,7 +4,7 @@ Labels of classes become signs.  `NumberTarget` and `LabelTarget` read the targe
 rows: once to scan them, once to return them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Number, Real
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..data.sources import Block
+from ..losses import Softmax
 from .columns import UNKNOWN, factorize, is_missing
 from .values import read_numbers, refuse_not_finite, shorten
 
@@ -76,19 +77,6 @@ def refuse_unequal(n_rows: int, n_targets: int) -> None:
     """Raise a ValueError if X and y have different numbers of rows."""
     if n_rows != n_targets:
         raise ValueError(f"X and y have inconsistent numbers of rows: {n_rows} and {n_targets}.")
-
-
-def drop_weightless(values: NDArray, weight: NDArray | None) -> tuple[NDArray, NDArray | None]:
-    """Return the values and weights of rows of positive weight; None for weights of 1."""
-    if weight is None or weight.all():
-        return values, None if weight is None else _tame(weight)
-    keep = weight > 0
-    return values[keep], _tame(weight[keep])
-
-
-def _tame(weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    exponent = tame_exponent(weight.max())
-    return np.ldexp(weight, -exponent) if exponent else weight
 
 
 def tame_exponent(largest: float) -> int:
@@ -166,23 +154,6 @@ def _of_one_kind(labels: NDArray) -> NDArray:
     )
 
 
-def find_classes(
-    labels: NDArray, weight: NDArray | None, who: str, known: NDArray | None = None
-) -> NDArray:
-    """Return the classes of the rows of positive weight, or `known` ones if they contain them."""
-    classes = np.unique(labels if weight is None else labels[weight > 0])
-    if len(classes) < 2:
-        is_left = weight is not None and len(np.unique(labels)) > 1
-        what = "sample_weight leaves y" if is_left else "y has"
-        count = f"one class, {shorten(classes.tolist())}" if len(classes) else "no class"
-        raise ValueError(f"{what} {count}, and {who} needs at least two classes.")
-    if known is None:
-        return classes
-    what = "warm_start=True cannot continue: y has the new labels "
-    refuse_unknown(classes, known, what, "Use warm_start=False to start again.")
-    return known
-
-
 def code_labels(labels: NDArray, classes: NDArray) -> NDArray[np.int64]:
     """Return positions of labels among the classes; UNKNOWN for other labels."""
     positions = {label: code for code, label in enumerate(classes.tolist())}
@@ -197,19 +168,6 @@ def refuse_unknown(labels: NDArray, classes: NDArray, what: str, hint: str) -> N
     if unknown:
         known = shorten(classes.tolist())
         raise ValueError(f"{what}{shorten(unknown)}; the fit has seen the classes {known}. {hint}")
-
-
-def weigh(
-    codes: NDArray, classes: NDArray, class_weight: Any, sample_weight: NDArray | None
-) -> NDArray | None:
-    """Return the weight of every row, its class's times its own; None for weights of 1."""
-    if class_weight is None:
-        return sample_weight
-    known = codes >= 0
-    own = None if sample_weight is None else sample_weight[known]
-    counts = np.bincount(codes[known], own, len(classes))
-    weight = weights_of_classes(counts, classes, class_weight)[codes]
-    return weight if sample_weight is None else check_weight(weight * sample_weight, len(codes))
 
 
 def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> NDArray:
@@ -251,14 +209,15 @@ class NumberTarget:
     """Columns of numbers, with or without a column of offsets, which the loss takes into account.
 
     `exponent`, a power of two, is taken out of the targets; `target_range` (2, n_outputs) is in
-    units of y.
+    units of y.  `learned` are fitted attributes that depend on y alone.
     """
 
-    def __init__(self, names: Sequence[str], offset: str | None = None, loss: Any = None):
+    def __init__(self, names: Sequence[str], offset: str | None, loss: Any, is_vector: bool):
         self.n_outputs, self.offset, self.loss = len(names), offset, loss
         self.names = [*names, *([] if offset is None else [offset])]
         self.target_range = np.array([[np.inf], [-np.inf]]) * np.ones(len(names))
         self.exponent = np.zeros(len(names), dtype=np.int64)
+        self.learned = {"_y_ndim": 1 if is_vector else 2}
         self.is_weighted = False
         if offset is not None:
             probe = loss.take_offset(np.ones((1, len(names))), None, np.zeros((1, 1)))
@@ -313,35 +272,32 @@ class NumberTarget:
         found = np.column_stack(columns).astype(np.float64, copy=False)
         if self.offset is None or len(found) == 0:
             return found[:, : self.n_outputs], weight
-        return self.loss.take_offset(found[:, :-1], weight, found[:, -1:])
+        target = found[:, :-1]
+        if check:
+            self.loss.check_range(target.min(axis=0), target.max(axis=0))
+        return self.loss.take_offset(target, weight, found[:, -1:])
 
 
 class LabelTarget:
     """A column of labels; the methods are those of `NumberTarget`.
 
-    `one_output(n_classes)` returns True if a single output is enough; `known` are the classes of
-    the fit that this one continues.
+    `make_loss(n_classes)` returns the loss; `known` are the classes of the fit that this one
+    continues; `kind` is the type of the labels, by default the one they are read with.
     """
 
-    def __init__(self, name: str, who: str, class_weight: Any, known: Any, one_output: Any):
+    def __init__(
+        self, name: str, who: str, class_weight: Any, known: Any, make_loss: Any, kind: Any = None
+    ):
         self.names, self.who, self.class_weight = [name], who, class_weight
-        self.known, self.one_output = known, one_output
+        self.known, self.make_loss, self.kind = known, make_loss, kind
+        self.is_weighted = class_weight is not None
+        #: weight of the rows of each label, and whether there are labels without any weight
         self.counts: dict[Any, float] = {}
-        self.exponent = np.zeros(1, dtype=np.int64)
-        self.classes = np.empty(0)
+        self.has_weightless = False
         self.by_class: NDArray | None = None
 
     def key(self) -> str:
         return type(self).__name__
-
-    @property
-    def is_weighted(self) -> bool:
-        return self.class_weight is not None
-
-    @property
-    def n_outputs(self) -> int:
-        n_classes = len(self.classes)
-        return 1 if self.one_output(n_classes) else n_classes
 
     @property
     def target_range(self) -> NDArray[np.float64]:
@@ -352,12 +308,14 @@ class LabelTarget:
         if weight is not None and keep is not None:
             weight = weight[keep]
         counts = np.bincount(inverse, weight, minlength=len(found))
-        for label, count in zip(found.tolist(), counts.tolist(), strict=True):
-            if count > 0:
-                self.counts[label] = self.counts.get(label, 0.0) + count
+        self._count(zip(found.tolist(), counts.tolist(), strict=True))
 
     def merge(self, other: "LabelTarget") -> None:
-        for label, count in other.counts.items():
+        self._count(other.counts.items())
+        self.has_weightless |= other.has_weightless
+
+    def _count(self, pairs: Iterable[tuple[Any, float]]) -> None:
+        for label, count in pairs:
             self.counts[label] = self.counts.get(label, 0.0) + count
 
     def state(self) -> Any:
@@ -367,12 +325,23 @@ class LabelTarget:
         self.counts = {label: count for label, count in state}
 
     def settle(self) -> None:
-        seen = _as_labels(list(self.counts))
-        check_labels(seen, self.who, True)  # labels of one kind in all blocks
-        self.classes = find_classes(seen, None, self.who, self.known)
+        labels = _as_labels(list(self.counts))
+        seen = np.unique(check_labels(labels, self.who, True))  # of one kind in all blocks
+        if len(seen) < 2:
+            what = "sample_weight leaves y" if self.has_weightless else "y has"
+            count = f"one class, {shorten(seen.tolist())}" if len(seen) else "no class"
+            raise ValueError(f"{what} {count}, and {self.who} needs at least two classes.")
+        if self.known is not None:
+            what = "warm_start=True cannot continue: y has the new labels "
+            refuse_unknown(seen, self.known, what, "Use warm_start=False to start again.")
+            seen = self.known
+        self.classes = seen if self.kind is None else seen.astype(self.kind)
+        self.learned, n_classes = {"classes_": self.classes}, len(seen)
+        self.loss = self.make_loss(n_classes)
+        self.n_outputs = 1 if n_classes == 2 and not isinstance(self.loss, Softmax) else n_classes
         self.exponent = np.zeros(self.n_outputs, dtype=np.int64)
         if self.class_weight is not None:
-            counts = np.array([self.counts.get(label, 0.0) for label in self.classes.tolist()])
+            counts = np.array([self.counts.get(label, 0.0) for label in seen.tolist()])
             self.by_class = weights_of_classes(counts, self.classes, self.class_weight)
 
     def targets(
@@ -385,7 +354,8 @@ class LabelTarget:
         if weight is not None and keep is not None:
             weight = weight[keep]
         if self.by_class is not None:
-            weight = self.by_class[codes] if weight is None else self.by_class[codes] * weight
+            own = self.by_class[codes]
+            weight = own if weight is None else check_weight(own * weight, len(own), every=False)
         return to_signs(codes, self.n_outputs), weight
 
     def _read(self, block: Block, keep: NDArray | None) -> tuple[NDArray, NDArray]:
@@ -395,6 +365,7 @@ class LabelTarget:
         if keep is not None:
             inverse = inverse[keep]
         present, inverse = np.unique(inverse, return_inverse=True)
+        self.has_weightless |= len(present) < len(distinct)
         found = _as_labels([distinct[i] for i in present])
         missing = [i for i, label in enumerate(found.tolist()) if is_missing(label)]
         if missing:

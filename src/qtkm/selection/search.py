@@ -21,8 +21,8 @@ from tqdm.auto import tqdm
 
 from .. import interruption
 from ..engines import Threads
+from ..estimators.coding import THREADED_ROWS
 from ..estimators.inputs import read_columns
-from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight, refuse_unequal
 from ..estimators.wording import Shown, found, readable
 from ..estimators.working import ended_by_interrupts, threads
@@ -67,7 +67,7 @@ class Search(Shown, BaseEstimator):
     """A search for the best parameters of an estimator, and a model with them."""
 
     #: class of the estimators that are tuned
-    _kind: type
+    _kind: Any
 
     def __init__(
         self,
@@ -86,9 +86,6 @@ class Search(Shown, BaseEstimator):
         verbose=0,
     ):
         keep_parameters(self, locals())
-
-    def _check_target(self, y: Any) -> NDArray:
-        raise NotImplementedError
 
     @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -160,7 +157,7 @@ class Search(Shown, BaseEstimator):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         columns, _ = read_columns(self, X, reset=True)
-        target = self._check_target(y)
+        target = self._kind._check_target(self, y)
         refuse_unequal(len(columns[0]), len(target))
         weight = None if sample_weight is None else check_weight(sample_weight, len(target))
         return Rows(X if hasattr(X, "columns") else np.asarray(X), target, weight)

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.model import filled_from
-from ..estimators.targets import check_labels, check_target
 from .search import Search, is_refitted
 
 
@@ -120,9 +119,6 @@ class QTKMRegressorCV(RegressorMixin, Search):
 
     score = Search.score  # by `scoring`, not the mixin's
 
-    def _check_target(self, y: Any) -> NDArray:
-        return check_target(self, y)
-
 
 def _gives_probabilities(search: "QTKMClassifierCV") -> bool:
     # an AttributeError of the estimator's says which losses give some
@@ -176,9 +172,6 @@ class QTKMClassifierCV(ClassifierMixin, Search):
     _kind = QTKMClassifier
 
     score = Search.score  # by `scoring`, not the mixin's
-
-    def _check_target(self, y: Any) -> NDArray:
-        return check_labels(y, type(self).__name__)
 
     @available_if(is_refitted)
     def decision_function(self, X: Any) -> NDArray:
