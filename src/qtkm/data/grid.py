@@ -131,22 +131,20 @@ def make_bins(low: float, high: float, n_bins: int, sample: NDArray[np.float64])
     return Grid(edges[:-1] / 2 + edges[1:] / 2, True, edges)
 
 
-class ValueSample:
-    """Distinct values of a column drawn by their hashes: the same whatever the blocks of rows."""
+def draw_values(drawn: NDArray[np.float64], column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Draw distinct values by their hashes, from what was drawn before and further values.
 
-    def __init__(self) -> None:
-        self.values, self._keys = np.empty(0), np.empty(0, dtype=np.uint64)
-
-    def add(self, column: NDArray[np.float64]) -> None:
-        """Add values of a contiguous column without -0.0 and without gaps."""
-        for first in range(0, len(column), 1 << 16):
-            part = column[first : first + (1 << 16)]
-            keys = mix(part.view(np.uint64))
-            if len(self._keys) == SAMPLE_VALUES:
-                part, keys = part[keys < self._keys[-1]], keys[keys < self._keys[-1]]
-            found, index = np.unique(np.concatenate([self._keys, keys]), return_index=True)
-            self._keys = found[:SAMPLE_VALUES]
-            self.values = np.concatenate([self.values, part])[index[:SAMPLE_VALUES]]
+    The result does not depend on how the values are dealt into columns, which are contiguous,
+    without -0.0 and without gaps.
+    """
+    for first in range(0, len(column), 1 << 16):
+        part, keys = column[first : first + (1 << 16)], mix(drawn.view(np.uint64))
+        new = mix(part.view(np.uint64))
+        if len(keys) == SAMPLE_VALUES:
+            part, new = part[new < keys[-1]], new[new < keys[-1]]
+        _, index = np.unique(np.concatenate([keys, new]), return_index=True)
+        drawn = np.concatenate([drawn, part])[index[:SAMPLE_VALUES]]
+    return drawn
 
 
 def mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -18,6 +18,7 @@ from ..data.sources import Block, DataFileError
 from ..engines.remote import serial
 from ..limits import LIMITS
 from ..protocols import Run
+from .columns import Summary
 from .inputs import Inputs
 from .rows import Split, make_shards
 from .targets import check_weight, tame_exponent
@@ -44,11 +45,13 @@ def naming(where: str) -> Iterator[None]:
         raise DataFileError(f"{where}: {error}") from None
 
 
-class Scan:
+class Scan(Summary):
     """What one look at all rows tells; blocks are read by the names of columns.
 
     `found` are the columns of the only block as returned by `Inputs.read`, if they are known.
     """
+
+    kept = ("n_rows", "largest_weight")
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class Scan:
         with naming(block.where):
             weight, keep = self.read_weight(block)
             if weight is not None:
-                self.largest_weight = max(self.largest_weight, float(weight.max()))
+                self.largest_weight = max(self.largest_weight, float(weight.max(initial=0)))
             self.target.look(block, weight, keep)
             n_rows = block.n_rows if keep is None else int(keep.sum())
             if n_rows == 0:
@@ -93,25 +96,21 @@ class Scan:
             column.learn(summary)
 
     def state(self) -> dict[str, Any]:
-        return {
-            "n_rows": self.n_rows,
-            "largest_weight": self.largest_weight,
-            "columns": [summary.state() for summary in self.columns],
-            "target": self.target.state(),
-        }
+        inner = [summary.state() for summary in (self.target, *self.columns)]
+        return super().state() | {"inner": inner}
 
     def restore(self, state: dict[str, Any]) -> None:
-        for summary, kept in zip(self.columns, state["columns"], strict=True):
+        for summary, kept in zip((self.target, *self.columns), state["inner"], strict=True):
             summary.restore(kept)
-        self.target.restore(state["target"])
-        self.n_rows, self.largest_weight = state["n_rows"], state["largest_weight"]
+        super().restore(state)
 
     def read_weight(self, block: Block) -> tuple[NDArray | None, NDArray | None]:
-        """Return the weights of the rows of a block, and which are positive; None for all."""
+        """Return the positive weights of a block, and which rows have them; None for all."""
         if self.weight is None:
             return None, None
         weight = check_weight(block.columns[self.weight], block.n_rows, every=False)
-        return weight, None if weight.all() else weight > 0
+        keep = None if weight.all() else weight > 0
+        return weight if keep is None else weight[keep], keep
 
     def read(self, block: Block, exponent: int = 0) -> list[Any]:
         """Return plain columns, targets and weights of the rows of positive weight.

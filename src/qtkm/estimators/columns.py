@@ -31,11 +31,22 @@ MOST_DISTINCT = 1 << 16
 ROUNDING = 1e-12
 
 
-# -- numbers --------------------------------------------------------------------------------------
+class Summary:
+    """What was seen of some rows; summaries of other rows can be merged into it."""
+
+    #: attributes that a file holds
+    kept: tuple[str, ...]
+
+    def state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.kept}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for name in self.kept:
+            setattr(self, name, state[name])
 
 
 @dataclass
-class NumberSummary:
+class NumberSummary(Summary):
     """Range, distinct values and gaps of some rows of a numeric column."""
 
     #: given, or known from an earlier fit: values outside are taken to its ends if it clips
@@ -48,7 +59,8 @@ class NumberSummary:
     distinct: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
     has_gaps: bool = False
     #: of the distinct values, once there are more than the limit
-    sample: data.ValueSample = field(default_factory=data.ValueSample)
+    sample: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    kept = ("low", "high", "distinct", "has_gaps", "sample")
 
     def add(self, values: NDArray) -> None:
         """Scan some rows, as returned by the column's `read`."""
@@ -62,7 +74,7 @@ class NumberSummary:
         if self.distinct is not None:
             self._join(data.find_distinct(inside, self.limit))
         if self.distinct is None:
-            self.sample.add(inside)
+            self.sample = data.draw_values(self.sample, inside)
 
     def merge(self, other: "NumberSummary") -> None:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
@@ -70,7 +82,8 @@ class NumberSummary:
         if self.distinct is not None:
             self._join(other.distinct)
         if self.distinct is None:
-            self.sample.add(other.sample.values if other.distinct is None else other.distinct)
+            seen = other.sample if other.distinct is None else other.distinct
+            self.sample = data.draw_values(self.sample, seen)
 
     def _join(self, found: NDArray[np.float64] | None) -> None:
         assert self.distinct is not None
@@ -78,31 +91,19 @@ class NumberSummary:
             return
         joined = None if found is None else np.union1d(self.distinct, found)
         if joined is None or len(joined) > self.limit:
-            self.sample.add(self.distinct)
-            joined = None
+            self.sample, joined = self.draw(), None
         self.distinct = joined
 
     def draw(self) -> NDArray[np.float64]:
         """Return a sample of the distinct values."""
-        if self.distinct is not None:
-            self.sample.add(self.distinct)
-        return self.sample.values
+        return (
+            self.sample if self.distinct is None else data.draw_values(np.empty(0), self.distinct)
+        )
 
     def key(self) -> Any:
         """Return the key that a summary on disk must share with this one."""
         box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
-        return ["numbers, or a sample", self.limit, box]
-
-    def state(self) -> Any:
-        names = ("low", "high", "distinct", "has_gaps")
-        return {name: getattr(self, name) for name in names} | {"sample": self.sample.values}
-
-    def restore(self, state: Any) -> None:
-        for name, value in state.items():
-            if name == "sample":
-                self.sample.add(value)
-            else:
-                setattr(self, name, value)
+        return ["numbers or a sample", self.limit, box]
 
 
 @dataclass
@@ -219,8 +220,6 @@ class NumberColumn:
         coder = ColumnCoder(data.Coder(grid, low, high), seen.box)
         return Column(self.label, self.feature_map, box, grid), coder
 
-    # -- fitted -------------------------------------------------------------------------------
-
     def values(self, plain: NDArray) -> NDArray:
         found = self.box.to_unit(self.box.contain(plain))
         if not self.has_gaps and (missing := np.isnan(found)).any():
@@ -306,8 +305,6 @@ def _check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float
         )
 
 
-# -- categories -----------------------------------------------------------------------------------
-
 #: distinct values of a column, and which of them each row holds
 Factorized = tuple[Sequence[Any], NDArray[np.int64]]
 
@@ -335,26 +332,21 @@ class Categories:
 
 
 @dataclass
-class CategorySummary:
-    """Categories that some rows of a column hold; the methods are those of `NumberSummary`."""
+class CategorySummary(Summary):
+    """Categories that some rows of a column hold, as the keys of `found`."""
 
-    found: set[Any] = field(default_factory=set)
+    found: dict[Any, int] = field(default_factory=dict)
+    kept = ("found",)
 
     def add(self, found: Factorized) -> None:
         distinct, inverse = found
-        self.found |= set(Categories(distinct[i] for i in np.unique(inverse)))
+        self.found |= Categories(distinct[i] for i in np.unique(inverse)).codes
 
     def merge(self, other: "CategorySummary") -> None:
         self.found |= other.found
 
     def key(self) -> Any:
-        return ["categories"]
-
-    def state(self) -> Any:
-        return list(self.found)
-
-    def restore(self, state: Any) -> None:
-        self.found = set(state)
+        return ["set of categories"]
 
 
 @dataclass
@@ -404,8 +396,6 @@ class CategoryColumn:
     def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, ColumnCoder]:
         column = Column(self.label, self.feature_map, None, self.feature_map.n_categories)
         return column, ColumnCoder()
-
-    # -- fitted -------------------------------------------------------------------------------
 
     def values(self, plain: NDArray) -> NDArray:
         # the last entry serves the code UNKNOWN itself

@@ -157,9 +157,6 @@ class Partitions(Table):
         return dask.delayed(function, pure=False)(shared, number, *arguments, *self.parts[number])
 
 
-# -- on the workers -------------------------------------------------------------------------------
-
-
 def _read_partition(shared: bytes, number: int, *parts: Any) -> Block:
     names, _ = pickle.loads(shared)
     return _make_block(names, number, parts)
@@ -215,9 +212,6 @@ def _columns(part: Any) -> list[Any]:
 
 def _count(coded: tuple[Held, Held]) -> tuple[int, int]:
     return len(coded[0]), len(coded[1])
-
-
-# -- collections as users pass them --------------------------------------------------------------
 
 
 def _example(X: Any) -> Any:
@@ -283,9 +277,6 @@ def _lengths(value: Any) -> tuple[int, ...] | None:
 
 def _divisions(value: Any) -> tuple[Any, ...] | None:
     return value.divisions if getattr(value, "known_divisions", False) else None
-
-
-# -- predictions ----------------------------------------------------------------------------------
 
 
 def predict_lazily(

@@ -144,9 +144,6 @@ def decode(tree: Any) -> Any:
     raise ValueError(f"the type {tree['type']!r} is not known to this version of qtkm")
 
 
-# -- parts ------------------------------------------------------------------------------------
-
-
 def encode_part(part: Any) -> dict[str, Any]:
     """Return the registered name and parameters of a map, network, loss, penalty or solver."""
     parameters = part.get_params(deep=False)
@@ -180,9 +177,6 @@ def decode_part(tree: Any, kind: str | None = None) -> Any:
     known = inspect.signature(cls).parameters
     given = tree["parameters"].items()
     return cls(**{key: decode(value) for key, value in given if key in known})
-
-
-# -- arrays and generators --------------------------------------------------------------------
 
 
 def _encode_array(array: NDArray) -> Any:

@@ -171,9 +171,6 @@ class Need:
         )
 
 
-# -- on disk ----------------------------------------------------------------------------------
-
-
 class Cache:
     """A folder for one source, removed after use unless the user has named it."""
 

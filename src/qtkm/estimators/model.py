@@ -59,8 +59,6 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         """How the last fit reads rows, if a fit continues from it."""
         return self._reading if self._goes_on else None
 
-    # -- what tasks differ in -----------------------------------------------------------------
-
     #: from targets to the classes of rows, each of which gives its share for validation
     _classes_of: Callable[[NDArray], NDArray] | None = None
 
@@ -80,8 +78,6 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
     def _validation_score(self, objective: Objective, shards: Sequence[data.Shard]) -> Score:
         """Return the function that scores a solver's state on the validation rows."""
         raise NotImplementedError
-
-    # -- check, prepare, solve, store ---------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
         with self._prepare(X, y, sample_weight, offset) as prepared:
@@ -360,9 +356,6 @@ def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None
     elif constant:
         shown = ", ".join(constant[:MOST_CONSTANTS]) + ", …" * (len(constant) > MOST_CONSTANTS)
         warn_user(f"Of one value, which tells nothing: {shown}. Leave out of X.", UserWarning)
-
-
-# -- docstrings of estimators that share most of their parameters ------------------------------
 
 
 def filled_from(source: type) -> Callable[[type], Any]:

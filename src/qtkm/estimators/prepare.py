@@ -217,9 +217,6 @@ def _text(value: Any) -> str:
     return repr(value)
 
 
-# -- where a fit starts -----------------------------------------------------------------------
-
-
 def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
     """Return cores of a named kind of start.
 

@@ -293,9 +293,6 @@ def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray
 Split = Callable[[int, int], Splitter]
 
 
-# -- sums over shards ---------------------------------------------------------------------------
-
-
 def spread(shards: Sequence[data.Shard], engine: Engine) -> float:
     """Return the weighted variance of the targets; 1 if they are all equal."""
     variance = float(moments(shards, np.zeros(1), engine)[1].sum())

@@ -375,9 +375,6 @@ def _are_texts(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
-# -- writing ----------------------------------------------------------------------------------
-
-
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file, see `Model.save`."""
     path = Path(path)

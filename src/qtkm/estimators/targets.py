@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..data.sources import Block
 from ..losses import Softmax
-from .columns import UNKNOWN, factorize, is_missing
+from .columns import UNKNOWN, Summary, factorize, is_missing
 from .values import read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
@@ -92,9 +92,6 @@ def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
     largest = np.abs(target_range).max(axis=0)
     safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
     return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
-
-
-# -- labels of classes -------------------------------------------------------------------------
 
 
 def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
@@ -202,15 +199,14 @@ def to_codes(signs: NDArray) -> NDArray[np.int64]:
     return signs.argmax(axis=1)
 
 
-# -- targets of rows that are read block by block -------------------------------------------------
-
-
-class NumberTarget:
+class NumberTarget(Summary):
     """Columns of numbers, with or without a column of offsets, which the loss takes into account.
 
     `exponent`, a power of two, is taken out of the targets; `target_range` (2, n_outputs) is in
     units of y.  `learned` are fitted attributes that depend on y alone.
     """
+
+    kept = ("target_range",)
 
     def __init__(self, names: Sequence[str], offset: str | None, loss: Any, is_vector: bool):
         self.n_outputs, self.offset, self.loss = len(names), offset, loss
@@ -228,33 +224,25 @@ class NumberTarget:
         return f"{type(self).__name__}{taken}"
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
+        """Scan a block; `weight` is that of the rows to keep."""
         target, _ = self._read(block, weight, keep, check=True)
         if len(target):
-            self._widen(np.array([target.min(axis=0), target.max(axis=0)]))
+            self._widen(target.min(axis=0), target.max(axis=0))
 
     def merge(self, other: "NumberTarget") -> None:
-        self._widen(other.target_range)
+        self._widen(*other.target_range)
 
-    def _widen(self, found: NDArray) -> None:
-        self.target_range[0] = np.minimum(self.target_range[0], found[0])
-        self.target_range[1] = np.maximum(self.target_range[1], found[1])
+    def _widen(self, low: NDArray, high: NDArray) -> None:
+        least, greatest = self.target_range
+        self.target_range = np.array([np.minimum(least, low), np.maximum(greatest, high)])
 
     def settle(self) -> None:
         self.exponent = power_of_two(self.target_range)
 
-    def state(self) -> Any:
-        return self.target_range
-
-    def restore(self, state: Any) -> None:
-        self.target_range = state
-
-    def targets(
-        self, block: Block, weight: NDArray | None, keep: NDArray | None
-    ) -> tuple[NDArray[np.float64], NDArray | None]:
+    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Any:
+        """Return the targets and weights of the rows to keep."""
         target, weight = self._read(block, weight, keep, check=False)
-        if self.exponent.any():
-            target = np.ldexp(target, -self.exponent)
-        return target, weight
+        return np.ldexp(target, -self.exponent) if self.exponent.any() else target, weight
 
     def _read(
         self, block: Block, weight: NDArray | None, keep: NDArray | None, check: bool
@@ -267,23 +255,23 @@ class NumberTarget:
             if check:
                 refuse_not_finite(values, label, block.first_row, argument)
             columns.append(values if keep is None else values[keep])
-        if weight is not None and keep is not None:
-            weight = weight[keep]
         found = np.column_stack(columns).astype(np.float64, copy=False)
+        target = found[:, : self.n_outputs]
         if self.offset is None or len(found) == 0:
-            return found[:, : self.n_outputs], weight
-        target = found[:, :-1]
+            return target, weight
         if check:
             self.loss.check_range(target.min(axis=0), target.max(axis=0))
         return self.loss.take_offset(target, weight, found[:, -1:])
 
 
-class LabelTarget:
+class LabelTarget(Summary):
     """A column of labels; the methods are those of `NumberTarget`.
 
     `make_loss(n_classes)` returns the loss; `known` are the classes of the fit that this one
     continues; `kind` is the type of the labels, by default the one they are read with.
     """
+
+    kept = ("counts", "has_weightless")
 
     def __init__(
         self, name: str, who: str, class_weight: Any, known: Any, make_loss: Any, kind: Any = None
@@ -305,8 +293,6 @@ class LabelTarget:
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
         found, inverse = self._read(block, keep)
-        if weight is not None and keep is not None:
-            weight = weight[keep]
         counts = np.bincount(inverse, weight, minlength=len(found))
         self._count(zip(found.tolist(), counts.tolist(), strict=True))
 
@@ -318,12 +304,6 @@ class LabelTarget:
         for label, count in pairs:
             self.counts[label] = self.counts.get(label, 0.0) + count
 
-    def state(self) -> Any:
-        return [list(pair) for pair in self.counts.items()]
-
-    def restore(self, state: Any) -> None:
-        self.counts = {label: count for label, count in state}
-
     def settle(self) -> None:
         labels = _as_labels(list(self.counts))
         seen = np.unique(check_labels(labels, self.who, True))  # of one kind in all blocks
@@ -331,28 +311,23 @@ class LabelTarget:
             what = "sample_weight leaves y" if self.has_weightless else "y has"
             count = f"one class, {shorten(seen.tolist())}" if len(seen) else "no class"
             raise ValueError(f"{what} {count}, and {self.who} needs at least two classes.")
-        if self.known is not None:
-            what = "warm_start=True cannot continue: y has the new labels "
-            refuse_unknown(seen, self.known, what, "Use warm_start=False to start again.")
-            seen = self.known
-        self.classes = seen if self.kind is None else seen.astype(self.kind)
-        self.learned, n_classes = {"classes_": self.classes}, len(seen)
+        found = seen if self.kind is None else seen.astype(self.kind)
+        self.classes = found if self.known is None else self.known
+        what = "warm_start=True cannot continue: y has the new labels "
+        refuse_unknown(seen, self.classes, what, "Use warm_start=False to start again.")
+        self.learned, n_classes = {"classes_": self.classes}, len(self.classes)
         self.loss = self.make_loss(n_classes)
         self.n_outputs = 1 if n_classes == 2 and not isinstance(self.loss, Softmax) else n_classes
         self.exponent = np.zeros(self.n_outputs, dtype=np.int64)
         if self.class_weight is not None:
-            counts = np.array([self.counts.get(label, 0.0) for label in seen.tolist()])
+            counts = np.array([self.counts.get(label, 0.0) for label in self.classes.tolist()])
             self.by_class = weights_of_classes(counts, self.classes, self.class_weight)
 
-    def targets(
-        self, block: Block, weight: NDArray | None, keep: NDArray | None
-    ) -> tuple[NDArray[np.float64], NDArray | None]:
+    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Any:
         found, inverse = self._read(block, keep)
         codes = code_labels(found, self.classes)[inverse]
         if (codes == UNKNOWN).any():
             raise ValueError("the source has changed while it was read; fit again")
-        if weight is not None and keep is not None:
-            weight = weight[keep]
         if self.by_class is not None:
             own = self.by_class[codes]
             weight = own if weight is None else check_weight(own * weight, len(own), every=False)

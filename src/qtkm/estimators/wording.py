@@ -89,9 +89,6 @@ def _bare(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-# -- what there is to say about a model -------------------------------------------------------
-
-
 def name_score(model: Any) -> str:
     """Return the name of a fitted model's validation score."""
     loss = type(model.loss_).__name__
@@ -169,9 +166,6 @@ def _cut(value: Any, most: int = LONGEST) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-# -- text -------------------------------------------------------------------------------------
-
-
 def summarize(model: Any, is_whole: bool = False) -> str:
     """Describe a fitted model; `is_whole` lists all columns and the whole network."""
     count, n_outputs = len(model.columns_), model._reading.n_outputs
@@ -214,9 +208,6 @@ def _network_lines(model: Any, is_whole: bool) -> list[str]:
              for line in text[: MOST_LINES + 1 + (len(text) == MOST_LINES + 2)]]  # fmt: skip
     left_out = len(text) - len(lines)
     return [*lines, f"… {left_out} more lines, see network_.describe"] if left_out else lines
-
-
-# -- HTML -------------------------------------------------------------------------------------
 
 
 class Shown:

@@ -38,18 +38,11 @@ def check_lists(search: Any) -> None:
 
 
 class Candidates:
-    """Candidates of a search for these rows.
+    """Candidates of a search for these rows: a `grid`, and `steps` to vary parameters further.
 
-    Attributes
-    ----------
-    grid : list of dict
-        All combinations of lists, in the order of scikit-learn's ParameterGrid.
-    steps : dict
-        Parameters to vary further: a factor for numbers, a list for others.
-    is_automatic : bool
-        Whether fits search for rank or penalty themselves.
-    is_varied : bool
-        Whether there are no lists, so that the search goes step by step from the defaults.
+    A step is a factor for numbers, a list for others.  `is_automatic` says that fits search for
+    rank or penalty themselves, `is_varied` that there are no lists besides, so that the search goes
+    step by step from the defaults.
     """
 
     def __init__(self, search: Any, estimator: Any, prepared: Prepared, n_rows: int, n_used: int):

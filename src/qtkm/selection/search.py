@@ -1,17 +1,16 @@
 """What both searches share: from lists and rows to the best candidate, fitted to all rows."""
 
-import os
 import re
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import wraps
 from numbers import Integral
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -23,6 +22,7 @@ from .. import interruption
 from ..engines import Threads
 from ..estimators.coding import THREADED_ROWS
 from ..estimators.inputs import read_columns
+from ..estimators.model import Model
 from ..estimators.targets import check_weight, refuse_unequal
 from ..estimators.wording import Shown, found, readable
 from ..estimators.working import ended_by_interrupts, threads
@@ -47,6 +47,18 @@ def is_refitted(search: Any) -> bool:
             "one with its best_params_, or use refit=True."
         )
     return True
+
+
+def by_best(method: Any, condition: Any = is_refitted) -> Any:
+    """Return a method of the estimators as one of searches, which call their best model's."""
+
+    @available_if(condition)
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, method.__name__)(*arguments, **options)
+
+    return call
 
 
 def name_score(search: Any) -> str:
@@ -277,22 +289,6 @@ class Search(Shown, BaseEstimator):
         ])  # fmt: skip
 
     @available_if(is_refitted)
-    def predict(self, X: Any) -> NDArray:
-        """Predict with the best model.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        array
-            As of the estimator.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    @available_if(is_refitted)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score of the best model, by `scoring`.
 
@@ -306,16 +302,7 @@ class Search(Shown, BaseEstimator):
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self.scorer_(self.best_estimator_, X, y, **options)
 
-    @available_if(is_refitted)
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the best model to one file, which `qtkm.load` reads.
-
-        Parameters
-        ----------
-        path : path-like
-        """
-        check_is_fitted(self)
-        self.best_estimator_.save(path)
+    save = by_best(Model.save)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

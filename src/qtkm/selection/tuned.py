@@ -1,15 +1,10 @@
 """Regression and classification with parameters that are chosen by cross-validation."""
 
-from typing import Any
-
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.model import filled_from
-from .search import Search, is_refitted
+from .search import Search, by_best, is_refitted
 
 
 class QTKMRegressorCV(RegressorMixin, Search):
@@ -117,6 +112,7 @@ class QTKMRegressorCV(RegressorMixin, Search):
 
     _kind = QTKMRegressor
 
+    predict = by_best(QTKMRegressor.predict)
     score = Search.score  # by `scoring`, not the mixin's
 
 
@@ -171,40 +167,8 @@ class QTKMClassifierCV(ClassifierMixin, Search):
 
     _kind = QTKMClassifier
 
+    predict = by_best(QTKMClassifier.predict)
+    decision_function = by_best(QTKMClassifier.decision_function)
+    predict_proba = by_best(QTKMClassifier.predict_proba, _gives_probabilities)
+    predict_log_proba = by_best(QTKMClassifier.predict_log_proba, _gives_probabilities)
     score = Search.score  # by `scoring`, not the mixin's
-
-    @available_if(is_refitted)
-    def decision_function(self, X: Any) -> NDArray:
-        """Return the best model's response, by which the classes are told apart.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        array of shape (n_rows,) or (n_rows, n_classes)
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
-    @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> NDArray:
-        """Predict the probabilities of the classes with the best model.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: Any) -> NDArray:
-        """Predict the logarithms of the probabilities."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)

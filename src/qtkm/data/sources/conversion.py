@@ -11,9 +11,6 @@ NUMBERS, TEXT, TIMES, SPANS = "numbers", "text", "times", "spans of time"
 MISSING = "nothing but missing values"
 
 
-# -- kinds --------------------------------------------------------------------------------------
-
-
 def kind_of(arrow_type: Any) -> str:
     """Return the kind of a pyarrow type (of a dictionary's values); others are their own kind."""
     types = arrow().types
@@ -89,9 +86,6 @@ def _numpy_type(arrow_type: Any) -> np.dtype:
     if types.is_temporal(arrow_type):
         return np.dtype(f"{'M8' if types.is_timestamp(arrow_type) else 'm8'}[{arrow_type.unit}]")
     return np.dtype(arrow_type.to_pandas_dtype())
-
-
-# -- values -------------------------------------------------------------------------------------
 
 
 def to_column(values: Any, name: str, where: str) -> Any:
