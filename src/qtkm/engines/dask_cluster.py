@@ -27,7 +27,7 @@ from ..limits import LIMITS
 from ..protocols import Shards
 from . import remote
 from .engine import Threads, add
-from .remote import Held, Tasks, hold, map_targets
+from .remote import Held, hold, map_targets
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +39,33 @@ WAIT_SECONDS = 0.5
 GONE = ("cancelled", "lost")
 #: how often a pass is tried while the shards of lost workers are sent anew
 TRIES = 5
+
+
+class Tasks:
+    """Tasks of a `distributed.Client` that belong together, with their `futures`."""
+
+    def __init__(self, client: Any):
+        self.client = client
+        self.futures: list[Any] = []
+
+    def submit(
+        self, function: Callable[..., Any], *arguments: Any, worker: str | None = None
+    ) -> Any:
+        """Return the future of function(*arguments), on a given worker if it is there."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        self.futures.append(self.client.submit(function, *arguments, pure=False, **where))
+        return self.futures[-1]
+
+    def compute(self, delayed: Sequence[Any]) -> list[Any]:
+        """Return the futures of delayed values."""
+        futures = self.client.compute(list(delayed))
+        self.futures.extend(futures)
+        return futures
+
+    def release(self) -> None:
+        """Release all results now, and not when Python collects them."""
+        for future in self.futures:
+            future.release()
 
 
 class Dask:
@@ -157,8 +184,6 @@ class Dask:
             self.client.wait_for_workers(1, timeout=LIMITS.worker_seconds)
         return self.client.nthreads()
 
-    # -- tasks ----------------------------------------------------------------------------------
-
     @contextmanager
     def tasks(self) -> Iterator[Tasks]:
         """Yield tasks for the cluster, which are cancelled if the with block ends in an error."""
@@ -243,27 +268,14 @@ class Dask:
 class RemoteShards(Shards):
     """Shards on the workers of a cluster, of which only sums can be computed.
 
-    Parameters
-    ----------
-    engine : Dask
-    futures : list of distributed.Future
-        Of one `Held` each.
-    sizes : list of int
-        Number of shards of each.
-    homes : list of str, optional
-        Worker of each, where that has been chosen.
-    kept : list of Held or None
-        The same in this process, where a lost one cannot be computed again.
+    `futures` are of one `Held` each, with `sizes` shards, on the workers `homes`, if those have
+    been chosen; `kept` are the same in this process, where a lost one cannot be computed again.
     """
 
     def __init__(
-        self,
-        engine: Dask,
-        futures: list[Any],
-        sizes: list[int],
-        homes: Sequence[str | None] | None = None,
-        kept: list[Held] | None = None,
-    ):
+        self, engine: Dask, futures: list[Any], sizes: list[int],
+        homes: Sequence[str] | None = None, kept: list[Held] | None = None,
+    ):  # fmt: skip
         self.engine, self.futures, self.sizes, self.kept = engine, futures, sizes, kept
         self.homes: Any = [None] * len(sizes) if homes is None else list(homes)
         self.parts = [(k, i) for k, size in enumerate(sizes) for i in range(size)]

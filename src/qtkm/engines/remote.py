@@ -104,15 +104,8 @@ def fold(
 ) -> Any:
     """Sum over a range of shards, in the order of `add_in_order`.
 
-    Parameters
-    ----------
-    owners : sequence of (worker, count)
-        Of each shard, and how many shards one task of this worker may sum.
-    leaf : callable
-        leaf(first, last, worker): the sum of what one task may sum.
-    add : callable
-    first, last : int
-        The range.
+    `owners` has the worker of each shard, and how many shards one task of that worker may sum;
+    leaf(first, last, worker) is the sum of what one task may.
     """
     last = len(owners) if last is None else last
     count, (worker, most) = last - first, owners[first]
@@ -135,21 +128,13 @@ def spread(sizes: Sequence[int], threads: dict[str, int]) -> list[str]:
 
 
 def settle(
-    homes: Sequence[str | None],
-    holders: Sequence[Sequence[str]],
-    sizes: Sequence[int],
+    homes: Sequence[str | None], holders: Sequence[Sequence[str]], sizes: Sequence[int],
     threads: dict[str, int],
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Choose a worker for each part after workers have come or gone; as few as possible move.
 
-    Parameters
-    ----------
-    homes : sequence of str or None
-        Where the parts were before, None where that is not known.
-    holders : sequence of sequences of str
-        Workers that have each part now; some part may be about to be made again.
-    sizes, threads
-        As of `spread`.
+    `homes` are where the parts were before, if that is known, `holders` the workers that have each
+    now: none if it is about to be made again. `sizes` and `threads` as of `spread`.
     """
     load = dict.fromkeys(threads, 0)
     own: dict[str, list[int]] = {worker: [] for worker in threads}
@@ -173,33 +158,6 @@ def settle(
         load[busiest] -= sizes[own[busiest].pop()]
         put(k, worker)
     return [worker for _, worker in sorted((k, w) for w, parts in own.items() for k in parts)]
-
-
-class Tasks:
-    """Tasks of a `distributed.Client` that belong together, with their `futures`."""
-
-    def __init__(self, client: Any):
-        self.client = client
-        self.futures: list[Any] = []
-
-    def submit(
-        self, function: Callable[..., Any], *arguments: Any, worker: str | None = None
-    ) -> Any:
-        """Return the future of function(*arguments), on a given worker if it is there."""
-        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        self.futures.append(self.client.submit(function, *arguments, pure=False, **where))
-        return self.futures[-1]
-
-    def compute(self, delayed: Sequence[Any]) -> list[Any]:
-        """Return the futures of delayed values."""
-        futures = self.client.compute(list(delayed))
-        self.futures.extend(futures)
-        return futures
-
-    def release(self) -> None:
-        """Release all results now, and not when Python collects them."""
-        for future in self.futures:
-            future.release()
 
 
 def running_client() -> Any:

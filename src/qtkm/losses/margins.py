@@ -8,6 +8,7 @@ rows, 57 columns) the logistic loss of unseen rows was 2.4 without it and 0.19 w
 (11,412 rows, 10 columns) 0.336 and 0.316.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
@@ -89,6 +90,10 @@ class MarginLoss(Loss):
 
     is_margin: ClassVar[bool] = True
     for_classes: ClassVar[bool] = True
+    _value: Callable[[Array], Array]
+    _slope: Callable[[Array], Array]
+    _second: Callable[[Array], Array]
+    _bound: Callable[[Array], Array]
 
     def value(self, response: Array, target: Array) -> Array:
         return add_outputs(self._value(response.real * target))
@@ -105,18 +110,6 @@ class MarginLoss(Loss):
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
         return self._second(response.real * target) * direction.real
-
-    def _value(self, margin: Array) -> Array:
-        raise NotImplementedError
-
-    def _slope(self, margin: Array) -> Array:
-        raise NotImplementedError
-
-    def _second(self, margin: Array) -> Array:
-        raise NotImplementedError
-
-    def _bound(self, margin: Array) -> Array:
-        raise NotImplementedError
 
     def _curvature(self, margin: Array) -> Array:
         """Return φ''(m), raised where it would be too small for the slope, see `Loss.curvature`."""
