@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error
 
@@ -127,7 +128,7 @@ class Candidate:
     make: Callable[[Setting], Any]
     cost: float  # expected work of a fit on a row; QTKM of rank 20 has 1
     family: str
-    most_splits: int | None = None
+    most_splits: int | None = SPLITS
     left_out: tuple[str, ...] = ()  # data sets that it is not run on
 
 
@@ -145,7 +146,7 @@ def table_one() -> list[Candidate]:
 
     def candidate(kind: str, rank: int, quantization: int | None, cost: float) -> Candidate:
         made = partial(make, rank=rank, quantization=quantization)
-        return Candidate(f"{kind} R={rank}", made, cost, kind)
+        return Candidate(f"{kind} R={rank}", made, cost, kind, None)
 
     # an epoch of a small rank is bound by reading the rows, a large one by rank squared
     plain = [candidate("TKM", rank, None, 0.5) for rank in TKM_RANKS]
@@ -154,43 +155,35 @@ def table_one() -> list[Candidate]:
 
 def alternatives() -> list[Candidate]:
     """List this library's defaults and other methods."""
-
-    def components(to: Setting) -> int:
-        return QUICK_COMPONENTS if to.quick else COMPONENTS
-
-    def machine(**given: Any) -> Any:
-        return lambda to: QTKMRegressor(**given, random_state=to.seed, n_jobs=to.cores)
-
-    def features(sampler: str) -> Any:
-        return lambda to: KernelFeatureRidge(
-            sampler, n_components=components(to), random_state=to.seed
-        )
-
-    def same_band(to: Setting) -> RandomFourierRidge:
-        # its default penalty is that of noise as large as the function: see RIDGES
-        return RandomFourierRidge(
-            components(to), kind="real", n_basis=N_BASIS, period=PERIOD, random_state=to.seed
-        )
-
-    def boosting(**given: Any) -> Any:
-        return lambda to: HistGradientBoostingRegressor(random_state=to.seed, **given)
-
-    def process(to: Setting) -> SparseGaussianProcess:
-        return SparseGaussianProcess(random_state=to.seed)
-
-    every = [
-        ("TKM R=8, defaults", machine(rank=8, quantization=None), 1.0, "TKM, defaults"),
-        ("QTKM R=40, defaults", machine(rank=40), 3.0, "QTKM, defaults"),
-        ("Nyström + ridge", features("nystroem"), 2.0, "Nyström"),
-        ("random Fourier + ridge", features("fourier"), 1.5, "RFF"),
-        ("random Fourier, same band", same_band, 1.5, "RFF, same band"),
-        ("boosting, defaults", boosting(), 0.2, "boosting"),
+    # the default penalty of the same band is that of noise as large as the function: see RIDGES
+    band = {"kind": "real", "n_basis": N_BASIS, "period": PERIOD}
+    more_trees = HistGradientBoostingRegressor(max_iter=500)
+    every: list[tuple[Any, ...]] = [
+        ("TKM R=8, defaults", QTKMRegressor(rank=8, quantization=None), 1.0, "TKM, defaults"),
+        ("QTKM R=40, defaults", QTKMRegressor(rank=40), 3.0, "QTKM, defaults"),
+        ("Nyström + ridge", KernelFeatureRidge("nystroem"), 2.0, "Nyström"),
+        ("random Fourier + ridge", KernelFeatureRidge("fourier"), 1.5, "RFF"),
+        ("random Fourier, same band", RandomFourierRidge(**band), 1.5, "RFF, same band"),
+        ("boosting, defaults", HistGradientBoostingRegressor(), 0.2, "boosting"),
         # five times the default: boosting is far from converged at 100 trees here
-        ("boosting, 500 trees", boosting(max_iter=500), 0.8, "more boosting"),
+        ("boosting, 500 trees", more_trees, 0.8, "more boosting"),
+        # one set tells how it compares; the three million flights would add minutes, not facts
+        (GAUSSIAN_PROCESS, SparseGaussianProcess(), 8.0, "GP", PROCESS_SPLITS, (LARGE,)),
     ]
-    # one set tells how it compares; the three million flights would add minutes, not facts
-    last = Candidate(GAUSSIAN_PROCESS, process, 8.0, "GP", PROCESS_SPLITS, (LARGE,))
-    return [*(Candidate(*each, SPLITS) for each in every), last]
+    return [
+        Candidate(name, partial(_make_other, model=model), *more) for name, model, *more in every
+    ]
+
+
+def _make_other(to: Setting, model: Any) -> Any:
+    """Return a model with the seed, threads and number of features of a fit."""
+    given = {
+        "random_state": to.seed,
+        "n_jobs": to.cores,
+        "n_components": QUICK_COMPONENTS if to.quick else COMPONENTS,
+    }
+    own = model.get_params()
+    return clone(model).set_params(**{name: given[name] for name in given if name in own})
 
 
 def fit_one(
