@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.cli.findings import SEEN, _figures, find
+from qtkm.cli.findings import SEEN, Findings, _figures
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
@@ -41,7 +41,7 @@ def fit(rows, target, estimator=QTKMRegressor):
 
 @pytest.fixture(scope="module")
 def figures(rows, target):
-    found = find(fit(rows, target), None, rows, 1000)
+    found = Findings(fit(rows, target), None, rows, 1000)
     return dict(_figures(found, rows, target))
 
 
@@ -50,7 +50,7 @@ def titles(figure):
 
 
 def test_columns_of_one_value_have_no_panels(rows, target, figures):
-    found = find(fit(rows, target), None, rows, 1000)
+    found = Findings(fit(rows, target), None, rows, 1000)
     assert [found.model.columns_[d]["name"] for d in sorted(found.varying)] == [*"abcd", "kind"]
     assert len(found.pairs) == 10
     sizes = [found.strengths.size[pair] for pair in found.pairs]
@@ -77,14 +77,14 @@ def test_errors_say_that_the_rows_may_be_those_of_the_fit(figures, rows):
     assert figures["residuals"].get_supxlabel() == SEEN
     classes = pandas.Series(np.where(rows["a"] > 0.5, "yes", "no"))
     model = fit(rows[["a", "b"]], classes, QTKMClassifier)
-    found = find(model, None, rows[["a", "b"]], 1000)
+    found = Findings(model, None, rows[["a", "b"]], 1000)
     drawn = dict(_figures(found, rows[["a", "b"]], classes))
     assert drawn["confusion"].get_supxlabel() == SEEN
 
 
 def test_a_model_of_nothing_but_constants_is_drawn(rows, target):
     X = rows[["year", "country"]]
-    found = find(fit(X, target), None, X, 1000)
+    found = Findings(fit(X, target), None, X, 1000)
     assert found.varying == []
     assert found.strengths is None
     assert {"main-effects", "interactions", "spectra"}.isdisjoint(dict(_figures(found, X, target)))
@@ -92,6 +92,6 @@ def test_a_model_of_nothing_but_constants_is_drawn(rows, target):
 
 def test_one_column_that_varies_has_no_interactions(rows, target):
     X = rows[["a", "year"]]
-    drawn = dict(_figures(find(fit(X, target), None, X, 1000), X, target))
+    drawn = dict(_figures(Findings(fit(X, target), None, X, 1000), X, target))
     assert titles(drawn["main-effects"]) == ["Main effect of a"]
     assert "interactions" not in drawn

@@ -1,7 +1,6 @@
 """What ``qtkm inspect`` finds in a saved model, as text, as JSON and as plots."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from sklearn.base import is_regressor
 
 from .. import inspection, load
 from ..estimators.wording import name_network, name_score, readable, summarize
-from ..inspection.displays import share_axis
 from ..inspection.plotting import the, written
-from ..inspection.response import Response
-from .output import check_writable, columns, is_watched, note, plain, show, write, write_json
+from ..inspection.response import Response, default_output, outputs_of
+from .output import check_writable, columns, is_watched, note, show, write, write_json
 from .reading import read_sample
 from .scoring import start_sums
 
@@ -54,7 +52,7 @@ def inspect(
         X, y, n_rows = read_sample(model, data, target, max_rows, is_watched(False))
         if len(X) < n_rows:
             note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
-    found = find(model, output, X, rows, weights)
+    found = Findings(model, output, X, rows, weights)
     sums = None
     if y is not None:
         sums = start_sums(model)
@@ -80,25 +78,40 @@ def inspect(
         write(NEED_ROWS)
 
 
-@dataclass
 class Findings:
     """Numbers about a model; what does not apply is None.
 
     `output` is the class or output that the response is, where there are several; `remark` says
-    why the rest is missing, if it is; `rows` are those that shares, interactions and effects are
-    computed from, out of `n_rows`.
+    why the rest is missing, if it is; `rows` are those of X, `most_rows` at most, that shares,
+    interactions and effects are computed from.
     """
 
-    model: Any
-    output: Any = None
-    remark: str | None = None
-    coefficients: Any = None
-    importances: Any = None
-    strengths: Any = None
-    effects: list[Any] = field(default_factory=list)
-    n_rows: int = 0
-    rows: Any = None
-    has_weights: bool = False
+    def __init__(self, model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = False):
+        self.model, self.output = model, choose_output(model, output)
+        self.remark, self.has_weights = None, False
+        self.coefficients: Any = None
+        self.importances: Any = None
+        self.strengths: Any = None
+        self.effects: list[Any] = []
+        self.n_rows, self.rows = 0 if X is None else len(X), None
+        self.history: dict[str, Any] = {key: model.history_.get(key) or []
+                        for key in ("objective", "validation_score", "seconds")}  # fmt: skip
+        options = {"output": self.output}
+        try:
+            Response(model, self.output)
+        except ValueError as error:  # a network that inspection does not serve
+            self.remark, self.n_rows = str(error), 0
+            return
+        self.has_weights = has_weights
+        if has_weights and model.rank_ != 0:  # main effects alone have no products of functions
+            self.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
+        if X is None:
+            return
+        self.rows = rows = X if len(X) <= most_rows else X.sample(most_rows, random_state=0)
+        self.importances = inspection.importances(model, rows, **options)
+        self.effects = inspection.main_effects(model, rows, **options)
+        if len(self.varying) > 1:
+            self.strengths = inspection.interaction_strengths(model, rows, **options)
 
     @property
     def n_used(self) -> int:
@@ -106,17 +119,11 @@ class Findings:
         return 0 if self.rows is None else len(self.rows)
 
     @property
-    def history(self) -> dict[str, Any]:
-        """The learning curve; empty if the file has none."""
-        return {key: self.model.history_.get(key) or [] for key in
-                ("objective", "validation_score", "seconds")}  # fmt: skip
-
-    @property
     def by_importance(self) -> list[int]:
         """Numbers of the columns, the most important first if there are rows."""
         if self.importances is None:
             return list(range(len(self.model.columns_)))
-        return [int(d) for d in np.argsort(-self.importances.total, kind="stable")]
+        return np.argsort(-self.importances.total, kind="stable").tolist()
 
     @property
     def varying(self) -> list[int]:
@@ -134,51 +141,13 @@ class Findings:
         return sorted(pairs, key=lambda pair: -self.strengths.size[pair])
 
 
-def find(model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = False) -> Findings:
-    """Look into a model, with rows X if there are some, of which `most_rows` at most are used.
-
-    `output` is a class or the number of an output; None for the first where there are several.
-    """
-    found = Findings(model, choose_output(model, output))
-    options = {"output": found.output}
-    try:
-        Response(model, found.output)
-    except ValueError as error:  # a network that inspection does not serve
-        found.remark = str(error)
-        return found
-    found.has_weights = has_weights
-    if has_weights and model.rank_ != 0:  # main effects alone have no products of basis functions
-        found.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
-    if X is None:
-        return found
-    found.n_rows = len(X)
-    found.rows = rows = X if len(X) <= most_rows else X.sample(most_rows, random_state=0)
-    found.importances = inspection.importances(model, rows, **options)
-    found.effects = inspection.main_effects(model, rows, **options)
-    if len(found.varying) > 1:
-        found.strengths = inspection.interaction_strengths(model, rows, **options)
-    return found
-
-
-def outputs_of(model: Any) -> list[Any]:
-    """Return classes, or names or numbers of outputs; empty if there is only one output."""
-    if hasattr(model, "classes_"):
-        return model.classes_.tolist()
-    n_outputs, names = model._reading.n_outputs, model.target_names_
-    if n_outputs == 1:
-        return []
-    return names if names and len(names) == n_outputs else list(range(n_outputs))
-
-
 def choose_output(model: Any, text: str | None) -> Any:
     """Return the class or output named by `text`; by default the first, or the second of two."""
     known = outputs_of(model)
-    if not known:
-        if text is not None:
-            raise ValueError(f"--output {text} given, but the model has one response; leave it out")
-        return None
     if text is None:
-        return known[1] if len(getattr(model, "classes_", ())) == 2 else known[0]
+        return default_output(model)
+    if not known:
+        raise ValueError(f"--output {text} given, but the model has one response; leave it out")
     for number, value in enumerate(known):
         if text in (str(value), *[f"{number}"][: not hasattr(model, "classes_")]):
             return value
@@ -186,50 +155,37 @@ def choose_output(model: Any, text: str | None) -> Any:
     raise ValueError(f"--output {text} is not an output of the model; it has {shown}")
 
 
-# -- JSON -----------------------------------------------------------------------------------------
-
-
 def _to_json(found: Findings) -> dict[str, Any]:
     model, weights, strengths = found.model, found.coefficients, found.strengths
-    shares = found.importances
     facts: dict[str, Any] = {
-        "estimator": type(model).__name__,
-        "columns": [_column(column) for column in model.columns_],
-        "classes": plain(model.classes_) if hasattr(model, "classes_") else None,
-        "network": name_network(model.network_),
-        "rank": plain(model.rank_),
-        "n_parameters": model.n_parameters_,
-        "loss": type(model.loss_).__name__,
-        "alpha": plain(model.alpha_),
-        "n_iter": model.n_iter_,
-        "status": model.status_,
-        "message": model.message_,
-        "history": {key: plain(values) for key, values in found.history.items()},
-        "output": plain(found.output),
-        "remark": found.remark,
+        "estimator": type(model).__name__, "columns": [_column(c) for c in model.columns_],
+        "classes": getattr(model, "classes_", None), "network": name_network(model.network_),
+        "rank": model.rank_, "n_parameters": model.n_parameters_,
+        "loss": type(model.loss_).__name__, "alpha": model.alpha_, "n_iter": model.n_iter_,
+        "status": model.status_, "message": model.message_, "history": found.history,
+        "output": found.output, "remark": found.remark,
         "coefficients": None, "importances": None, "interactions": None, "effects": None,
         "n_rows": found.n_rows, "n_rows_used": found.n_used,
     }  # fmt: skip
     if weights is not None:
         facts["coefficients"] = [
-            {"functions": label, "real": plain(value.real), "imaginary": plain(value.imag),
+            {"functions": label, "real": value.real, "imaginary": value.imag,
              "certain": i < weights.n_certain}
             for i, (label, value) in enumerate(zip(weights.labels, weights.values, strict=True))
         ]  # fmt: skip
-    if shares is not None:
+    if (shares := found.importances) is not None:
+        names = shares.names
         facts["importances"] = [
-            {"column": shares.names[d], "first_order": plain(shares.first_order[d]),
-             "total": plain(shares.total[d])} for d in found.by_importance
-        ]  # fmt: skip
+            {"column": names[d], "first_order": shares.first_order[d], "total": shares.total[d]}
+            for d in found.by_importance
+        ]
         facts["interactions"] = [
-            {"columns": [shares.names[d], shares.names[e]], "size": plain(strengths.size[d, e]),
-             "h": plain(strengths.h[d, e])} for d, e in found.pairs
-        ]  # fmt: skip
-        facts["effects"] = [
-            {"column": effect.name, "values": plain(effect.values), "effect": plain(effect.effect),
-             "mean": plain(effect.mean), "missing": plain(effect.missing)}
-            for effect in found.effects
-        ]  # fmt: skip
+            {"columns": [names[d], names[e]], "size": strengths.size[d, e], "h": strengths.h[d, e]}
+            for d, e in found.pairs
+        ]
+        kept = ("values", "effect", "mean", "missing")
+        facts["effects"] = [{"column": effect.name, **{key: getattr(effect, key) for key in kept}}
+                            for effect in found.effects]  # fmt: skip
     return facts
 
 
@@ -237,16 +193,10 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
     basis = column["basis"]
     basis = basis.inner if basis.has_gaps else basis
     return {
-        "name": str(column["name"]),
-        "basis": type(basis).__name__,
-        "n_functions": basis.n_features,
-        "period": plain(getattr(basis, "period", None)),
-        "bounds": plain(column["bounds"]),
-        "categories": plain(column["categories"]),
-    }
-
-
-# -- text -----------------------------------------------------------------------------------------
+        "name": str(column["name"]), "basis": type(basis).__name__,
+        "n_functions": basis.n_features, "period": getattr(basis, "period", None),
+        "bounds": column["bounds"], "categories": column["categories"],
+    }  # fmt: skip
 
 
 def _print(found: Findings) -> None:
@@ -320,9 +270,6 @@ def curve(values: Any) -> str:
     return f"{readable(values[0])} {steps} {readable(values[-1])}"
 
 
-# -- plots ----------------------------------------------------------------------------------------
-
-
 def check_plots(folder: Path) -> None:
     """Refuse plots that cannot be drawn or written, before anything takes long."""
     try:
@@ -336,51 +283,49 @@ def check_plots(folder: Path) -> None:
 
 def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
     """Yield names and figures in the order to look at them; only one is held at a time."""
+    options = {"output": found.output}
     if found.history["objective"]:
         score = name_score(found.model)
-        yield "learning-curve", _alone(inspection.HistoryDisplay(**found.history, score_name=score))
+        history = inspection.HistoryDisplay(**found.history, score_name=score)
+        yield "learning-curve", draw([history])
     if found.importances is not None:
-        yield "importances", _alone(inspection.ImportancesDisplay(found.importances))
-    if found.importances is not None and found.varying:
+        yield "importances", draw([inspection.ImportancesDisplay(found.importances)])
         effects = [found.effects[d] for d in found.varying[:MOST_PANELS]]
         displays = [inspection.MainEffectDisplay(e) for e in effects]
-        figure = _panels(displays)
-        share_axis(displays)
-        yield "main-effects", figure
+        if displays:
+            figure = draw(displays)
+            inspection.share_axis(displays)
+            yield "main-effects", figure
     if found.strengths is not None:
         strengths = inspection.InteractionStrengthsDisplay(found.strengths)
-        yield "interaction-strengths", _alone(strengths)
-        pairs = [inspection.interaction(found.model, found.rows, pair, output=found.output)
+        yield "interaction-strengths", draw([strengths])
+        pairs = [inspection.interaction(found.model, found.rows, pair, **options)
                  for pair in found.pairs[:MOST_PAIRS]]  # fmt: skip
-        yield "interactions", _panels([inspection.InteractionDisplay(pair) for pair in pairs])
+        yield "interactions", draw([inspection.InteractionDisplay(pair) for pair in pairs])
     if y is not None:
         yield _errors(found.model, X, y)
     if found.coefficients is not None:
-        yield "largest-weights", _alone(inspection.CoefficientsDisplay(found.coefficients))
-    if found.has_weights:
-        yield from _weights(found)
-
-
-def _weights(found: Findings) -> Iterator[tuple[str, Any]]:
-    """Yield spectra of the Fourier columns, and the rank-one terms of a CPD."""
+        yield "largest-weights", draw([inspection.CoefficientsDisplay(found.coefficients)])
+    if not found.has_weights:
+        return
     bases = [column["basis"] for column in found.model.columns_]
     fourier = [d for d in found.varying if bases[d].is_complex][:MOST_PANELS]
-    if fourier:
-        spectra = [inspection.spectrum(found.model, d, output=found.output) for d in fourier]
-        yield "spectra", _panels([inspection.SpectrumDisplay(s) for s in spectra])
+    spectra = [inspection.spectrum(found.model, d, **options) for d in fourier]
+    if spectra:
+        yield "spectra", draw([inspection.SpectrumDisplay(s) for s in spectra])
     try:
-        terms = inspection.rank_one_terms(found.model, output=found.output)
+        terms = inspection.rank_one_terms(found.model, **options)
     except ValueError:  # not a CPD
         return
     if len(terms.sizes):
-        yield "rank-one-terms", _alone(inspection.RankOneTermsDisplay(terms))
+        yield "rank-one-terms", draw([inspection.RankOneTermsDisplay(terms)])
 
 
 def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
     """Return residuals of a regressor, or the confusion of a classifier."""
     if is_regressor(model):
         observed, predicted = y.to_numpy(dtype=float), model.predict(X)
-        name, figure = "residuals", _panels([
+        name, figure = "residuals", draw([
             inspection.ResidualsDisplay(observed, predicted, kind=kind)
             for kind in ("observed", "residuals")
         ])  # fmt: skip
@@ -411,18 +356,14 @@ def new_figure(n_panels: int, size: Sequence[float], n_across: int = 1) -> tuple
     return figure, axes[:n_panels]
 
 
-def _alone(display: Any) -> Any:
-    figure, axes = new_figure(1, display.figure_size)
-    display.plot(axes[0])
-    return figure
-
-
-def _panels(displays: Sequence[Any]) -> Any:
+def draw(displays: Sequence[Any]) -> Any:
     """Arrange displays of one kind in a grid, and write once what all panels have in common."""
     import matplotlib
 
     if len(displays) == 1:
-        return _alone(displays[0])
+        figure, axes = new_figure(1, displays[0].figure_size)
+        displays[0].plot(axes[0])
+        return figure
     few = len(displays) <= MOST_PAIRS
     with matplotlib.rc_context({} if few else {"font.size": 8.5}):
         figure, axes = new_figure(len(displays), WIDE if few else PANEL, 2 if few else 3)

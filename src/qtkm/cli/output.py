@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from tqdm.auto import tqdm
 
-from ..escaping import visible
+from ..escaping import as_json, visible
 from ..estimators.wording import readable
 
 #: names that one message lists
@@ -54,19 +53,8 @@ def write(text: str) -> None:
 def write_json(facts: dict[str, Any]) -> None:
     """Print facts as one JSON object."""
     # JSON escapes all that terminals obey but this one
-    sys.stdout.write(json.dumps(facts, indent=1).replace("\x7f", "\\u007f") + "\n")
+    sys.stdout.write(json.dumps(as_json(facts), indent=1).replace("\x7f", "\\u007f") + "\n")
     sys.stdout.flush()
-
-
-def plain(value: Any) -> Any:
-    """Convert a value to a JSON type; non-finite numbers become null, other objects text."""
-    if isinstance(value, np.ndarray | list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def _cell(text: str) -> Text:

@@ -10,7 +10,7 @@ from ..estimators import uncertainty
 from ..estimators.columns import factorize
 from ..estimators.wording import readable
 from ..losses.loss import Loss
-from .output import plain, score
+from .output import score
 from .reading import ModelTable
 
 #: scores as they are shown, and as JSON calls them
@@ -54,7 +54,7 @@ class Sums:
         """Return counts and scores as JSON types; undefined scores are None."""
         found: dict[str, Any] = {"n_rows": self.n_rows, "n_rows_without_target": self.n_left_out}
         scores = self.values() if self.weight else {}
-        return found | {KEYS[name]: plain(float(value)) for name, value in scores.items()}
+        return found | {KEYS[name]: float(value) for name, value in scores.items()}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the scores as pairs of label and text."""
@@ -247,7 +247,7 @@ class LabelSums(Sums):
 
     def facts(self) -> dict[str, Any]:
         keys = "most_frequent_class", "accuracy_of_most_frequent_class"
-        guess = map(plain, self.guess()) if self.weight else ()
+        guess = self.guess() if self.weight else ()
         return super().facts() | dict(zip(keys, guess, strict=False))
 
 

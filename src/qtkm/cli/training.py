@@ -20,7 +20,7 @@ from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import name_network, readable
 from ..losses import REGISTRY
 from .options import Job
-from .output import check_writable, note, plain, show, watched, write_json
+from .output import check_writable, note, show, watched, write_json
 from .reading import ModelTable, Sample, check_names, is_large, is_many, name_of, open_table
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
@@ -113,8 +113,8 @@ def report_fit(
     if as_json:
         found = {
             "file": str(out), "task": rows.survey.task, "n_rows": n_rows,
-            "n_columns": model.n_features_in_, "network": network, "rank": plain(model.rank_),
-            "n_parameters": model.n_parameters_, "alpha": plain(model.alpha_),
+            "n_columns": model.n_features_in_, "network": network, "rank": model.rank_,
+            "n_parameters": model.n_parameters_, "alpha": model.alpha_,
             "n_iter": model.n_iter_, "status": model.status_, "seconds": seconds,
         }  # fmt: skip
         write_json({**found, **facts, "scores": sums.facts()})

@@ -20,9 +20,9 @@ from ..estimators.wording import readable
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.folds import FOLDS
 from ..selection.search import SAMPLE_ROWS, name_score
-from .findings import DOTS, check_plots, new_figure
+from .findings import DOTS, check_plots, draw
 from .options import Job
-from .output import check_writable, note, plain, score
+from .output import check_writable, note, score
 from .reading import MOST_ROWS, most_rows, name_of
 from .training import (
     CLASS_WARNING,
@@ -169,10 +169,8 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
         display = SearchDisplay(
             search.cv_results_, search.best_index_, score_name=name_score(search)
         )
-        figure, axes = new_figure(1, display.figure_size)
-        display.plot(axes[0])
         plot.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(plot, dpi=DOTS)
+        draw([display]).savefig(plot, dpi=DOTS)
 
 
 def _describe(search: Any, seconds: float, value: float | None) -> list[tuple[str, str]]:
@@ -206,11 +204,11 @@ def _facts(search: Any, value: float | None) -> dict[str, Any]:
     return {
         "n_candidates": len(search.cv_results_["params"]),
         "n_tried": int((search.cv_results_["round"] > 0).sum()),
-        "parameters": {name: plain(value) for name, value in search.best_params_.items()},
+        "parameters": search.best_params_,
         "scoring": search.scoring,
         "message": search.message_,
-        "score": plain(search.best_score_),
-        "score_on_test_rows": plain(value),
+        "score": search.best_score_,
+        "score_on_test_rows": value,
     }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..escaping import visible
+from ..escaping import shorten
 from ..estimators.wording import PARTED, readable
 from .support import Range, shown_range
 
@@ -114,12 +114,6 @@ def in_lines(axis: Any, first: str, second: str) -> str:
     first, second = written(first, LONGEST_WORDS), written(second, LONGEST_WORDS)
     has_room = LETTER * len(f"{first} {second}") <= _length(axis)
     return f"{first} {second}" if has_room else f"{first}\n{second}"
-
-
-def shorten(label: Any, longest: int = LONGEST) -> str:
-    """Shorten a label to `longest` characters."""
-    text = "missing" if label is None else visible(str(label))
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def written(label: Any, longest: int = LONGEST) -> str:

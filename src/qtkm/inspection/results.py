@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.sources.errors import need
-from ..escaping import visible
+from ..escaping import shorten, visible
 from ..estimators.wording import readable
-from .plotting import shorten
 
 #: characters of a line and of a name, and how many things are told one by one
 WIDTH, LONGEST, MOST = 88, 40, 3
@@ -49,7 +48,7 @@ def largest(names: Sequence[Any], numbers: NDArray[np.float64]) -> str:
 def place(value: Any) -> str:
     """Format a value of a column: a number or a category."""
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return readable(value) if is_number else shorten(value)
+    return readable(value) if is_number else shorten(value, 28)
 
 
 def _brief(value: Any) -> str:

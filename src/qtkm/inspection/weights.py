@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..escaping import visible
+from ..escaping import shorten, visible
 from ..networks.algebra import Diagonal, environments
 from .averages import square
-from .plotting import shorten
 from .response import Response, find_column
 from .results import Result, largest
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from .. import inspection
-from ..escaping import visible
+from ..escaping import as_json, shorten, visible
 from ..estimators.wording import name_network, name_score, readable
 from ..inspection.effects import effect_std
-from ..inspection.response import Response, known, take_rows
+from ..inspection.response import Response, default_output, known, take_rows
 from .scores import Score, reliability, score_classes, score_numbers
 
 #: steps of curves and of maps, bins of histograms, dots of a scatter plot
@@ -26,6 +26,8 @@ MOST_SCORED = 200_000
 LEAST_SHARE = 1e-5
 #: columns whose effects have a band, and values at which it is computed
 BANDS, BAND_STEPS = 12, 25
+#: digits of numbers, and letters of names
+DIGITS, LETTERS = 6, 60
 #: parts of new observations that intervals should contain
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 
@@ -45,7 +47,7 @@ def collect(
     )
     chosen = _draw(len(numbers), max_rows, rng)
     sample = scored if len(chosen) == len(numbers) else take_rows(scored, chosen)
-    output = _default_output(model, output)
+    output = default_output(model) if output is None else output
     response = Response(model, output)
     options = {"output": output}
     shares = inspection.importances(model, sample, **options)
@@ -66,7 +68,11 @@ def collect(
     for row in facts["rows"]:
         row["n"] = int(numbers[row["n"]])
     facts["cards"] = _cards(model, facts)
-    return _plain(facts)
+    return as_json(facts, DIGITS)
+
+
+def _text(value: Any) -> str:
+    return shorten(value, LETTERS)
 
 
 def _draw(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -74,13 +80,6 @@ def _draw(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(rng.choice(n_rows, most, replace=False))
-
-
-def _default_output(model: Any, output: Any) -> Any:
-    classes = getattr(model, "classes_", None)
-    if output is not None or (classes is None and model._reading.n_outputs == 1):
-        return output
-    return (classes[1] if len(classes) == 2 else classes[0]) if classes is not None else 0
 
 
 def _target_name(model: Any, y: Any) -> str:
@@ -146,7 +145,7 @@ def _decisions(model: Any) -> list[list[str]]:
         scales = [p.length_scale for p in penalties if hasattr(p, "length_scale")]
         shown = f"{readable(min(scales), 3)} to {readable(max(scales), 3)}"
         lines.append(["length scales", shown, "learned for each column, in parts of its range"])
-    return [[_text(word, 200) for word in line] for line in lines]
+    return [[shorten(word, 200) for word in line] for line in lines]
 
 
 def _mix(path: list[dict[str, Any]]) -> list[list[str]]:
@@ -387,23 +386,3 @@ def _code(model: Any, file: str | None) -> dict[str, str]:
 
 def _shown(value: Any) -> Any:
     return _text(value) if isinstance(value, str) or value is None else value
-
-
-def _text(value: Any, longest: int = 60) -> str:
-    text = "missing" if value is None else visible(str(value))
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON knows it: six digits of numbers, null for what is not finite."""
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if np.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..inspection.plotting import FAINT, FIRST, SECOND, Display, name_ticks, plain, shorten
+from ..escaping import shorten
+from ..inspection.plotting import FAINT, FIRST, LONGEST, SECOND, Display, name_ticks, plain
 from .race import PARAMETERS
 from .search import name_score
 
@@ -88,7 +89,9 @@ class SearchDisplay(Display):
             panel.tick_params(labelleft=not number)
             self.axes_.append(panel)
         self.axes_[0].set_title("Candidates of the search", loc="left")
-        self.axes_[0].set_ylabel(f"{shorten(self.score_name)} of the test rows,\nmean of the folds")
+        self.axes_[0].set_ylabel(
+            f"{shorten(self.score_name, LONGEST)} of the test rows,\nmean of the folds"
+        )
         self._explain()
 
     def _explain(self) -> None:
