@@ -121,8 +121,8 @@ def test_intervals_of_scores_cover_what_is_found_on_other_rows():
     for _ in range(400):
         signal, noise = rng.normal(size=(2, 300))
         for score in score_numbers(signal + 0.5 * noise, signal):
-            low, high = score.interval
-            hits[score.name] += low <= truth[score.name] <= high
+            name = score["name"]
+            hits[name] += score["low"] <= truth[name] <= score["high"]
     assert all(0.9 < count / 400 <= 1 for count in hits.values())
 
 
@@ -131,7 +131,7 @@ def test_scores_of_classes_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     truth, p = rng.integers(0, 2, 200), np.round(rng.uniform(0.01, 0.99, 200), 2)
     proba = np.column_stack([1 - p, p])
-    found = {s.name: s.value for s in score_classes(truth, p > 0.5, proba, np.array([0, 1]))}
+    found = {s["name"]: s["value"] for s in score_classes(truth, p > 0.5, proba, np.array([0, 1]))}
     assert found["accuracy"] == pytest.approx(metrics.accuracy_score(truth, p > 0.5))
     assert found["log loss"] == pytest.approx(metrics.log_loss(truth, p))
     assert found["ROC AUC"] == pytest.approx(metrics.roc_auc_score(truth, p))

@@ -14,7 +14,7 @@ from ..escaping import as_json, shorten, visible
 from ..estimators.wording import name_network, name_score, readable
 from ..inspection.effects import effect_std
 from ..inspection.response import Response, default_output, known, take_rows
-from .scores import Score, reliability, score_classes, score_numbers
+from .scores import reliability, score_classes, score_numbers
 
 #: steps of curves and of maps, bins of histograms, dots of a scatter plot
 GRID, MAP, BINS, DOTS = 80, 24, 30, 1500
@@ -26,6 +26,8 @@ MOST_SCORED = 200_000
 LEAST_SHARE = 1e-5
 #: columns whose effects have a band, and values at which it is computed
 BANDS, BAND_STEPS = 12, 25
+#: classes of a table of confusions
+MOST_CLASSES = 12
 #: digits of numbers, and letters of names
 DIGITS, LETTERS = 6, 60
 #: parts of new observations that intervals should contain
@@ -42,11 +44,9 @@ def collect(
         raise ValueError(f"X has {n_rows:,} rows and y {len(truth):,}; give one target per row.")
     rng = np.random.default_rng(seed)
     numbers = _draw(n_rows, MOST_SCORED, rng)
-    scored, truth = (
-        (X, truth) if len(numbers) == n_rows else (take_rows(X, numbers), truth[numbers])
-    )
     chosen = _draw(len(numbers), max_rows, rng)
-    sample = scored if len(chosen) == len(numbers) else take_rows(scored, chosen)
+    scored, truth = take_rows(X, numbers), truth[numbers]
+    sample = take_rows(scored, chosen)
     output = default_output(model) if output is None else output
     response = Response(model, output)
     options = {"output": output}
@@ -87,9 +87,6 @@ def _target_name(model: Any, y: Any) -> str:
     return ", ".join(names) or str(getattr(y, "name", None) or "target")
 
 
-# -- the data and what was made of it ---------------------------------------------------------
-
-
 def _columns(model: Any, X: Any, sample: Any, shares: Any, order: NDArray) -> list[dict[str, Any]]:
     gaps = _gaps(X)
     penalties = getattr(model, "penalties_", None) or [None] * len(model.columns_)
@@ -121,21 +118,27 @@ def _gaps(X: Any) -> list[float] | None:
 def _decisions(model: Any) -> list[list[str]]:
     """Return what was decided, how, and why."""
     path = model.history_.get("path") or []
-    parameters = model.get_params(deep=False)
-    why = {
-        True: "chosen on held-out rows, see the table below",
-        False: "as asked for, or the default",
-    }
-    lines = [
-        ["model", name_network(model.network_), "interactions beside one function per column"
-         if model.network_.has_main_effects else "products of one function per column"],
-        *_mix(path),
-        ["rank", str(model.rank_), why[bool(path) and parameters.get("rank") == "auto"]],
-        ["penalty α", readable(model.alpha_, 3), why[bool(path) and parameters["alpha"] == "auto"]],
-        ["loss", model.loss_.describe(), why[False]],
+    automatic = [name for name in ("rank", "alpha") if path and model.get_params()[name] == "auto"]
+    why = {name: "chosen on held-out rows, see the table below" for name in automatic}
+    given = "as asked for, or the default"
+    is_beside = model.network_.has_main_effects
+    terms = "interactions beside" if is_beside else "products of"
+    lines = [["model", name_network(model.network_), f"{terms} one function per column"]]
+    last = path[-1] if path else {}
+    if last.get("share"):
+        lines.append(["full rank", f"{last['share']:.0%}", "part of the exact solution under the "
+                      "learned prior, one term per row; mixed in as held-out rows asked "
+                      "for"])  # fmt: skip
+    if (factor := last.get("factor")) is not None and factor < 1:
+        lines.append(["drawn to the mean", f"times {readable(factor, 3)}", "slope of held-out "
+                      "targets over predictions: less is noisier"])  # fmt: skip
+    lines += [
+        ["rank", str(model.rank_), why.get("rank", given)],
+        ["penalty α", readable(model.alpha_, 3), why.get("alpha", given)],
+        ["loss", model.loss_.describe(), given],
         ["parameters", f"{model.n_parameters_:,}", "weights of all cores"],
         ["fit", f"{_epochs(model)}, {model.status_}", model.message_],
-    ]  # fmt: skip
+    ]
     noise = getattr(model, "noise_", None)
     if noise is not None:
         shown = ", ".join(readable(each, 3) for each in np.atleast_1d(noise))
@@ -146,19 +149,6 @@ def _decisions(model: Any) -> list[list[str]]:
         shown = f"{readable(min(scales), 3)} to {readable(max(scales), 3)}"
         lines.append(["length scales", shown, "learned for each column, in parts of its range"])
     return [[shorten(word, 200) for word in line] for line in lines]
-
-
-def _mix(path: list[dict[str, Any]]) -> list[list[str]]:
-    """Return what the model of full rank and the pull to the mean have a part in."""
-    share, factor = (path[-1].get(key) if path else None for key in ("share", "factor"))
-    lines = []
-    if share:
-        lines.append(["full rank", f"{share:.0%}", "part of the exact solution under the learned "
-                      "prior, one term per row; mixed in as held-out rows asked for"])  # fmt: skip
-    if factor is not None and factor < 1:
-        lines.append(["drawn to the mean", f"times {readable(factor, 3)}", "slope of held-out "
-                      "targets over predictions: less is noisier"])  # fmt: skip
-    return lines
 
 
 def _path(model: Any) -> list[list[Any]]:
@@ -173,9 +163,6 @@ def _history(model: Any) -> dict[str, Any]:
         where = np.linspace(0, len(values) - 1, min(len(values), EPOCHS)).astype(int)
         history[key] = [[int(i) + 1, values[i]] for i in where] if values else []
     return history | {"score": name_score(model)}
-
-
-# -- effects ----------------------------------------------------------------------------------
 
 
 def _effects(
@@ -256,71 +243,72 @@ def _spectra(model: Any, order: NDArray, options: dict[str, Any]) -> list[dict[s
             for s in found if len(s.numbers) > 1]  # fmt: skip
 
 
-# -- predictions and their errors -------------------------------------------------------------
-
-
 def _errors(
     model: Any, X: Any, truth: NDArray, sample: Any, rng: np.random.Generator, output: Any
 ) -> dict[str, Any]:
-    if is_classifier(model):
-        return _class_errors(model, X, truth, sample)
     predicted = model.predict(X)
-    number = 0
-    if predicted.ndim == 2:
-        names = model.target_names_ or []
-        number = names.index(output) if output in names else int(output)
-        predicted, truth = predicted[:, number], truth[:, number]
-    truth = truth.astype(np.float64)
-    facts: dict[str, Any] = {"scores": _scores(score_numbers(truth, predicted))}
-    dots = rng.permutation(len(truth))[:DOTS]
-    facts["scatter"] = {"x": predicted[dots], "y": truth[dots]}
-    facts["coverage"] = _coverage(model, X, truth, rng, number)
-    worst = np.argsort(-np.abs(truth - predicted), kind="stable")[:ROWS]
-    found = inspection.explain(model, take_rows(X, worst), sample, output=output)
-    rows = [
-        {"n": int(n), "observed": truth[n], "predicted": predicted[n],
-         "error": truth[n] - predicted[n], "base": found.base, "response": found.response,
-         "value": found.prediction[i], "parts": found.contributions[i],
-         "values": [_shown(values[i]) for values in found.values]}
-        for i, n in enumerate(worst)
-    ]  # fmt: skip
-    return facts | {"rows": rows, "names": [_text(name) for name in found.names]}
+    if is_classifier(model):
+        facts, error = _class_errors(model, X, truth, predicted)
+        order, outputs = np.argsort(error, kind="stable"), predicted
+        show: Any = _text
+    else:
+        number = 0
+        if predicted.ndim == 2:
+            names = model.target_names_ or []
+            number = names.index(output) if output in names else int(output)
+            predicted, truth = predicted[:, number], truth[:, number]
+        truth = truth.astype(np.float64)
+        dots = rng.permutation(len(truth))[:DOTS]
+        facts = {
+            "scores": score_numbers(truth, predicted),
+            "scatter": {"x": predicted[dots], "y": truth[dots]},
+            "coverage": _coverage(model, X, truth, rng, number),
+        }
+        error, show = truth - predicted, float
+        order, outputs = np.argsort(-np.abs(error), kind="stable"), [output] * len(truth)
+    worst, rows, names = order[:ROWS].tolist(), {}, []
+    for each in {outputs[n] for n in worst}:
+        own = [n for n in worst if outputs[n] == each]
+        found = inspection.explain(model, take_rows(X, own), sample, output=each)
+        names = [_text(name) for name in found.names]
+        for i, n in enumerate(own):
+            values = [column[i] for column in found.values]
+            rows[n] = {
+                "n": n, "observed": show(truth[n]), "predicted": show(predicted[n]),
+                "error": error[n],
+                "base": found.base, "response": found.response, "value": found.prediction[i],
+                "parts": found.contributions[i],
+                "values": [_text(v) if isinstance(v, str) or v is None else v for v in values],
+            }  # fmt: skip
+    return facts | {"rows": [rows[n] for n in worst], "names": names}
 
 
-def _class_errors(model: Any, X: Any, truth: NDArray, sample: Any) -> dict[str, Any]:
-    classes, predicted = model.classes_, model.predict(X)
+def _class_errors(
+    model: Any, X: Any, truth: NDArray, predicted: NDArray
+) -> tuple[dict[str, Any], NDArray]:
+    """Return scores, confusion and calibration, and how little each row's true class is trusted."""
+    classes = model.classes_
     truth = truth.astype(classes.dtype) if classes.dtype.kind != "O" else truth
     proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    facts: dict[str, Any] = {"scores": _scores(score_classes(truth, predicted, proba, classes))}
-    counts = np.array([[np.sum((truth == a) & (predicted == b)) for b in classes[:12]]
-                       for a in classes[:12]])  # fmt: skip
-    facts["confusion"] = {"labels": [_text(label) for label in classes[:12]], "counts": counts}
-    places = np.clip(np.searchsorted(classes, truth), 0, len(classes) - 1)
+    counts = [[np.sum((truth == a) & (predicted == b)) for b in classes[:MOST_CLASSES]]
+              for a in classes[:MOST_CLASSES]]  # fmt: skip
+    labels = [_text(label) for label in classes[:MOST_CLASSES]]
+    facts: dict[str, Any] = {
+        "scores": score_classes(truth, predicted, proba, classes),
+        "confusion": {"labels": labels, "counts": counts},
+    }
+    own = np.arange(len(truth)), np.clip(np.searchsorted(classes, truth), 0, len(classes) - 1)
     if proba is None:
         decisions = model.decision_function(X)
-        margin = np.where(places == 1, 1, -1) * decisions if decisions.ndim == 1 else (
-            decisions[np.arange(len(truth)), places] - decisions.max(axis=1))  # fmt: skip
-        trust = margin
+        if decisions.ndim == 1:
+            return facts, np.where(own[1] == 1, 1, -1) * decisions
+        return facts, decisions[own] - decisions.max(axis=1)
+    if len(classes) == 2:
+        shown, is_true, what = proba[:, 1], truth == classes[1], _text(classes[1])
     else:
-        trust = proba[np.arange(len(truth)), places]
-        shown = proba[:, 1] if len(classes) == 2 else proba.max(axis=1)
-        is_true = truth == classes[1] if len(classes) == 2 else truth == predicted
-        facts["calibration"] = {
-            "bins": reliability(shown, is_true),
-            "what": f"probability of {_text(classes[1])}" if len(classes) == 2
-            else "probability of the predicted class",
-        }  # fmt: skip
-    rows: list[Any] = []
-    worst = np.argsort(trust, kind="stable")[:ROWS]
-    for n in worst:
-        found = inspection.explain(model, take_rows(X, [n]), sample, output=predicted[n])
-        rows.append({
-            "n": int(n), "observed": _text(truth[n]), "predicted": _text(predicted[n]),
-            "error": trust[n], "base": found.base, "response": found.response,
-            "value": found.prediction[0], "parts": found.contributions[0],
-            "values": [_shown(values[0]) for values in found.values],
-        })  # fmt: skip
-    return facts | {"rows": rows, "names": [_text(name) for name in found.names]}
+        shown, is_true, what = proba.max(axis=1), truth == predicted, "the predicted class"
+    facts["calibration"] = {"bins": reliability(shown, is_true), "what": f"probability of {what}"}
+    return facts, proba[own]
 
 
 def _coverage(
@@ -338,14 +326,6 @@ def _coverage(
         inside = (truth[some] >= low) & (truth[some] <= high)
         lines.append([coverage, float(inside.mean()), float((high - low).mean())])
     return lines
-
-
-def _scores(scores: list[Score]) -> list[dict[str, Any]]:
-    return [{"name": s.name, "value": s.value, "low": s.interval[0], "high": s.interval[1]}
-            for s in scores]  # fmt: skip
-
-
-# -- words ------------------------------------------------------------------------------------
 
 
 def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
@@ -382,7 +362,3 @@ def _code(model: Any, file: str | None) -> dict[str, str]:
         f"X = pandas.read_csv('rows.csv'){columns}\n{call}",
         "shell": f"qtkm predict {name} rows.csv --out predicted.csv",
     }
-
-
-def _shown(value: Any) -> Any:
-    return _text(value) if isinstance(value, str) or value is None else value

@@ -1,10 +1,10 @@
 """Scores of predictions with 95 % intervals, from the spread over rows: nothing is drawn."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 
 #: standard errors on either side of a score that make 95 %
 NORMAL = 1.96
@@ -12,68 +12,51 @@ NORMAL = 1.96
 LEAST = 1e-15
 
 
-@dataclass
-class Score:
-    """A score, its standard error for rows like these, and whether less is better."""
-
-    name: str
-    value: float
-    error: float
-    is_loss: bool
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return the ends of the 95 % interval."""
-        return self.value - NORMAL * self.error, self.value + NORMAL * self.error
+def _score(name: str, value: Any, error: Any) -> dict[str, Any]:
+    """Return a score with its 95 % interval, from its standard error for rows like these."""
+    low, high = value - NORMAL * error, value + NORMAL * error
+    return {"name": name, "value": float(value), "low": float(low), "high": float(high)}
 
 
-def score_numbers(observed: NDArray, predicted: NDArray) -> list[Score]:
+def score_numbers(observed: NDArray, predicted: NDArray) -> list[dict[str, Any]]:
     """Score predicted numbers: R², root mean squared error, mean absolute error.
 
     Standard errors of R² and RMSE are those of the delta method.
     """
-    n, squares = len(observed), (observed - predicted) ** 2
+    root, squares = np.sqrt(len(observed)), (observed - predicted) ** 2
     spread = (observed - observed.mean()) ** 2
     mse, variance, size = squares.mean(), spread.mean(), np.abs(observed - predicted)
     ratio = mse / variance if variance > 0 else np.nan
     rmse = np.sqrt(mse)
     r2_error = np.std(squares - ratio * spread) / variance if variance > 0 else np.nan
     rmse_error = np.std(squares) / (2 * rmse) if rmse > 0 else 0.0
-    rows = [
-        ("R²", 1 - ratio, r2_error, False),
-        ("root mean squared error", rmse, rmse_error, True),
-        ("mean absolute error", size.mean(), np.std(size), True),
+    return [
+        _score("R²", 1 - ratio, r2_error / root),
+        _score("root mean squared error", rmse, rmse_error / root),
+        _score("mean absolute error", size.mean(), np.std(size) / root),
     ]
-    return [Score(name, float(v), float(e / np.sqrt(n)), less) for name, v, e, less in rows]
 
 
 def score_classes(
     observed: NDArray, predicted: NDArray, proba: NDArray | None, classes: NDArray
-) -> list[Score]:
-    """Score predicted classes: accuracy, and with probabilities log loss and ROC AUC of two."""
+) -> list[dict[str, Any]]:
+    """Score predicted classes: accuracy, and with probabilities log loss and ROC AUC of two.
+
+    The standard error of the area is that of Hanley and McNeil.
+    """
     n, hits = len(observed), observed == predicted
-    scores = [Score("accuracy", float(hits.mean()), float(np.std(hits) / np.sqrt(n)), False)]
-    known = np.isin(observed, classes)
-    if proba is None or not known.all():
+    scores = [_score("accuracy", hits.mean(), np.std(hits) / np.sqrt(n))]
+    if proba is None or not np.isin(observed, classes).all():
         return scores
     codes = np.searchsorted(classes, observed)
     losses = -np.log(np.clip(proba[np.arange(n), codes], LEAST, 1.0))
-    scores.append(Score("log loss", float(losses.mean()), float(np.std(losses) / np.sqrt(n)), True))
+    scores.append(_score("log loss", losses.mean(), np.std(losses) / np.sqrt(n)))
     if len(classes) == 2 and 0 < codes.sum() < n:
-        scores.append(_auc(codes == 1, proba[:, 1]))
+        area, p, q = roc_auc_score(codes, proba[:, 1]), codes.sum(), n - codes.sum()
+        first, second = area / (2 - area), 2 * area**2 / (1 + area)
+        variance = area * (1 - area) + (p - 1) * (first - area**2) + (q - 1) * (second - area**2)
+        scores.append(_score("ROC AUC", area, np.sqrt(max(variance, 0.0) / (p * q))))
     return scores
-
-
-def _auc(is_positive: NDArray[np.bool_], score: NDArray) -> Score:
-    """Area under the ROC curve, its standard error by Hanley and McNeil."""
-    order = np.unique(score, return_inverse=True, return_counts=True)
-    ends = np.cumsum(order[2])
-    ranks = (ends - (order[2] - 1) / 2)[order[1]]
-    p, q = int(is_positive.sum()), int((~is_positive).sum())
-    area = float((ranks[is_positive].sum() - p * (p + 1) / 2) / (p * q))
-    first, second = area / (2 - area), 2 * area**2 / (1 + area)
-    variance = area * (1 - area) + (p - 1) * (first - area**2) + (q - 1) * (second - area**2)
-    return Score("ROC AUC", area, float(np.sqrt(max(variance, 0.0) / (p * q))), False)
 
 
 def reliability(confidence: NDArray, is_true: NDArray[np.bool_], n_bins: int = 10) -> list[Any]:
