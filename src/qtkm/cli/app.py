@@ -25,8 +25,7 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except (KeyboardInterrupt, SystemError) as error:
             # inside of a compiled call, an interruption is the cause of another error
-            is_other = isinstance(error, SystemError)
-            if is_other and not isinstance(error.__cause__, KeyboardInterrupt):
+            if KeyboardInterrupt not in (type(error), type(error.__cause__)):
                 raise
             typer.echo("qtkm: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
@@ -46,17 +45,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    fit.fit,
-    fit.tune,
-    models.predict,
-    models.evaluate,
-    models.inspect,
-    models.report,
-    models.export,
-    models.compare,
-    reproduce.demo,
-):
+commands: list[Any] = [fit.fit, fit.tune, models.predict, models.evaluate, models.inspect, models.report,
+            models.export, models.compare, reproduce.demo]  # fmt: skip
+for command in commands:
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 
@@ -121,15 +112,14 @@ class _Remarks(logging.Handler):
 def _remarks_of_the_library() -> Iterator[None]:
     """Show what the library logs, until a command is quiet (`qtkm.cli.output.is_watched`)."""
     logger, handler = logging.getLogger("qtkm"), _Remarks()
-    level, propagate = logger.level, logger.propagate
+    before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
     try:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagate
+        logger.level, logger.propagate = before
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

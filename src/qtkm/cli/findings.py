@@ -12,7 +12,7 @@ from .. import inspection, load
 from ..estimators.wording import name_network, name_score, readable, summarize
 from ..inspection.plotting import the, written
 from ..inspection.response import Response, default_output, outputs_of
-from .output import check_writable, columns, is_watched, note, show, write, write_json
+from .output import check_writable, is_watched, note, show, write, write_json
 from .reading import read_sample
 from .scoring import start_sums
 
@@ -219,29 +219,25 @@ def _print(found: Findings) -> None:
                 "category"  # fmt: skip
         elif weights.n_certain:
             title = f"Large weights, the first {weights.n_certain} certain to be the largest"
-        columns(title, ["basis functions", "magnitude"], [
-            (label, readable(abs(value)))
-            for label, value in zip(weights.labels, weights.values, strict=True)
-        ])  # fmt: skip
+        magnitudes = map(readable, np.abs(weights.values))
+        lines: list[Any] = list(zip(weights.labels, magnitudes, strict=True))
+        show(title, lines, ["basis functions", "magnitude"])
     if found.importances is None:
         return
     shares, part = found.importances, f"{found.n_used:,} of " * (found.n_used < found.n_rows)
-    columns(f"Shares in the variance of {the(shares.response)}, from {part}{found.n_rows:,} rows",
-            ["column", "alone", "with others"], [
-        (shares.names[d], f"{shares.first_order[d]:.3f}", f"{shares.total[d]:.3f}")
-        for d in found.by_importance[:MOST_LINES]
-    ])  # fmt: skip
-    if found.strengths is not None:
+    lines = [(shares.names[d], f"{shares.first_order[d]:.3f}", f"{shares.total[d]:.3f}")
+             for d in found.by_importance[:MOST_LINES]]  # fmt: skip
+    title = f"Shares in the variance of {the(shares.response)}, from {part}{found.n_rows:,} rows"
+    show(title, lines, ["column", "alone", "with others"])
+    if (strengths := found.strengths) is not None:
+        lines = [(f"{shares.names[d]} × {shares.names[e]}", readable(strengths.size[d, e]),
+                  f"{strengths.h[d, e]:.2f}") for d, e in found.pairs[:MOST_LINES]]  # fmt: skip
         title = "Strongest interactions: root mean square, and H, its share of what both do"
-        columns(title, ["columns", "size", "H"], [
-            (f"{shares.names[d]} × {shares.names[e]}", readable(found.strengths.size[d, e]),
-             f"{found.strengths.h[d, e]:.2f}")
-            for d, e in found.pairs[:MOST_LINES]
-        ])  # fmt: skip
-    columns(
+        show(title, lines, ["columns", "size", "H"])
+    show(
         f"Main effects, above the mean {readable(found.effects[0].mean)}",
-        ["column", "least", "greatest", "missing"],
         [_ends(found.effects[d]) for d in found.varying[:MOST_LINES]],
+        ["column", "least", "greatest", "missing"],
     )
 
 

@@ -5,15 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import (
-    FAILED,
-    INTERRUPTED,
-    Job,
-    Json,
-    ModelOptions,
-    Quiet,
-    flattened,
-)
+from .options import FAILED, INTERRUPTED, Job, Json, ModelOptions, Quiet, flattened, option
 
 #: scores that are suggested in place of one that is mistyped
 MOST_SCORES = 4
@@ -23,42 +15,26 @@ MOST_SCORES = 4
 def fit(
     *,
     job: Job,
-    rank: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="R", help="Rank of the tensor network: the larger, the finer "
-                     "what it can learn, and the slower; default: chosen on held-out rows."),
-    ] = None,
-    n_basis: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="M", help="Number of basis functions for each numeric column; "
-                     "default: 27."),
-    ] = None,
-    period: Annotated[
-        float | None,
-        typer.Option(metavar="L", help="Period of the Fourier basis, in units of a column's range: "
-                     "1 or more, longer is smoother; default: 2."),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(min=0.0, metavar="A", help="Penalty on large weights, as in ridge "
-                     "regression; default: chosen on held-out rows."),
-    ] = None,
+    rank: Annotated[int | None, option("R",
+        "Rank of the tensor network: the larger, the finer what it can learn, and the slower; "
+        "default: chosen on held-out rows.", min=1)] = None,
+    n_basis: Annotated[int | None, option("M",
+        "Number of basis functions for each numeric column; default: 27.", min=1)] = None,
+    period: Annotated[float | None, option("L",
+        "Period of the Fourier basis, in units of a column's range: 1 or more, longer is smoother; "
+        "default: 2.")] = None,
+    alpha: Annotated[float | None, option("A",
+        "Penalty on large weights, as in ridge regression; default: chosen on held-out rows.",
+        min=0.0)] = None,
     model: ModelOptions,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder to keep progress in; the same command continues "
-                     "from what is there."),
-    ] = None,
-    memory_limit: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory that the fit may take, beside some 250 MB for "
-                     "the program itself, such as 2GB; rows that have no room go to disk."),
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder to keep the prepared rows in, so that the next "
-                     "fit to the same files starts sooner."),
-    ] = None,
+    checkpoint: Annotated[Path | None, option("DIR",
+        "Folder to keep progress in; the same command continues from what is there.")] = None,
+    memory_limit: Annotated[str | None, option("SIZE",
+        "Memory that the fit may take, beside some 250 MB for the program itself, such as 2GB; "
+        "rows that have no room go to disk.")] = None,
+    cache: Annotated[Path | None, option("DIR",
+        "Folder to keep the prepared rows in, so that the next fit to the same files starts sooner."
+        )] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
@@ -115,50 +91,28 @@ def _leave_with(model: Any, out: Path, has_checkpoint: bool = False) -> None:
 def tune(
     *,
     job: Job,
-    ranks: Annotated[
-        str | None,
-        typer.Option(metavar="R,…", help="Ranks to try, separated by commas; default for this and "
-                     "the next three: what `qtkm fit` would take, a smaller and a larger one."),
-    ] = None,
-    n_basis: Annotated[
-        str | None,
-        typer.Option(metavar="M,…", help="Numbers of basis functions for each numeric column."),
-    ] = None,
-    periods: Annotated[
-        str | None, typer.Option(metavar="L,…", help="Periods of the Fourier basis.")
-    ] = None,
-    alphas: Annotated[
-        str | None, typer.Option(metavar="A,…", help="Penalties on large weights.")
-    ] = None,
-    cv: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDS", help="Number of folds; or hold-out, or a share of the rows: "
-                     "one part of the rows judges, the rest trains. Default: 3 folds, and a "
-                     "hold-out for tables of more rows than --sample-rows."),
-    ] = None,
-    scoring: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Score to choose by, under scikit-learn's name, such as "
-                     "neg_mean_absolute_error; default: R² or accuracy."),
-    ] = None,
-    sample_rows: Annotated[
-        int | None,
-        typer.Option(min=2, metavar="N", help="Rows of all rounds of the search but the last; "
-                     "default: 50,000."),
-    ] = None,
-    max_rows: Annotated[
-        int | None,
-        typer.Option(min=2, metavar="N", help="Most rows of the last round, drawn at random; the "
-                     "model itself is fitted to all. Default: 1,000,000, or what has room in "
-                     "memory."),
-    ] = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CSV or Parquet file for all that was tried."),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PNG or PDF file for a plot of the same.")
-    ] = None,
+    ranks: Annotated[str | None, option("R,…",
+        "Ranks to try, separated by commas; default for this and the next three: what `qtkm fit` "
+        "would take, a smaller and a larger one.")] = None,
+    n_basis: Annotated[str | None, option("M,…",
+        "Numbers of basis functions for each numeric column.")] = None,
+    periods: Annotated[str | None, option("L,…", "Periods of the Fourier basis.")] = None,
+    alphas: Annotated[str | None, option("A,…", "Penalties on large weights.")] = None,
+    cv: Annotated[str | None, option("FOLDS",
+        "Number of folds; or hold-out, or a share of the rows: one part of the rows judges, the "
+        "rest trains. Default: 3 folds, and a hold-out for tables of more rows than --sample-rows."
+        )] = None,
+    scoring: Annotated[str | None, option("NAME",
+        "Score to choose by, under scikit-learn's name, such as neg_mean_absolute_error; default: "
+        "R² or accuracy.")] = None,
+    sample_rows: Annotated[int | None, option("N",
+        "Rows of all rounds of the search but the last; default: 50,000.", min=2)] = None,
+    max_rows: Annotated[int | None, option("N",
+        "Most rows of the last round, drawn at random; the model itself is fitted to all. Default: "
+        "1,000,000, or what has room in memory.", min=2)] = None,
+    table: Annotated[Path | None, option("FILE",
+        "CSV or Parquet file for all that was tried.")] = None,
+    plot: Annotated[Path | None, option("FILE", "PNG or PDF file for a plot of the same.")] = None,
     model: ModelOptions,
     as_json: Json = False,
     quiet: Quiet = False,

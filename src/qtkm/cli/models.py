@@ -20,33 +20,26 @@ from .options import (
     Target,
     Truth,
     Unwatched,
+    option,
 )
 
 
 def predict(
     model: Model,
     data: Data,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="CSV or Parquet file to write, by its name; "
-                     "default: CSV to the screen."),
-    ] = None,
-    keep: Annotated[
-        list[str],
-        typer.Option(metavar="COLUMN", help="Column to copy beside the predictions, such as an "
-                     "id; may be repeated."),
-    ] = NO_COLUMNS,
+    out: Annotated[Path | None, option("FILE",
+        "CSV or Parquet file to write, by its name; default: CSV to the screen.", "--out")] = None,
+    keep: Annotated[list[str], option("COLUMN",
+        "Column to copy beside the predictions, such as an id; may be repeated.")] = NO_COLUMNS,
     proba: Annotated[
         bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
     ] = False,
     std: Annotated[
         bool, typer.Option("--std", help="Standard deviation of every predicted number.")
     ] = False,
-    interval: Annotated[
-        float | None,
-        typer.Option(metavar="COVERAGE", help="Lower and upper ends that this share of new "
-                     "observations lies between, such as 0.9; with --proba of probabilities."),
-    ] = None,
+    interval: Annotated[float | None, option("COVERAGE",
+        "Lower and upper ends that this share of new observations lies between, such as 0.9; with "
+        "--proba of probabilities.")] = None,
     offset: Offset = None,
     quiet: Unwatched = False,
 ) -> None:  # fmt: skip
@@ -179,37 +172,26 @@ def evaluate(
 
 def inspect(
     model: Model,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DATA", help="Table of rows, usually the one of the fit: a file, a "
-                     "folder or a pattern; may be repeated. Adds how much each column matters, "
-                     "which columns act together, and how."),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of the true values in the table. Adds scores "
-                     "and plots of the errors, which look better than they are on rows of the "
-                     "fit."),
-    ] = None,
-    plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder to write plots to, as PNG files.")
-    ] = None,
+    data: Annotated[list[Path] | None, option("DATA",
+        "Table of rows, usually the one of the fit: a file, a folder or a pattern; may be "
+        "repeated. Adds how much each column matters, which columns act together, and how."
+        )] = None,
+    target: Annotated[str | None, option("COLUMN",
+        "Column of the true values in the table. Adds scores and plots of the errors, which look "
+        "better than they are on rows of the fit.")] = None,
+    plots: Annotated[Path | None, option("DIR", "Folder to write plots to, as PNG files.")] = None,
     weights: Annotated[
         bool,
         typer.Option("--weights", help="Add what specialists look at: the largest weights, "
                      "spectra and rank-one terms."),
     ] = False,
-    output: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Class or target to describe, by its name, or by its "
-                     "number from 0. Default: the first, or the second of two classes."),
-    ] = None,
+    output: Annotated[str | None, option("NAME",
+        "Class or target to describe, by its name, or by its number from 0. Default: the first, or "
+        "the second of two classes.")] = None,
     max_rows: MaxRows = None,
-    rows: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Largest number of these rows to use for shares, "
-                     "interactions and effects, which take longer than scores."),
-    ] = 20_000,
+    rows: Annotated[int, option("N",
+        "Largest number of these rows to use for shares, interactions and effects, which take "
+        "longer than scores.", min=1)] = 20_000,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
 ) -> None:  # fmt: skip
     """Show what a model has learned.
@@ -232,22 +214,17 @@ def inspect(
 def report(
     model: Model,
     data: Data,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="HTML file to write.")
-    ] = Path("report.html"),
+    out: Annotated[Path, option("FILE",
+        "HTML file to write.", "--out", "-o")] = Path("report.html"),
     target: Truth = None,
-    output: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Class that effects are about, by its name. Default: "
-                     "the first, or the second of two classes."),
-    ] = None,
+    output: Annotated[str | None, option("NAME",
+        "Class that effects are about, by its name. Default: the first, or the second of two "
+        "classes.")] = None,
     max_rows: MaxRows = None,
-    rows: Annotated[
-        int,
-        typer.Option(min=10, metavar="N", help="Largest number of these rows to use for shares "
-                     "and effects, which take longer than scores."),
-    ] = 5000,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page.")] = None,
+    rows: Annotated[int, option("N",
+        "Largest number of these rows to use for shares and effects, which take longer than "
+        "scores.", min=10)] = 5000,
+    title: Annotated[str | None, option("TEXT", "Title of the page.")] = None,
 ) -> None:  # fmt: skip
     """Write a report on a model: one HTML file that opens in any browser.
 
@@ -276,15 +253,11 @@ def report(
 
 def export(
     model: Model,
-    to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="onnx, or python: a file that needs "
-                          "NumPy alone.")
-    ] = "onnx",
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="File to write. Default: the name of the "
-                     "model with another ending."),
-    ] = None,
+    to: Annotated[str, option("FORMAT",
+        "onnx, or python: a file that needs NumPy alone.", "--to")] = "onnx",
+    out: Annotated[Path | None, option("FILE",
+        "File to write. Default: the name of the model with another ending.",
+        "--out", "-o")] = None,
     std: Annotated[
         bool | None,
         typer.Option("--std/--no-std", help="Include standard deviations, which make the file "
@@ -314,17 +287,11 @@ def compare(
     target: Target,
     category: Category = NO_COLUMNS,
     drop: Drop = NO_COLUMNS,
-    folds: Annotated[
-        int | None, typer.Option(min=2, metavar="K", help="Default: 5, or 3 beyond 5,000 rows.")
-    ] = None,
-    max_rows: Annotated[
-        int, typer.Option(min=20, metavar="N", help="Larger tables are sampled at random.")
-    ] = 20_000,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw scores against seconds to a file.")
-    ] = None,
+    folds: Annotated[int | None, option("K", "Default: 5, or 3 beyond 5,000 rows.", min=2)] = None,
+    max_rows: Annotated[int, option("N", "Larger tables are sampled at random.", min=20)] = 20_000,
+    plot: Annotated[Path | None, option("FILE", "Draw scores against seconds to a file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Compare the defaults with ridge, boosting and kernel methods on the same folds.
 
     The honest answer to whether to use this library for a table. Gaussian processes and kernel
@@ -333,7 +300,7 @@ def compare(
     Example: qtkm compare rows.csv --target delay --plot compare.png
     """
     from ..comparison import compare as run
-    from .output import columns, note, write, write_json
+    from .output import note, show, write, write_json
     from .training import Rows
 
     job = Job(data=data, target=target, category=category, drop=drop, test_size=0.0)
@@ -354,9 +321,7 @@ def compare(
                     "notes": found.notes})  # fmt: skip
         return
     part = f"{found.n_used:,} of " * (found.n_used < found.n_rows)
-    columns(
-        f"{found.scores.shape[1]} folds of {part}{found.n_rows:,} rows, mean and 95 % interval",
-        ["model", found.score_name, "seconds for a fold"], found.lines(),
-    )  # fmt: skip
+    title = f"{found.scores.shape[1]} folds of {part}{found.n_rows:,} rows, mean and 95 % interval"
+    show(title, found.lines(), ["model", found.score_name, "seconds for a fold"])
     for remark in found.notes:
         write(remark)

@@ -22,26 +22,18 @@ from ..estimators.wording import readable
 MOST_NAMES = 8
 
 
-def show(title: str, lines: Sequence[tuple[str, str]]) -> None:
-    """Print names and texts as a table."""
+def show(title: str, lines: Sequence[Sequence[str]], names: Sequence[str] | None = None) -> None:
+    """Print lines of texts as a table, below the names of its columns if there are some."""
     write(title)  # not the table's own, which would be folded to its width
     table = Table(show_header=False)
-    table.add_column(overflow="fold")
-    table.add_column(overflow="fold")
-    for name, text in lines:
-        table.add_row(_cell(name), _cell(text))
-    console().print(table)
-
-
-def columns(title: str, names: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print lines of texts below the names of their columns, all but the first to the right."""
-    write(title)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
-    for number, name in enumerate(names):
-        table.add_column(_cell(name), justify="right" if number else "left", overflow="fold")
+    if names is not None:
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+    for number, name in enumerate(names or ("", "")):
+        side: Any = "right" if number and names is not None else "left"
+        table.add_column(_cell(name), justify=side, overflow="fold")
     for line in lines:
         table.add_row(*map(_cell, line))
-    console().print(table, "")
+    console().print(table, *([] if names is None else [""]))
 
 
 def write(text: str) -> None:
