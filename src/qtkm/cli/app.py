@@ -45,9 +45,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-commands: list[Any] = [fit.fit, fit.tune, models.predict, models.evaluate, models.inspect, models.report,
-            models.export, models.compare, reproduce.demo]  # fmt: skip
-for command in commands:
+commands: list[Any] = [fit.fit, fit.tune, models.predict, models.evaluate, models.inspect]
+for command in [*commands, models.report, models.export, models.compare, reproduce.demo]:
     app.command()(command)
 app.add_typer(reproduce.app, name="reproduce")
 

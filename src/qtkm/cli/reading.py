@@ -32,9 +32,6 @@ BYTES_PER_VALUE, PACKED, PLAIN = 16, 10, 2
 MOST_ROWS = 1_000_000
 
 
-# -- files --------------------------------------------------------------------------------------
-
-
 def name_of(data: Sequence[Path]) -> str:
     """Return a short name for files, folders and patterns, for messages."""
     return f"{data[0]}" if len(data) == 1 else f"{data[0]} and {len(data) - 1} more"
@@ -121,9 +118,6 @@ def _unpack(path: Path) -> Source:
     source = open_table([inside.rename(Path(folder) / path.name.removesuffix(".zip"))])
     weakref.finalize(source, shutil.rmtree, folder, True)
     return source
-
-
-# -- columns ------------------------------------------------------------------------------------
 
 
 def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None:
@@ -256,9 +250,6 @@ class ModelTable:
         return found
 
 
-# -- samples ------------------------------------------------------------------------------------
-
-
 class Sample:
     """Up to `most` rows of blocks, each with the same chance to be among them.
 
@@ -268,30 +259,31 @@ class Sample:
     """
 
     def __init__(self, blocks: Iterable[Block], most: int, seed: int):
-        rng, bound = np.random.default_rng(seed), 1.0
-        held: list[tuple[Block, NDArray[np.float64]]] = []
-        self.n_seen = 0
-
-        def select(pairs: list[tuple[Block, NDArray]], bound: float) -> list[Any]:
-            kept = [(block, own, own < bound) for block, own in pairs]
-            return [(take_rows(b, keep), own[keep]) for b, own, keep in kept if keep.any()]
-
-        def reduce(pairs: list[Any], bound: float) -> tuple[list[Any], float]:
-            numbers = np.concatenate([own for _, own in pairs]) if pairs else np.empty(0)
-            if len(numbers) <= most:
-                return pairs, bound
-            bound = float(np.partition(numbers, most)[most])
-            return select(pairs, bound), bound
-
+        rng, self.n_seen = np.random.default_rng(seed), 0
+        self._most, self._bound = most, 1.0
+        self._held: list[tuple[Block, NDArray]] = []
         for block in blocks:
             self.n_seen += block.n_rows
-            held += select([(block, rng.random(block.n_rows))], bound)
-            if sum(len(own) for _, own in held) > 2 * most:  # not after every block: it takes time
-                held, bound = reduce(held, bound)
-        parts = [block for block, _ in reduce(held, bound)[0]]
+            self._held += self._below([(block, rng.random(block.n_rows))])
+            # not after every block: it takes time
+            if sum(len(own) for _, own in self._held) > 2 * most:
+                self._reduce()
+        self._reduce()
+        parts = [block for block, _ in self._held]
         columns = {name: join([block.columns[name] for block in parts])
                    for name in (parts[0].columns if parts else ())}  # fmt: skip
         self.block = Block(columns, sum(block.n_rows for block in parts), 0, "the sample")
+
+    def _below(self, pairs: list[tuple[Block, NDArray]]) -> list[Any]:
+        """Return the rows of blocks whose numbers are below the bound."""
+        kept = [(block, own, own < self._bound) for block, own in pairs]
+        return [(take_rows(b, keep), own[keep]) for b, own, keep in kept if keep.any()]
+
+    def _reduce(self) -> None:
+        numbers = np.concatenate([np.empty(0), *(own for _, own in self._held)])
+        if len(numbers) > self._most:
+            self._bound = float(np.partition(numbers, self._most)[self._most])
+            self._held = self._below(self._held)
 
 
 def read_sample(
@@ -304,10 +296,9 @@ def read_sample(
     table = ModelTable(model, data, [] if target is None else [target])
     blocks = (block for block, _ in table.blocks("read", shown))
     sample = Sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
-    block = sample.block
+    block, y = sample.block, None
     if block.n_rows == 0:
         raise ValueError(f"{table.name} has no row with a target")
-    y = None
     if target is not None:
         import pandas
 

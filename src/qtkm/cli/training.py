@@ -31,8 +31,8 @@ ENDS = {"max_iter": "all that --max-iter allows"}
 FEWEST_ROWS = 5
 #: up to so many rows, exactly the share asked for is set aside; of more, about that
 FEW_ROWS = 1000
-#: how scikit-learn's warning of many classes begins
-CLASS_WARNING = "The number of unique classes is greater than"
+#: how warnings of scikit-learn and of the library begin that are told before a fit
+REPORTED = ("The number of unique classes is greater than", "Of one value, which tells nothing")
 
 
 def fit(
@@ -93,14 +93,9 @@ def leave(out: Path) -> NoReturn:
 
 
 def report_fit(
-    model: Any,
-    rows: "Rows",
-    seconds: float,
-    out: Path,
-    as_json: bool,
-    more: Sequence[tuple[str, str]] = (),
-    **facts: Any,
-) -> None:
+    model: Any, rows: "Rows", seconds: float, out: Path, as_json: bool,
+    more: Sequence[tuple[str, str]] = (), **facts: Any,
+) -> None:  # fmt: skip
     """Print how a model was fitted, and its scores on the rows to test on.
 
     The table begins with the lines `more`, and JSON ends with `facts`.
@@ -206,18 +201,14 @@ class Rows:
     def fit(self, model: Any, cache: Path | None = None) -> None:
         """Fit a model to all training rows; coded rows may be kept in a folder."""
         job = self.job
-        with warnings.catch_warnings(), refused_unless_savable():
-            # reported from the model's status, and before the fit
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
-            warnings.filterwarnings("ignore", "Of one value, which tells nothing", UserWarning)
-            try:
+        try:
+            with fitting():
                 model.fit_dataset(
                     self._part(test=False), target=job.target, features=self.survey.features,
                     weight=job.weight, offset=job.offset, cache=cache,
                 )  # fmt: skip
-            except MemoryError as error:  # in the words of the command line
-                raise MemoryError(str(error).replace("memory_limit=", "--memory-limit ")) from None
+        except MemoryError as error:  # in the words of the command line
+            raise MemoryError(str(error).replace("memory_limit=", "--memory-limit ")) from None
 
     def score(self, model: Any) -> Sums:
         """Accumulate the scores of a model over the test rows."""
@@ -236,10 +227,15 @@ def read_whole(source: Source, name: str) -> Source:
 
 
 @contextmanager
-def refused_unless_savable() -> Iterator[None]:
-    """Raise a ValueError where a fit warns that its model cannot be saved, before it begins."""
-    warnings.filterwarnings("error", "The model cannot be saved", UserWarning)
-    try:
-        yield
-    except UserWarning as warning:
-        raise ValueError(str(warning)) from None
+def fitting() -> Iterator[None]:
+    """Leave out warnings that the commands report themselves, and refuse unsavable models."""
+    with warnings.catch_warnings():
+        # of status and one value: reported from the model's status, and before the fit
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for beginning in REPORTED:
+            warnings.filterwarnings("ignore", beginning, UserWarning)
+        warnings.filterwarnings("error", "The model cannot be saved", UserWarning)
+        try:
+            yield
+        except UserWarning as warning:
+            raise ValueError(str(warning)) from None

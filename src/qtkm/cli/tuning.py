@@ -1,13 +1,11 @@
 """What ``qtkm tune`` does: read, search, fit, save, and report what was tried."""
 
-import warnings
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from .. import interruption
@@ -24,37 +22,19 @@ from .findings import DOTS, check_plots, draw
 from .options import Job
 from .output import check_writable, note, score
 from .reading import MOST_ROWS, most_rows, name_of
-from .training import (
-    CLASS_WARNING,
-    Rows,
-    leave,
-    make_model,
-    refused_unless_savable,
-    report_fit,
-    save_model,
-)
+from .training import Rows, fitting, leave, make_model, report_fit, save_model
 
 #: with fewer rows, folds are too small to be scored
 FEWEST_ROWS = 12
 #: options with lists of what is tried, and factors to go beyond their ends
-OPTIONS = {
-    "rank": ("--ranks", 2),
-    "n_basis": ("--n-basis", 2),
-    "period": ("--periods", 2),
-    "alpha": ("--alphas", 10),
-}
+OPTIONS = {"rank": ("--ranks", 2), "n_basis": ("--n-basis", 2), "period": ("--periods", 2),
+           "alpha": ("--alphas", 10)}  # fmt: skip
 
 
 def tune(
-    job: Job,
-    parameters: dict[str, Any],
-    settings: dict[str, Any],
-    max_rows: int | None,
-    table: Path | None,
-    plot: Path | None,
-    quiet: bool,
-    as_json: bool = False,
-) -> tuple[Any, bool]:
+    job: Job, parameters: dict[str, Any], settings: dict[str, Any], max_rows: int | None,
+    table: Path | None, plot: Path | None, quiet: bool, as_json: bool = False,
+) -> tuple[Any, bool]:  # fmt: skip
     """Choose parameters by the rows of a table, fit a model, score it and save it.
 
     `parameters` and `settings` are those of the estimator and of the search, `max_rows` the most
@@ -81,7 +61,8 @@ def tune(
         )
     # nothing comes between a search, its fit and their files
     with interruption.deferred(lambda: leave(job.out)):
-        search, was_interrupted = _search(model, sample, settings, rows.survey.task)
+        search = _search(model, sample, settings, rows.survey.task)
+        was_interrupted = search.message_.startswith("Interrupted")
         search_seconds = perf_counter() - begin
         _write(search, table, plot)
         if was_interrupted:
@@ -111,8 +92,8 @@ def tune(
     return best, was_interrupted
 
 
-def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tuple[Any, bool]:
-    """Search for the best parameters; return the search and whether it was interrupted."""
+def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> Any:
+    """Search for the best parameters, and return the search."""
     X, y, weights, offset = sample
     if offset is not None:  # targets and weights whose loss is that of the rows with their offsets
         known = check_offset(offset, len(y))
@@ -123,17 +104,9 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> tup
     settings = settings | {"cv": _shuffled(settings, task, len(y))}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings, refit=False, verbose=model.verbose)
-    with warnings.catch_warnings(record=True) as caught, refused_unless_savable():
-        warnings.simplefilter("always", ConvergenceWarning)
-        warnings.filterwarnings("ignore", CLASS_WARNING, UserWarning)
+    with fitting():
         search.fit(X, y, weights)
-    was_interrupted = False
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            was_interrupted = True
-        else:
-            note(f"{warning.message}")
-    return search, was_interrupted
+    return search
 
 
 def _shuffled(settings: dict[str, Any], task: str, n_rows: int) -> Any:
