@@ -111,14 +111,15 @@ class _Remarks(logging.Handler):
 def _remarks_of_the_library() -> Iterator[None]:
     """Show what the library logs, until a command is quiet (`qtkm.cli.output.is_watched`)."""
     logger, handler = logging.getLogger("qtkm"), _Remarks()
-    before = logger.level, logger.propagate
+    level, propagate = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
     try:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.level, logger.propagate = before
+        logger.setLevel(level)
+        logger.propagate = propagate
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
