@@ -21,65 +21,43 @@ from numpy.typing import NDArray
 class Algebra(Protocol):
     """Products of elements and of their squares."""
 
-    def elements(self, core: NDArray) -> NDArray:
-        """Return the elements (Q, …) of the entries of a core."""
-
-    def core(self, elements: NDArray) -> NDArray:
-        """Return the core of elements (Q, …)."""
-
-    def multiply(self, left: NDArray, right: NDArray) -> NDArray:
-        """Multiply elements or squares, the left ones of the earlier factor."""
-
-    def join(self, right: NDArray, left: NDArray) -> NDArray:
-        """Return the environment of what stands between `left` and `right`."""
-
-    def first(self, elements: NDArray) -> NDArray:
-        """Return the unit by which a product of elements or squares begins."""
-
-    def last(self, elements: NDArray) -> NDArray:
-        """Return the unit by which a product of elements or squares ends."""
-
-    def unit(self, elements: NDArray) -> NDArray:
-        """Return the element that closes a product of one output; `elements` are the first."""
-
-    def close(self, closed: NDArray) -> NDArray:
-        """Return the response of a product that its closing has been multiplied to."""
-
-    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
-        """Multiply factors that stand behind or before a range into what stands around it.
-
-        What stands around nothing yet is what `Environments` was given as ends.
-        """
-
-    def ends(self, first: NDArray, last: NDArray) -> Any:
-        """Return what stands around a whole product of elements or squares, closed by nothing."""
-
-    def between(self, inside: Any) -> NDArray:
-        """Return the environment of what stands inside."""
-
-    def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
-        """Return the environments of what stands behind factors, row by row."""
-
-    def pull_right(self, environments: NDArray, factors: NDArray) -> NDArray:
-        """Return the environments of what stands before factors, row by row."""
-
-    def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray:
-        """Return conj(a) ⊗ b (or a ⊗ b) of elements with equal or broadcast leading axes."""
-
-    def sum_squares(self, first: NDArray, windows: NDArray, conjugate: bool) -> NDArray:
-        """Sum the squares of elements (Q, …) and of each window (n, Q, …) of others: (n, …)."""
-
-    def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
-        """Turn matrices (…, P, P) over flat elements of a shape into environments of squares."""
-
-    def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray:
-        """Undo `environment`: matrices (…, P, P) over flat elements of a shape."""
-
-    def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray:
-        """Contract environments (e, l, …) with the factors (l, …) on their right: (e, …)."""
-
-    def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
-        """Contract environments (e, l, …) with the factors (e, …) on their left: (l, …)."""
+    #: return the elements (Q, …) of the entries of a core
+    def elements(self, core: NDArray) -> NDArray: ...
+    #: return the core of elements (Q, …)
+    def core(self, elements: NDArray) -> NDArray: ...
+    #: multiply elements or squares, the left ones of the earlier factor
+    def multiply(self, left: NDArray, right: NDArray) -> NDArray: ...
+    #: return the environment of what stands between `left` and `right`
+    def join(self, right: NDArray, left: NDArray) -> NDArray: ...
+    #: return the unit by which a product of elements or squares begins; it also closes the
+    #: elements of a model of one output
+    def first(self, elements: NDArray) -> NDArray: ...
+    #: return the unit by which a product of elements or squares ends
+    def last(self, elements: NDArray) -> NDArray: ...
+    #: return the response of a product that its closing has been multiplied to
+    def close(self, closed: NDArray) -> NDArray: ...
+    #: multiply factors behind or before a range into what stands around it; nothing yet: `ends`
+    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any: ...
+    #: return what stands around a whole product of elements or squares, closed by nothing
+    def ends(self, first: NDArray, last: NDArray) -> Any: ...
+    #: return the environment of what stands inside
+    def between(self, inside: Any) -> NDArray: ...
+    #: return the environments of what stands behind factors, row by row
+    def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray: ...
+    #: return the environments of what stands before factors, row by row
+    def pull_right(self, environments: NDArray, factors: NDArray) -> NDArray: ...
+    #: return conj(a) ⊗ b (or a ⊗ b) of elements with equal or broadcast leading axes
+    def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray: ...
+    #: sum the squares of elements (Q, …) and of each window (n, Q, …) of others: (n, …)
+    def sum_squares(self, first: NDArray, windows: NDArray, conjugate: bool) -> NDArray: ...
+    #: turn matrices (…, P, P) over flat elements of a shape into environments of squares
+    def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray: ...
+    #: undo `environment`: matrices (…, P, P) over flat elements of a shape
+    def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray: ...
+    #: contract environments (e, l, …) with the factors (l, …) on their right: (e, …)
+    def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray: ...
+    #: contract environments (e, l, …) with the factors (e, …) on their left: (l, …)
+    def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray: ...
 
 
 class Diagonal:
@@ -88,22 +66,17 @@ class Diagonal:
     def elements(self, core: NDArray) -> NDArray:
         return core
 
-    def core(self, elements: NDArray) -> NDArray:
-        return elements
+    core = elements
 
     def multiply(self, left: NDArray, right: NDArray) -> NDArray:
         return left * right
 
-    def join(self, right: NDArray, left: NDArray) -> NDArray:
-        return right * left
+    join = pull_left = pull_right = multiply
 
     def first(self, elements: NDArray) -> NDArray:
-        return np.ones((1,) * (elements.ndim - 1))
+        return np.ones(elements.shape[-1])
 
     last = first
-
-    def unit(self, elements: NDArray) -> NDArray:
-        return np.ones(elements.shape[-1])
 
     def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
         is_own = False
@@ -116,17 +89,11 @@ class Diagonal:
                 inside, is_own = inside * factor, True
         return inside
 
-    def ends(self, first: NDArray, last: NDArray) -> Any:
+    def ends(self, first: NDArray, last: NDArray) -> None:
         return None
 
     def between(self, inside: Any) -> NDArray:
         return inside
-
-    def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
-        return factors * environments
-
-    def pull_right(self, environments: NDArray, factors: NDArray) -> NDArray:
-        return environments * factors
 
     def close(self, closed: NDArray) -> NDArray:
         return closed.sum(axis=-1)
@@ -176,16 +143,13 @@ class Matrices:
     def last(self, elements: NDArray) -> NDArray:
         return np.eye(elements.shape[-1])
 
-    def unit(self, elements: NDArray) -> NDArray:
-        return np.eye(elements.shape[-2])
-
     def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
         before, behind = inside
         if not is_behind:
             return reduce(np.matmul, factors, before), behind
         return before, reduce(lambda product, factor: factor @ product, list(factors)[::-1], behind)
 
-    def ends(self, first: NDArray, last: NDArray) -> Any:
+    def ends(self, first: NDArray, last: NDArray) -> tuple[NDArray, NDArray]:
         return self.first(first), self.last(last)
 
     def between(self, inside: Any) -> NDArray:

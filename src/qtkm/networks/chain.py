@@ -66,7 +66,7 @@ class ChainNetwork(Network):
         """Return the elements (n_outputs, …) that close the product of all columns."""
         if len(cores) > n_columns:
             return self.algebra.elements(cores[-1])
-        return self.algebra.unit(self.algebra.elements(cores[0][0]))[None]
+        return self.algebra.first(self.algebra.elements(cores[0][0]))[None]
 
     def iterate(
         self,
