@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 Given = Any
 #: a feature map, see `qtkm.features`
 Map = Any
+#: a list with one list of arrays per column (or one array per vertex), then maybe an output core
+Cores = list[Any]
+#: sizes of the levels of every column
+Radices = Sequence[Sequence[int]]
+#: an array for every level of every column
+Levels = Sequence[Sequence[NDArray]]
+#: what a penalty multiplies the squared weights of each column's functions by, (M,), or None for 1
+Precisions = Sequence[NDArray | None]
 #: a pass over a shard, pass(shard, …, run=run) -> arrays; see `qtkm.engines`
 Pass = Callable[..., Any]
 if TYPE_CHECKING:
@@ -117,12 +125,9 @@ class Column(Protocol):
     #: functions of every group of levels at the grid values
     @property
     def group_features(self) -> list[NDArray]: ...
-    #: factor entries of all levels at the grid values
+    #: factor entries of all levels at the grid values, the phase in the first
     @property
     def factors(self) -> NDArray: ...
-    #: phase at the grid values; empty where the map has none
-    @property
-    def phase(self) -> NDArray: ...
     #: whether functions at all grid values may be kept
     @property
     def is_kept(self) -> bool: ...
@@ -138,6 +143,9 @@ class Column(Protocol):
     def functions(self, codes: NDArray, conjugate: bool | None) -> NDArray: ...
     #: return the same column with a level and the next one joined
     def merged(self, level: int) -> Any: ...
+
+
+Columns = Sequence[Column]
 
 
 class Setting(Protocol):

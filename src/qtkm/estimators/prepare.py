@@ -193,7 +193,7 @@ def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
     }
     rows = hashlib.sha256()
     for column in objective.columns:
-        rows.update(np.ascontiguousarray(column.factors).tobytes())
+        rows.update(np.ascontiguousarray(column.feature_map.factors(column.values)).tobytes())
     rows.update(objective.engine.sum(digest, objective.shards).tobytes())
     start = hashlib.sha256()
     for core in flatten(cores):

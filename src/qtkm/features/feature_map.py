@@ -80,7 +80,7 @@ class FeatureMap(BaseEstimator):
 
     def group_features(self, values: Array) -> list[Array]:
         """Return the functions of every group of levels, (n, M_g), the first with the phase."""
-        factors = self.factors(values)
+        factors, phase = self.factors(values), self.phase(values)
         expected = (len(values), sum(self.radices))
         if np.shape(factors) != expected:
             raise ValueError(
@@ -97,10 +97,17 @@ class FeatureMap(BaseEstimator):
             reduce(_product, [factors[:, level] for level in self.slices[group]])
             for group in self.groups
         ]
-        phase = self.phase(values)
         if phase is not None:
             found[0] = found[0] * phase[:, None]
         return found
+
+    def phased_factors(self, values: Array) -> Array:
+        """Return the factor entries of all levels, the phase in those of the first."""
+        factors, phase = self.factors(values), self.phase(values)
+        if phase is not None:
+            factors = factors.astype(np.result_type(factors, phase))
+            factors[:, self.slices[0]] *= phase[:, None]
+        return factors
 
     def features(self, values: Array) -> Array:
         """Return all M basis functions, shape (n, M), the lowest digit running fastest."""

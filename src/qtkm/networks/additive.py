@@ -17,13 +17,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import RandomState
+from numpy.typing import DTypeLike, NDArray
 
 from ..drawing import plot
-from ..protocols import Column, Run, Setting, Shard
+from ..protocols import Columns, Cores, Levels, Precisions, Radices, Run, Setting, Shard
 from ..structure import Edge, Structure
 from .main_effects import MainProblem, sum_by_code
-from .network import Cores, Network
+from .network import Network
 
 
 class Additive(Network):
@@ -60,12 +61,12 @@ class Additive(Network):
             return self
         return Additive(self.network.fitted_to(cores[:-1]), self.functions)
 
-    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+    def structure(self, radices: Radices, n_outputs: int) -> Structure:
         if self.network is None:
             return Structure((), ())
         return self.network.structure(radices, n_outputs)
 
-    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
+    def shapes(self, radices: Radices, n_outputs: int) -> list[Any]:
         inner = [] if self.network is None else self.network.shapes(radices, n_outputs)
         main: list[Any] = [(count, n_outputs) for count in self.functions]
         return [*inner, [*main, (n_outputs,)]]
@@ -74,7 +75,7 @@ class Additive(Network):
     def n_real(self) -> int:
         return len(self.functions) + 1
 
-    def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
+    def describe(self, radices: Radices, n_outputs: int = 1) -> str:
         count = self._count(n_outputs)
         text = f"main effects of {len(self.functions)} columns: {count:,} weights"
         if self.network is None:
@@ -86,7 +87,7 @@ class Additive(Network):
 
     def plot(
         self,
-        radices: Sequence[Sequence[int]],
+        radices: Radices,
         n_outputs: int = 1,
         ax: Any = None,
         column_names: Sequence[str] | None = None,
@@ -103,12 +104,7 @@ class Additive(Network):
         return ax
 
     def start(
-        self,
-        constants: Sequence[Sequence[NDArray]],
-        n_outputs: int,
-        is_complex: bool,
-        kind: str,
-        rng: np.random.RandomState,
+        self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
         inner = []
         if self.network is not None:
@@ -121,18 +117,13 @@ class Additive(Network):
         return [*weights, np.zeros(n_outputs)]
 
     def iterate(
-        self,
-        columns: Sequence[Column],
-        cores: Cores,
-        dtype: Any,
-        run: Run,
-        precisions: Sequence[NDArray | None],
+        self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
     ) -> Any:
         # precisions of the main functions follow those of the network: (J_d,), or None at first
         return AdditiveIterate(self, columns, cores, dtype, run, precisions)
 
     def numbers_held(
-        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+        self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
     ) -> tuple[int, int]:
         tables, sums = sum(sizes) * n_outputs, (sum(self.functions) + 1) ** 2
         if self.network is None:
@@ -140,12 +131,12 @@ class Additive(Network):
         inner = self.network.numbers_held(sizes, radices, n_outputs, planes)
         return tables + inner[0], max(sums, inner[1])
 
-    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+    def dense(self, cores: Cores, radices: Radices) -> NDArray:
         if self.network is None:
             raise ValueError("There is no network beside the main effects.")
         return self.network.dense(cores[:-1], radices)
 
-    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> "Evaluator":
+    def evaluator(self, cores: Cores, frequencies: Precisions) -> "Evaluator":
         inner = None
         if self.network is not None:
             inner = self.network.evaluator(cores[:-1], frequencies)
@@ -158,11 +149,11 @@ class AdditiveIterate:
     def __init__(
         self,
         network: Additive,
-        columns: Sequence[Column],
+        columns: Columns,
         cores: Cores,
-        dtype: Any,
+        dtype: DTypeLike,
         run: Run,
-        precisions: Sequence[NDArray | None],
+        precisions: Precisions,
     ):
         self.network, self.columns, self.run = network, columns, run
         self.n_outputs = len(cores[-1][-1])
@@ -217,7 +208,7 @@ class AdditiveIterate:
             self.main_precisions = list(self._held[1])
         self.main = cores[-1]
 
-    def put_main(self, main: list[NDArray], precisions: Sequence[NDArray | None]) -> None:
+    def put_main(self, main: list[NDArray], precisions: Precisions) -> None:
         """Put in main effects and the precisions they were found at."""
         self.main, self.main_precisions = main, list(precisions)
 
@@ -419,7 +410,7 @@ def _with_unknown(weights: NDArray, share: NDArray) -> NDArray[np.float64]:
 class Evaluator:
     """Cores made ready for values that lie on no grid."""
 
-    def __init__(self, inner: Any, main: Sequence[NDArray], shares: Sequence[NDArray | None]):
+    def __init__(self, inner: Any, main: Sequence[NDArray], shares: Precisions):
         self.inner, self.main = inner, main
         self.tables = [
             None if share is None else _with_unknown(weights, share)

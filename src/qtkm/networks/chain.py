@@ -6,22 +6,22 @@ a gauge (how a core is left behind) and tables (compiled loops over many rows).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..limits import LIMITS
-from ..protocols import Column, Run, Setting, Shard
+from ..protocols import Column, Columns, Cores, Pass, Precisions, Radices, Run, Setting, Shard
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Environments, closed_product
 from .column_tables import Change, Statistics, Tables
 from .evaluate import Evaluator, group_elements, sum_functions
 from .moments import Digits, Moments
-from .network import Cores, Network, flatten, unflatten
+from .network import Network, flatten, unflatten
 from .problem import (
     MOST_MOMENTS,
     CategoricalProblem,
@@ -31,8 +31,6 @@ from .problem import (
     Problem,
     WideProblem,
 )
-
-Pass = Callable[..., Any]
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
@@ -69,16 +67,11 @@ class ChainNetwork(Network):
         return self.algebra.first(self.algebra.elements(cores[0][0]))[None]
 
     def iterate(
-        self,
-        columns: Sequence[Column],
-        cores: Cores,
-        dtype: Any,
-        run: Run,
-        precisions: Sequence[NDArray | None],
+        self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
     ) -> "ChainIterate":
         return ChainIterate(self, columns, cores, dtype, run, precisions)
 
-    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+    def dense(self, cores: Cores, radices: Radices) -> NDArray:
         whole = moments.weights_of(self.algebra, cores[0])
         for entry in cores[1 : len(radices)]:
             column = moments.weights_of(self.algebra, entry)
@@ -87,7 +80,7 @@ class ChainNetwork(Network):
         closing = self.closing(cores, len(radices))
         return self.algebra.close(self.algebra.multiply(whole[:, None], closing[None]))
 
-    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Evaluator:
+    def evaluator(self, cores: Cores, frequencies: Precisions) -> Evaluator:
         return Evaluator(self, cores, frequencies)
 
 
@@ -97,11 +90,11 @@ class ChainIterate:
     def __init__(
         self,
         network: ChainNetwork,
-        columns: Sequence[Column],
+        columns: Columns,
         cores: Cores,
-        dtype: Any,
+        dtype: DTypeLike,
         run: Run,
-        precisions: Sequence[NDArray | None],
+        precisions: Precisions,
     ):
         self.network, self.columns, self.run, self.dtype = network, columns, run, dtype
         self.precisions = list(precisions)
@@ -443,9 +436,7 @@ def column_gradient(
     return gradient
 
 
-def site_legs(
-    radices: Sequence[Sequence[int]], n_outputs: int
-) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
+def site_legs(radices: Radices, n_outputs: int) -> tuple[tuple[Edge, ...], tuple[str, ...]]:
     """Legs of a network with one core per site, and the names of the cores."""
     sites = [(d, k, q) for d, column in enumerate(radices) for k, q in enumerate(column)]
     names = [f"column {d}, level {k}" for d, k, _ in sites]

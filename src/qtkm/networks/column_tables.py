@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import Column, Run, Shard
+from ..protocols import Column, Given, Run, Shard
 from .algebra import Algebra, Environments, partial_products
 from .moments import mix, unpack
 
@@ -119,8 +119,6 @@ class Tables:
         """Output core by whose squares statistics are still to be multiplied."""
         return None
 
-    # -- NumPy, for few rows ----------------------------------------------------------------
-
     def rows(self, codes: NDArray, tables: Sequence[NDArray] | None = None) -> list[NDArray]:
         """Return the elements of coded rows, (n, …) for every column."""
         tables = self.elements if tables is None else tables
@@ -145,7 +143,8 @@ class Tables:
 
     def respond(self, product: NDArray, closing: NDArray | None = None) -> NDArray:
         """Close products (n, …) of all columns by these or other elements: (n, n_outputs)."""
-        raise NotImplementedError
+        closing = self.turn(self.closing if closing is None else closing)
+        return product.reshape(len(product), -1) @ closing.reshape(len(closing), -1).T
 
     def output_sums(self, shard: Shard, run: Run, both: bool) -> tuple[NDArray, ...]:
         """Return Σ z̄zᵀ, Σ y·z and maybe Σ zzᵀ over the environments z of the output core."""
@@ -188,20 +187,16 @@ class Tables:
         places = np.ascontiguousarray(codes.T, dtype=np.intp)
 
         def factor(d: int) -> NDArray:
-            return self.row_factors(d, places[d])
+            return np.take(self.elements[d], places[d], axis=0)[:, None]
 
         walk = Environments(self.algebra, factor, self._stamps, self.row_ends())
         forget = partial(self._walks.pop, id(codes))
         self._walks[id(codes)] = weakref.ref(codes, lambda _: forget(None)), walk
         return walk
 
-    def row_factors(self, d: int, places: NDArray) -> NDArray:
-        """Return the elements of a column that rows read, as factors of their environments."""
-        raise NotImplementedError
-
-    def row_ends(self) -> Any:
+    def row_ends(self) -> Given:
         """Return what stands around the product of all columns; see `Environments`."""
-        raise NotImplementedError
+        return None
 
     def goals(self, target: NDArray) -> NDArray:
         """Return what multiplies environments in right-hand sides, like `environments`."""
@@ -282,7 +277,8 @@ class Tables:
         rows = self.rows(shard.codes)
         behind = rows if later is None else self.rows(shard.codes, later)
         slopes = slopes.conj()
-        seed = self.seed(slopes)
+        seed = slopes @ self.closing.reshape(len(self.closing), -1)
+        seed = seed.reshape(-1, *self.closing.shape[1:])
         before, _ = partial_products(self.algebra, rows, seed)
         _, after = partial_products(self.algebra, behind, seed)
         sums = []
@@ -294,10 +290,6 @@ class Tables:
             whole = groups.sum(flat[groups.order], 1)
             sums.append(whole.reshape(-1, *self.elements[d].shape[1:]))
         return *sums, self.close_gradient(slopes, self.states(False)(shard.codes))
-
-    def seed(self, slopes: NDArray) -> NDArray:
-        """Return Σ_k slope_k·closing_k of every row."""
-        raise NotImplementedError
 
     def close_gradient(self, slopes: NDArray, states: NDArray) -> NDArray:
         """Return Σ over rows of slope_k times the environment of the closing: (n_outputs, …)."""
@@ -325,8 +317,6 @@ class Tables:
         closing = change.later_closing
         out = self.respond(moved, closing)
         return out + self.respond(value, change.closing)
-
-    # -- compiled loops, for many rows --------------------------------------------------------
 
     @property
     def planes(self) -> tuple[int, ...]:

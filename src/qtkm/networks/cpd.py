@@ -13,15 +13,15 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ..kernels.lines import from_lines, padded, to_lines
-from ..protocols import Run, Shard
+from ..protocols import Cores, Levels, Radices, Run, Shard
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
 from .column_tables import Change, Tables
-from .network import Cores
 
 
 class CPDTables(Tables):
@@ -33,17 +33,6 @@ class CPDTables(Tables):
     def mixing(self) -> NDArray | None:
         return self.closing if len(self.closing) > 1 else None
 
-    # -- NumPy, for few rows ----------------------------------------------------------------
-
-    def respond(self, product: NDArray, closing: NDArray | None = None) -> NDArray:
-        return product @ (self.closing if closing is None else closing).T
-
-    def row_factors(self, d: int, places: NDArray) -> NDArray:
-        return np.take(self.elements[d], places, axis=0)[:, None]
-
-    def row_ends(self) -> Any:
-        """Nothing stands around the product of all columns."""
-
     def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
         if len(self.elements) > last - first:
             return super().environments(shard, first, last, run)
@@ -53,11 +42,6 @@ class CPDTables(Tables):
 
     def goals(self, target: NDArray) -> NDArray:
         return (target if self.mixing is None else target @ self.closing)[:, None]
-
-    def seed(self, slopes: NDArray) -> NDArray:
-        return slopes @ self.closing
-
-    # -- compiled loops, for many rows --------------------------------------------------------
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -163,18 +147,13 @@ class CPD(ChainNetwork):
         except (IndexError, KeyError, TypeError, ValueError):
             return None
 
-    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+    def structure(self, radices: Radices, n_outputs: int) -> Structure:
         legs, names = site_legs(radices, n_outputs)
         rank = Edge("rank", int(self.rank), tuple(range(len(names))))
         return Structure(names, (*legs, rank))
 
     def start(
-        self,
-        constants: Sequence[Sequence[NDArray]],
-        n_outputs: int,
-        is_complex: bool,
-        kind: str,
-        rng: np.random.RandomState,
+        self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
         cores: Cores = [[self._core(c, is_complex, kind, rng) for c in levels]
                         for levels in constants]  # fmt: skip
@@ -202,7 +181,7 @@ class CPD(ChainNetwork):
         return core * factor
 
     def numbers_held(
-        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+        self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
     ) -> tuple[int, int]:
         square = planes**2 * self.rank * (self.rank + 1) // 2
         return planes * self.rank * sum(sizes), max(sizes) * (square + planes * self.rank)

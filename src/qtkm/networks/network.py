@@ -8,20 +8,29 @@ Derivatives are written as complex numbers: the gradient with respect to w is
 ∂/∂Re w + i·∂/∂Im w, so that a step δ changes a function by Re Σ conj(gradient)·δ.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.random import RandomState
+from numpy.typing import DTypeLike, NDArray
 from sklearn.base import BaseEstimator
 
 from .. import drawing
-from ..protocols import Column, Run, Setting, Shard
+from ..protocols import (
+    Column,
+    Columns,
+    Cores,
+    Given,
+    Levels,
+    Pass,
+    Precisions,
+    Radices,
+    Run,
+    Setting,
+    Shard,
+)  # fmt: skip
 from ..structure import Structure
-
-#: a list with one list of arrays per column (or one array per vertex), then maybe an output core
-Cores = list[Any]
 
 
 class Network(BaseEstimator):
@@ -42,7 +51,7 @@ class Network(BaseEstimator):
         """Rank that "auto" stands for, see docs/decisions/0004-defaults.md."""
         return min(40, max(2, round(1.5 * (n_rows / (8 * n_columns)) ** 0.4)))
 
-    def rank_of(self, cores: Any) -> Any:
+    def rank_of(self, cores: Given) -> Given:
         """Rank of cores that a user gives, or None where it cannot be seen."""
         return None
 
@@ -50,20 +59,20 @@ class Network(BaseEstimator):
         """Return the network that fitted cores belong to, with adapted ranks if they were."""
         return self
 
-    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+    def structure(self, radices: Radices, n_outputs: int) -> Structure:
         """Vertices and edges for the sites of a fit.
 
         Raises a ValueError where ranks or legs do not fit the sites.
         """
         raise NotImplementedError
 
-    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> list[Any]:
+    def shapes(self, radices: Radices, n_outputs: int) -> Cores:
         """Shapes of the cores, in the layout of the cores: columns, levels, output core."""
         flat = iter(self.structure(radices, n_outputs).shapes)
-        shapes: list[Any] = [[next(flat) for _ in column] for column in radices]
+        shapes: Cores = [[next(flat) for _ in column] for column in radices]
         return shapes + list(flat)
 
-    def describe(self, radices: Sequence[Sequence[int]], n_outputs: int = 1) -> str:
+    def describe(self, radices: Radices, n_outputs: int = 1) -> str:
         """Return the network as text, with the sizes of its bonds and legs.
 
         Parameters
@@ -84,11 +93,11 @@ class Network(BaseEstimator):
 
     def plot(
         self,
-        radices: Sequence[Sequence[int]],
+        radices: Radices,
         n_outputs: int = 1,
-        ax: Any = None,
+        ax: Given = None,
         column_names: Sequence[str] | None = None,
-    ) -> Any:
+    ) -> Given:
         """Plot the network with the sizes of its bonds and legs on matplotlib Axes.
 
         Parameters are those of `describe`, Axes to plot on and names of the columns.
@@ -97,12 +106,7 @@ class Network(BaseEstimator):
         return drawing.plot(self.structure(radices, n_outputs), ax, column_names)
 
     def start(
-        self,
-        constants: Sequence[Sequence[NDArray]],
-        n_outputs: int,
-        is_complex: bool,
-        kind: str,
-        rng: np.random.RandomState,
+        self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
         """Cores to start from.
 
@@ -125,12 +129,7 @@ class Network(BaseEstimator):
         return sum(core.size for core in flatten(cores))
 
     def iterate(
-        self,
-        columns: Sequence[Column],
-        cores: Cores,
-        dtype: Any,
-        run: Run,
-        precisions: Sequence[NDArray | None],
+        self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
     ) -> "Iterate":
         """Cores with what follows from them on the columns' grids.
 
@@ -140,7 +139,7 @@ class Network(BaseEstimator):
         raise NotImplementedError
 
     def numbers_held(
-        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+        self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
     ) -> tuple[int, int]:
         """Return how many numbers a fit from sums over shards holds, whatever the number of rows.
 
@@ -150,14 +149,14 @@ class Network(BaseEstimator):
         cores = [prod(shape) for shape in flatten(self.shapes(radices, n_outputs))]
         return planes * sum(cores), planes**2 * max(cores) ** 2
 
-    def dense(self, cores: Cores, radices: Sequence[Sequence[int]]) -> NDArray:
+    def dense(self, cores: Cores, radices: Radices) -> NDArray:
         """Return the whole weight tensor, (ΠM, n_outputs), for tests and tiny models.
 
         The lowest digit of a column runs fastest, the first column slowest.
         """
         raise NotImplementedError
 
-    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> Any:
+    def evaluator(self, cores: Cores, frequencies: Precisions) -> Given:
         """Return what has responses(maps, values) -> (n, n_outputs) at values on no grid.
 
         For a categorical column `frequencies` holds the share of each category, by which an
@@ -177,54 +176,37 @@ class Iterate(Protocol):
     #: what the penalty multiplies squared weights by, (M,) for every column or None
     precisions: list[NDArray | None]
 
+    #: blocks of local problems: columns and output core, or the vertices of a graph
     @property
-    def n_blocks(self) -> int:
-        """Blocks of local problems: columns and output core, or the vertices of a graph."""
-
-    def snapshot(self) -> Cores:
-        """Return the cores as they stand; later updates leave these alone."""
-
-    def restore(self, cores: Cores) -> None:
-        """Put a snapshot back."""
-
-    def energies(self, block: int) -> NDArray | None:
-        """Return what the precision of each function of a column multiplies in the penalty."""
-
-    def put_precision(self, d: int, precision: NDArray) -> None:
-        """Put in another precision of a column that has energies."""
-
-    def penalty(self) -> float:
-        """Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior."""
-
-    def problem(self, block: int, setting: Setting) -> Any:
-        """Local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`."""
-
-    def responses(self, shard: Shard) -> NDArray:
-        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
-
-    def response_pass(self) -> Callable[..., NDArray]:
-        """Pass over a shard: pass(shard, run=run) -> its responses.
-
-        Like all passes it carries only tables, so that it can be sent to where the rows are.
-        """
-
-    def gradient_pass(self) -> Callable[..., Any]:
-        """Pass over a shard: pass(shard, slopes, run=run) -> arrays to be added up.
-
-        `slopes` (n_rows, n_outputs) is the gradient of the loss with respect to the response.
-        """
-
-    def gradient(self, sums: Any) -> Cores:
-        """Gradient with respect to the cores, in their layout, from the sums of the pass."""
-
-    def penalty_gradient(self) -> Cores:
-        """Gradient of the penalty with respect to the cores."""
-
-    def penalty_product(self, direction: Cores) -> Cores:
-        """Product of a direction with the Hessian of the penalty, one core at a time."""
-
-    def tangent(self, direction: Cores) -> Callable[..., NDArray]:
-        """Pass over a shard: pass(shard, run=run) -> change of the responses in a direction."""
+    def n_blocks(self) -> int: ...
+    #: return the cores as they stand; later updates leave these alone
+    def snapshot(self) -> Cores: ...
+    #: put a snapshot back
+    def restore(self, cores: Cores) -> None: ...
+    #: return what the precision of each function of a column multiplies in the penalty
+    def energies(self, block: int) -> NDArray | None: ...
+    #: put in another precision of a column that has energies
+    def put_precision(self, d: int, precision: NDArray) -> None: ...
+    #: Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior
+    def penalty(self) -> float: ...
+    #: local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`
+    def problem(self, block: int, setting: Setting) -> Given: ...
+    #: responses of a shard's rows, (n_rows, n_outputs), complex where the model is
+    def responses(self, shard: Shard) -> NDArray: ...
+    #: return a pass: pass(shard, run=run) -> responses. Like all passes it carries only tables, so
+    #: that it can be sent to where the rows are
+    def response_pass(self) -> Pass: ...
+    #: return a pass: pass(shard, slopes, run=run) -> arrays to be added up; `slopes` (n_rows,
+    #: n_outputs) is the gradient of the loss with respect to the response
+    def gradient_pass(self) -> Pass: ...
+    #: gradient with respect to the cores, in their layout, from the sums of the pass
+    def gradient(self, sums: Given) -> Cores: ...
+    #: gradient of the penalty with respect to the cores
+    def penalty_gradient(self) -> Cores: ...
+    #: product of a direction with the Hessian of the penalty, one core at a time
+    def penalty_product(self, direction: Cores) -> Cores: ...
+    #: return a pass: pass(shard, run=run) -> change of the responses in a direction
+    def tangent(self, direction: Cores) -> Pass: ...
 
 
 def flatten(cores: Cores) -> list[NDArray]:

@@ -308,15 +308,11 @@ class WideProblem(ColumnProblem):
         algebra, column, sums = self.algebra, self.column, self.moments
         shape = self.iterate.tables.elements[self.block].shape[1:]
         size = int(np.prod(shape))
-        phase = column.phase if len(column.phase) else np.ones(len(column))
         self.parts = []
         for matrices, conjugate in zip(sums.matrices(slice(None)), (True, False), strict=False):
-            if not conjugate:
-                matrices = matrices * (phase**2)[:, None, None]
             matrices = np.broadcast_to(matrices, (len(matrices), size, size))
             self.parts.append(self._squares(algebra.environment(matrices, shape), conjugate))
-        right = (sums.rhs * phase[:, None]).conj()
-        right = np.broadcast_to(right, (len(right), size)).reshape(-1, *shape)
+        right = np.broadcast_to(sums.rhs.conj(), (len(column), size)).reshape(-1, *shape)
         self.products = GridDigits(
             algebra, right, self.cores,
             lambda level, core: self._response(level, core).conj(),

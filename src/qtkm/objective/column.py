@@ -57,12 +57,7 @@ class Column:
 
     @cached_property
     def factors(self) -> NDArray:
-        return self.feature_map.factors(self.values)
-
-    @cached_property
-    def phase(self) -> NDArray:
-        phase = self.feature_map.phase(self.values)
-        return np.empty(0) if phase is None else phase
+        return self.feature_map.phased_factors(self.values)
 
     def kind(self, conjugate: bool) -> str:
         return self.feature_map.kind(conjugate)

@@ -72,10 +72,8 @@ class Tangents:
                 table = feature_map.factors(np.arange(feature_map.n_categories))
                 levels = [_looked_up(table, share, column)]
             else:
-                entries, phase = feature_map.factors(column), feature_map.phase(column)
+                entries = feature_map.phased_factors(column)
                 levels = [entries[:, part] for part in feature_map.slices]
-                if phase is not None:
-                    levels[0] = levels[0] * phase[:, None]
             factors.append([_single(level) for level in levels] if single else levels)
         return self.chain.features(factors)
 

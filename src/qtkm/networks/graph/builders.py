@@ -6,8 +6,9 @@ Edges have the size of the rank, or less where the cores at their ends leave no 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...protocols import Radices
 from ...structure import Edge, Structure
-from .graph import GraphNetwork, Radices, check_whole, largest_size, leg, outputs
+from .graph import GraphNetwork, check_whole, largest_size, leg, outputs
 
 
 class Drawing:

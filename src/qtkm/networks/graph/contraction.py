@@ -72,12 +72,7 @@ class Rows:
 
     def tables(self) -> Tables:
         """Return factor entries at the grid values, phase included; None for categories."""
-        return [
-            None
-            if column.is_one_hot
-            else self.cast(with_phase(column, column.factors, column.phase))
-            for column in self.columns
-        ]
+        return [None if column.is_one_hot else self.cast(column.factors) for column in self.columns]
 
     def factors(self, tables: Tables, codes: NDArray) -> Factors:
         """Return the features of all sites at coded rows."""
@@ -264,15 +259,6 @@ def _add_up(
         for total, more in zip(first, other, strict=True):
             total += more
     return first
-
-
-def with_phase(column: Column, factors: NDArray, phase: NDArray | None) -> NDArray:
-    """Multiply the phase of a column into the factor entries of its first level."""
-    if phase is None or not len(phase):
-        return factors
-    factors = factors.copy()
-    factors[:, column.slices[0]] *= phase[:, None]
-    return factors
 
 
 @lru_cache(maxsize=64)

@@ -16,16 +16,16 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Column, Given, Map, Run
+from ...protocols import Columns, Cores, Given, Levels, Map, Precisions, Radices, Run
 from ...structure import Edge, Structure
 from ..design import Tree
-from ..network import Cores, Network
-from .contraction import Rows, sizes_of, with_phase
+from ..network import Network
+from .contraction import Rows, sizes_of
 from .vertices import Iterate
 
-Radices = Sequence[Sequence[int]]
 Site = tuple[int, int]
 Shape = tuple[int, ...]
 
@@ -69,12 +69,7 @@ class GraphNetwork(Network):
         return self.structure(radices, n_outputs).shapes
 
     def start(
-        self,
-        constants: Sequence[Sequence[NDArray]],
-        n_outputs: int,
-        is_complex: bool,
-        kind: str,
-        rng: np.random.RandomState,
+        self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
         """Return cores to start from, see `Network.start`.
 
@@ -98,12 +93,7 @@ class GraphNetwork(Network):
         return cores
 
     def iterate(
-        self,
-        columns: Sequence[Column],
-        cores: Cores,
-        dtype: DTypeLike,
-        run: Run,
-        precisions: Sequence[NDArray | None],
+        self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
     ) -> Iterate:
         structure = self.structure_of([column.radices for column in columns], cores)
         return Iterate(structure, columns, cores, dtype, run, precisions)
@@ -115,7 +105,7 @@ class GraphNetwork(Network):
         has_outputs = cores[vertex].ndim == len(trial.edges_of[vertex])
         return self.structure(radices, cores[vertex].shape[-1] if has_outputs else 1)
 
-    def evaluator(self, cores: Cores, frequencies: Sequence[NDArray | None]) -> "Evaluator":
+    def evaluator(self, cores: Cores, frequencies: Precisions) -> "Evaluator":
         return Evaluator(self, cores, frequencies)
 
     def dense(self, cores: Cores, radices: Radices) -> NDArray:
@@ -252,7 +242,7 @@ class Graph(GraphNetwork):
 class Evaluator:
     """Responses of a graph at values that lie on no grid, see `Network.evaluator`."""
 
-    def __init__(self, network: GraphNetwork, cores: Cores, frequencies: Sequence[NDArray | None]):
+    def __init__(self, network: GraphNetwork, cores: Cores, frequencies: Precisions):
         self.network, self.cores, self.frequencies = network, cores, frequencies
 
     def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
@@ -261,10 +251,10 @@ class Evaluator:
         rows = Rows(structure, self.cores, maps, np.float64)
         tables = []
         for feature_map, share, column in zip(maps, self.frequencies, values, strict=True):
-            factors = feature_map.factors(column)
+            factors = feature_map.phased_factors(column)
             if feature_map.is_categorical:
                 factors[np.asarray(column) < 0] = feature_map.collect(share)
-            tables.append(with_phase(feature_map, factors, feature_map.phase(column)))
+            tables.append(factors)
         out = np.empty((len(values[0]), rows.n_outputs), dtype=self.cores[0].dtype)
         for part in rows.pieces(0, len(out)):
             codes = np.arange(len(out))[part, None].repeat(len(maps), axis=1)

@@ -15,11 +15,10 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Column, Pass, Run, Setting, Shard
+from ...protocols import Columns, Cores, Pass, Precisions, Run, Setting, Shard
 from ...structure import Structure
 from ..design import Term, Tree
 from ..local import least_squares
-from ..network import Cores
 from ..train.gauge import balance
 from .contraction import Rows, add_gradients, normal_equations, respond, sizes_of
 
@@ -33,11 +32,11 @@ class Iterate:
     def __init__(
         self,
         structure: Structure,
-        columns: Sequence[Column],
+        columns: Columns,
         cores: Cores,
         dtype: DTypeLike,
         run: Run,
-        precisions: Sequence[NDArray | None],
+        precisions: Precisions,
     ):
         self.structure, self.columns, self.dtype, self.run = structure, columns, dtype, run
         self.precisions = list(precisions)

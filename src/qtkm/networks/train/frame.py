@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocols import Shard
-from ..chain import ChainIterate, Pass, column_change
+from ...protocols import Cores, Pass, Shard
+from ..chain import ChainIterate, column_change
 from ..column_tables import Tables
-from ..network import Cores, flatten, unflatten
+from ..network import flatten, unflatten
 from . import gauge
 
 Sites = list[NDArray]

@@ -11,13 +11,14 @@ for a ring) whatever the number of basis functions is.
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from ...protocols import Given
+from ...protocols import Cores, Given, Levels, Radices
 from ...structure import Edge, Structure
 from ..algebra import Matrices
 from ..chain import SMOOTH_NOISE, ChainNetwork, site_legs
-from ..network import Cores, flatten, unflatten
+from ..network import flatten, unflatten
 from . import gauge
 from .matrix_tables import ProductTables
 
@@ -62,7 +63,7 @@ class MatrixProduct(ChainNetwork):
         """Return the bonds before, between and after sites of given sizes."""
         raise NotImplementedError
 
-    def structure(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Structure:
+    def structure(self, radices: Radices, n_outputs: int) -> Structure:
         legs, names = site_legs(radices, n_outputs)
         bonds = self.bonds([leg.size for leg in legs])
         count = len(names)
@@ -75,7 +76,7 @@ class MatrixProduct(ChainNetwork):
             edges.insert(0, Edge("bond 0", bonds[0], (0, count - 1)))
         return Structure(names, tuple(edges))
 
-    def shapes(self, radices: Sequence[Sequence[int]], n_outputs: int) -> Cores:
+    def shapes(self, radices: Radices, n_outputs: int) -> Cores:
         legs, _ = site_legs(radices, n_outputs)
         bonds = self.bonds([leg.size for leg in legs])
         flat = [(bonds[k], leg.size, bonds[k + 1]) for k, leg in enumerate(legs)]
@@ -83,12 +84,7 @@ class MatrixProduct(ChainNetwork):
         return shapes + flat
 
     def start(
-        self,
-        constants: Sequence[Sequence[NDArray]],
-        n_outputs: int,
-        is_complex: bool,
-        kind: str,
-        rng: np.random.RandomState,
+        self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
         shapes = self.shapes([[len(c) for c in column] for column in constants], n_outputs)
         flat = [c for column in constants for c in column]
@@ -119,7 +115,7 @@ class MatrixProduct(ChainNetwork):
         return gauge.push_left(core, factor)
 
     def numbers_held(
-        self, sizes: Sequence[int], radices: Sequence[Sequence[int]], n_outputs: int, planes: int
+        self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
     ) -> tuple[int, int]:
         size = max(shape[0] * shape[2] for shape in flatten(self.shapes(radices, n_outputs)))
         square = planes**2 * size * (size + 1) // 2

@@ -16,16 +16,6 @@ from ..column_tables import Change, Tables, is_large
 class ProductTables(Tables):
     """Tables (n_grid, left, right) of all columns; `closing` is (n_outputs, right, left)."""
 
-    # -- NumPy, for few rows ----------------------------------------------------------------
-
-    def respond(self, product: NDArray, closing: NDArray | None = None) -> NDArray:
-        closing = self.closing if closing is None else closing
-        flat = closing.swapaxes(1, 2).reshape(len(closing), -1)
-        return product.reshape(len(product), -1) @ flat.T
-
-    def row_factors(self, d: int, places: NDArray) -> NDArray:
-        return np.take(self.elements[d], places, axis=0)[:, None]
-
     def row_ends(self) -> tuple[NDArray, NDArray]:
         return np.eye(self.bonds[0], dtype=self.kind)[None, None], self.closing[None]
 
@@ -38,14 +28,8 @@ class ProductTables(Tables):
     def goals(self, target: NDArray) -> NDArray:
         return target[:, :, None, None]
 
-    def seed(self, slopes: NDArray) -> NDArray:
-        flat = slopes @ self.closing.reshape(len(self.closing), -1)
-        return flat.reshape(-1, *self.closing.shape[1:])
-
     def turn(self, closing: NDArray) -> NDArray:
         return closing.swapaxes(1, 2)
-
-    # -- compiled loops, for many -------------------------------------------------------------
 
     @property
     def bonds(self) -> NDArray[np.int64]:

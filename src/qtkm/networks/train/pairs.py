@@ -272,18 +272,14 @@ class _AcrossPass:
 
 def _features(column: Column, level: int) -> NDArray:
     """Return the factor entries of a level at the grid values."""
-    if column.is_categorical:
-        return column.feature_map.factors(column.values)
     return column.factors[:, column.slices[level]]
 
 
 def _product(column: Column, cores: list[NDArray], first: int, bond: int) -> NDArray:
-    """Return products (n_grid, …) of levels' matrices from level `first` on, times the phase."""
+    """Return products (n_grid, …) of levels' matrices from level `first` on."""
     kind = np.result_type(float, *cores, *(() if column.is_categorical else (column.factors,)))
     product = np.broadcast_to(np.eye(bond, dtype=kind), (len(column), bond, bond)).copy()
     for level, core in enumerate(cores, start=first):
         matrices = np.einsum("uq,aqb->uab", column.factors[:, column.slices[level]], core)
         product = matrices if level == first else product @ matrices
-    if len(column.phase):
-        product *= column.phase[:, None, None]
     return product
