@@ -11,20 +11,31 @@ intercept (n_outputs,).  They are one block, updated by `networks.main_effects`;
 see targets from which the main effects are taken off.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import DTypeLike, NDArray
 
 from ..drawing import plot
-from ..protocols import Columns, Cores, Levels, Precisions, Radices, Run, Setting, Shard
+from ..protocols import (
+    Columns,
+    Cores,
+    Given,
+    Levels,
+    Map,
+    Pass,
+    Precisions,
+    Radices,
+    Run,
+    Setting,
+    Shard,
+)
 from ..structure import Edge, Structure
 from .main_effects import MainProblem, sum_by_code
-from .network import Network
+from .network import Network, flatten, unflatten
 
 
 class Additive(Network):
@@ -45,7 +56,7 @@ class Additive(Network):
         self.functions = functions
 
     @property
-    def rank(self) -> Any:
+    def rank(self) -> Given:
         """Rank of the network; 0 for main effects alone."""
         return 0 if self.network is None else getattr(self.network, "rank", None)
 
@@ -53,7 +64,7 @@ class Additive(Network):
         if self.network is not None:
             self.network.check()
 
-    def rank_of(self, cores: Any) -> Any:
+    def rank_of(self, cores: Given) -> Given:
         return None if self.network is None else self.network.rank_of(cores[:-1])
 
     def fitted_to(self, cores: Cores) -> "Additive":
@@ -66,9 +77,9 @@ class Additive(Network):
             return Structure((), ())
         return self.network.structure(radices, n_outputs)
 
-    def shapes(self, radices: Radices, n_outputs: int) -> list[Any]:
+    def shapes(self, radices: Radices, n_outputs: int) -> Cores:
         inner = [] if self.network is None else self.network.shapes(radices, n_outputs)
-        main: list[Any] = [(count, n_outputs) for count in self.functions]
+        main: Cores = [(count, n_outputs) for count in self.functions]
         return [*inner, [*main, (n_outputs,)]]
 
     @property
@@ -89,9 +100,9 @@ class Additive(Network):
         self,
         radices: Radices,
         n_outputs: int = 1,
-        ax: Any = None,
+        ax: Given = None,
         column_names: Sequence[str] | None = None,
-    ) -> Any:
+    ) -> Given:
         if self.network is not None:
             ax = self.network.plot(radices, n_outputs, ax, column_names)
             ax.set_title(f"with {self._count(n_outputs):,} weights of main effects", fontsize=9)
@@ -118,7 +129,7 @@ class Additive(Network):
 
     def iterate(
         self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
-    ) -> Any:
+    ) -> Given:
         # precisions of the main functions follow those of the network: (J_d,), or None at first
         return AdditiveIterate(self, columns, cores, dtype, run, precisions)
 
@@ -156,20 +167,14 @@ class AdditiveIterate:
         precisions: Precisions,
     ):
         self.network, self.columns, self.run = network, columns, run
-        self.n_outputs = len(cores[-1][-1])
-        self.inner: Any = None
         n_columns = len(columns)
-        if network.network is not None:
-            known = precisions[:n_columns]
-            self.inner = network.network.iterate(columns, cores[:-1], dtype, run, known)
         self._unused = list(precisions[:n_columns])
-        self.main: list[NDArray] = list(cores[-1])
-        self.main_precisions = list(precisions[n_columns:]) or [None] * n_columns
-        self._held: Any = None
-        self._token: tuple[Any, list[NDArray]] | None = None
-        self._tables: tuple[Any, list[NDArray]] | None = None
-        self._sums: tuple[Any, list[NDArray]] | None = None
-        self._reduced: tuple[Any, Any, Any] | None = None
+        self.inner: Given = None
+        if network.network is not None:
+            self.inner = network.network.iterate(columns, cores[:-1], dtype, run, self._unused)
+        self._held: Given = None
+        self._token: Given = (None, None)
+        self.put_main(list(cores[-1]), list(precisions[n_columns:]) or [None] * n_columns)
 
     @property
     def is_complex(self) -> bool:
@@ -190,36 +195,33 @@ class AdditiveIterate:
 
     @property
     def token(self) -> object:
-        inner = None if self.inner is None else self.inner.token
-        now = self._token
-        if now is None or now[0] is not inner or now[1] is not self.main:
-            self._token = now = (inner, self.main)
-        return now
+        inner, (known, main) = getattr(self.inner, "token", None), self._token
+        if known is not inner or main is not self.main:
+            self._token = inner, self.main
+        return self._token
 
     def snapshot(self) -> Cores:
         self._held = self.main, list(self.main_precisions)
-        inner = [] if self.inner is None else self.inner.snapshot()
-        return [*inner, self.main]
+        return [*([] if self.inner is None else self.inner.snapshot()), self.main]
 
     def restore(self, cores: Cores) -> None:
         if self.inner is not None:
             self.inner.restore(cores[:-1])
-        if self._held is not None and cores[-1] is self._held[0]:
-            self.main_precisions = list(self._held[1])
-        self.main = cores[-1]
+        is_held = self._held is not None and cores[-1] is self._held[0]
+        self.put_main(cores[-1], self._held[1] if is_held else self.main_precisions)
 
     def put_main(self, main: list[NDArray], precisions: Precisions) -> None:
         """Put in main effects and the precisions they were found at."""
         self.main, self.main_precisions = main, list(precisions)
-
-    # -- tables and responses -----------------------------------------------------------------
+        self._reduced: Given = (None, None)
+        self._tables: list[NDArray] | None = None
 
     @property
     def tables(self) -> list[NDArray]:
         """Main effects at the grid values of every column, then the intercept."""
-        if self._tables is None or self._tables[0] is not self.main:
-            self._tables = self.main, self._make_tables(self.main)
-        return self._tables[1]
+        if self._tables is None:
+            self._tables = self._make_tables(self.main)
+        return self._tables
 
     def _make_tables(self, main: Sequence[NDArray]) -> list[NDArray]:
         parts = zip(self.columns, main[:-1], self.main_precisions, strict=True)
@@ -228,55 +230,33 @@ class AdditiveIterate:
     def responses(self, shard: Shard) -> NDArray:
         return self.response_pass()(shard, run=self.run)
 
-    def response_pass(self) -> Callable[..., NDArray]:
+    def response_pass(self) -> Pass:
         return partial(respond, inner=self.inner_pass(), tables=self.tables)
 
-    def inner_pass(self) -> Any:
+    def inner_pass(self) -> Pass | None:
         """Pass that gives the responses of the network alone; None where there is none."""
         return None if self.inner is None else self.inner.response_pass()
 
-    # -- local problems -----------------------------------------------------------------------
-
-    def problem(self, block: int, setting: Setting) -> Any:
+    def problem(self, block: int, setting: Setting) -> Given:
         if block + 1 == self.n_blocks:
             return MainProblem(self, setting)
         return self.inner.problem(block, self.reduced(setting))
 
-    def reduced(self, setting: Any) -> Any:
+    def reduced(self, setting: Given) -> Given:
         """Return the setting of the network, its targets without main effects."""
-        known = self._reduced
-        if known is not None and known[0] is setting and known[1] is self.main:
-            return known[2]
-        reduce = Reduce(setting.view, self.tables)
+        if self._reduced[0] is setting:
+            return self._reduced[1]
+        view = partial(reduce_targets, view=setting.view, tables=self.tables)
         if setting.rows_are_here and setting.view is None:
-            pairs = list(zip(setting.shards, self._effects(setting.shards), strict=True))
-            change = float(sum(reduce.change(shard, effects) for shard, effects in pairs))
-            shards = [
-                shard.reweighted(shard.weight, shard.target - effects) for shard, effects in pairs
-            ]
-            other = replace(setting, shards=shards)
+            pairs = [view(shard, run=self.run) for shard in setting.shards]
+            other = replace(setting, shards=[shard for shard, _ in pairs])
+            change = np.sum([each for _, each in pairs], axis=0)
         else:
-            change = float(setting.engine.sum(reduce.constant, setting.shards)[0])
-            other = replace(setting, view=reduce)
-        constant = setting.constant + change / setting.total_weight + self.main_penalty()
-        other = replace(other, constant=constant)
-        self._reduced = setting, self.main, other
+            other = replace(setting, view=partial(part_of, both=view, place=0))
+            change = setting.engine.sum(partial(part_of, both=view, place=1), setting.shards)
+        other.constant += float(change[0]) / setting.total_weight + self.main_penalty()
+        self._reduced = setting, other
         return other
-
-    def _effects(self, shards: Sequence[Any]) -> list[NDArray]:
-        """Return the main effects of rows in memory, cached until they change."""
-        known = self._sums
-        same = known is not None and known[0] is self.main and len(known[1]) == len(shards)
-        if (
-            known is None
-            or not same
-            or any(len(sums) != len(shard) for sums, shard in zip(known[1], shards, strict=True))
-        ):
-            found = [add_tables(self.tables, shard) for shard in shards]
-            self._sums = known = self.main, found
-        return known[1]
-
-    # -- the penalty --------------------------------------------------------------------------
 
     def energies(self, block: int) -> NDArray | None:
         if self.inner is None or block >= len(self.columns):
@@ -289,11 +269,6 @@ class AdditiveIterate:
     def penalty(self) -> float:
         return 0.0 if self.inner is None else self.inner.penalty()
 
-    def main_penalty(self) -> float:
-        """Penalty of the main effects, which has no other factor."""
-        pairs = zip(self.main_precisions, self.main[:-1], strict=True)
-        return float(sum(_priced(p, weights, 1)[0] for p, weights in pairs))
-
     def penalty_gradient(self) -> Cores:
         return self.penalty_product(self.cores)
 
@@ -301,24 +276,23 @@ class AdditiveIterate:
         inner = [] if self.inner is None else self.inner.penalty_product(direction[:-1])
         return [*inner, [np.zeros_like(each) for each in self.main]]
 
+    def main_penalty(self) -> float:
+        """Penalty of the main effects, which has no other factor."""
+        pairs = zip(self.main_precisions, self.main[:-1], strict=True)
+        return float(sum((_finite(p) * weights**2).sum() for p, weights in pairs))
+
     def main_penalty_product(self, direction: Cores) -> Cores:
         """Product of a direction with the Hessian of the main effects' penalty."""
-        inner = [] if self.inner is None else self.inner.snapshot()
-        none = [
-            [np.zeros_like(core) for core in entry] if isinstance(entry, list) else 0 * entry
-            for entry in inner
-        ]
-        *weights, intercept = direction[-1]
-        pairs = zip(self.main_precisions, weights, strict=True)
-        return [*none, [*(_priced(p, each, 2)[1] for p, each in pairs), 0 * intercept]]
+        result = unflatten(direction, [np.zeros_like(core) for core in flatten(direction)])
+        for d, p in enumerate(self.main_precisions):
+            result[-1][d] = 2 * _finite(p) * direction[-1][d]
+        return result
 
-    # -- derivatives --------------------------------------------------------------------------
-
-    def gradient_pass(self) -> Callable[..., tuple[NDArray, ...]]:
+    def gradient_pass(self) -> Pass:
         inner = None if self.inner is None else self.inner.gradient_pass()
         return partial(add_slopes, inner=inner)
 
-    def gradient(self, sums: Any) -> Cores:
+    def gradient(self, sums: Given) -> Cores:
         n_main = len(self.columns) + 1
         own, (*columns, total) = list(sums[:-n_main]), sums[-n_main:]
         inner = [] if self.inner is None else self.inner.gradient(own)
@@ -326,7 +300,7 @@ class AdditiveIterate:
         main = [_used(column.main_sums(part), p) for column, part, p in parts]
         return [*inner, [*main, total]]
 
-    def tangent(self, direction: Cores) -> Callable[..., NDArray]:
+    def tangent(self, direction: Cores) -> Pass:
         inner = None if self.inner is None else self.inner.tangent(direction[:-1])
         return partial(respond, inner=inner, tables=self._make_tables(direction[-1]))
 
@@ -338,15 +312,11 @@ def _used(weights: NDArray, precision: NDArray | None) -> NDArray:
     return np.where(np.isfinite(precision)[:, None], weights, 0.0)
 
 
-def _priced(precision: NDArray | None, weights: NDArray, factor: int) -> tuple[float, NDArray]:
-    """Σ precision·weight², and factor·precision·weight; infinite precisions hold zeros."""
+def _finite(precision: NDArray | None) -> NDArray:
+    """Precisions (J, 1), 0 in the place of infinite ones, which hold zeros."""
     if precision is None:
-        return 0.0, np.zeros_like(weights)
-    finite = np.where(np.isfinite(precision), precision, 0.0)[:, None]
-    return float((finite * weights**2).sum()), factor * finite * weights
-
-
-# -- passes -----------------------------------------------------------------------------------
+        return np.zeros((1, 1))
+    return np.where(np.isfinite(precision), precision, 0.0)[:, None]
 
 
 def add_tables(tables: Sequence[NDArray], shard: Shard) -> NDArray[np.float64]:
@@ -359,17 +329,13 @@ def add_tables(tables: Sequence[NDArray], shard: Shard) -> NDArray[np.float64]:
     return total
 
 
-def respond(
-    shard: Shard, run: Run, inner: Callable[..., Any] | None, tables: Sequence[NDArray]
-) -> NDArray:
+def respond(shard: Shard, run: Run, inner: Pass | None, tables: Sequence[NDArray]) -> NDArray:
     """Responses of a network, or their change, plus those of the main effects."""
     effects = add_tables(tables, shard)
     return effects if inner is None else effects + inner(shard, run=run)
 
 
-def add_slopes(
-    shard: Shard, slopes: NDArray, run: Run, inner: Callable[..., Any] | None
-) -> tuple[NDArray, ...]:
+def add_slopes(shard: Shard, slopes: NDArray, run: Run, inner: Pass | None) -> tuple[NDArray, ...]:
     """Sum what the network needs, then Σ Re(slope) at all columns' grid values, and in all."""
     real = np.ascontiguousarray(slopes.real)
     own = [sum_by_code(shard, d, real) for d in range(len(shard.n_codes))]
@@ -377,27 +343,20 @@ def add_slopes(
     return *others, *own, real.sum(axis=0)
 
 
-@dataclass
-class Reduce:
-    """A view of shards: targets without main effects."""
+def reduce_targets(
+    shard: Shard, run: Run, view: Pass | None, tables: Sequence[NDArray]
+) -> tuple[Shard, NDArray]:
+    """Rows (of a view of a shard) without main effects m, and Σ ω(|y - m|² - |y|²)."""
+    shard = shard if view is None else view(shard, run=run)
+    effects = add_tables(tables, shard)
+    each = (effects * (effects - 2 * shard.target)).sum(axis=1)
+    change = each.sum() if shard.weight is None else shard.weight @ each
+    return shard.reweighted(shard.weight, shard.target - effects), np.array([float(change)])
 
-    view: Callable[..., Any] | None
-    tables: list[NDArray]
 
-    def __call__(self, shard: Shard, run: Run) -> Any:
-        shard = shard if self.view is None else self.view(shard, run=run)
-        return shard.reweighted(shard.weight, shard.target - add_tables(self.tables, shard))
-
-    def constant(self, shard: Shard, run: Run) -> NDArray[np.float64]:
-        """Σ ω(|y - m|² - |y|²) over the rows."""
-        shard = shard if self.view is None else self.view(shard, run=run)
-        return np.array([self.change(shard, add_tables(self.tables, shard))])
-
-    @staticmethod
-    def change(shard: Shard, effects: NDArray) -> float:
-        """Evaluate the change for known effects m."""
-        each = (effects * (effects - 2 * shard.target)).sum(axis=1)
-        return float(each.sum() if shard.weight is None else shard.weight @ each)
+def part_of(shard: Shard, run: Run, both: Pass, place: int) -> Given:
+    """One of what a pass gives: a view of shards that are not in memory, or its constant."""
+    return both(shard, run=run)[place]
 
 
 def _with_unknown(weights: NDArray, share: NDArray) -> NDArray[np.float64]:
@@ -410,19 +369,19 @@ def _with_unknown(weights: NDArray, share: NDArray) -> NDArray[np.float64]:
 class Evaluator:
     """Cores made ready for values that lie on no grid."""
 
-    def __init__(self, inner: Any, main: Sequence[NDArray], shares: Precisions):
+    def __init__(self, inner: Given, main: Sequence[NDArray], shares: Precisions):
         self.inner, self.main = inner, main
         self.tables = [
             None if share is None else _with_unknown(weights, share)
             for weights, share in zip(main[:-1], shares, strict=True)
         ]
 
-    def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+    def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
         """Responses (n, n_outputs) of rows given as one array of values per column."""
         total = self.effects(maps, values)
         return total if self.inner is None else total + self.inner.responses(maps, values)
 
-    def effects(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray[np.float64]:
+    def effects(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray[np.float64]:
         """Return the main effects of rows."""
         total = np.tile(self.main[-1], (len(values[0]), 1))
         for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):

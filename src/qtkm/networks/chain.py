@@ -121,8 +121,6 @@ class ChainIterate:
         """All cores in one list."""
         return flatten(self.cores)
 
-    # -- cores ------------------------------------------------------------------------------
-
     def snapshot(self) -> Cores:
         return [list(c) if isinstance(c, list) else c for c in self.cores]
 
@@ -132,9 +130,8 @@ class ChainIterate:
 
     def put(self, block: int, entry: Any) -> None:
         """Put in the cores of a block."""
-        old = self.cores[block]
         if isinstance(entry, list):
-            if len(entry) == len(old) and all(a is b for a, b in zip(entry, old, strict=True)):
+            if list(map(id, entry)) == list(map(id, self.cores[block])):
                 return
             entry = list(entry)
         self._forget_square(block)
@@ -159,18 +156,16 @@ class ChainIterate:
         if factor is None or is_last:
             return
         following = self.cores[block + 1]
-        if isinstance(following, list):
-            is_known = block + 1 not in self._stale
-            first = self.network.push_right(factor, following[0])
-            self.put(block + 1, [first, *following[1:]])
-            if is_known:  # the table follows from the one that is there
-                table = self._tables.elements[block + 1]
-                self._tables.put(block + 1, self.algebra.multiply(factor, table))
-                self._stale.discard(block + 1)
-        else:
+        if not isinstance(following, list):
             self.put(block + 1, self.network.push_right(factor, following))
-
-    # -- tables -----------------------------------------------------------------------------
+            return
+        is_known = block + 1 not in self._stale
+        first = self.network.push_right(factor, following[0])
+        self.put(block + 1, [first, *following[1:]])
+        if is_known:  # the table follows from the one that is there
+            table = self._tables.elements[block + 1]
+            self._tables.put(block + 1, self.algebra.multiply(factor, table))
+            self._stale.discard(block + 1)
 
     @property
     def tables(self) -> Tables:
@@ -190,8 +185,6 @@ class ChainIterate:
 
     def response_pass(self) -> Pass:
         return self.tables.responses
-
-    # -- local problems ---------------------------------------------------------------------
 
     def problem(self, block: int, setting: Setting) -> Problem:
         if block == 0:
@@ -240,8 +233,6 @@ class ChainIterate:
         if column.feature_map.n_features * sums.size**2 > MOST_MOMENTS:
             return sums
         return moments.column_moments(self.algebra, column, sums, shape, self.run)
-
-    # -- the penalty ------------------------------------------------------------------------
 
     def energies(self, d: int) -> NDArray[np.float64]:
         weights = moments.weights_of(self.algebra, self.cores[d])
@@ -326,8 +317,6 @@ class ChainIterate:
         moved = form @ elements.reshape(len(elements), -1, 1)
         return 2 * self.algebra.core(moved.reshape(elements.shape))
 
-    # -- derivatives ------------------------------------------------------------------------
-
     def gradient_pass(self) -> Pass:
         return self.tables.gradient
 
@@ -362,9 +351,6 @@ class ChainIterate:
         if turned is None:
             return Change(changes, closing)
         return Change(changes, closing, turned.elements, turned.closing)
-
-
-# -- from the cores of a column to its table and back -----------------------------------------
 
 
 def column_table(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> NDArray:

@@ -11,13 +11,12 @@ all weights are solved for together.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..protocols import Column, Run, Setting, Shard
+from ..protocols import Column, Given, Run, Setting, Shard
 
 #: prior variances τ² of a block's function, in units of the target's variance, to choose from
 VARIANCES = np.array([0.0, *10.0 ** np.arange(-5, 2.01, 0.5)])
@@ -84,13 +83,8 @@ class Member:
     vectors: NDArray
 
     @classmethod
-    def of(cls, variances: NDArray, gram: NDArray, weight: float, scale: bool = True) -> "Any":
-        """Member of variances up to a factor; None where the function says nothing."""
-        if scale:
-            size = float(variances @ np.diagonal(gram)) / weight
-            if not size > 1e-12:
-                return None
-            variances = variances / size
+    def of(cls, variances: NDArray, gram: NDArray) -> "Member":
+        """Return the member of some variances."""
         root = np.sqrt(variances)
         values, vectors = np.linalg.eigh(root[:, None] * gram * root)
         return cls(variances, np.maximum(values, 0), root[:, None] * vectors)
@@ -120,15 +114,10 @@ class Block:
     members: list[Member]
     grid: NDArray
     least_gain: float
+    #: columns of the Gram matrix at the places
+    columns: NDArray
     member: Member | None = None
     variance: float = 0.0
-    columns: NDArray | None = None
-
-    def columns_of(self, gram: NDArray) -> NDArray:
-        """Return the columns of a Gram matrix at the places, which are kept."""
-        if self.columns is None:
-            self.columns = np.ascontiguousarray(gram[:, self.places])
-        return self.columns
 
 
 @dataclass
@@ -152,20 +141,22 @@ def analyse(whole: NDArray, columns: Sequence[Column]) -> Known:
         if not column.is_categorical and column.n_main:
             slopes.append(first)
         for own, family in column.main_blocks:
-            places = first + own
-            part = gram[np.ix_(places, places)]
-            found = [Member.of(each, part, weight) for each in family] if len(places) else []
-            members = [member for member in found if member is not None]
+            beside = np.ascontiguousarray(gram[:, first + own])
+            part = beside[first + own]
+            sizes = [float(variances @ np.diagonal(part)) / weight for variances in family]
+            pairs = [(v, size) for v, size in zip(family, sizes, strict=True) if size > 1e-12]
+            members = [Member.of(variances / size, part) for variances, size in pairs]
             if members:
-                known.blocks.append(Block(places, members, VARIANCES, LEAST_GAIN))
+                block = Block(first + own, members, VARIANCES, LEAST_GAIN, beside)
+                known.blocks.append(block)
         first += column.n_main
     spread = np.diagonal(gram) / weight
     slopes = [place for place in slopes if spread[place] > 1e-12]
     if slopes:
         places = np.array(slopes)
-        part = gram[np.ix_(places, places)]
-        member = Member.of(1 / spread[places], part, weight, scale=False)
-        known.blocks.insert(0, Block(places, [member], VARIANCES / len(places), 0.0))
+        beside = np.ascontiguousarray(gram[:, places])
+        member = Member.of(1 / spread[places], beside[places])
+        known.blocks.insert(0, Block(places, [member], VARIANCES / len(places), 0.0, beside))
     return known
 
 
@@ -174,12 +165,10 @@ class MainProblem:
 
     n_levels = 1
 
-    def __init__(self, iterate: Any, setting: Setting):
+    def __init__(self, iterate: Given, setting: Setting):
         self.iterate, self.setting = iterate, setting
-        columns = iterate.columns
-        kept = setting.kept
-        is_lasting = setting.is_exact or setting.has_constant_weights
-        if not is_lasting or "main" not in kept:
+        columns, kept = iterate.columns, setting.kept
+        if not (setting.is_exact or setting.has_constant_weights) or "main" not in kept:
             sum_up = partial(add_grams, functions=[column.main_features for column in columns])
             kept["main"] = analyse(setting.sum(sum_up), columns)
         self.known: Known = kept["main"]
@@ -189,27 +178,23 @@ class MainProblem:
         self.raw = np.concatenate(products) if products else np.zeros((0, len(total)))
         self.products = self.raw - np.outer(self.known.means, total / self.known.weight)
 
-    # -- the objective ------------------------------------------------------------------------
-
-    @property
-    def _rest(self) -> float:
-        """The objective without main effects, in units of the weight."""
-        setting = self.setting
-        seen = self.squares[0] + (0.0 if setting.real_part else self.squares[1])
-        penalty = setting.alpha * self.iterate.penalty()
-        return setting.constant + seen / setting.total_weight + penalty
-
     def _value(self, weights: NDArray, intercept: NDArray, precision: NDArray) -> float:
         """Return the objective at given main effects."""
+        setting = self.setting
+        seen = self.squares[0] + (0.0 if setting.real_part else self.squares[1])
+        rest = setting.constant + seen / setting.total_weight
+        rest += setting.alpha * self.iterate.penalty()
         both = np.concatenate([intercept[None], weights])
         rhs = np.concatenate([self.total[None], self.raw])
         square = float((both * (self.known.whole @ both - 2 * rhs)).sum())
         finite = np.where(np.isfinite(precision), precision, 0.0)
         price = float((finite[:, None] * weights**2).sum())
-        return self._rest + square / self.setting.total_weight + price
+        return rest + square / setting.total_weight + price
 
     def sweep(self) -> list[float]:
-        before, old = self._now()
+        *now, last_intercept = self.iterate.main
+        before, held = (np.concatenate(now), last_intercept), self.iterate.main_precisions
+        old = None if any(each is None for each in held) else np.concatenate(held)
         precision = self._choose(before[0])
         weights, intercept = self._solve(precision)
         value = self._value(weights, intercept, precision)
@@ -232,14 +217,6 @@ class MainProblem:
         main = [np.ascontiguousarray(part) for part in np.split(weights, ends)]
         self.iterate.put_main([*main, intercept], np.split(precision, ends))
 
-    def _now(self) -> tuple[tuple[NDArray, NDArray], NDArray | None]:
-        *weights, intercept = self.iterate.main
-        held = self.iterate.main_precisions
-        old = None if any(each is None for each in held) else np.concatenate(held)
-        return (np.concatenate(weights), intercept), old
-
-    # -- smoothness ---------------------------------------------------------------------------
-
     def _noise(self, weights: NDArray, freedom: float) -> float:
         """Variance of a row of weight 1; weights count rows, if they are not below their number."""
         setting, weight = self.setting, self.known.weight
@@ -258,18 +235,13 @@ class MainProblem:
     def _choose(self, weights: NDArray) -> NDArray:
         """Precisions of all weights by the evidence of their blocks."""
         known, alone = self.known, self.iterate.inner is None
-        weights = weights.copy()
+        used = np.zeros(len(weights), dtype=bool)
+        for block in known.blocks:
+            used[block.places] = True
+            block.member = None if alone else block.member
+        weights = np.where(used[:, None], weights, 0.0)
         image = known.gram @ weights
-        for block in known.blocks:
-            if alone:
-                block.member = None
         freedom, noise, precision = 0.0, 0.0, np.full(len(weights), np.inf)
-        unused = np.ones(len(weights), dtype=bool)
-        for block in known.blocks:
-            unused[block.places] = False
-        if weights[unused].any():
-            weights[unused] = 0
-            image = known.gram @ weights
         for n in range(ROUNDS if alone else ROUNDS_BESIDE):
             last, noise = noise, self._noise(weights, freedom + 1 if alone else 0.0)
             if n > 3 and abs(np.log(noise / last)) < 0.005:
@@ -285,11 +257,10 @@ class MainProblem:
 
     def _choose_block(self, block: Block, weights: NDArray, image: NDArray, noise: float) -> float:
         """Choose and solve one block, the others fixed; return its degrees of freedom."""
-        places, columns = block.places, block.columns_of(self.known.gram)
+        places, columns = block.places, block.columns
         now = weights[places]
         products = self.products[places] - image[places] + columns[places] @ now
-        scale = self._unit(noise)
-        best = None
+        scale, best = self._unit(), None
         # beside a network that changes as well, the kind of function stays
         is_new = block.member is None or self.iterate.inner is None
         chosen = [] if block.member is None else [block.member]
@@ -308,14 +279,13 @@ class MainProblem:
         image += columns @ (new - now)
         return member.freedom(ratio)
 
-    def _unit(self, noise: float) -> float:
+    def _unit(self) -> float:
         """Variance that τ² is measured in: that of the targets of a quadratic loss, else 1."""
-        if not self.setting.is_exact:
-            return 1.0
         setting = self.setting
-        return max(setting.constant * setting.total_weight / self.known.weight, 1e-300) / len(
-            self.total
-        )
+        if not setting.is_exact:
+            return 1.0
+        square = setting.constant * setting.total_weight / self.known.weight
+        return max(square, 1e-300) / len(self.total)
 
     def _solve(self, precision: NDArray) -> tuple[NDArray, NDArray]:
         """All weights and the intercept at given precisions."""

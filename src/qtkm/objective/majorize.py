@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from ..data import Shard
 from ..engines import add_in_order
+from ..networks.additive import part_of
 from ..protocols import Run
 from .passes import after_responses
 from .setting import Setting
@@ -91,7 +92,7 @@ def _model(
     if responses is None:
         real, respond = not objective.loss.sees_complex, iterate.response_pass()
         both = partial(after_responses, respond=respond, then=work, real=real)
-        view, rest = (partial(_part_of, both=both, place=place) for place in (0, 1))
+        view, rest = (partial(part_of, both=both, place=place) for place in (0, 1))
         constant = objective.engine.sum(rest, objective.shards)
         model = replace(exact, view=view)
     else:
@@ -121,11 +122,6 @@ def _work(
 
     value = sum(run(part, shard.blocks()))
     return shard.reweighted(weight, target), np.array([value])
-
-
-def _part_of(shard: Shard, run: Run, both: Callable[..., Any], place: int) -> Any:
-    """One of the two: a view of shards that are not in memory, or its constant."""
-    return both(shard, run=run)[place]
 
 
 def _working(
