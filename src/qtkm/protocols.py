@@ -1,6 +1,8 @@
 """What parts that never import each other may know of each other."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -148,32 +150,47 @@ class Column(Protocol):
 Columns = Sequence[Column]
 
 
-class Setting(Protocol):
-    """A least-squares objective as local problems see it; see `qtkm.objective.setting`."""
+@dataclass
+class Setting:
+    """A least-squares objective as local problems see it: weights and targets, and the penalty."""
 
+    shards: Sequence[Any]
+    #: what sums over the shards, see `qtkm.engines`
+    engine: Any
     alpha: float
+    #: what the sum over the rows is divided by
     total_weight: float
+    #: value of the objective at zero weights
     constant: float
+    #: whether the loss sees the real part of the response alone
     real_part: bool
     n_outputs: int
     n_rows: int
-    is_exact: bool
-    rows_are_here: bool
-    has_constant_weights: bool
-    kept: dict[str, Any]
-    view: Callable[..., Any] | None
+    #: whether this is the objective itself, or the quadratic model of another loss
+    is_exact: bool = True
+    #: whether shards are in this process's memory; else all that a problem has is `sum`
+    rows_are_here: bool = True
+    #: view(shard, run=…) gives a shard with other weights and targets than its own
+    view: Pass | None = None
+    #: whether the weights of the rows stay the same throughout the fit, as they do if it is exact
+    has_constant_weights: bool = False
+    #: what a network has computed of these rows once and for all, by name
+    kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
-    #: rows of the objective
     @property
-    def shards(self) -> Sequence[Any]: ...
-    #: what sums over the shards
-    @property
-    def engine(self) -> Any: ...
-    #: total weight, α and value at zero weights
-    @property
-    def scale(self) -> tuple[float, float, float]: ...
-    #: sum of function(shard, run=…) over the shards
-    def sum(self, function: Callable[..., Any]) -> Any: ...
+    def scale(self) -> tuple[float, float, float]:
+        """Total weight, α and value at zero weights."""
+        return self.total_weight, self.alpha, self.constant
+
+    def sum(self, function: Pass) -> Any:
+        """Sum function(shard, run=…) over the shards."""
+        if self.view is not None:
+            function = partial(_viewed, view=self.view, function=function)
+        return self.engine.sum(function, self.shards)
+
+
+def _viewed(shard: Shard, run: Run, view: Pass, function: Pass) -> Any:
+    return function(view(shard, run=run), run=run)
 
 
 class Shards(Sequence[Any]):

@@ -129,8 +129,6 @@ class FeatureMap(BaseEstimator):
         """
         return None
 
-    # -- main effects -------------------------------------------------------------------------
-
     @property
     def n_main(self) -> int:
         """Number of real functions that the main effect of the column is made of."""

@@ -55,25 +55,20 @@ class Lines:
 
     def __init__(self, builder: Any, base: Any, distance: Any, planes: Any, number: Any = _DOUBLE):
         self.builder, self.base, self.number = builder, base, number
-        self.distance, self.count = distance, len(planes)
+        self.distance, self.count, self.kind = distance, len(planes), base.type.pointee
+        self.align = 4 if self.kind == _SINGLE else 8
 
     def _pointers(self, at: Any, lanes: int) -> Iterator[Any]:
-        kind = self.base.type.pointee
         for plane in range(self.count):
             place = self.builder.add(at, self.distance) if plane else at
             pointer = self.builder.gep(self.base, [place])
-            if lanes > 1:
-                pointer = self.builder.bitcast(pointer, ir.VectorType(kind, lanes).as_pointer())
-            yield pointer
-
-    @property
-    def _align(self) -> int:
-        return 4 if self.base.type.pointee == _SINGLE else 8
+            vector = ir.VectorType(self.kind, lanes).as_pointer()
+            yield self.builder.bitcast(pointer, vector) if lanes > 1 else pointer
 
     def load(self, at: Any, lanes: int) -> Number:
         """Load a vector of numbers."""
-        values = [self.builder.load(p, align=self._align) for p in self._pointers(at, lanes)]
-        if self.base.type.pointee != self.number:
+        values = [self.builder.load(p, align=self.align) for p in self._pointers(at, lanes)]
+        if self.kind != self.number:
             kind = ir.VectorType(self.number, lanes) if lanes > 1 else self.number
             values = [self.builder.fpext(value, kind) for value in values]
         return Number(self.builder, values)
@@ -86,11 +81,10 @@ class Lines:
 
     def store(self, value: Number, at: Any, lanes: int) -> None:
         """Store a vector of numbers."""
-        kind = self.base.type.pointee
         for plane, pointer in zip(value.planes, self._pointers(at, lanes), strict=True):
-            if kind != self.number:
-                plane = self.builder.fptrunc(plane, ir.VectorType(kind, lanes))
-            self.builder.store(plane, pointer, align=self._align)
+            if self.kind != self.number:
+                plane = self.builder.fptrunc(plane, ir.VectorType(self.kind, lanes))
+            self.builder.store(plane, pointer, align=self.align)
 
 
 class Register:
@@ -302,13 +296,8 @@ def multiply_changes(typing_context, arrays, to, count, half, planes):
 def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_columns, planes):
     """out[j] = Σ_i row[i]·matrix[i, j].
 
-    Parameters
-    ----------
-    arrays, offsets, distances : tuples of three
-        Out, row and matrix; where real parts begin; how far behind them imaginary parts do.
-    n_rows, n_columns : uint64
-        Shape of the matrix; the number of columns is a multiple of `LANES`.
-    planes : tuple
+    `arrays` are (out, row, matrix), `offsets` where their real parts begin, `distances` how far
+    behind them imaginary parts do; `n_columns` is a multiple of `LANES`.
     """
 
     def generate(loop: Loop) -> None:

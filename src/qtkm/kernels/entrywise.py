@@ -26,28 +26,12 @@ def statistics(
     segments, codes, order, columns, table, offsets, weight, target, rank, planes, sums,
     hermitian, symmetric, rhs,
 ):  # fmt: skip
-    """Gram matrices and right-hand sides of groups of rows.
+    """Gram matrices and right-hand sides of groups of rows, whose environments are of `columns`.
 
-    Parameters
-    ----------
-    segments : (n, 3) int array
-        Start and stop in `order`, and the slot of the results that is written.
-    codes : (n_rows, n_columns) unsigned array
-    order : (n_rows,) int array
-        Rows sorted by their code in the column at hand.
-    columns, table, offsets, planes : see above
-        The columns are those whose tables make the environment.
-    weight : (n_rows,) array or empty
-        Square roots of the row weights, which scale the environments; empty means 1.
-    target : (n_rows, n_outputs) array
-        What multiplies the scaled environment in the right-hand side: weight times y.
-    rank : int
-    sums : tuple
-        As many entries as sums of squares, see `kernels.grams`.
-    hermitian, symmetric : (n_slots, …) arrays, written
-        Σ ḡgᵀ, and Σ ggᵀ where it has lines.
-    rhs : (n_slots, n_outputs, width) array, written
-        Σ g·target.
+    `segments` (n, 3) are start and stop in `order`, rows sorted by their code in the column at
+    hand, and the slot that is written: of `hermitian` Σ ḡgᵀ, of `symmetric` Σ ggᵀ where it has
+    lines, of `rhs` Σ g·target.  `weight` scales the environments (empty for 1); `sums` has as many
+    entries as there are sums of squares, see `kernels.grams`.
     """
     width, count = table.shape[1], index(columns.size)
     half = width // len(planes)

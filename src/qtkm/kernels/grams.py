@@ -111,17 +111,9 @@ def new_squares(size, half, n_sums):
 
 @jit
 def add_gram(block, count, size, squares, sums):
-    """Add the Gram matrix of the first rows of a block: entries on and above the diagonal.
+    """Add the Gram matrix of the first `count` lines of a block: entries from the diagonal on.
 
-    Parameters
-    ----------
-    block : (n, width) array
-        Lines of the rows, `ENTRIES` of them more than are ever counted.
-    count, size : int
-        Rows to add up; entries of a row.
-    squares : (n_sums, size, half) array
-    sums : tuple
-        As many entries as there are sums, see `TERMS`.
+    Lines have `size` entries; `sums` has as many entries as there are sums, see `TERMS`.
     """
     half = squares.shape[2]
     width, area = index(block.shape[1]), index(squares.shape[1] * half)

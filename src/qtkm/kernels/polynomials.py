@@ -79,18 +79,9 @@ def _sort(values, n_cells, order, starts, t):
 def evaluate(values, tables, offsets, n_cells, out):
     """Lines of the products of all columns: out (n_rows, 2·half).
 
-    Rows are sorted by cell, column by column, so that coefficients are read once for all rows of
-    a cell.
-
-    Parameters
-    ----------
-    values : (n_columns, n_rows) array
-        Numbers in the unit box, or category codes.
-    tables : (n, 2·half) array
-        Lines of all columns: DEGREE + 1 for every cell of a column of numbers, one for every
-        category.
-    offsets, n_cells : (n_columns,) int arrays
-        Where each column's lines begin; its number of cells, 0 for categories.
+    `values` (n_columns, n_rows) are numbers in the unit box or category codes, `tables` lines of
+    all columns from `offsets` on: DEGREE + 1 for each of `n_cells` cells, or, where these are 0,
+    one for each category.  Rows are sorted by cell, so that coefficients are read once for a cell.
     """
     count, width = out.shape
     half = width // 2

@@ -48,11 +48,11 @@ class ChainNetwork(Network):
         """Return a core in the gauge in which it is left behind, and the factor of the next."""
         raise NotImplementedError
 
-    def push_right(self, factor: NDArray, core: NDArray) -> NDArray:
+    def push_right(self, factor: NDArray, core: NDArray, /) -> NDArray:
         """Multiply the core after a factor by it."""
         raise NotImplementedError
 
-    def push_left(self, core: NDArray, factor: NDArray) -> NDArray:
+    def push_left(self, core: NDArray, factor: NDArray, /) -> NDArray:
         """Multiply the core before a factor by it."""
         raise NotImplementedError
 
@@ -291,29 +291,19 @@ class ChainIterate:
         return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
+        outside = [self.penalty_environment(block) for block in range(self.n_blocks)]
         result: Cores = []
-        for block in range(self.n_blocks):
-            outside = self.penalty_environment(block)
-            if block == len(self.columns):
-                form = self._form(outside[None], self.cores[block])
-                result.append(self._apply(form, direction[block]))
-                continue
-            kind, places = self.penalty_places(block, outside)
-            cores, levels = self.cores[block], []
-            digits = Digits(self.algebra, places, cores, kind)
-            for level, core in enumerate(cores):
-                form = self._form(digits.at(level), core)
-                levels.append(self._apply(form, direction[block][level]))
-                if level + 1 < len(cores):
-                    digits.advance(level, core)
-            result.append(levels)
+        for d, cores in enumerate(self.cores[: len(self.columns)]):
+            kind, places = self.penalty_places(d, outside[d])
+            levels = Digits(self.algebra, places, cores, kind).levels(cores)
+            result.append(list(map(self._apply, levels, direction[d])))
+        if self.has_outputs:
+            result.append(self._apply(outside[-1][None], direction[-1]))
         return result
 
-    def _form(self, outside: NDArray, core: NDArray) -> NDArray:
-        return self.algebra.form(outside, self.algebra.elements(core).shape[1:])
-
-    def _apply(self, form: NDArray, change: NDArray) -> NDArray:
+    def _apply(self, outside: NDArray, change: NDArray) -> NDArray:
         elements = self.algebra.elements(change)
+        form = self.algebra.form(outside, elements.shape[1:])
         moved = form @ elements.reshape(len(elements), -1, 1)
         return 2 * self.algebra.core(moved.reshape(elements.shape))
 
@@ -378,20 +368,18 @@ def column_change(
     if column.is_categorical:
         return column.feature_map.spread(algebra.elements(direction[0]))
     before, after = (_group_tables(algebra, column, some) for some in (cores, later))
-    total: Any = 0.0
+    total: NDArray = np.zeros(())
     for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
         own, changed, behind = cores[levels], direction[levels], later[levels]
-        weights = sum(
-            moments.weights_of(algebra, [*own[:k], changed[k], *behind[k + 1 :]])
-            for k in range(len(own))
-        )
-        change = sum_functions(functions, np.asarray(weights))
+        mixed = ([*own[:k], changed[k], *behind[k + 1 :]] for k in range(len(own)))
+        weights = reduce(np.add, [moments.weights_of(algebra, each) for each in mixed])
+        change = sum_functions(functions, weights)
         for table in reversed(before[:g]):
             change = algebra.multiply(table, change)
         for table in after[g + 1 :]:
             change = algebra.multiply(change, table)
         total = total + change
-    return np.asarray(total)
+    return total
 
 
 def column_gradient(
@@ -414,11 +402,8 @@ def column_gradient(
             inside = algebra.pull_right(inside, table)
         flat = functions.T @ inside.reshape(len(inside), -1)
         places = flat.reshape(-1, *inside.shape[1:]).conj()
-        digits = Digits(algebra, places, after[levels], "linear")
-        for level, core in enumerate(before[levels]):
-            gradient.append(algebra.core(digits.at(level)))
-            if level + 1 < len(after[levels]):
-                digits.advance(level, core)
+        digits = Digits(algebra, places, after[levels], "linear").levels(before[levels])
+        gradient.extend(map(algebra.core, digits))
     return gradient
 
 

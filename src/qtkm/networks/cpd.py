@@ -177,8 +177,7 @@ class CPD(ChainNetwork):
     def push_right(self, factor: NDArray, core: NDArray) -> NDArray:
         return core * factor
 
-    def push_left(self, core: NDArray, factor: NDArray) -> NDArray:
-        return core * factor
+    push_left = push_right
 
     def numbers_held(
         self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int

@@ -51,31 +51,10 @@ def rows(parts: Parts) -> NDArray:
 def gram(
     parts: Parts, root_weight: NDArray, target: NDArray, both: bool
 ) -> tuple[NDArray, NDArray | None, NDArray]:
-    """Compute the sums over rows of a least-squares problem, in double precision.
+    """Return Σ z̄zᵀ, Σ zzᵀ (None unless `both`) and Σ z·y (n_outputs, width), in double precision.
 
-    Parameters
-    ----------
-    parts : list of (n, m) arrays
-    root_weight : (n,) array
-        Square roots of the rows' weights; empty for weights of 1.
-    target : (n, n_outputs) array
-        Targets times the square roots of the weights.
-    both : bool
-        Whether to compute Σ zzᵀ as well.
-
-    Returns
-    -------
-    hermitian : (width, width) array
-        Σ z̄zᵀ.
-    symmetric : (width, width) array or None
-        Σ zzᵀ.
-    products : (n_outputs, width) array
-        Σ z·y for every output.
-
-    Notes
-    -----
-    With z = a + ib the real matrix [a|b]ᵀ[a|b], a symmetric product at half the price, holds
-    the real and imaginary parts of both matrices.
+    Roots of the weights (empty for 1) are part of the target. With z = a + ib the real matrix
+    [a|b]ᵀ[a|b] holds the real and imaginary parts of both matrices.
     """
     size = math.prod(part.shape[1] for part in parts)
     is_complex = any(np.iscomplexobj(part) for part in parts)
@@ -101,14 +80,8 @@ def gram(
 class Tree:
     """Arrays joined two at a time, and the derivatives of the result.
 
-    Parameters
-    ----------
-    terms : sequence of tuple of int
-        Indices of the axes of every array (a leaf).
-    output : set of int
-        Indices that are kept; all others are summed over.
-    sizes : dict
-        Size of every index.
+    `terms` are the indices of the axes of every array (a leaf), of the given sizes; those that are
+    not among the output are summed over.
     """
 
     def __init__(self, terms: Sequence[Term], output: set[int], sizes: dict[int, int]):

@@ -104,8 +104,6 @@ class Evaluator:
             group_elements(self.algebra, feature_map.groups, functions, self.cores[d]),
         )
 
-    # -- many rows ----------------------------------------------------------------------------
-
     def is_smooth(self, maps: Sequence[Any]) -> bool:
         """Return True if compiled loops serve: a complex CPD whose functions have frequencies."""
         if not isinstance(self.algebra, Diagonal) or not np.iscomplexobj(self.cores[0][0]):

@@ -20,7 +20,7 @@ and right-hand sides, gradients and penalties all go the same way.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -141,6 +141,13 @@ class Digits:
         if above is None:
             return self.places
         return self.algebra.sum_right(self._windows(level), above)
+
+    def levels(self, cores: Sequence[NDArray]) -> Iterator[NDArray]:
+        """Yield the environments of all levels, lower ones summed out by these cores."""
+        for level, core in enumerate(cores):
+            yield self.at(level)
+            if level + 1 < len(cores):
+                self.advance(level, core)
 
     def advance(self, level: int, core: NDArray) -> None:
         """Sum out a level, the lowest that is left."""
@@ -268,9 +275,6 @@ def column_square(
         parts = places.reshape(len(factor), -1, *places.shape[1:])
         places = algebra.multiply(factor[:, None], parts).sum(axis=0)
     return places[0]
-
-
-# -- from statistics to moments ---------------------------------------------------------------
 
 
 @dataclass
@@ -446,48 +450,35 @@ def complete(moments: NDArray, kind: str, conjugate: bool, radices: Sequence[int
         return np.concatenate([below, moments])
     if kind != "pairs":
         return moments
-    n_features = int(np.prod(radices))
-    m, p = np.triu_indices(n_features)
-    whole = np.empty((n_features, n_features, *moments.shape[1:]), dtype=moments.dtype)
+    at = _all_places("pairs", radices)
+    m, p = np.triu_indices(len(at))
+    whole = np.empty((at.size, *moments.shape[1:]), dtype=moments.dtype)
     turned = moments.swapaxes(1, 2)
-    whole[p, m] = turned.conj() if conjugate else turned
-    whole[m, p] = moments
-    return _by_digits(whole, radices)
-
-
-def _by_digits(whole: NDArray, radices: Sequence[int]) -> NDArray:
-    """Put moments of all pairs (M, M, …) at their places: digits of m and m' side by side."""
-    high_first, n = tuple(reversed(radices)), len(radices)
-    apart = whole.reshape(*high_first, *high_first, *whole.shape[2:])
-    order = [axis for k in range(n) for axis in (n + k, k)]
-    return apart.transpose(*order, 2 * n, 2 * n + 1).reshape(-1, *whole.shape[2:])
+    whole[at[p, m]] = turned.conj() if conjugate else turned
+    whole[at[m, p]] = moments
+    return whole
 
 
 def regroup(known: Moments, column: Column, merged: Column) -> Moments:
     """Return moments of a column for the same column with other levels."""
-    high_first, n = tuple(reversed(column.radices)), len(column.radices)
-    order = [*range(1, 2 * n, 2), *range(0, 2 * n, 2), 2 * n, 2 * n + 1]
-    n_features, matrices = int(np.prod(high_first)), []
+    matrices = []
     for places, conjugate in zip(known.matrices, (True, False), strict=False):
-        kind = column.kind(conjugate)
-        if kind != merged.kind(conjugate):  # the digit of gaps has been joined to another
-            whole = places[_all_places(kind, column.radices)]
-            places = _by_digits(whole, merged.radices)
-        elif kind == "pairs":  # other places do not depend on the levels
-            apart = places.reshape(*np.repeat(high_first, 2), *places.shape[1:])
-            whole = apart.transpose(order).reshape(n_features, n_features, *places.shape[1:])
-            places = _by_digits(whole, merged.radices)
+        if merged.kind(conjugate) == "pairs":  # other places do not depend on the levels
+            there = _all_places(column.kind(conjugate), column.radices)
+            moved = np.empty((there.size, *places.shape[1:]), dtype=places.dtype)
+            moved[_all_places("pairs", merged.radices)] = places[there]
+            places = moved
         matrices.append(places)
     return Moments(matrices, known.products)
 
 
 def _all_places(kind: str, radices: Sequence[int]) -> NDArray[np.int64]:
-    """Place of every pair of functions of a column with gaps, (M, M)."""
+    """Place of every pair of functions, (M, M); the highest digit of lags and sums is of gaps."""
     place, step = np.zeros((1, 1), dtype=np.int64), 1
     for radix, (_, own) in zip(radices, _sizes(kind, radices, True), strict=True):
         q, p = np.ogrid[:radix, :radix]
-        digit = step * (radix - 1 + p - q if kind == "lags" else q + p)
+        digit = {"lags": radix - 1 + p - q, "sums": q + p, "pairs": q + radix * p}[kind]
         size = radix * len(place)
-        place = (digit[:, None, :, None] + place[None, :, None, :]).reshape(size, size)
+        place = (step * digit[:, None, :, None] + place[None, :, None, :]).reshape(size, size)
         step *= own
     return place

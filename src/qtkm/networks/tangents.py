@@ -22,17 +22,7 @@ from .network import Cores, flatten, unflatten
 
 
 class ChainTangents:
-    """Tangents of a CPD, train or ring.
-
-    Parameters
-    ----------
-    network : ChainNetwork
-    cores : list
-    precisions : sequence of (M,) arrays or None
-        What the penalty multiplies squared weights by; None for 1.
-    is_held : sequence of bool
-        Columns whose cores are held fixed.
-    """
+    """Tangents of a CPD, train or ring, whose cores of some columns are held fixed."""
 
     def __init__(
         self,
@@ -69,10 +59,7 @@ class ChainTangents:
     def features(self, factors: Sequence[Sequence[NDArray]]) -> NDArray:
         """Return the derivatives z (n, n_outputs, n_parameters) of rows.
 
-        Parameters
-        ----------
-        factors : list of list of (n, Q) arrays
-            Of every column and level, the phase in the first level.
+        `factors` (n, Q) are those of every column and level, the phase in the first.
         """
         n_rows, n_outputs = len(factors[0][0]), len(self.closing)
         flat = [factor for levels in factors for factor in levels]

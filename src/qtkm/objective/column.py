@@ -21,16 +21,9 @@ SHORT_SCALES, MANY_FUNCTIONS = (0.01, 0.03, 0.1), 26
 
 
 class Column:
-    """One input dimension: its name, its box, its feature map and its grid.
+    """One input dimension: its name, its feature map, its box and its grid.
 
-    Parameters
-    ----------
-    name : str
-    feature_map : FeatureMap
-    box : Box or None
-        None for categories.
-    grid : Grid or int
-        Grid values, or the number of categories.
+    Categories have no box (None), and their number for a grid.
     """
 
     def __init__(self, name: str, feature_map: FeatureMap, box: Box | None, grid: Grid | int):
@@ -104,8 +97,6 @@ class Column:
         if name not in self._kept:
             self._kept[name] = make()
         return self._kept[name]
-
-    # -- main effects -------------------------------------------------------------------------
 
     @property
     def n_main(self) -> int:

@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 from ..data import Shard
 from ..engines import add_in_order
 from ..networks.additive import part_of
-from ..protocols import Run
+from ..protocols import Run, Setting
 from .passes import after_responses
-from .setting import Setting
 
 #: least share of the bound in the curvature of the first try: rows that a hinge leaves without
 #: any would be free to move anywhere.  Without it, six in ten updates of the hinges on spambase

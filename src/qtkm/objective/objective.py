@@ -23,9 +23,9 @@ from ..engines import Engine, add_in_order
 from ..losses import Loss
 from ..networks import Cores, Network, flatten, unflatten
 from ..penalties import Family, Penalty
+from ..protocols import Setting
 from . import majorize, passes
 from .column import Column
-from .setting import Setting
 
 
 @dataclass
@@ -162,8 +162,6 @@ class Objective:
         other.setting.kept = kept
         return other
 
-    # -- local problems ---------------------------------------------------------------------
-
     def problem(self, iterate: Any, block: int) -> Any:
         """Local problem of a block under a quadratic loss."""
         return iterate.problem(block, self.setting)
@@ -200,8 +198,6 @@ class Objective:
         values[-1] += self.learn(iterate, block, gain)
         self._last = iterate.token, values[-1]
         return values
-
-    # -- values -----------------------------------------------------------------------------
 
     def value(self, iterate: Any) -> float:
         """Mean loss plus α times the penalty."""
@@ -248,8 +244,6 @@ class Objective:
     def keep_responses(self, iterate: Any, responses: list[NDArray], mean_loss: float) -> None:
         """Say what responses and mean loss of the training rows are, if it is known."""
         self._kept, self._kept_loss = (iterate.token, responses), (iterate.token, mean_loss)
-
-    # -- derivatives ------------------------------------------------------------------------
 
     def gradient(self, iterate: Any, shards: Sequence[Shard] | None = None) -> tuple[float, Cores]:
         """Value and gradient with respect to the cores, over all training rows or over some.

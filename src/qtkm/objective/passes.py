@@ -86,11 +86,5 @@ def scale_of(shard: Shard, total_weight: float) -> Any:
 
 
 def are_here(shards: Sequence[Shard]) -> bool:
-    """Whether the rows are in this process's memory, not on disk or elsewhere.
-
-    Parameters
-    ----------
-    shards : Shards
-        A plain list is in memory.
-    """
+    """Whether the rows are in this process's memory, as those of a plain list are."""
     return getattr(shards, "are_here", True)

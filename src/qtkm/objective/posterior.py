@@ -270,8 +270,6 @@ class Laplace:
             factor *= np.sqrt(max(1.0, ratio))
         return self._posterior(factor, freedom), variances
 
-    # -- features -----------------------------------------------------------------------------
-
     def _whiten(self, rows: Rows) -> None:
         """Factor the penalty: features have covariance 1 in units of the noise."""
         chain = self.tangents.chain
@@ -327,8 +325,6 @@ class Laplace:
         ones = np.ones_like(response)
         curvature = self.loss.curvature_product(response, target, ones)
         return (np.sqrt(np.maximum(curvature.real, 0))[:, :, None] * each).reshape(features.shape)
-
-    # -- the posterior ------------------------------------------------------------------------
 
     def _information(
         self, rows: Rows, responses: Array, whole: Array | None

@@ -29,16 +29,7 @@ Shape = tuple[int, ...]
 
 
 class Rows:
-    """Cores, structure and columns: all that a pass over rows carries.
-
-    Parameters
-    ----------
-    structure : Structure
-    cores : list of array
-    columns : sequence of Column
-    dtype : dtype
-        Precision, float32 or float64.
-    """
+    """Cores, structure and columns in some precision: all that a pass over rows carries."""
 
     def __init__(
         self,
@@ -99,8 +90,6 @@ class Rows:
                 core, term = join((ROWS, leg), term, rest, factors[leg], core), rest
             found.append(core)
         return found
-
-    # -- contractions of a block of rows ------------------------------------------------------
 
     def responses(self, factors: Factors) -> NDArray:
         """Return the responses (n, n_outputs)."""
@@ -179,17 +168,8 @@ def normal_equations(
 ) -> tuple[NDArray, ...]:
     """Return Σ z̄zᵀ, Σ z·y and maybe Σ zzᵀ over the design rows of a vertex.
 
-    Parameters
-    ----------
-    rows : Rows
-    block : int
-        The vertex.
-    category : (leg, column) or None
-        A leg of the vertex that meets one-hot features; sums are kept apart by its categories.
-    shape : (n_systems, n_categories, width)
-        Right sides that share a matrix, matrices, unknowns.
-    both : bool
-        Whether to compute Σ zzᵀ.
+    `category` is a (leg, column) of the vertex that meets one-hot features, by which sums are kept
+    apart; `shape` counts right sides that share a matrix, matrices and unknowns.
     """
     root, target = shard.scaled
     legs = [leg for leg in rows.structure.legs_of[block] if not category or leg != category[0]]

@@ -66,8 +66,6 @@ class Iterate:
         cores[block] = np.ascontiguousarray(core)
         self.restore(balance(cores))
 
-    # -- the penalty --------------------------------------------------------------------------
-
     def energies(self, block: int) -> None:
         """Return nothing: the columns of a graph keep the penalty they start with."""
 
@@ -114,8 +112,6 @@ class Iterate:
         size = math.prod(self.structure.edges[e].size for e in kets)
         sizes = [self.structure.edges[leg].size if leg in kept else 1 for leg in legs]
         return np.ascontiguousarray(form).reshape(*sizes, size, size)
-
-    # -- rows ---------------------------------------------------------------------------------
 
     def problem(self, block: int, setting: Setting) -> "VertexProblem":
         return VertexProblem(self, block, setting)

@@ -108,11 +108,7 @@ class MatrixProduct(ChainNetwork):
         eye, size = np.eye(shape[0], shape[2]), SMOOTH_NOISE / max(shape[0], shape[2]) ** 0.5
         return constant[None, :, None] * eye[:, None, :] + size * noise
 
-    def push_right(self, factor: NDArray, core: NDArray) -> NDArray:
-        return gauge.push_right(factor, core)
-
-    def push_left(self, core: NDArray, factor: NDArray) -> NDArray:
-        return gauge.push_left(core, factor)
+    push_right, push_left = staticmethod(gauge.push_right), staticmethod(gauge.push_left)
 
     def numbers_held(
         self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int

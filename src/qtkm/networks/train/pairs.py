@@ -29,19 +29,12 @@ MOST_UNKNOWNS = 2048
 
 @dataclass
 class Truncation:
-    """How bonds are chosen.
-
-    Attributes
-    ----------
-    max_rank : int
-    tol : float
-        Largest fraction of a merged core's norm that may be left out.
-    costs : list of float
-        For every split so far, by how much truncation raised the objective.
-    """
+    """How bonds are chosen."""
 
     max_rank: int
+    #: largest fraction of a merged core's norm that may be left out
     tol: float
+    #: for every split so far, by how much truncation raised the objective
     costs: list[float] = field(default_factory=list)
 
     def rank(self, singular: NDArray) -> int:
