@@ -74,38 +74,23 @@ class LocalSystem:
         return block.reshape(self.shape), self.values(start)[0]
 
     def _factorized(self) -> NDArray | None:
-        """Solve by a Cholesky factorization, whose rounding does not depend on the units."""
-        if len(self.matrix) == 1:
-            return self._one_factorized() if self.is_regularized else self._one_if_regular()
-        if not self.is_regularized:
-            return None
-        scale = _inverse_root_diagonal(self.matrix)
-        try:
-            lower = np.linalg.cholesky(scale[:, :, None] * self.matrix * scale[:, None, :])
-        except np.linalg.LinAlgError:
-            return None
-        half = np.linalg.solve(lower, (scale * self.rhs)[:, :, None])
-        return scale * np.linalg.solve(lower.conj().swapaxes(1, 2), half)[:, :, 0]
-
-    def _one_factorized(self) -> NDArray | None:
-        """Solve one system.  Its transpose is its conjugate, and in the order LAPACK reads."""
-        matrix, rhs = self.matrix[0].T, self.rhs[0]
-        factorize, solve, _ = _LAPACK[matrix.dtype.char]
-        factor, failed = factorize(matrix, lower=True, clean=False)
-        if failed:
-            return None
-        return solve(factor, rhs.conj(), lower=True)[0].conj()[None]
-
-    def _one_if_regular(self) -> NDArray | None:
-        """Solve one system that nothing regularizes, if its condition allows it."""
-        scale = _inverse_root_diagonal(self.matrix)
-        matrix = (scale[:, :, None] * self.matrix * scale[:, None, :])[0]
-        factorize, solve, condition = _LAPACK[matrix.dtype.char]
-        factor, failed = factorize(matrix, lower=True, clean=False)
-        norm = float(np.abs(matrix).sum(axis=0).max())
-        if failed or condition(factor, norm, uplo="L")[0] < REGULAR:
-            return None
-        return scale * solve(factor, (scale * self.rhs)[0], lower=True)[0][None]
+        """Solve by Cholesky factorizations; without a penalty, where all conditions allow it."""
+        solutions, scale = [], np.ones(1)
+        for matrix, rhs in zip(self.matrix, self.rhs, strict=True):
+            if not self.is_regularized:
+                scale = _inverse_root_diagonal(matrix)
+                matrix = scale[:, None] * matrix * scale
+            factorize, solve, condition = _LAPACK[matrix.dtype.char]
+            # the transpose is the conjugate, and in the order LAPACK reads
+            factor, failed = factorize(matrix.T, lower=True, clean=False)
+            if failed:
+                return None
+            if not self.is_regularized:
+                norm = float(np.abs(matrix).sum(axis=0).max())
+                if condition(factor, norm, uplo="L")[0] < REGULAR:
+                    return None
+            solutions.append(scale * solve(factor, (scale * rhs).conj(), lower=True)[0].conj())
+        return np.stack(solutions)
 
     def _truncated(self) -> NDArray | None:
         """Return the least-norm solution of the scaled system without its smallest eigenvalues."""
@@ -169,7 +154,7 @@ def _add_blocks(matrix: NDArray, blocks: NDArray, n: int, row: int, column: int)
 
 
 def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
-    diagonal = np.einsum("pii->pi", matrix).real
+    diagonal = np.einsum("...ii->...i", matrix).real
     return 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
 
 

@@ -296,10 +296,10 @@ def column_moments(
     totals: list[Any] = [0.0] * len(sums.grams)
     right: Any = 0.0
     for part in column.chunks():
-        right = right + column.features(part).T @ sums.rhs[part]
+        right = right + column.functions(part, None).T @ sums.rhs[part]
         for i, (packed, conjugate) in enumerate(zip(sums.grams, (True, False), strict=False)):
             numbers = packed[part].view(np.float64)
-            more = _matrix_product(column.products(part, conjugate), numbers, run)
+            more = _matrix_product(column.functions(part, conjugate), numbers, run)
             totals[i] = totals[i] + more
     if np.iscomplexobj(sums.grams[0]):  # real parts, then imaginary ones
         totals = [np.concatenate([total[:, ::2], total[:, 1::2]], axis=1) for total in totals]

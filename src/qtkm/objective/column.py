@@ -1,7 +1,6 @@
 """A column of the fit: its feature map at its grid values."""
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,7 @@ class Column:
         self.radices = feature_map.radices
         self.slices = feature_map.slices
         self.groups = feature_map.groups
-        self._kept: dict[Any, NDArray] = {}
+        self._kept: dict[bool | None, NDArray] = {}
 
     def __len__(self) -> int:
         return self.grid if isinstance(self.grid, int) else len(self.grid)
@@ -60,43 +59,28 @@ class Column:
         each = n_features**2 if self.kind(True) == "pairs" else 4 * n_features
         return [slice(*part) for part in blocks(len(self), max(1, KEPT_NUMBERS // each))]
 
-    def features(self, part: slice) -> NDArray:
-        return self._keep(part, "features", lambda: self.feature_map.features(self.values[part]))
-
-    def products(self, part: slice, conjugate: bool) -> NDArray:
-        """Return the distinct products of two functions at some grid values, (n_products, n).
-
-        Complex products are real parts above imaginary ones.
-        """
-        return self._keep(part, conjugate, lambda: self._products(self.features(part), conjugate))
-
-    def _products(self, features: NDArray, conjugate: bool) -> NDArray:
-        found = products(features, self.kind(conjugate), conjugate, self.has_gaps)
-        if np.iscomplexobj(found):
-            found = np.concatenate([found.real, found.imag])
-        return np.ascontiguousarray(found)
-
     @property
     def is_kept(self) -> bool:
         return len(self.chunks()) == 1
 
-    def functions(self, codes: NDArray, conjugate: bool | None) -> NDArray:
+    def functions(self, places: slice | NDArray, conjugate: bool | None) -> NDArray:
         if not self.is_kept:
-            features = self.feature_map.features(self.values[codes])
-            return features if conjugate is None else self._products(features, conjugate)
-        whole = slice(0, len(self))
-        found = self.features(whole) if conjugate is None else self.products(whole, conjugate)
-        if len(codes) == len(self) and (np.diff(codes) == 1).all():
+            return self._functions(places, conjugate)
+        if conjugate not in self._kept:
+            self._kept[conjugate] = self._functions(slice(None), conjugate)
+        found = self._kept[conjugate]
+        if isinstance(places, slice):  # all of them
             return found
-        return np.take(found, codes, axis=0 if conjugate is None else 1)
+        return np.take(found, places, axis=0 if conjugate is None else 1)
 
-    def _keep(self, part: slice, name: Any, make: Any) -> NDArray:
-        """Keep what belongs to all grid values; make what belongs to some of them anew."""
-        if part.stop - part.start < len(self):
-            return make()
-        if name not in self._kept:
-            self._kept[name] = make()
-        return self._kept[name]
+    def _functions(self, places: slice | NDArray, conjugate: bool | None) -> NDArray:
+        features = self.feature_map.features(self.values[places])
+        if conjugate is None:
+            return features
+        found = products(features, self.kind(conjugate), conjugate, self.has_gaps)
+        if np.iscomplexobj(found):
+            found = np.concatenate([found.real, found.imag])
+        return np.ascontiguousarray(found)
 
     @property
     def n_main(self) -> int:

@@ -74,7 +74,10 @@ class Tangents:
             else:
                 entries = feature_map.phased_factors(column)
                 levels = [entries[:, part] for part in feature_map.slices]
-            factors.append([_single(level) for level in levels] if single else levels)
+            if single:
+                kind = np.complex64 if np.iscomplexobj(levels[0]) else np.float32
+                levels = [level.astype(kind) for level in levels]
+            factors.append(levels)
         return self.chain.features(factors)
 
     def of_main(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
@@ -102,10 +105,6 @@ def _looked_up(table: Array, share: Array | None, codes: Array) -> Array:
     return table[np.asarray(codes, dtype=np.int64)]
 
 
-def _single(values: Array) -> Array:
-    return values.astype(np.complex64 if np.iscomplexobj(values) else np.float32)
-
-
 @dataclass
 class Posterior:
     """A thin factor of the covariance of responses, which is all that a file keeps of it.
@@ -114,33 +113,21 @@ class Posterior:
     parts by turns, and m the main functions that move, the factor of a row is
 
         g = zᵀ·chain + mᵀ·main[output]        covariance of two rows: g·g'
-
-    Attributes
-    ----------
-    tangents : Tangents
-        Of cores of their own: those of the model, or of one of those whose mean it is.
-    chain : (planes·n_chain, k) array
-    main : (n_outputs·n_main, k) array
-    freedom : float
-        Effective number of parameters.
-    n_held : int
-        Entries of cores that were held fixed, because there are so many.
     """
 
+    #: of cores of their own: those of the model, or of one of those whose mean it is
     tangents: Tangents
-    chain: Array
-    main: Array
+    chain: Array  # (planes·n_chain, k)
+    main: Array  # (n_outputs·n_main, k)
+    #: effective number of parameters
     freedom: float
+    #: entries of cores that were held fixed, because there are so many
     n_held: int
 
     def directions(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
         """Return the factor g (n, n_outputs, k) of rows.
 
-        Parameters
-        ----------
-        maps : sequence of FeatureMap
-        values : sequence of (n,) arrays
-            Numbers in the unit box, or category codes with -1 for an unknown one.
+        Values are numbers in the unit box, or category codes with -1 for an unknown one.
         """
         tangents, n_rows = self.tangents, len(values[0])
         n_outputs, k = tangents.n_outputs, self.main.shape[1]
@@ -200,9 +187,8 @@ class Laplace:
         # a squared loss is twice the logarithm of a likelihood, in units of the noise
         factor = 1.0 if loss.is_quadratic else 2.0
         self.maps, self.alpha, self.weight, self.loss = maps, factor * alpha, weight, loss
-        n_columns = len(maps)
+        n_columns, n_outputs = len(maps), 0
         inner, own, is_main, price = network, cores, None, np.empty(0)
-        n_outputs = 0
         if isinstance(network, Additive):
             inner, own, n_outputs = network.network, cores[:-1], len(cores[-1][-1])
             known = [
@@ -211,14 +197,14 @@ class Laplace:
             ]
             price = np.concatenate([*known, [FREE]])
             is_main = np.isfinite(price)
-            price = price[is_main]
         chain, self.n_held = None, 0
         if inner is not None:
             chain, self.n_held = _free(inner, own, precisions[:n_columns], n_columns)
             n_outputs = len(chain.closing)
         self.tangents = Tangents(chain, is_main, shares, n_outputs)
         #: roots of the prior variances of the main functions of all outputs
-        self.sizes = 1 / np.sqrt(weight * factor * np.tile(price, n_outputs))
+        price = np.tile(price[np.isfinite(price)], n_outputs)
+        self.sizes = 1 / np.sqrt(weight * factor * price)
 
     def affordable(self, n_rows: int) -> int:
         """Return the number of rows, of so many, that the information should be summed over."""
@@ -243,11 +229,10 @@ class Laplace:
         """
         self._whiten(rows)
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
-        n_seen = n_outputs * len(rows)
-        found: Any = None
-        whole: Any = None
+        n_seen, found, whole = n_outputs * len(rows), None, None
         if n_seen < size:  # all that rows can see lies in the span of their features
-            found = np.concatenate([self._features(rows, own) for own in self._chunks(rows)])
+            parts = [self._features(rows, own) for own in self._chunks(rows)]
+            found = np.concatenate(parts)
             kernel = found @ found.T
             kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
             whole = cholesky(kernel, lower=True, overwrite_a=True)  # features in that span
@@ -263,7 +248,7 @@ class Laplace:
             probes = whole.reshape(len(rows), n_outputs, -1)[some].reshape(-1, n_seen)
         half = probes @ inverse
         factor = _thin(half, inverse, rng)
-        if whole is not None:
+        if found is not None and whole is not None:
             factor = _unfolded(factor, found, whole, rng)
         if part < 1:
             ratio = part**RATE * _ratio(half, rows.weight[some], variances[some])
