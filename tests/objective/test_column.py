@@ -55,10 +55,10 @@ def test_functions_and_products_of_all_values_are_those_of_their_chunks(
 ):
     made, _ = make_column(make_map(name, 8), None)
     (whole,) = made.chunks()
-    features, products = made.features(whole), made.products(whole, conjugate)
+    features, products = made.functions(whole, None), made.functions(whole, conjugate)
     monkeypatch.setattr(column, "KEPT_NUMBERS", 3000)
     parts = made.chunks()
     assert len(parts) > 3
-    np.testing.assert_array_equal(np.concatenate([made.features(p) for p in parts]), features)
-    some = [made.products(p, conjugate) for p in parts]
+    np.testing.assert_array_equal(np.concatenate([made.functions(p, None) for p in parts]), features)
+    some = [made.functions(p, conjugate) for p in parts]
     np.testing.assert_array_equal(np.concatenate(some, axis=1), products)
