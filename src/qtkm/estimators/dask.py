@@ -9,7 +9,8 @@ driver, unless all of them are so few that equal ones are merged: then all come.
 
 import copy
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -36,38 +37,25 @@ def is_collection(*values: Any) -> bool:
 class Partitions(Table):
     """Partitions of X, y, weights and offsets."""
 
-    def __init__(
-        self,
-        model: Any,
-        X: Any,
-        y: Any,
-        weight: Any,
-        offset: Any,
-        engine: Dask,
-        known: Reading | None,
-    ):
+    def __init__(self, model: Any, given: dict[str, Any], engine: Dask, known: Reading | None):
+        X, y = given["X"], given["y"]
         if y is None:
             raise ValueError(f"{type(model).__name__} requires y to be passed, but y is None.")
-        self.engine, example = engine, _example(X)
-        names: Any = list(X.columns) if hasattr(X, "columns") else range(X.shape[1])
-        named = all(isinstance(name, str) for name in names)
-        features = list(names) if named else [f"x{d}" for d in range(len(names))]
-        target = [_name_apart(features, name) for name in _names_of(y)]
-        taken = [*features, *target]
-        weights = [] if weight is None else [_name_apart(taken, "weight")]
-        offsets = [] if offset is None else [_name_apart(taken, "offset")]
-        given = {"X": X, "y": y, "sample_weight": weight, "offset": offset}
+        inputs = read_inputs(model, _example(X), known)[0]
+        features = [f"column {d} of X" for d in range(len(inputs))]
+        target = _names_of(y)
+        weights = [] if given["sample_weight"] is None else ["the sample_weight"]
+        offsets = [] if given["offset"] is None else ["the offset"]
+        reader = model._target_reader(target, *offsets, is_vector=getattr(y, "ndim", 1) == 1)
+        weight = weights[0] if weights else None
+        super().__init__(model, inputs, features, reader, weight, names_of(y))
         parts = {
             name: _to_delayed(name, value) for name, value in given.items() if value is not None
         }
         _refuse_unequal(parts, given)
         nothing = [None] * len(parts["X"])
         self.parts = list(zip(*(parts.get(name, nothing) for name in given), strict=True))
-        self._names = [features, target, weights, offsets]
-        reader = model._target_reader(target, *offsets, is_vector=getattr(y, "ndim", 1) == 1)
-        inputs = read_inputs(model, example, known)[0]
-        weight = weights[0] if weights else None
-        super().__init__(model, inputs, features, reader, weight, names_of(y))
+        self.engine, self._names = engine, [features, target, weights, offsets]
         #: rows of positive weight in each partition, once they have been scanned
         self._sizes: list[int] = []
 
@@ -88,41 +76,33 @@ class Partitions(Table):
     def arrange(
         self, coding: Coding, split: Split, network: Any, loss: Any, engine: Engine
     ) -> Arranged:
-        pieces = [list(data.blocks(n, LIMITS.shard_rows)) if n else [] for n in self._sizes]
-        splitter = split(coding.scan.n_rows, sum(map(len, pieces)))
+        sizes = {number: n for number, n in enumerate(self._sizes) if n}
+        pieces = {number: list(data.blocks(n, LIMITS.shard_rows)) for number, n in sizes.items()}
+        splitter = split(coding.scan.n_rows, sum(map(len, pieces.values())))
         splitter.needs_both = False
-        shared, first = self._share((coding, splitter)), 0
-        delayed = []
-        for number, bounds in enumerate(pieces):
-            if bounds:
-                own = (bounds, first)
-                delayed.append((number, self._delay(_code_partition, shared, number, *own)))
+        shared, first, delayed = self._share((coding, splitter)), 0, []
+        for number, bounds in pieces.items():
+            delayed.append(self._delay(_code_partition, shared, number, bounds, first))
             first += len(bounds)
         with self.engine.tasks() as tasks:
-            coded = tasks.compute([value for _, value in delayed])
-            counted = [tasks.submit(_count, future) for future in coded]
-            numbers = [number for number, _ in delayed]
-            counts = list(self._fetch("encode", numbers, counted))
-            workers = self.engine.spread([len(pieces[number]) for number, _ in delayed])
-            train, validation = (
-                [
-                    tasks.submit(itemgetter(kind), future, worker=worker)
-                    for future, worker in zip(coded, workers, strict=True)
+            coded = tasks.compute(delayed)
+            counts = list(self._fetch("encode", pieces, [tasks.submit(_count, c) for c in coded]))
+            workers = self.engine.spread([len(bounds) for bounds in pieces.values()])
+
+            def place(kind: int) -> RemoteShards:
+                pairs = zip(coded, workers, strict=True)
+                futures = [
+                    tasks.submit(itemgetter(kind), own, worker=where) for own, where in pairs
                 ]
-                for kind in (0, 1)
-            )
+                return RemoteShards(self.engine, futures, [c[kind] for c in counts], workers)
+
+            train, validation = place(0), place(1)
         if splitter.wanted and not any(aside for _, aside in counts):
             raise ValueError(
                 "early_stopping finds no partition with enough rows to set some aside; use fewer "
                 "and larger partitions, or early_stopping=False."
             )
-        target = self.reader
-        return Arranged(
-            RemoteShards(self.engine, train, [count for count, _ in counts], workers),
-            RemoteShards(self.engine, validation, [n for _, n in counts], workers)
-            if splitter.wanted else None,
-            target.target_range, target.exponent, np.zeros(target.n_outputs),
-        )  # fmt: skip
+        return self._arranged(splitter, train, validation)
 
     def _each(self, what: str, function: Any, value: Any = None) -> Iterator[Any]:
         """Yield the results of a function of a value and every partition, in order."""
@@ -133,7 +113,7 @@ class Partitions(Table):
             )
             yield from self._fetch(what, range(len(futures)), futures)
 
-    def _fetch(self, what: str, numbers: Sequence[int], futures: list[Any]) -> Iterator[Any]:
+    def _fetch(self, what: str, numbers: Iterable[int], futures: list[Any]) -> Iterator[Any]:
         """Yield the results of some partitions, with a progress bar if the model is verbose."""
         pairs = zip(numbers, futures, strict=True)
         bar = tqdm(pairs, what, len(futures), unit="partition", disable=not self.model.verbose)
@@ -235,11 +215,6 @@ def _names_of(y: Any) -> list[str]:
     return [str(name) if (name := getattr(y, "name", None)) and hasattr(y, "dtypes") else "y"]
 
 
-def _name_apart(taken: Sequence[str], name: str) -> str:
-    """Return the name, altered if it is taken."""
-    return _name_apart(taken, f"{name} (target)") if name in taken else name
-
-
 def _to_delayed(name: str, value: Any) -> list[Any]:
     """Return the partitions of a collection."""
     if not hasattr(value, "to_delayed") or not hasattr(value, "ndim"):
@@ -293,7 +268,7 @@ def predict_lazily(
         callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
     )
     nothing = np.empty((0,) if width is None else (0, width), dtype=kind)
-    predict = _Predict(light, method, nothing, options or {})
+    predict = partial(_predict_partition, light, method, nothing, options or {})
     if not hasattr(X, "_meta"):
         raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
     is_frame = hasattr(X, "_meta_nonempty")
@@ -311,22 +286,18 @@ def predict_lazily(
     X = X.rechunk({1: -1})
     known = () if offset is None else (offset[:, None],)
     change = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
-    return X.map_blocks(predict, *known, dtype=kind, meta=predict.nothing, **change)
+    return X.map_blocks(predict, *known, dtype=kind, meta=nothing, **change)
 
 
-class _Predict:
-    """Predictions for one partition: an array, or a frame with its index."""
+def _predict_partition(
+    model: Any, method: str, nothing: Any, options: dict[str, Any], X: Any, offset: Any = None
+) -> Any:
+    """Return predictions for one partition: an array, or a frame with its index."""
+    known = {} if offset is None else {"offset": np.asarray(offset).reshape(-1)}
+    result = getattr(model, method)(X, **known, **options) if len(X) else nothing
+    if not hasattr(X, "iloc"):
+        return result
+    import pandas
 
-    def __init__(self, model: Any, method: str, nothing: Any, options: dict[str, Any]):
-        self.model, self.method, self.nothing, self.options = model, method, nothing, options
-
-    def __call__(self, X: Any, offset: Any = None) -> Any:
-        known = {} if offset is None else {"offset": np.asarray(offset).reshape(-1)}
-        predict = getattr(self.model, self.method)
-        result = predict(X, **known, **self.options) if len(X) else self.nothing
-        if not hasattr(X, "iloc"):
-            return result
-        import pandas
-
-        make = pandas.Series if result.ndim == 1 else pandas.DataFrame
-        return make(result, index=X.index)
+    make = pandas.Series if result.ndim == 1 else pandas.DataFrame
+    return make(result, index=X.index)

@@ -100,10 +100,12 @@ class Need:
             coding.is_weighted, loss.is_quadratic, numbers, factors,
         )  # fmt: skip
 
-    def fixed(self, n_shards: int) -> int:
-        """Return the bytes of tables, and of sums that wait to be added."""
+    def fixed(self, shard_rows: int) -> int:
+        """Return the bytes of tables, of sums that wait to be added, and of reading files."""
         tables, sums = self.numbers
-        return 8 * (6 * tables + (log2(max(n_shards, 1)) + 4) * sums).__ceil__() + 32 * self.factors
+        waiting = log2(max(-(-self.n_rows // shard_rows), 1)) + 4
+        held = 8 * (6 * tables + waiting * sums).__ceil__() + 32 * self.factors
+        return held + READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
 
     @property
     def bytes_per_row(self) -> int:
@@ -122,27 +124,15 @@ class Need:
         return 2 * self.n_columns * self.code_bytes + 24 * (self.n_outputs + self.is_weighted)
 
     def in_memory(self) -> int:
-        rows = min(self.n_rows, LIMITS.shard_rows)
         kept = 0 if self.is_quadratic else 24 * self.n_outputs + 8
-        n_shards = -(-self.n_rows // LIMITS.shard_rows)
-        return (
-            self.n_rows * (self.bytes_per_row + kept)
-            + rows * max(self.work_per_row, self.making_per_row)
-            + self.fixed(n_shards) + self.reading
-        )  # fmt: skip
+        working = min(self.n_rows, LIMITS.shard_rows) * max(self.work_per_row, self.making_per_row)
+        return self.n_rows * (self.bytes_per_row + kept) + working + self.fixed(LIMITS.shard_rows)
 
     def on_disk(self, shard_rows: int) -> int:
         """Return the bytes needed with shards of `shard_rows` rows on disk."""
-        n_shards = -(-self.n_rows // shard_rows)
         fitting = 2 * self.bytes_per_row + self.work_per_row
-        return (
-            shard_rows * max(fitting, self.making_per_row + self.bytes_per_row)
-            + self.fixed(n_shards) + self.reading
-        )  # fmt: skip
-
-    @property
-    def reading(self) -> int:
-        return READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
+        making = self.making_per_row + self.bytes_per_row
+        return shard_rows * max(fitting, making) + self.fixed(shard_rows)
 
     def disk(self) -> int:
         return self.n_rows * self.bytes_per_row
@@ -180,31 +170,27 @@ class Cache:
         self._base = None if folder is None else Path(folder)
         identity = repr(([str(path) for path in source.paths], list(columns)))
         self._name = hashlib.sha256(identity.encode()).hexdigest()[:16]
-        self._temporary: Path | None = None
         self._folder: Path | None = None
 
-    def __enter__(self) -> "Cache":
-        if self.is_kept and self._base is not None:
+    def close(self) -> None:
+        if self._folder is not None and not self.is_kept:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def folder(self) -> Path:
+        """The folder, created if it is missing."""
+        if self._base is not None:
+            self._base.mkdir(parents=True, exist_ok=True)
+        if self._folder is None and not self.is_kept:
+            self._folder = Path(tempfile.mkdtemp(prefix="qtkm-", dir=self._base))
+        elif self._folder is None and self._base is not None:
             self._folder = self._base / self._name
             for making in self._folder.glob(".making-*"):  # of processes that have ended
                 process, here = making.name.split("-")[1], Path("/proc")
                 if process.isdigit() and here.exists() and not (here / process).exists():
                     shutil.rmtree(making, ignore_errors=True)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-
-    @property
-    def folder(self) -> Path:
-        """The folder, created if it is missing."""
-        if self._folder is None:
-            if self._base is not None:
-                self._base.mkdir(parents=True, exist_ok=True)
-            self._temporary = Path(tempfile.mkdtemp(prefix="qtkm-", dir=self._base))
-            self._folder = self._temporary
-        self._folder.mkdir(parents=True, exist_ok=True)
+        assert self._folder is not None
+        self._folder.mkdir(exist_ok=True)
         return self._folder
 
     def recall_scan(self, scan: Any, key: str) -> bool:
@@ -244,17 +230,15 @@ class Cache:
         final = self.folder / f"shards-{key[:24]}"
         try:
             found = _open(final)
+            logger.info("the second scan is taken from %s", final)
         except ValueError:
             self._make(final, make, size)
             found = _open(final)
-        else:
-            logger.info("the second scan is taken from %s", final)
         return found
 
     def _make(self, final: Path, make: Callable[[Any], None], size: int) -> None:
-        free = shutil.disk_usage(self.folder).free
-        if free < size:
-            raise OSError(errno.ENOSPC, _no_space(size, free), str(self.folder))
+        if shutil.disk_usage(self.folder).free < size:
+            raise self._no_space(size)
         logger.info("coded rows go to %s, %s", final, format_bytes(size))
         making = Path(tempfile.mkdtemp(prefix=f".making-{os.getpid()}-", dir=self.folder))
         try:
@@ -263,19 +247,18 @@ class Cache:
             writer.close()
             _put(making, final)
         except OSError as error:
-            if error.errno == errno.ENOSPC:
-                free = shutil.disk_usage(self.folder).free
-                raise OSError(errno.ENOSPC, _no_space(size, free), str(self.folder)) from None
-            raise
+            raise self._no_space(size) if error.errno == errno.ENOSPC else error from None
         finally:
             shutil.rmtree(making, ignore_errors=True)
 
-
-def _no_space(size: int, free: int) -> str:
-    return (
-        f"No space left for the coded rows: they take {format_bytes(size)}, and "
-        f"{format_bytes(free)} are free; give another folder as cache=, or a larger memory_limit"
-    )
+    def _no_space(self, size: int) -> OSError:
+        free = format_bytes(shutil.disk_usage(self.folder).free)
+        return OSError(
+            errno.ENOSPC,
+            f"No space left for the coded rows: they take {format_bytes(size)}, and {free} are "
+            "free; give another folder as cache=, or a larger memory_limit",
+            str(self.folder),
+        )
 
 
 def _open(folder: Path) -> Any:

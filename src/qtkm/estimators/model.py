@@ -31,7 +31,6 @@ from .wording import Summarized
 from .working import (
     cluster_of,
     ended_by_interrupts,
-    engine_here,
     engine_of,
     run_by_steps,
     warn_user,
@@ -132,7 +131,7 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
             If the disk is full.
         """
         check_parameters(self)
-        with engine_here(self) as engine:
+        with engine_of(self, reads_blocks=True) as engine:
             known = self._known
             table = open_table(
                 self, open_source(source), target, features, weight, offset, known, cache
@@ -157,12 +156,13 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         with ExitStack() as stack:
             if is_collection(X, y, sample_weight, offset):
                 engine = cluster = stack.enter_context(cluster_of(self))
-                table: Table = Partitions(self, X, y, sample_weight, offset, cluster, known)
+                given = {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset}
+                table: Table = Partitions(self, given, cluster, known)
             else:
                 is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and not np.ma.isMA(X)
                 by_blocks = engine is None and is_matrix and self.memory_limit is not None
                 if engine is None:
-                    engine = stack.enter_context((engine_here if by_blocks else engine_of)(self))
+                    engine = stack.enter_context(engine_of(self, reads_blocks=by_blocks))
                 table = read_arrays(self, X, y, sample_weight, offset, known, by_blocks)
             yield stack.enter_context(prepare(self, table, engine, known))
 

@@ -155,7 +155,7 @@ def _of_one_schema(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def _in_step(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Deal the same rows out in blocks that end where `steps` end, but for the last."""
+    """Deal the same rows out in blocks of whole steps of `run_by_steps`, but for the last."""
     held: list[Block] = []
     for block in blocks:
         count = sum(each.n_rows for each in held)

@@ -23,7 +23,7 @@ from ..limits import LIMITS
 from .coding import Coding, Pieces, Scan, ShardLists
 from .inputs import Inputs, Reading, read_inputs
 from .memory import Cache, Need, parse_limit
-from .rows import Arranged, Split, count_distinct
+from .rows import Arranged, Split, Splitter, count_distinct
 from .targets import check_offset, check_weight, refuse_unequal, tame_exponent
 from .values import shorten
 from .working import warn_user
@@ -86,14 +86,12 @@ class Table(AbstractContextManager["Table"]):
         pieces = Pieces(coding, split, LIMITS.shard_rows)
         found = ShardLists()
         pieces.encode(self.blocks("encode"), engine.run, found)
-        return self._arranged(pieces, found)
+        return self._arranged(pieces.splitter, found.train, found.validation)
 
-    def _arranged(self, pieces: Pieces, found: Any) -> Arranged:
-        reader = self.reader
-        return Arranged(
-            found.train, found.validation if pieces.splitter.wanted else None,
-            reader.target_range, reader.exponent, np.zeros(reader.n_outputs),
-        )  # fmt: skip
+    def _arranged(self, splitter: Splitter, train: Any, validation: Any) -> Arranged:
+        aside, reader = validation if splitter.wanted else None, self.reader
+        scatter = np.zeros(reader.n_outputs)
+        return Arranged(train, aside, reader.target_range, reader.exponent, scatter)
 
 
 @dataclass
@@ -152,12 +150,8 @@ class FileTable(Table):
         self._columns = [*self.features, *self.needed, *([self.weight] if self.weight else [])]
         self._cache = Cache(cache, source, self._columns)
 
-    def __enter__(self) -> "FileTable":
-        self._cache.__enter__()
-        return self
-
     def __exit__(self, *error: Any) -> None:
-        self._cache.__exit__(*error)
+        self._cache.close()
 
     def blocks(self, what: str) -> Iterator[Block]:
         blocks = self.source.blocks(self._columns, LIMITS.read_rows)
@@ -200,7 +194,8 @@ class FileTable(Table):
         def make(sink: Any) -> None:
             pieces.encode(self.blocks("encode"), engine.run, sink)
 
-        return self._arranged(pieces, self._cache.shards(pieces.key(), make, need.disk()))
+        found = self._cache.shards(pieces.key(), make, need.disk())
+        return self._arranged(pieces.splitter, found.train, found.validation)
 
 
 def read_arrays(
