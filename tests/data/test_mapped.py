@@ -5,7 +5,7 @@ import pandas
 import pytest
 
 from qtkm.data.sources import DataFileError, open_source
-from qtkm.data.sources.files import TextSource
+from qtkm.data.sources.files import FileSource
 from qtkm.data.sources.paths import find_files
 from qtkm.data.sources.source import MappedSource, draw_rows, take_rows
 
@@ -97,7 +97,7 @@ def test_csv_columns_are_what_pandas_takes_them_for(frame, tmp_path):
     frame["day"] = "2026-01-01"
     frame["time"] = "05:30:00"
     frame.to_csv(tmp_path / "a.csv")  # with row numbers that have no name
-    source = TextSource(*find_files([tmp_path / "a.csv"]))
+    source = FileSource(*find_files([tmp_path / "a.csv"]))
     expected = pandas.read_csv(tmp_path / "a.csv")
     assert source.names == list(expected.columns)
     for name in expected:
@@ -111,13 +111,13 @@ def test_numbers_are_text_where_asked_for(tmp_path):
     values = ["1"] * 400_000 + ["one"]
     (tmp_path / "a.csv").write_text("\n".join(["a,b", *(f"{value},2" for value in values)]))
     files = find_files([tmp_path / "a.csv"])
-    assert read(TextSource(*files, ["a"]), "a") == values
+    assert read(FileSource(*files, ["a"]), "a") == values
     with pytest.raises(DataFileError, match=r"holds numbers .* and then 'one'"):
-        read(TextSource(*files), "a")
-    assert set(read(TextSource(*files, ["a"]), "b")) == {2}
+        read(FileSource(*files), "a")
+    assert set(read(FileSource(*files, ["a"]), "b")) == {2}
 
 
 def test_a_parquet_file_says_itself_what_it_holds(frame, tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
-    source = TextSource(*find_files([tmp_path / "a.parquet"]), ["a"])
+    source = FileSource(*find_files([tmp_path / "a.parquet"]), ["a"])
     assert read(source, "a") == frame["a"].tolist()

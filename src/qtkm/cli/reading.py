@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..data import prefetched
 from ..data.sources import Block, DataFileError, Source, is_there, open_source, take_rows
-from ..data.sources.files import TextSource
+from ..data.sources.files import FileSource
 from ..data.sources.paths import find_files, format_of, separator_of
 from ..estimators.predicting import as_X
 from ..limits import LIMITS
@@ -91,7 +91,7 @@ def open_table(
                     raise ValueError(f"{path} is text in another encoding than UTF-8; save it as "
                                      "UTF-8")  # fmt: skip
     try:
-        return TextSource(files, kind, text, categories)
+        return FileSource(files, kind, text, categories)
     except DataFileError:
         for path in filter(_is_plain_text, files):
             with path.open(encoding="utf-8", errors="replace") as file:

@@ -176,44 +176,61 @@ def _hash_table(n_values: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     return np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int64)
 
 
+@dataclass
 class Coder:
-    """From the values of a column, between `low` and `high`, to their codes on a grid."""
+    """From the values of a column, between `low` and `high`, to their codes on a grid.
 
-    def __init__(self, grid: Grid, low: float, high: float):
-        self.grid, self.low, self.high = grid, low, high
+    Values outside of the box, if there is one, are treated by its rule first.
+    """
 
-    def codes(self, column: NDArray[np.float64]) -> NDArray[np.unsignedinteger]:
-        """Return codes of a contiguous column without -0.0; an exact grid must have its values."""
-        kind, n_codes = code_type(len(self.grid)), len(self.grid)
-        if self.grid.has_gaps:
-            missing = np.isnan(column)
-            values, grid = self.grid.values[:-1], self.grid
-            own = Coder(Grid(values, grid.is_binned, grid.edges), self.low, self.high)
-            codes = np.full(len(column), n_codes - 1, dtype=kind)
-            codes[~missing] = own.codes(column[~missing]) if n_codes > 1 else np.empty(0)
-            return codes
+    grid: Grid
+    low: float
+    high: float
+    box: Box | None = None
+
+    def codes(self, column: NDArray[np.generic]) -> NDArray[np.unsignedinteger]:
+        """Return the codes of values; an exact grid must have all of them, NaN included."""
+        inside = contiguous(column if self.box is None else self.box.contain(column))
+        if not self.grid.has_gaps:
+            return self._codes(inside, self.grid.values)
+        there, values = ~np.isnan(inside), self.grid.values[:-1]
+        codes = np.full(len(inside), len(values), dtype=code_type(len(self.grid)))
+        if len(values):
+            codes[there] = self._codes(inside[there], values)
+        return codes
+
+    def _codes(
+        self, column: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> NDArray[np.unsignedinteger]:
+        kind, n_codes = code_type(len(values)), len(values)
         if self.grid.edges is not None:
             return np.searchsorted(self.grid.edges[1:-1], column, side="right").astype(kind)
         if self.grid.is_binned:
-            return np.clip(self._places(column), 0, n_codes - 1).astype(kind)
+            return np.clip(self._places(column) * n_codes, 0, n_codes - 1).astype(kind)
         if len(column) <= FEW_VALUES:
-            return np.searchsorted(self.grid.values, column).astype(kind)
+            return np.searchsorted(values, column).astype(kind)
         from ..kernels import grids as kernels
 
         codes = np.empty(len(column), dtype=kind)
         keys, used = _hash_table(n_codes)
-        kernels.distinct(self.grid.values.view(np.uint64), n_codes, keys, used)
+        kernels.distinct(values.view(np.uint64), n_codes, keys, used)
         kernels.look_up(column.view(np.uint64), keys, used, codes)
         return codes
 
     def _places(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return places on the grid in units of a bin."""
+        """Return places between `low` and `high`, from 0 to 1."""
         low, high, largest = self.low, self.high, max(-self.low, self.high)
         if not 1e-280 < largest < 1e280:  # by a power of two away from over- and underflow
             exponent = -int(np.frexp(largest)[1])
             column = np.ldexp(column, exponent)
             low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
-        return (column / 2 - low / 2) / ((high - low) / 2) * len(self.grid)
+        return (column / 2 - low / 2) / ((high - low) / 2)
+
+    def key(self) -> bytes:
+        """Return what tells this coder from others."""
+        return (
+            self.grid.values.tobytes() + repr((self.grid.is_binned, self.low, self.high)).encode()
+        )
 
 
 def code_type(n_codes: int) -> type[np.unsignedinteger]:

@@ -156,7 +156,8 @@ class Coding:
         codes = np.empty((len(plain[0]), len(plain)), dtype=self.code_type)
 
         def code(d: int) -> None:
-            codes[:, d] = self.coders[d].codes(plain[d])
+            coder = self.coders[d]
+            codes[:, d] = plain[d] if coder is None else coder.codes(plain[d])
 
         for_columns(run, len(codes))(code, range(len(plain)))
         return codes
@@ -215,7 +216,7 @@ class Pieces:
     def key(self) -> str:
         found, coding, splitter = hashlib.sha256(), self.coding, self.splitter
         for coder in coding.coders:
-            found.update(coder.key())
+            found.update(b"" if coder is None else coder.key())
         target, state = coding.scan.target, cast(Any, splitter.state)
         for array in (target.exponent, getattr(target, "by_class", None), state[1]):
             found.update(b"" if array is None else array.tobytes())

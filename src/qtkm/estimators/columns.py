@@ -96,9 +96,9 @@ class NumberSummary(Summary):
 
     def draw(self) -> NDArray[np.float64]:
         """Return a sample of the distinct values."""
-        return (
-            self.sample if self.distinct is None else data.draw_values(np.empty(0), self.distinct)
-        )
+        if self.distinct is None:
+            return self.sample
+        return data.draw_values(self.sample, self.distinct)
 
     def key(self) -> Any:
         """Return the key that a summary on disk must share with this one."""
@@ -198,7 +198,7 @@ class NumberColumn:
             means = counts @ feature_map.inner.main_functions(values) / counts.sum()
             feature_map.place, feature_map.means = self.center, means
 
-    def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, "ColumnCoder"]:
+    def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, data.Coder]:
         """Return the column on its grid, and the coder of its rows."""
         box = self.box
         low, high = box.low, box.high
@@ -217,7 +217,7 @@ class NumberColumn:
             grid = data.make_bins(low, high, most, seen.draw())
         grid = grid.with_gaps() if self.has_gaps else grid
         # a box that was learned from these rows holds all of them
-        coder = ColumnCoder(data.Coder(grid, low, high), seen.box)
+        coder = data.Coder(grid, low, high, seen.box)
         return Column(self.label, self.feature_map, box, grid), coder
 
     def values(self, plain: NDArray) -> NDArray:
@@ -237,28 +237,6 @@ class NumberColumn:
         return {"name": self.name, "basis": self.feature_map,
                 "bounds": (self.box.low, self.box.high), "categories": None,
                 "gaps": self.has_gaps, "holds": self.holds, "cycle": self.cycle}  # fmt: skip
-
-
-@dataclass
-class ColumnCoder:
-    """From plain values to codes on a grid; without one, values are categories' codes already."""
-
-    coder: data.Coder | None = None
-    box: data.Box | None = None
-
-    def codes(self, plain: NDArray) -> NDArray:
-        """Return the codes of values; those of an exact grid must be among its values."""
-        if self.coder is None:
-            return plain
-        inside = plain if self.box is None else self.box.contain(plain)
-        return self.coder.codes(data.contiguous(inside))
-
-    def key(self) -> bytes:
-        if self.coder is None:
-            return b""
-        grid = self.coder.grid
-        facts = repr((grid.is_binned, self.coder.low, self.coder.high))
-        return grid.values.tobytes() + facts.encode()
 
 
 def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
@@ -393,9 +371,9 @@ class CategoryColumn:
     def weigh(self, values: NDArray, counts: NDArray, scaling: str) -> None:
         self.counts = counts
 
-    def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, ColumnCoder]:
-        column = Column(self.label, self.feature_map, None, self.feature_map.n_categories)
-        return column, ColumnCoder()
+    def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, None]:
+        # plain values are codes already
+        return Column(self.label, self.feature_map, None, self.feature_map.n_categories), None
 
     def values(self, plain: NDArray) -> NDArray:
         # the last entry serves the code UNKNOWN itself

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.sources.conversion import to_column
+from ..data.sources.conversion import is_numeral, to_column
 from ..data.sources.errors import DataFileError
 from .working import warn_user
 
@@ -55,11 +55,6 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
 
 def _to_array(column: Any, label: str) -> Any:
     """Array or Series of categories of a column of any library."""
-    dtype = getattr(column, "dtype", None)
-    if hasattr(column, "iloc") and getattr(dtype, "kind", "O") in "biuf":
-        if hasattr(dtype, "na_value"):  # pandas' nullable types
-            return column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return column.to_numpy()
     try:
         return to_column(column, label, "X")
     except DataFileError as error:
@@ -93,7 +88,7 @@ def _of_categories(series: Any, label: str) -> NDArray[np.float64]:
 
 
 def _not_numbers(values: Sequence[Any], dtype: str, label: str, error: Exception) -> str:
-    text = next((v for v in values if isinstance(v, str | bytes) and not _is_number(v)), None)
+    text = next((v for v in values if isinstance(v, str | bytes) and not is_numeral(v)), None)
     what = f"values such as {text!r}" if text is not None else f"{dtype} values"
     if look_like_times([text]):
         return (
@@ -101,14 +96,6 @@ def _not_numbers(values: Sequence[Any], dtype: str, label: str, error: Exception
             "pandas.to_datetime, or write it as 2013-05-20 or 2013-05-20 17:05."
         )
     return f"{label} holds {what}, not numbers ({error}); {_DECLARE}."
-
-
-def _is_number(text: Any) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 #: dates such as 2013-05-20, 20.05.2013 and 5/20/2013, and times such as 17:05, at the beginning

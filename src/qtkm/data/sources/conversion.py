@@ -194,3 +194,12 @@ def to_arrow(values: Any) -> Any:
         values = values.combine_chunks()
     is_coded = pyarrow.types.is_dictionary(values.type)
     return values.cast(values.type.value_type) if is_coded else values
+
+
+def is_numeral(text: Any) -> bool:
+    """Return True if Python reads a text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

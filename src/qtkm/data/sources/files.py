@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...limits import LIMITS
-from .conversion import MISSING, SPANS, TEXT, TIMES, kind_of, unify
+from .conversion import MISSING, SPANS, TEXT, TIMES, is_numeral, kind_of, unify
 from .errors import (
     DataFileError,
     arrow,
@@ -38,13 +38,25 @@ class FileSource(Source):
 
     A column may have different types in different files as long as one type holds them all:
     integers and fractions, text and dictionaries. Files without rows are passed over; if none has
-    rows, or one is damaged, it is a DataFileError.
+    rows, or one is damaged, it is a DataFileError. `text` columns of CSV files are text whatever
+    they look like, `categories` if they look like times; Parquet files say what they hold.
     """
 
-    def __init__(self, paths: Sequence[Path], kind: str):
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        kind: str,
+        text: Sequence[str] = (),
+        categories: Sequence[str] = (),
+    ):
         self.paths = list(paths)
         reader: Any = ParquetPart if kind == "Parquet" else CsvPart
         self._parts = [reader(path) for path in self.paths]
+        for part in self._parts if kind == "CSV" else ():
+            for name, found in part.types.items():
+                is_time = kind_of(found) in (TIMES, SPANS)
+                if name in text or (name in categories and is_time):
+                    part.types[name] = arrow().string()
         self.names = self._parts[0].names
         counts = [part.n_rows for part in self._parts]
         if not any(count is None or count > 0 for count in counts):
@@ -91,47 +103,6 @@ def _cast(array: Any, wanted: Any) -> Any:
     if wanted in (array.type, getattr(array.type, "value_type", None)):
         return array
     return array.cast(wanted, safe=False)  # integers beyond 2**53 may be rounded
-
-
-class TextSource(FileSource):
-    """Rows of files, of which some columns of CSV files are text whatever they look like.
-
-    `text` columns always are, `categories` if they look like times; Parquet files say what they
-    hold. A column without a name gets the one that pandas gives it, so that a model that was
-    fitted to a frame finds its columns again.
-    """
-
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        kind: str,
-        text: Sequence[str] = (),
-        categories: Sequence[str] = (),
-    ):
-        super().__init__(paths, kind)
-        self._unnamed: str | None = None
-        if kind != "CSV":
-            return
-        for part in self._parts:
-            for name, found in part.types.items():
-                is_time = kind_of(found) in (TIMES, SPANS)
-                if name in text or (name in categories and is_time):
-                    part.types[name] = arrow().string()
-        if "" in self.names:
-            position = self.names.index("")
-            self._unnamed = self.names[position] = f"Unnamed: {position}"
-
-    def _in_file(self, names: Sequence[str]) -> list[str]:
-        return ["" if name == self._unnamed else name for name in names]
-
-    def _check(self, wanted: Sequence[str]) -> None:
-        super()._check(self._in_file(wanted))
-
-    def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
-        inner = self._in_file(wanted)
-        for values, n_rows, where in super()._chunks(inner, set(self._in_file([*coded])), rows):
-            columns = {name: values[key] for name, key in zip(wanted, inner, strict=True)}
-            yield columns, n_rows, where
 
 
 class ParquetPart:
@@ -223,8 +194,9 @@ class CsvPart:
     """A CSV file of a source, perhaps packed by gzip or bzip2; ".tsv" has tabs.
 
     `types` are those of the first megabyte; a column that turns out to be wider further down
-    (fractions after integers, anything after nothing) is so from then on. `n_rows` is 0 for a
-    header only and otherwise None, `expected_rows` an estimate if the file is not packed.
+    (fractions after integers, anything after nothing) is so from then on. A column without a name
+    gets the one that pandas gives it. `n_rows` is 0 for a header only and otherwise None,
+    `expected_rows` an estimate if the file is not packed.
     """
 
     n_rows: int | None = None
@@ -242,7 +214,9 @@ class CsvPart:
         reader = self._open({})
         schema = reader.schema
         refuse_repeated(str(path), schema.names)
-        self.types, self.names = dict(zip(schema.names, schema.types, strict=True)), schema.names
+        self.names = [name or f"Unnamed: {k}" for k, name in enumerate(schema.names)]
+        self.types = dict(zip(self.names, schema.types, strict=True))
+        self._in_file = dict(zip(self.names, schema.names, strict=True))
         first = self._next(reader, "")
         if first is None or first.num_rows == 0:
             self.n_rows = self.expected_rows = 0
@@ -267,7 +241,7 @@ class CsvPart:
                 for batch in _gather(self._rest(self._open(as_read, wanted), done), rows):
                     where = f"{self.path}, rows {done + 1:,} to {done + batch.num_rows:,}"
                     done += batch.num_rows
-                    yield batch, where
+                    yield batch.rename_columns(list(wanted)), where
                 return
             except _WiderError as error:
                 self._widen(types, error)
@@ -281,7 +255,8 @@ class CsvPart:
                 csv.ReadOptions(use_threads=False, block_size=LIMITS.parsed_bytes),
                 csv.ParseOptions(delimiter=separator_of(self.path.name), newlines_in_values=True),
                 csv.ConvertOptions(
-                    column_types=types, include_columns=list(wanted),
+                    column_types={self._in_file[name]: kind for name, kind in types.items()},
+                    include_columns=[self._in_file[name] for name in wanted],
                     null_values=MISSING_ENTRIES, strings_can_be_null=True,
                 ),
             )  # fmt: skip
@@ -318,7 +293,8 @@ class CsvPart:
         column, value, where = error.args
         pyarrow, before = arrow(), types[column]
         is_missing = kind_of(before) == MISSING
-        if (pyarrow.types.is_integer(before) or is_missing) and _is_number(value):
+        is_whole = pyarrow.types.is_integer(before)
+        if (is_whole or is_missing) and is_numeral(value) and "_" not in value:
             wider = pyarrow.float64()
         elif is_missing:
             wider = pyarrow.string()
@@ -347,11 +323,3 @@ def _gather(batches: Iterator[Any], rows: int) -> Iterator[Any]:
             held = joined.slice(rows).to_batches()
     if held:
         yield join(held)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
