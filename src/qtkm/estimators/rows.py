@@ -66,14 +66,11 @@ def moments(
     """Return means and variances of the targets before equal rows were merged."""
     total, sums = engine.sum(_first_moments, shards)
     mean = sums / total
-    return mean, (engine.sum(_SquaresAround(mean), shards) + scatter) / total
+    return mean, (engine.sum(_squares_around, shards, mean) + scatter) / total
 
 
 def robust_moments(
-    shards: Sequence[data.Shard],
-    ends: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    engine: Engine,
+    shards: Sequence[data.Shard], ends: NDArray, variance: NDArray, engine: Engine
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return medians, and variances from median distances, which few rows cannot move.
 
@@ -98,7 +95,7 @@ def _middle(
     low, high = ends.astype(np.float64)
     for _ in range(4):
         width = (high - low) / N_BINS
-        counts = engine.sum(_CountBetween(low, high, center), shards)  # (n_outputs, N_BINS + 2)
+        counts = engine.sum(_count_between, shards, low, high, center)  # (n_outputs, N_BINS + 2)
         total = counts.sum(axis=1)
         reached = np.cumsum(counts[:, :-1], axis=1) >= 0.5 * total[:, None]
         place = np.maximum(reached.argmax(axis=1) - 1, 0)
@@ -106,23 +103,17 @@ def _middle(
     return 0.5 * (low + high)
 
 
-@dataclass
-class _CountBetween:
+def _count_between(
+    shard: data.Shard, lows: NDArray, highs: NDArray, center: NDArray | None, run: Any
+) -> NDArray[np.float64]:
     """Weights of the targets in equal bins from low to high, with those below and above."""
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    center: NDArray[np.float64] | None
-
-    def __call__(self, shard: data.Shard, run: Any) -> NDArray[np.float64]:
-        values = shard.target if self.center is None else np.abs(shard.target - self.center)
-        counts = []
-        for column, low, high in zip(values.T, self.low, self.high, strict=True):
-            edges = np.linspace(low, high, N_BINS + 1)
-            edges[-1] = np.nextafter(high, np.inf)
-            bins = np.searchsorted(edges, column, side="right")
-            counts.append(np.bincount(bins, shard.weight, minlength=N_BINS + 2))
-        return np.array(counts, dtype=np.float64)
+    values, counts = shard.target if center is None else np.abs(shard.target - center), []
+    for column, low, high in zip(values.T, lows, highs, strict=True):
+        edges = np.linspace(low, high, N_BINS + 1)
+        edges[-1] = np.nextafter(high, np.inf)
+        bins = np.searchsorted(edges, column, side="right")
+        counts.append(np.bincount(bins, shard.weight, minlength=N_BINS + 2))
+    return np.array(counts, dtype=np.float64)
 
 
 def standardize(
@@ -145,17 +136,12 @@ def _first_moments(shard: data.Shard, run: Any) -> tuple[NDArray, NDArray]:
     return np.array([shard.weight.sum()]), shard.weight @ shard.target
 
 
-@dataclass
-class _SquaresAround:
+def _squares_around(shard: data.Shard, mean: NDArray, run: Any) -> NDArray[np.float64]:
     """Weighted sums of squares of the targets around a mean."""
-
-    mean: NDArray[np.float64]
-
-    def __call__(self, shard: data.Shard, run: Any) -> NDArray[np.float64]:
-        deviation = shard.target - self.mean
-        if shard.weight is None:
-            return np.array([np.vdot(column, column) for column in deviation.T])
-        return shard.weight @ deviation**2
+    deviation = shard.target - mean
+    if shard.weight is None:
+        return np.array([np.vdot(column, column) for column in deviation.T])
+    return shard.weight @ deviation**2
 
 
 @dataclass

@@ -152,12 +152,11 @@ def _model(tree: Any) -> Any:
     })  # fmt: skip
     check_parameters(model)
     names, target = tree.get("feature_names"), tree["target"]
-    reading = Reading(_inputs(tree["columns"], names), _scale(target))
-    n_outputs, inputs = reading.n_outputs, reading.inputs
-    if target.get("range") is not None:
-        reading.target_range = decode(target["range"])
+    inputs, span, labels = _inputs(tree["columns"], names), target.get("range"), target.get("names")
+    reading = Reading(inputs, _scale(target), decode(span), labels)
+    n_outputs = reading.n_outputs
+    if span is not None:
         _need_numbers(reading.target_range, (2, n_outputs), "the range of y")
-    reading.target_names = labels = target.get("names")
     _need(labels is None or _are_texts(labels), "the names of its targets are no list of text")
     network, loss = decode_part(tree["network"], "networks"), decode_part(tree["loss"], "losses")
     network.check()
@@ -194,8 +193,12 @@ def _inputs(columns: Any, names: Any) -> Inputs:
     is_categorical = [column["categories"] is not None for column in columns]
     inputs = Inputs([None] * len(columns), names, is_categorical)
     for own, column in zip(inputs.columns, columns, strict=True):
-        own.feature_map = decode_part(column["basis"], "features")
-        _check_map(own.feature_map, own.is_categorical, own.label)
+        own.feature_map = basis = decode_part(column["basis"], "features")
+        name, period = type(basis).__name__, getattr(basis, "period", 1.0)
+        is_right = basis.is_categorical == own.is_categorical
+        _need(is_right, f"{own.label} has the basis {name}, the wrong kind")
+        _need(_is_number(period), f"period={period!r} of {own.label} is not a finite number")
+        basis.check(own.label)
         (_set_categories if own.is_categorical else _set_numbers)(own, column)
     return inputs
 
@@ -230,24 +233,15 @@ def _set_categories(own: Any, column: Any) -> None:
     _need(isinstance(basis.pooled, bool), f"the basis of {label} is not pooled or not")
 
 
-def _check_map(feature_map: Any, is_categorical: bool, label: str) -> None:
-    name = type(feature_map).__name__
-    is_right = feature_map.is_categorical == is_categorical
-    _need(is_right, f"{label} has the basis {name}, the wrong kind")
-    period = getattr(feature_map, "period", 1.0)
-    _need(_is_number(period), f"period={period!r} of {label} is not a finite number")
-    feature_map.check(label)
-
-
 def _scale(target: Any) -> TargetScale:
-    mean, scale, is_constant = (decode(target[key]) for key in ("mean", "scale", "is_constant"))
-    shape = (len(mean),)
+    found = TargetScale(*(decode(target[key]) for key in ("mean", "scale", "is_constant")))
+    shape = (len(found.mean),)
     _need(shape[0] > 0, "it has no outputs")
-    _need_numbers(mean, shape, "the mean of y")
-    _need_numbers(scale, shape, "the scale of y")
-    _need_numbers(is_constant, shape, "the mark of outputs that are constant", "b")
-    _need(scale.min() >= 0, "the scale of y is negative")
-    return TargetScale(mean, scale, is_constant)
+    _need_numbers(found.mean, shape, "the mean of y")
+    _need_numbers(found.scale, shape, "the scale of y")
+    _need_numbers(found.is_constant, shape, "the mark of outputs that are constant", "b")
+    _need(found.scale.min() >= 0, "the scale of y is negative")
+    return found
 
 
 def _check_cores(cores: Any, network: Any, maps: Sequence[Any], n_outputs: int) -> None:
@@ -335,18 +329,19 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
     for factor, count in zip(factors, shapes, strict=True):
         single = factor.astype(np.float64) if factor.dtype == np.float32 else factor
         _need_numbers(single, (count, width), "a factor of the posterior")
-    numbers = [decode(tree[key]) for key in ("noise", "spread", "tails", "scores")]
-    for array, name in zip(numbers[:2], ("noise", "spread"), strict=True):
+    noise, spread, tails, scores = (
+        decode(tree[key]) for key in ("noise", "spread", "tails", "scores")
+    )
+    for array, name in ((noise, "noise"), (spread, "spread")):
         _need_numbers(array, (n_outputs,), f"the posterior's {name}")
         _need(array.min() >= 0, f"the posterior's {name} is negative")
-    tails, scores = numbers[2:]
     _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are not known")
     _need_numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
     _need(_is_number(tree["freedom"]), "its effective parameters are not a number")
     chain_factor, main_factor = factors
     freedom, n_held = float(tree["freedom"]), int(tree["n_held"])
     found = Posterior(tangents, chain_factor, main_factor, freedom, n_held)
-    return Uncertainty(found, *numbers)
+    return Uncertainty(found, noise, spread, tails, scores)
 
 
 def _need(holds: Any, problem: str) -> None:
@@ -430,15 +425,15 @@ def to_tree(model: Any) -> dict[str, Any]:
 def _write_columns(model: Any) -> list[dict[str, Any]]:
     columns = []
     for own, said in zip(model._reading.inputs.columns, model.columns_, strict=True):
-        box, label = own.box, own.label
+        names = ("counts",) if own.is_categorical else ("center", "holds", "cycle")
+        bounds = said["bounds"]
         columns.append({
-            "basis": _encode(label, own.feature_map, encode_part),
-            "bounds": None if box is None else [box.low, box.high],
-            "extrapolation": None if box is None else box.extrapolation,
-            "categories": _encode(f"the categories of {label}", said["categories"]),
-            "counts": own.counts if own.is_categorical else None,
-            **({} if own.is_categorical else
-               {"center": own.center, "holds": own.holds, "cycle": own.cycle}),
+            "basis": _encode(own.label, own.feature_map, encode_part),
+            "bounds": None if bounds is None else list(bounds),
+            "extrapolation": None if bounds is None else own.box.extrapolation,
+            "categories": _encode(f"the categories of {own.label}", said["categories"]),
+            "counts": None,
+            **{name: getattr(own, name) for name in names},
             "grid": {key: encode(said[key]) for key in GRID},
         })  # fmt: skip
     return columns

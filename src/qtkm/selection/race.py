@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 from sklearn.base import clone
 
 from ..engines import Threads
+from ..engines.remote import serial
 from ..estimators.defaults import as_callbacks
 from ..limits import LIMITS
 from .folds import Fold
@@ -120,18 +120,15 @@ class Race:
         self.rounds = (*rounds, LAST) if is_large else (LAST,)
         alive, adjacent = list(self.candidates), find_adjacent([c.params for c in self.candidates])
         for number, each in enumerate(self.rounds[:-1], 1):
-            self._run(number, each, alive)
+            self.run_round(alive, each)
             for _ in range(each.n_climbs):
                 best = self.order()[0]
                 near = [self.candidates[i] for i in adjacent[self.candidates.index(best)]]
-                self._run(number, each, [c for c in near if c.round < number])
+                self.run_round([c for c in near if c.round < number], each)
                 if self.order()[0] is best:
                     break
             alive = self._leaders(number, each)
         self._run_last(alive)
-
-    def run_whole(self, some: Sequence[Candidate]) -> None:
-        self._run(len(self.rounds), LAST, some)
 
     def run_folds(
         self, some: Sequence[Candidate], best: Candidate | None = None
@@ -157,8 +154,9 @@ class Race:
                 candidate.settle(len(self.rounds), n_folds)
         return alive
 
-    def _run(self, number: int, each: Round, alive: Sequence[Candidate]) -> None:
-        n_folds = self._n_folds(each)
+    def run_round(self, alive: Sequence[Candidate], each: Round = LAST) -> None:
+        """Fit candidates on all folds of a round."""
+        number, n_folds = self.rounds.index(each) + 1, self._n_folds(each)
         try:
             self._fit_all(number, each, [(c, fold) for c in alive for fold in range(n_folds)])
         finally:
@@ -170,9 +168,9 @@ class Race:
         self.sampled = None
         number, (best, *others) = len(self.rounds), alive
         if number == 1:  # nothing tells which one may win
-            return self._run(number, LAST, alive)
+            return self.run_round(alive)
         before = {id(c): c.score.copy() for c in alive}
-        self._run(number, LAST, [best])
+        self.run_round([best])
         gain = LIMITS.most_gain * np.abs(best.score - before[id(best)])
         try:
             for fold in range(len(self.folds)):
@@ -218,11 +216,8 @@ class Race:
                 self.is_stopped = True  # other threads end with their epoch
                 raise
 
-        if 2 * len(jobs) > self.engine.n_threads:
-            self.engine.run(do, jobs)
-        else:
-            for job in jobs:
-                do(job)
+        run = self.engine.run if 2 * len(jobs) > self.engine.n_threads else serial
+        run(do, jobs)
 
     def _fit(self, candidate: Candidate, number: int, round_number: int, each: Round) -> None:
         if self.is_stopped:
@@ -256,12 +251,12 @@ class Race:
         for fold in range(len(self.folds)):
             result[f"split{fold}_test_score"] = np.array([c.score[fold] for c in every])
         rounds = np.array([c.round for c in every])
-        best_first = sorted({c.place for c in every})
+        places = [c.place for c in every]
         return result | {
             "mean_test_score": np.array([c.mean for c in every]),
             "std_test_score": np.array([c.std for c in every]),
-            "rank_test_score": rankdata([best_first.index(c.place) for c in every], "min").astype(
-                np.int32
+            "rank_test_score": np.array(
+                [sum(other < c.place for other in places) + 1 for c in every], dtype=np.int32
             ),
             "round": rounds,
             "finished": rounds == len(self.rounds),

@@ -211,7 +211,7 @@ class Search(Shown, BaseEstimator):
         best = race.order()[0]
         for _ in range(MOST_STEPS):
             tried = [candidate.params for candidate in race.candidates]
-            race.run_whole(race.add(candidates.beyond(best.params, tried)))
+            race.run_round(race.add(candidates.beyond(best.params, tried)))
             best, last = race.order()[0], best
             if best is last:
                 break

@@ -156,7 +156,8 @@ def _from_pandas(series: Any, name: str, where: str) -> Any:
     if kind in "biufc":
         if hasattr(dtype, "na_value") and series.isna().any():
             return series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return series.to_numpy(dtype=getattr(dtype, "numpy_dtype", dtype))
+        inner = getattr(dtype, "subtype", dtype)  # of sparse columns
+        return series.to_numpy(dtype=getattr(dtype, "numpy_dtype", inner))
     if kind in "mM":
         zone = getattr(series.dt, "tz", None) if kind == "M" else None
         times = series if zone is None else series.dt.tz_convert(None)
