@@ -109,11 +109,6 @@ class Shard:
         return len(self.codes)
 
     @property
-    def column_order(self) -> NDArray[np.int64]:
-        """Columns, those with the fewest grid values first."""
-        return np.argsort(self.n_codes, kind="stable")
-
-    @property
     def scaled(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
         """Square roots of the weights (empty for weights of 1), and targets times them."""
         if self.weight is None:

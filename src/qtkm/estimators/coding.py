@@ -128,7 +128,7 @@ class Scan(Summary):
         if self.found is not None:
             return self.found
         columns = [block.columns[name] for name in self.features]
-        return list(self.inputs.read(columns, is_finite, keep, block.first_row))
+        return self.inputs.read(columns, is_finite, keep, block.first_row)
 
 
 class Coding:
@@ -172,16 +172,6 @@ class Coding:
             return [codes, target, weight]
 
 
-class ShardLists:
-    """Shards in memory, added one by one, as `ShardWriter` has them on disk."""
-
-    def __init__(self) -> None:
-        self.train, self.validation = data.ShardList(), data.ShardList()
-
-    def add(self, kind: str, shard: data.Shard) -> None:
-        getattr(self, kind).append(shard)
-
-
 class Pieces:
     """Rows gathered into pieces, which become shards when they are full: the second scan."""
 
@@ -190,8 +180,8 @@ class Pieces:
         self.coding, self.pieces = coding, list(data.blocks(n_rows, shard_rows))
         self.splitter = split(n_rows, len(self.pieces))
 
-    def encode(self, blocks: Iterator[Block], run: Run, sink: Any) -> None:
-        """Code all rows, and add their shards to a `ShardLists` or `ShardWriter`."""
+    def encode(self, blocks: Iterator[Block], run: Run) -> Iterator[tuple[str, data.Shard]]:
+        """Code all rows, and yield their shards, each with "train" or "validation"."""
         number, filled, held = 0, 0, []
         for block in blocks:
             rows = self.coding.encode(block, run)
@@ -207,8 +197,7 @@ class Pieces:
                 if filled == size:
                     piece, held, filled = _join(held), [], 0
                     shards = make_shards(piece, number, self.splitter, self.coding.n_codes)
-                    for kind, shard in shards.items():
-                        sink.add(kind, shard)
+                    yield from shards.items()
                     number += 1
         if number < len(self.pieces):
             raise DataFileError("the source has fewer rows than when it was first read; fit again")

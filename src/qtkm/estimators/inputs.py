@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,23 +86,21 @@ class Inputs:
 
     def read(
         self, columns: Sequence[Any], is_finite: bool, keep: NDArray | None, first_row: int = 0
-    ) -> Iterator[Any]:
-        """Yield each column's `read` of the rows to keep; one error lists all unusable columns."""
-        problems: list[Exception] = []
+    ) -> list[Any]:
+        """Return each column's `read` of the rows to keep; one error lists all unusable columns."""
+        found, problems = [], []
         for own, column in zip(self.columns, columns, strict=True):
             try:
-                found = own.read(column, is_finite, first_row, keep)
+                found.append(own.read(column, is_finite, first_row, keep))
             except (TypeError, ValueError) as error:
                 problems.append(error)
-                continue
-            if not problems:
-                yield found
         if problems:
             raise type(problems[0])(_list_problems(problems))
+        return found
 
     def plain(self, columns: Sequence[Any], is_finite: bool) -> list[NDArray]:
         """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
-        found = list(self.read(columns, is_finite, None))
+        found = self.read(columns, is_finite, None)
         plain = [own.plain(each) for own, each in zip(self.columns, found, strict=True)]
         if not is_finite:
             new = [own.label for own, each in zip(self.columns, plain, strict=True)

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from math import log2
 from numbers import Real
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -225,8 +224,8 @@ class Cache:
                 self.folder / "scan.qtkm", "scan", {"key": key, "scan": encode(scan.state())}
             )
 
-    def shards(self, key: str, make: Callable[[Any], None], size: int) -> Any:
-        """Return the shards of a key; if missing, make(writer) adds them, about `size` bytes."""
+    def shards(self, key: str, make: Callable[[], Any], size: int) -> dict[str, StoredShards]:
+        """Return the shards of a key by their kinds; make() yields missing ones, `size` bytes."""
         final = self.folder / f"shards-{key[:24]}"
         try:
             found = _open(final)
@@ -236,14 +235,15 @@ class Cache:
             found = _open(final)
         return found
 
-    def _make(self, final: Path, make: Callable[[Any], None], size: int) -> None:
+    def _make(self, final: Path, make: Callable[[], Any], size: int) -> None:
         if shutil.disk_usage(self.folder).free < size:
             raise self._no_space(size)
         logger.info("coded rows go to %s, %s", final, format_bytes(size))
         making = Path(tempfile.mkdtemp(prefix=f".making-{os.getpid()}-", dir=self.folder))
         try:
             writer = ShardWriter(making)
-            make(writer)
+            for kind, shard in make():
+                writer.add(kind, shard)
             writer.close()
             _put(making, final)
         except OSError as error:
@@ -261,9 +261,8 @@ class Cache:
         )
 
 
-def _open(folder: Path) -> Any:
-    train, validation = (StoredShards(folder, kind) for kind in ("train", "validation"))
-    return SimpleNamespace(train=train, validation=validation)
+def _open(folder: Path) -> dict[str, StoredShards]:
+    return {kind: StoredShards(folder, kind) for kind in ("train", "validation")}
 
 
 def _put(making: Path, final: Path) -> None:

@@ -71,11 +71,8 @@ def _is_list(value: Any) -> bool:
 
 def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_rank: Any) -> Any:
     """Return the network of an estimator; `known_rank` is that of an earlier fit."""
-    if (
-        is_number(estimator.rank, Integral)
-        and estimator.rank == 0
-        and (defaults.main_effects(estimator))
-    ):
+    is_zero = is_number(estimator.rank, Integral) and estimator.rank == 0
+    if is_zero and defaults.main_effects(estimator):
         return None
     rank = {"rank": (estimator.rank, _UNSET)}
     network = resolve("network", estimator.network, networks.REGISTRY, rank, networks.Network)
@@ -96,12 +93,12 @@ def beside_main_effects(estimator: Any, network: Any, maps: Sequence[features.Fe
 
 def make_penalties(estimator: Any, labels: Sequence[str]) -> list[penalties.Penalty] | None:
     """Return the penalty of every column, or None for the plain norm of the weights."""
-    found = []
-    given = _per_column("penalty", estimator.penalty, len(labels))
-    for own, label in zip(given, labels, strict=True):
-        penalty = resolve("penalty", own, penalties.REGISTRY, {}, penalties.Penalty)
+    found = [
+        resolve("penalty", own, penalties.REGISTRY, {}, penalties.Penalty)
+        for own in _per_column("penalty", estimator.penalty, len(labels))
+    ]
+    for penalty, label in zip(found, labels, strict=True):
         penalty.check(label)
-        found.append(penalty)
     return None if all(type(each) is penalties.Ridge for each in found) else found
 
 
@@ -158,20 +155,12 @@ def make_solver(estimator: Any) -> Any:
     solver = resolve("solver", estimator.solver, solvers.REGISTRY, {}, solvers.Solver)
     solver.check()
     network = resolve("network", estimator.network, networks.REGISTRY, {}, networks.Network)
-    if not isinstance(network, solver.fits):
-        known = solvers.REGISTRY.items()
-        raise ValueError(
-            f"solver={estimator.solver!r} does not fit network={estimator.network!r}; use one of "
-            f"{_list(name for name, cls in known if isinstance(network, cls.fits))}."
-        )
-    if defaults.main_effects(estimator) and not issubclass(networks.Additive, solver.fits):
-        others = (
-            n for n, cls in solvers.REGISTRY.items() if issubclass(networks.Additive, cls.fits)
-        )
-        raise ValueError(
-            f"solver={estimator.solver!r} is for a network alone; use main_effects=False, or one "
-            f"of {_list(others)}."
-        )
+    problem, kind = f"does not fit network={estimator.network!r}; use one", type(network)
+    if defaults.main_effects(estimator) and issubclass(kind, solver.fits):
+        problem, kind = "is for a network alone; use main_effects=False, or one", networks.Additive
+    if not issubclass(kind, solver.fits):
+        others = (n for n, cls in solvers.REGISTRY.items() if issubclass(kind, cls.fits))
+        raise ValueError(f"solver={estimator.solver!r} {problem} of {_list(others)}.")
     return solver
 
 
@@ -193,38 +182,32 @@ def make_maps(
     priors = _per_column("penalty", getattr(estimator, "penalty", "ridge"), n_columns)
     maps: list[features.FeatureMap] = []
     for d, column in enumerate(inputs.columns):
+        before = None if known is None else known[d]
         if column.is_categorical:
             count, prior = len(column.categories), priors[d]
             pooled = count > 1 and prior != "ridge" and not isinstance(prior, penalties.Ridge)
-            if known is not None:
-                pooled = getattr(known[d], "pooled", False)
-            maps.append(features.Categorical(count, pooled))
+            maps.append(features.Categorical(count, getattr(before, "pooled", pooled)))
             continue
-        shorthands = {
-            "n_basis": (given["n_basis"][d], _UNSET),
-            "period": (given["period"][d], _UNSET),
-            "quantization": (estimator.quantization, _UNSET),
-        }
-        feature_map = resolve(
-            "basis", given["basis"][d], features.REGISTRY, shorthands, features.FeatureMap
-        )
-        is_counted = _is_list(estimator.n_basis) or not _same(
-            getattr(given["basis"][d], "n_basis", _UNSET), _UNSET
-        )
+        basis, n_basis, period = (given[name][d] for name in given)
+        own = {"n_basis": n_basis, "period": period, "quantization": estimator.quantization}
+        shorthands = {name: (value, _UNSET) for name, value in own.items()}
+        feature_map = resolve("basis", basis, features.REGISTRY, shorthands, features.FeatureMap)
+        counted = getattr(basis, "n_basis", _UNSET)
+        is_counted = _is_list(estimator.n_basis) or not _same(counted, _UNSET)
         if column.cycle is not None:  # the functions repeat with the cycle
             if not isinstance(feature_map, features.Fourier):
                 raise ValueError(
                     f"cyclic names {column.label}, whose basis is {feature_map!r}; use 'fourier'."
                 )
             feature_map.period = 1.0
-        _finish(estimator, feature_map, column.label, shape, None if known is None else known[d])
+        _finish(estimator, feature_map, column.label, shape, before)
         is_constant = column.box is not None and column.box.is_point
         if is_constant and not is_counted:
             feature_map = feature_map.for_one_value()
         if column.has_gaps:
             feature_map = features.WithGaps(feature_map)
-        if known is not None:
-            feature_map.take_learned(known[d])
+        if before is not None:
+            feature_map.take_learned(before)
         maps.append(feature_map)
     return maps
 

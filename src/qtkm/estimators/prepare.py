@@ -7,7 +7,7 @@ A fit solves what is prepared and stores the result; a gradient check looks at w
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -70,10 +70,11 @@ class Prepared:
 
     def start(self, init: Any) -> list[Any]:
         """Return cores to start from: those of the last fit, given ones, or drawn ones."""
-        labels = self.inputs.labels
-        if self.earlier is not None and not is_zero(self.earlier):
+        labels, earlier = self.inputs.labels, self.earlier
+        # of cores that are zero, with a response of zero everywhere, no update would change any
+        if earlier is not None and all(core.any() for core in flatten(earlier)):
             try:
-                return check_given(self.objective, self.earlier, labels)
+                return check_given(self.objective, earlier, labels)
             except ValueError as error:
                 raise ValueError(
                     f"warm_start=True cannot continue from the fitted cores. {error} Use "
@@ -191,25 +192,24 @@ def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
         for name, value in model.get_params(deep=True).items()
         if name.split("__")[0] not in FREE
     }
-    rows = hashlib.sha256()
-    for column in objective.columns:
-        rows.update(np.ascontiguousarray(column.feature_map.factors(column.values)).tobytes())
-    rows.update(objective.engine.sum(digest, objective.shards).tobytes())
-    start = hashlib.sha256()
-    for core in flatten(cores):
-        start.update(np.ascontiguousarray(core).tobytes())
+    rows = [column.feature_map.factors(column.values) for column in objective.columns]
+    rows.append(objective.engine.sum(digest, objective.shards))
     return parameters | {
-        "version of qtkm": version("qtkm"),
-        "rows": rows.hexdigest(),
-        "start": start.hexdigest(),
-    }
+        "version of qtkm": version("qtkm"), "rows": _hash(rows), "start": _hash(flatten(cores))
+    }  # fmt: skip
+
+
+def _hash(arrays: Iterable[NDArray]) -> str:
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
 
 
 def _text(value: Any) -> str:
     """Return a text that is the same for equal values."""
     if isinstance(value, np.ndarray):
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return f"array {value.dtype} {value.shape} {digest}"
+        return f"array {value.dtype} {value.shape} {_hash([value])}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, np.random.RandomState | np.random.Generator):
@@ -217,21 +217,16 @@ def _text(value: Any) -> str:
     return repr(value)
 
 
-def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
+def draw(objective: Any, kind: str, rng: np.random.RandomState) -> list[Any]:
     """Return cores of a named kind of start.
 
     Main effects are fitted alone, and the objective begins at their smoothness; a network beside
     them starts from what they leave unexplained, or is small.
     """
-    if objective.network.has_main_effects:
-        return _draw_beside(objective, kind, rng)
-    return _draw(objective, kind, rng)
-
-
-def _draw_beside(objective: Any, kind: str, rng: np.random.RandomState) -> list[Any]:
-    network = objective.network
+    network, n_columns = objective.network, len(objective.columns)
+    if not network.has_main_effects:
+        return _draw(objective, kind, rng)
     iterate = fit_main_effects(objective)
-    n_columns = len(objective.columns)
     objective.precisions[n_columns:] = iterate.main_precisions
     if network.network is None:
         return iterate.cores
@@ -259,23 +254,16 @@ def fit_main_effects(objective: Any) -> Any:
 def _draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
     constants = [column.feature_map.constant() for column in objective.columns]
     cores = objective.network.start(constants, objective.n_outputs, objective.is_complex, kind, rng)
-    if not objective.loss.is_quadratic:
-        _shrink(objective, cores)
-    return cores
-
-
-def _shrink(objective: Objective, cores: list[Any]) -> None:
-    """Scale drawn cores in place to responses near 0, where a quadratic model serves best.
-
-    The first update under a quadratic loss does not see the scale.  Other losses do: started
-    at responses of the size of the rank, half of the first steps of a logistic loss were taken
-    back, and five epochs came as far as two from here (banana).
-    """
+    if objective.loss.is_quadratic:  # whose first update does not see the scale
+        return cores
+    # a quadratic model serves best near 0: started at responses of the size of the rank, half of
+    # the first steps of a logistic loss were taken back, and five epochs came as far as two from
+    # here (banana)
     squares, count = objective.sum_with_responses(_squares, objective.at(cores))
     size = np.sqrt(squares / count)
     if size > SMALL:
-        core = flatten(cores)[0]
-        core *= SMALL / size
+        flatten(cores)[0][...] *= SMALL / size
+    return cores
 
 
 def _squares(shard: Any, response: NDArray, run: Any) -> NDArray[np.float64]:
@@ -313,11 +301,6 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
             for k, (core, s) in enumerate(zip(entry, shape, strict=True))
         ])  # fmt: skip
     return cores
-
-
-def is_zero(cores: list[Any]) -> bool:
-    """Return True if the response is zero everywhere, which no update would ever change."""
-    return any(not core.any() for core in flatten(cores))
 
 
 def _check_core(core: Any, shape: tuple[int, ...], is_complex: bool, what: str) -> NDArray:

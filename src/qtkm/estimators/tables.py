@@ -20,7 +20,7 @@ from ..data.sources import ArraySource, Block, DataFileError, Source
 from ..data.sources.source import is_there, take_rows
 from ..engines import Engine
 from ..limits import LIMITS
-from .coding import Coding, Pieces, Scan, ShardLists
+from .coding import Coding, Pieces, Scan
 from .inputs import Inputs, Reading, read_inputs
 from .memory import Cache, Need, parse_limit
 from .rows import Arranged, Split, Splitter, count_distinct
@@ -84,9 +84,10 @@ class Table(AbstractContextManager["Table"]):
     ) -> Arranged:
         """Code all rows into shards; `split(n_rows, n_pieces)` sets validation rows aside."""
         pieces = Pieces(coding, split, LIMITS.shard_rows)
-        found = ShardLists()
-        pieces.encode(self.blocks("encode"), engine.run, found)
-        return self._arranged(pieces.splitter, found.train, found.validation)
+        found = {"train": data.ShardList(), "validation": data.ShardList()}
+        for kind, shard in pieces.encode(self.blocks("encode"), engine.run):
+            found[kind].append(shard)
+        return self._arranged(pieces.splitter, **found)
 
     def _arranged(self, splitter: Splitter, train: Any, validation: Any) -> Arranged:
         aside, reader = validation if splitter.wanted else None, self.reader
@@ -190,12 +191,10 @@ class FileTable(Table):
             logger.info("%s rows are kept in memory", f"{need.n_rows:,}")
             return super().arrange(coding, split, network, loss, engine)
         pieces = Pieces(coding, split, shard_rows)
-
-        def make(sink: Any) -> None:
-            pieces.encode(self.blocks("encode"), engine.run, sink)
-
-        found = self._cache.shards(pieces.key(), make, need.disk())
-        return self._arranged(pieces.splitter, found.train, found.validation)
+        found = self._cache.shards(
+            pieces.key(), lambda: pieces.encode(self.blocks("encode"), engine.run), need.disk()
+        )
+        return self._arranged(pieces.splitter, **found)
 
 
 def read_arrays(
@@ -220,7 +219,7 @@ def read_arrays(
     if by_blocks:
         return FileTable(*common, source=ArraySource(X, given, weight))
     keep = None if weight is None or weight.all() else weight > 0
-    found = list(inputs.read(columns, is_finite, keep))
+    found = inputs.read(columns, is_finite, keep)
     rest = dict(zip([*names, *offsets, "weight"], [*given.T, weight], strict=True))
     return ArrayTable(*common, block=Block(rest, n_rows, 0, ""), found=found)
 

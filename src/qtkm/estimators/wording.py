@@ -50,25 +50,9 @@ STYLE = (
 
 
 def readable(number: Any, digits: int = 4, sign: str = "-", parted: float = PARTED) -> str:
-    """Write a number with at most `digits` significant digits.
+    """Write a number with at most `digits` significant digits: 1,235,000 or 0.5 or 1.234e-5.
 
-    Parameters
-    ----------
-    number : float or complex
-    digits : int, default=4
-    sign : {"-", "+"}, default="-"
-        "+" also writes the sign of positive numbers.
-    parted : float, default=10_000
-        Numbers from here on have their thousands separated.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> [readable(x) for x in (84690.2, 1234567.8, 0.5, 0.00001234, 2013)]
-    ['84,690', '1,235,000', '0.5', '1.234e-5', '2013']
+    Thousands are separated from `parted` on; `sign` "+" also writes the sign of positive numbers.
     """
     if not isinstance(number, Real):
         return readable(number.real, digits, sign) + readable(number.imag, digits, "+") + "j"
