@@ -1,24 +1,26 @@
 """A model as an ONNX graph: one input for each column, numbers or text.
 
 Outputs are ``prediction`` and ``std`` of a regressor, ``label`` and ``probabilities`` of a
-classifier.  A
-Fourier basis becomes sines of one matrix product, cos x = sin(x + π/2); a warp, which is piecewise
-linear, a sum of ramps; complex numbers pairs of real ones.
+classifier.  A Fourier basis becomes sines of one matrix product, cos x = sin(x + π/2); a warp,
+which is piecewise linear, a sum of ramps; complex numbers pairs of real ones.  Standard deviations
+are the derivatives of a response times a thin factor.
 """
 
+import math
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .onnx_spread import add_spread
-from .plan import ColumnPlan, Plan, make_plan
+from .plan import ColumnPlan, Plan, SpreadPlan, make_plan
 
-#: version of the operators, and the functions of a column beyond which there is no graph
-OPSET, MOST_FUNCTIONS = 18, 4096
+#: version of the operators
+OPSET = 18
 
 Pair = tuple[str, str | None]  # names of real and imaginary part
+Read = tuple[str, str | None]  # values in the unit box and which are missing, or codes
 
 
 def write_onnx(model: Any, path: Path, dtype: str = "float64", std: bool | None = None) -> None:
@@ -62,16 +64,12 @@ class Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
-        #: of every column: values, gaps and functions, or codes
-        self.read: list[tuple[str, str | None, str | None]] = []
 
     def add(self, operation: str, *inputs: str | None, domain: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
-        name = f"t{len(self.nodes)}"
-        given = [each or "" for each in inputs]
-        self.nodes.append(
-            self.helper.make_node(operation, given, [name], domain=domain, **attributes)
-        )
+        name, given = f"t{len(self.nodes)}", [each or "" for each in inputs]
+        node = self.helper.make_node(operation, given, [name], domain=domain, **attributes)
+        self.nodes.append(node)
         return name
 
     def constant(self, values: Any, dtype: Any = None) -> str:
@@ -80,19 +78,18 @@ class Graph:
         self.constants.append(self.to_tensor(np.array(values, dtype=dtype or self.dtype), name))
         return name
 
-    def cast(self, name: str) -> str:
-        """Convert numbers to double precision."""
-        return self.add("Cast", name, to=self.double)
+    def sum(self, parts: list[str]) -> str:
+        """Add up parts."""
+        return reduce(lambda total, part: self.add("Add", total, part), parts)
 
-    # -- columns ------------------------------------------------------------------------------
-
-    def read_numbers(self, column: ColumnPlan) -> tuple[str, str | None]:
-        """Return values in the unit box, and which are missing where a map has gaps: (n, 1)."""
-        facts = column.facts
+    def read(self, column: ColumnPlan) -> Read:
+        """Return the values of a column: (n, 1) in the unit box, or (n,) codes of categories."""
+        facts, x, info = column.facts, column.name, self.helper.make_tensor_value_info
+        if column.kind == "categories":
+            return self._read_categories(column)
         if facts["extrapolation"] == "error":
             raise ValueError("extrapolation='error' cannot be exported to ONNX; use 'clip'.")
-        self.inputs.append(self.helper.make_tensor_value_info(column.name, self.number, ["n", 1]))
-        x = column.name
+        self.inputs.append(info(x, self.number, ["n", 1]))
         if facts["cycle"] is not None:
             cycle = self.constant(facts["cycle"])
             whole = self.add("Floor", self.add("Div", x, cycle))
@@ -109,6 +106,26 @@ class Graph:
             unit = self.add("Clip", unit, self.constant(0.0), self.constant(1.0))
         return unit, missing if facts["gaps"] else None
 
+    def _read_categories(self, column: ColumnPlan) -> Read:
+        known = column.facts["categories"]
+        kinds = {type(value) for value in known if value is not None}
+        if kinds not in ({str}, {int}):
+            raise ValueError(
+                f"{column.name} has categories that are neither all text nor all whole numbers, "
+                "which an ONNX graph cannot read; export to Python."
+            )
+        is_text, unknown = kinds == {str}, len(known)
+        # a missing text is an empty one
+        codes = {"" if value is None else value:
+                 unknown if code in column.facts["untrained"] else code
+                 for code, value in enumerate(known) if value is not None or is_text}  # fmt: skip
+        info = self.helper.make_tensor_value_info
+        self.inputs.append(info(column.name, self.text if is_text else self.integer, ["n", 1]))
+        given: dict[str, Any] = {"keys_strings" if is_text else "keys_int64s": list(codes)}
+        code = self.add("LabelEncoder", column.name, domain="ai.onnx.ml", **given,
+                        values_int64s=list(codes.values()), default_int64=unknown)  # fmt: skip
+        return self.add("Reshape", code, self.constant([-1], np.int64)), None
+
     def move(self, column: ColumnPlan, x: str) -> str:
         """Apply the warp of a column, a sum of ramps."""
         if column.warp is None:
@@ -120,167 +137,132 @@ class Graph:
         rises = self.constant(np.diff(slopes, prepend=0.0)[:, None])
         return self.add("Add", self.add("MatMul", ramps, rises), self.constant(places[0]))
 
-    def functions(self, column: ColumnPlan, x: str) -> str:
-        """Return real functions of a column: (n, 2M) sines, or (n, M) powers."""
-        moved, n = self.move(column, x), column.facts["n_basis"]
-        if column.kind == "power":
-            return self.add("Pow", moved, self.constant(np.arange(n)[None]))
-        if n > MOST_FUNCTIONS:
-            raise ValueError(
-                f"{column.name} has {n:,} functions, too many for an ONNX graph; export to Python."
-            )
-        waves = 2 * np.pi * (np.arange(n) - n // 2) / column.facts["period"]
-        turned = np.concatenate([np.full(n, np.pi / 2), np.zeros(n)])
-        angles = self.add("MatMul", moved, self.constant(np.tile(waves, 2)[None]))
+    def waves(self, x: str, frequencies: NDArray, turned: Any) -> str:
+        """Return sin(2π·frequency·x + turned): (n, n_frequencies)."""
+        angles = self.add("MatMul", x, self.constant(2 * np.pi * frequencies[None]))
         return self.add("Sin", self.add("Add", angles, self.constant(turned)))
 
-    def column(self, column: ColumnPlan) -> tuple[Pair | None, str | None]:
-        """Return the element of a column (n, size) and its main effect (n, n_outputs)."""
-        if column.kind == "categories":
-            return self.categories(column)
-        x, missing = self.read_numbers(column)
-        found = self.functions(column, x)
-        self.read.append((x, missing, found))
-        element, main = None, None
-        if column.weights:
-            whole, gap = _joined(column, self.plan.is_chain)
-            element = self.product(found, _as_real(column, whole))
-            if missing is not None:
-                at = _functions_at(column, column.facts["place"]) @ gap
-                element = self.choose(missing, at, element)
-        if column.main is not None and column.main.any():
-            main = self.main(column, column.main * self.scale, self.read[-1])
-        return element, main
+    def factors(self, column: ColumnPlan, read: Read, sizes: list[int]) -> list[Pair]:
+        """Return the functions (n, size) of levels, or of groups of them multiplied out."""
+        (x, missing), found = read, []
+        moved, place = self.move(column, x), 1
+        for number, size in enumerate(sizes):
+            # the highest digit says whether a value is there
+            is_gap = missing is not None and number == len(sizes) - 1
+            exponents = place * np.arange(size // 2 if is_gap else size)
+            place *= len(exponents)
+            if column.kind == "power":
+                pair: Pair = (self.add("Pow", moved, self.constant(exponents[None])), None)
+            else:
+                shift = 0 if number else column.facts["n_basis"] // 2
+                frequencies = (exponents - shift) / column.facts["period"]
+                pair = self.waves(moved, frequencies, np.pi / 2), self.waves(moved, frequencies, 0)
+            if is_gap:
+                sign = self.add("Where", missing, self.constant(-1.0), self.constant(1.0))
+                signed = self.both("Mul", pair, sign)
+                pair = (self.add("Concat", pair[0], signed[0], axis=1),
+                        pair[1] and self.add("Concat", pair[1], signed[1], axis=1))  # fmt: skip
+            found.append(pair)
+        return found
 
-    def main(self, column: ColumnPlan, weights: NDArray, read: Any) -> str:
-        """Return the main functions of a column of numbers times weights."""
-        (x, missing, found), n, count = read, column.facts["n_basis"], column.facts["n_main"]
-        line = self.add("MatMul", x, self.constant(weights[:1]))
-        spread = np.zeros((2 * n if column.kind == "fourier" else n, weights.shape[1]))
-        if column.kind == "fourier":
-            for k in range((count - 1) // 2):
-                spread[n // 2 + 1 + k] = np.sqrt(2) * weights[1 + 2 * k]
-                spread[n + n // 2 + 1 + k] = np.sqrt(2) * weights[2 + 2 * k]
+    def element(self, column: ColumnPlan, read: Read, factors: list[Pair]) -> Pair:
+        """Return the element of a column: (n, size), or (n, left, right) of a chain."""
+        if column.kind == "categories":
+            tables = self.pair(column.weights[0])
+            return (self.add("Gather", tables[0], read[0]),
+                    tables[1] and self.add("Gather", tables[1], read[0]))  # fmt: skip
+        return reduce(self.multiply, map(self.product, factors, column.weights))
+
+    def main(
+        self, column: ColumnPlan, weights: NDArray, read: Read, factors: list[Pair] | None = None
+    ) -> str:
+        """Return the main functions of a column times weights (n, n_outputs).
+
+        Waves are those of the factors if these are all functions of the column.
+        """
+        x, missing = read
+        if column.kind == "categories":
+            return self.add("Gather", self.constant(weights), x)
+        facts, count = column.facts, column.facts["n_main"]
+        parts = [self.add("MatMul", x, self.constant(weights[:1]))]
+        if column.kind == "power":
+            powers = self.add("Pow", self.move(column, x),
+                              self.constant(np.arange(2, count + 1)[None]))  # fmt: skip
+            parts.append(self.add("MatMul", powers, self.constant(weights[1:count])))
         else:
-            spread[2 : count + 1] = weights[1:count]
-        total = self.add("Add", line, self.add("MatMul", found, self.constant(spread)))
+            # after frequency 0 of all functions, or the only ones
+            first, size, waves = facts["n_basis"] // 2 + 1, math.prod(facts["radices"]), factors
+            if waves is None or len(waves) != 1:
+                first, size = 0, (count - 1) // 2
+                frequencies, moved = np.arange(1, 1 + size) / facts["period"], self.move(column, x)
+                waves = [(self.waves(moved, frequencies, np.pi / 2),
+                          self.waves(moved, frequencies, 0.0))]  # fmt: skip
+            for start, wave in enumerate(waves[0], 1):  # cosines and sines by turns
+                own = np.zeros((size, weights.shape[1]))
+                own[first : first + (count - 1) // 2] = np.sqrt(2) * weights[start:count:2]
+                parts.append(self.add("MatMul", wave, self.constant(own)))
+        total = self.sum(parts)
         if missing is None:
             return total
-        means = column.means
-        if means is None:
-            place = column.facts["place"]
-            means = np.concatenate([[place], _main_waves(column, place)])
-        return self.add("Where", missing, self.constant((means @ weights[:-1] + weights[-1])[None]),
-                        total)  # fmt: skip
-
-    def categories(self, column: ColumnPlan) -> tuple[Pair | None, str | None]:
-        """Return element and main effect of categories, by a table."""
-        known = column.facts["categories"]
-        kinds = {type(value) for value in known if value is not None}
-        if kinds not in ({str}, {int}):
-            raise ValueError(
-                f"{column.name} has categories that are neither all text nor all whole numbers, "
-                "which an ONNX graph cannot read; export to Python."
-            )
-        is_text, unknown = kinds == {str}, len(known)
-        # a missing text is an empty one
-        keys = ["" if value is None else value for value in known if value is not None or is_text]
-        codes = [unknown if code in column.facts["untrained"] else code
-                 for code, value in enumerate(known) if value is not None or is_text]  # fmt: skip
-        info = self.helper.make_tensor_value_info
-        self.inputs.append(info(column.name, self.text if is_text else self.integer, ["n", 1]))
-        given: dict[str, Any] = {"keys_strings" if is_text else "keys_int64s": keys}
-        code = self.add("LabelEncoder", column.name, domain="ai.onnx.ml", **given,
-                        values_int64s=codes, default_int64=unknown)  # fmt: skip
-        code = self.add("Reshape", code, self.constant([-1], np.int64))
-        self.read.append((code, None, None))
-        element, main = None, None
-        if column.weights:
-            table = column.weights[0].reshape(unknown + 1, -1)
-            parts = [table.real, table.imag] if np.iscomplexobj(table) else [table]
-            names = [self.add("Gather", self.constant(part), code) for part in parts]
-            element = names[0], names[1] if len(names) > 1 else None
-        if column.main is not None and column.main.any():
-            main = self.add("Gather", self.constant(column.main * self.scale), code)
-        return element, main
-
-    # -- pairs of real and imaginary parts ----------------------------------------------------
+        assert column.means is not None
+        gap = column.means @ weights[:-1] + weights[-1]
+        return self.add("Where", missing, self.constant(gap[None]), total)
 
     def pair(self, values: NDArray) -> Pair:
         """Add a constant."""
         imaginary = self.constant(values.imag) if np.iscomplexobj(values) else None
         return self.constant(values.real), imaginary
 
-    def is_complex(self, pair: Pair) -> bool:
-        """Return True if a pair has an imaginary part."""
-        return pair[1] is not None
-
-    def multiply_by(self, functions: Pair, weights: NDArray) -> Pair:
-        """Multiply functions (n, Q) with weights (Q, size)."""
-        return self.combine("MatMul", functions, self.pair(weights))
-
-    def outer(self, a: Pair, b: Pair) -> Pair:
-        """Multiply entry by entry, with broadcasting."""
-        return self.combine("Mul", a, b)
-
-    def transpose(self, pair: Pair) -> Pair:
-        """Exchange the sides of matrices."""
-        real, imaginary = (each and self.add("Transpose", each, perm=[0, 2, 1]) for each in pair)
+    def both(self, operation: str, pair: Pair, *inputs: str, **attributes: Any) -> Pair:
+        """Do the same to real and imaginary part."""
+        real, imaginary = (each and self.add(operation, each, *inputs, **attributes)
+                           for each in pair)  # fmt: skip
         assert real is not None
         return real, imaginary
 
-    def product(self, real: str, weights: NDArray) -> Pair:
-        """Multiply real functions with complex weights."""
-        first = self.add("MatMul", real, self.constant(weights.real))
-        if not np.iscomplexobj(weights):
-            return first, None
-        return first, self.add("MatMul", real, self.constant(weights.imag))
-
-    def choose(self, where: str, value: NDArray, other: Pair) -> Pair:
-        """Take a constant where a column has a gap."""
-        real = self.add("Where", where, self.constant(value.real[None]), other[0])
-        if other[1] is None:
-            return real, None
-        return real, self.add("Where", where, self.constant(np.imag(value)[None]), other[1])
-
     def reshape(self, pair: Pair, shape: list[int]) -> Pair:
-        """Give an element another shape."""
-        wanted = self.constant(shape, np.int64)
-        real, imaginary = pair
-        return (self.add("Reshape", real, wanted),
-                None if imaginary is None else self.add("Reshape", imaginary, wanted))  # fmt: skip
+        """Give elements another shape."""
+        return self.both("Reshape", pair, self.constant(shape, np.int64))
+
+    def combine(self, operation: str, a: Pair, b: Pair) -> Pair:
+        """Multiply two complex numbers, of which either may be real."""
+        real = self.add(operation, a[0], b[0])
+        if a[1] is None or b[1] is None:
+            sides = (a[0], b[1]) if a[1] is None else (a[1], b[0])
+            return real, self.add(operation, *sides) if all(sides) else None
+        real = self.add("Sub", real, self.add(operation, a[1], b[1]))
+        crossed = self.add(operation, a[0], b[1]), self.add(operation, a[1], b[0])
+        return real, self.add("Add", *crossed)
 
     def multiply(self, a: Pair, b: Pair) -> Pair:
         """Multiply two elements."""
         return self.combine("MatMul" if self.plan.is_chain else "Mul", a, b)
 
-    def combine(self, operation: str, a: Pair, b: Pair) -> Pair:
-        """Multiply two complex numbers, of which either may be real."""
-        real = self.add(operation, a[0], b[0])
-        if a[1] is None and b[1] is None:
-            return real, None
-        if a[1] is None:
-            return real, self.add(operation, a[0], b[1])
-        if b[1] is None:
-            return real, self.add(operation, a[1], b[0])
-        real = self.add("Sub", real, self.add(operation, a[1], b[1]))
-        crossed = self.add(operation, a[0], b[1]), self.add(operation, a[1], b[0])
-        return real, self.add("Add", *crossed)
-
-    # -- the whole ----------------------------------------------------------------------------
+    def product(self, functions: Pair, weights: NDArray) -> Pair:
+        """Multiply functions (n, M) with weights (M, …)."""
+        flat = self.pair(weights.reshape(len(weights), -1))
+        found = self.combine("MatMul", functions, flat)
+        return self.reshape(found, [-1, *weights.shape[1:]]) if self.plan.is_chain else found
 
     def build(self) -> Any:
         """Return the ONNX model."""
         plan, helper = self.plan, self.helper
-        found = [self.column(column) for column in plan.columns]
-        total = self.constant((plan.intercept * self.scale + self.mean)[None])
-        for _, main in found:
-            total = total if main is None else self.add("Add", total, main)
+        read = [self.read(column) for column in plan.columns]
+        parts = [self.constant((plan.intercept * self.scale + self.mean)[None])]
+        elements = []
+        for column, own in zip(plan.columns, read, strict=True):
+            sizes = [len(w) for w in column.weights if column.kind != "categories"]
+            factors = self.factors(column, own, sizes) if sizes else []
+            if column.main is not None and column.main.any():
+                parts.append(self.main(column, column.main * self.scale, own, factors))
+            if column.weights:
+                elements.append(self.element(column, own, factors))
         if plan.closing is not None:
-            total = self.add("Add", total, self.close([e for e, _ in found if e is not None]))
+            parts.append(self.close(elements))
+        total = self.sum(parts)
         if plan.facts["log_link"]:
             total = self.add("Exp", total)
-        outputs = self.classes(total) if plan.classes is not None else self.numbers(total)
+        outputs = self.classes(total) if plan.classes is not None else self.numbers(total, read)
         graph = helper.make_graph(self.nodes, "qtkm", self.inputs, outputs, self.constants)
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)]
         return helper.make_model(graph, opset_imports=versions, ir_version=8,
@@ -288,15 +270,10 @@ class Graph:
 
     def close(self, elements: list[Pair]) -> str:
         """Multiply the elements of all columns and close the product: (n, n_outputs)."""
-        plan, shapes = self.plan, [_shape(column) for column in self.plan.columns]
-        if plan.is_chain:
-            elements = [self.reshape(e, [-1, *s]) for e, s in zip(elements, shapes, strict=True)]
-        product = elements[0]
-        for element in elements[1:]:
-            product = self.multiply(product, element)
-        assert plan.closing is not None
-        closing = plan.closing * self.scale.reshape(-1, *[1] * (plan.closing.ndim - 1))
-        if plan.is_chain:  # a trace: Σ product[a, b]·closing[b, a]
+        product, closing = reduce(self.multiply, elements), self.plan.closing
+        assert closing is not None
+        closing = closing * self.scale.reshape(-1, *[1] * (closing.ndim - 1))
+        if self.plan.is_chain:  # a trace: Σ product[a, b]·closing[b, a]
             closing = closing.transpose(0, 2, 1).reshape(len(closing), -1)
             product = self.reshape(product, [-1, closing.shape[1]])
         real = self.add("MatMul", product[0], self.constant(closing.real.T))
@@ -309,16 +286,23 @@ class Graph:
         self.nodes.append(self.helper.make_node("Identity", [source], [name]))
         return self.helper.make_tensor_value_info(name, kind, shape)
 
-    def numbers(self, total: str) -> list[Any]:
-        """Return the output of a regressor."""
-        bounds = self.plan.bounds
+    def numbers(self, total: str, read: list[Read]) -> list[Any]:
+        """Return the outputs of a regressor."""
+        bounds, spread = self.plan.bounds, self.plan.spread
         if bounds is not None:
             total = self.add("Max", total, self.constant(bounds[:1]))
             total = self.add("Min", total, self.constant(bounds[1:]))
         shape = ["n", len(self.plan.intercept)]
         outputs = [self.output("prediction", total, self.number, shape)]
-        if self.plan.spread is not None:
-            std = add_spread(self, self.plan.spread)
+        if spread is not None:
+            # in double precision: derivatives are large where they cancel
+            kind, self.dtype = self.dtype, np.dtype(np.float64)
+            if kind != self.dtype:
+                read = [own if column.kind == "categories"
+                        else (self.add("Cast", own[0], to=self.double), own[1])
+                        for column, own in zip(self.plan.columns, read, strict=True)]  # fmt: skip
+            found = [self.deviations(spread, o, read) for o in range(len(spread.noise))]
+            std = self.add("Cast", self.add("Concat", *found, axis=1), to=self.number)
             outputs.append(self.output("std", std, self.number, shape))
         return outputs
 
@@ -335,8 +319,7 @@ class Graph:
         else:
             place, both = self.add("ArgMax", total, axis=1, keepdims=0), total
         is_text = plan.classes.dtype.kind in "OU"
-        labels = self.constant(plan.classes.astype(object if is_text else np.int64),
-                               object if is_text else np.int64)  # fmt: skip
+        labels = self.constant(plan.classes, object if is_text else np.int64)
         kind = self.text if is_text else self.integer
         outputs = [self.output("label", self.add("Gather", labels, place), kind, ["n"])]
         if plan.facts["probabilities"]:
@@ -345,46 +328,76 @@ class Graph:
             outputs.append(self.output("probabilities", found, self.number, shape))
         return outputs
 
+    def deviations(self, spread: SpreadPlan, output: int, read: list[Read]) -> str:
+        """Return the standard deviations of new observations of one output: (n, 1)."""
+        parts = self.derivatives(spread, output, read) if len(spread.chain) else []
+        first, weights = 0, spread.main[output].astype(np.float64)
+        for number, column in enumerate(self.plan.columns):
+            used, share = np.array(spread.used[number], dtype=bool), spread.shares[number]
+            if used.any():
+                own = np.zeros((len(used), weights.shape[1]))
+                own[used] = weights[first : first + used.sum()]
+                first += int(used.sum())
+                own = own if share is None else np.vstack([own, share @ own])
+                parts.append(self.main(column, own, read[number]))
+        if spread.used[-1][0]:
+            parts.append(self.constant(weights[first:]))
+        total = self.sum(parts)
+        square = self.add("ReduceSumSquare", total, self.constant([1], np.int64), keepdims=1)
+        variance = self.add("Mul", square, self.constant(spread.spread[output]))
+        root = self.add("Sqrt", self.add("Add", variance, self.constant(spread.noise[output])))
+        return self.add("Mul", root, self.constant(spread.unit[output]))
 
-def _shape(column: ColumnPlan) -> tuple[int, ...]:
-    return (column.weights[0].shape[1], *column.weights[-1].shape[2:])
+    def derivatives(self, spread: SpreadPlan, output: int, read: list[Read]) -> list[str]:
+        """Return derivatives by the posterior's cores, times their factor, to be added: (n, k)."""
+        assert spread.closing is not None
+        is_chain, sites = self.plan.is_chain, []
+        for number, levels in enumerate(spread.cores):
+            column, table = self.plan.columns[number], spread.tables[number]
+            if table is not None:
+                pairs: list[Pair] = [(self.add("Gather", self.constant(table), read[number][0]),
+                                      None)]  # fmt: skip
+            else:
+                pairs = self.factors(column, read[number], column.facts["radices"])
+            for factor, core in zip(pairs, levels, strict=True):
+                element = self.product(factor, core)
+                sites.append((factor, element, core, spread.is_held[number]))
+        before: list[Pair | None] = [None]
+        after = [self.pair(spread.closing[output][None])]
+        for _, element, _, _ in sites:
+            before.append(element if before[-1] is None else self.multiply(before[-1], element))
+        for _, element, _, _ in sites[::-1]:
+            after.append(self.multiply(element, after[-1]))
+        planes = 2 if any(element[1] is not None for _, element, _, _ in sites) else 1
+        rows = spread.chain.reshape(-1, planes, spread.chain.shape[1])
+        parts, first = [], 0
+        # behind every site
+        for site, left, right in zip(sites, before[:-1], after[-2::-1], strict=True):
+            factor, _, core, is_held = site
+            if is_held:
+                continue
+            outside = right if left is None else self.multiply(right, left)
+            if is_chain:
+                outside = self.both("Transpose", outside, perm=[0, 2, 1])
+            sides = (
+                self.reshape(factor, [-1, len(core), 1]),
+                self.reshape(outside, [-1, 1, core.size // len(core)]),
+            )
+            flat = self.reshape(self.combine("Mul", *sides), [-1, core.size])
+            parts += self.project(flat, rows[first : first + core.size])
+            first += core.size
+        if spread.has_outputs:
+            state: Any = before[-1]
+            state = self.both("Transpose", state, perm=[0, 2, 1]) if is_chain else state
+            size = spread.closing[output].size
+            first += output * size
+            parts += self.project(self.reshape(state, [-1, size]), rows[first : first + size])
+        return parts
 
-
-def _joined(column: ColumnPlan, is_chain: bool) -> tuple[NDArray, NDArray]:
-    """Return the flat weights (M, size) of all functions where a value is present, and missing."""
-    weights = column.weights[0]
-    for group in column.weights[1:]:
-        if is_chain:
-            weights = weights[None] @ group[:, None]
-        else:
-            weights = weights[None] * group[:, None]
-        weights = weights.reshape(-1, *weights.shape[2:])
-    flat = weights.reshape(len(weights), -1)
-    if not column.facts["gaps"]:
-        return flat, flat
-    first, second = np.split(flat, 2)
-    return first + second, first - second
-
-
-def _as_real(column: ColumnPlan, weights: NDArray) -> NDArray:
-    """Return weights of the real functions: (cos + i·sin)·w."""
-    return np.concatenate([weights, 1j * weights]) if column.kind == "fourier" else weights
-
-
-def _functions_at(column: ColumnPlan, place: float) -> NDArray:
-    """Return all functions of a column at a place of the unit box."""
-    moved = place if column.warp is None else float(np.interp(place, *column.warp))
-    n = column.facts["n_basis"]
-    if column.kind == "power":
-        return moved ** np.arange(n)
-    return np.exp(2j * np.pi * moved * (np.arange(n) - n // 2) / column.facts["period"])
-
-
-def _main_waves(column: ColumnPlan, place: float) -> NDArray[np.float64]:
-    """Return the main functions at a place, without the first, the place itself."""
-    count, n = column.facts["n_main"], column.facts["n_basis"]
-    found = _functions_at(column, place)
-    if column.kind == "power":
-        return found[2 : count + 1].real
-    waves = found[n // 2 + 1 : n // 2 + 1 + (count - 1) // 2]
-    return np.sqrt(2) * np.stack([waves.real, waves.imag], axis=1).ravel()
+    def project(self, z: Pair, rows: NDArray) -> list[str]:
+        """Multiply derivatives with rows (P, planes, k) of the factor, which is kept as it is."""
+        return [
+            self.add("MatMul", part, self.add("Cast", self.constant(rows[:, plane], rows.dtype),
+                                              to=self.double))
+            for plane, part in enumerate(z) if part is not None
+        ]  # fmt: skip

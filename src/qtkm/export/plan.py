@@ -205,7 +205,9 @@ def _column(own: Any, d: int, evaluator: Any, main: Any) -> ColumnPlan:
         cores = evaluator.cores[d]
         weights = [weights_of(evaluator.algebra, cores[group]) for group in feature_map.groups]
     warp = None if inner.warp is None else np.asarray(inner.warp)
-    means = feature_map.means if has_gaps else None
+    means = None
+    if has_gaps:
+        means = feature_map.main_functions(np.full(1, np.nan))[0, :-1]
     return ColumnPlan(own.name, kind, facts, weights, main, warp, means)
 
 
