@@ -18,22 +18,12 @@ LONGEST_ROW = 16
 
 @dataclass
 class Layout:
-    """Where things are, in units of the distance between neighbours.
+    """Where things are, in units of the distance between neighbours."""
 
-    Attributes
-    ----------
-    kind : {"row", "circle", "grid", "free"}
-    points : (n_vertices, 2) array
-    down : (n_vertices,) array
-        Angles in degrees that the legs of the vertices point at; nan for where there is room.
-    shared : dict
-        From the position of an index that many cores share to its point.
-    """
-
-    kind: str
-    points: NDArray
-    down: NDArray
-    shared: dict[int, NDArray]
+    kind: str  # row, circle, grid or free
+    points: NDArray  # (n_vertices, 2)
+    down: NDArray  # angles in degrees that the legs point at; nan for where there is room
+    shared: dict[int, NDArray]  # from the position of an index that many cores share to its point
 
 
 def lay_out(structure: Structure) -> Layout:
@@ -49,7 +39,7 @@ def lay_out(structure: Structure) -> Layout:
 
 
 def _chain(structure: Structure) -> Layout | None:
-    """Lay out a chain or ring as a row, side by side, or a circle; None for other networks."""
+    """Lay out a chain as a row or, as a ring, a circle; None for other networks."""
     chain = find_chain(structure)
     if chain is None:
         return None
@@ -59,22 +49,7 @@ def _chain(structure: Structure) -> Layout | None:
     flat[order, 0] = np.arange(len(order)) + is_open
     if is_open and len(flat) <= LONGEST_ROW:
         return Layout("row", flat, np.full(len(flat), -90.0), {})
-    snake = _snake(structure, order) if is_open else None
-    return snake or _around(flat, len(flat) + 2 * is_open, [])
-
-
-def _snake(structure: Structure, order: Sequence[int]) -> Layout | None:
-    """Lay out a long chain column by column, down and up in turn; None if that is no smaller."""
-    points, height = np.empty((len(order), 2)), np.zeros(1)
-    columns = itertools.groupby(order, lambda v: [d for d, _ in structure.sites_at(v)])
-    for x, (_, group) in enumerate(columns):
-        own = list(group)
-        is_low = height[-1] < (height.min() + height.max()) / 2
-        steps = height[-1] + np.arange(len(own)) * (1 if is_low else -1)
-        points[own] = np.stack([np.full(len(own), 1.2 * x), steps], axis=1)
-        height = np.append(height, steps)
-    is_smaller = np.ptp(points, axis=0).max() < len(order) / np.pi
-    return Layout("grid", points, np.full(len(order), -135.0), {}) if is_smaller else None
+    return _around(flat, len(flat) + 2 * is_open, [])
 
 
 def _grid(structure: Structure) -> Layout | None:
@@ -290,8 +265,3 @@ def find_tree(structure: Structure) -> list[tuple[int, int | None]] | None:
                 found[child] = e
                 queue.append(child)
     return list(found.items()) if len(found) == count else None
-
-
-def shorten(text: str, length: int) -> str:
-    """Shorten a text to `length` characters."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..escaping import shorten
 from ..structure import Edge, Structure
-from .layout import Label, Layout, lay_out, name_columns, place_legs, shorten
+from .layout import Label, Layout, lay_out, name_columns, place_legs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,8 +4,9 @@ import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from ..escaping import shorten
 from ..structure import Structure
-from .layout import find_chain, find_tree, shorten
+from .layout import find_chain, find_tree
 
 #: characters of a line of text, and lines of a text
 WIDTH, MOST_LINES = 100, 100
