@@ -37,8 +37,6 @@ __all__ = ["Comparison", "ComparisonDisplay", "compare"]
 MOST_KERNEL, MOST_PROCESS = 4000, 1500
 #: rows up to which there are five folds; beyond there are three
 FEW_ROWS = 5000
-#: what a score is called, by the task
-SCORES = {"regression": "R²", "classification": "accuracy"}
 
 
 @dataclass
@@ -218,9 +216,8 @@ def compare(
                 notes.append(f"{name} failed: {' '.join(str(error).split())[:120]}")
                 break
             seconds[i, k] = time.perf_counter() - begin
-    names = list(chosen)
-    kind = "classification" if is_class else "regression"
-    return Comparison(names, scores, seconds, SCORES[kind], n_rows, len(frame), notes)
+    name = "accuracy" if is_class else "R²"
+    return Comparison(list(chosen), scores, seconds, name, n_rows, len(frame), notes)
 
 
 def _as_frame(X: Any) -> Any:
@@ -243,56 +240,46 @@ def _models(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return models by name, ours first, and why others are left out."""
     numbers = [name for name in frame if name not in text]
-    options = {"categorical_features": text or None, "random_state": seed}
-    boosting = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
-    linear = RidgeCV(np.logspace(-4, 4, 17))
-    if is_class:
-        grid = {"C": [0.01, 0.1, 1.0, 10.0]}
-        linear = GridSearchCV(LogisticRegression(max_iter=300), grid, cv=3)
-    models = {
-        "qtkm": (QTKMClassifier if is_class else QTKMRegressor)(**options),
-        "logistic regression" if is_class else "ridge": make_pipeline(
-            _wide(numbers, text), linear),
-        "boosting": make_pipeline(_narrow(numbers, text), boosting(random_state=seed)),
-    }  # fmt: skip
-    notes = []
-    for most, make in ((MOST_KERNEL, _kernel), (MOST_PROCESS, _process)):
-        label, estimator = make(is_class, seed)
-        if n_train <= most:
-            models[label] = make_pipeline(_wide(numbers, text), estimator)
-        else:
-            notes.append(f"{label} left out: more than {most:,} training rows")
-    return models, notes
-
-
-def _kernel(is_class: bool, seed: int) -> tuple[str, Any]:
-    folds = KFold(3, shuffle=True, random_state=seed)  # tables are often sorted
-    if is_class:
-        grid = {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.01, 0.1]}
-        return "support vectors", GridSearchCV(SVC(), grid, cv=folds)
-    grid = {"alpha": [1e-3, 1e-2, 1e-1, 1.0], "gamma": [0.01, 0.03, 0.1, 0.3]}
-    search = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=folds)
-    return "kernel ridge", TransformedTargetRegressor(search, transformer=StandardScaler())
-
-
-def _process(is_class: bool, seed: int) -> tuple[str, Any]:
-    if is_class:
-        return "Gaussian process", GaussianProcessClassifier(RBF(3.0), random_state=seed)
-    kernel = 1.0 * Matern(3.0, nu=1.5) + WhiteKernel(0.1)
-    return "Gaussian process", GaussianProcessRegressor(kernel, normalize_y=True,
-                                                        random_state=seed)  # fmt: skip
-
-
-def _wide(numbers: list[str], text: list[str]) -> Any:
-    """Return what turns columns into scaled numbers and indicators of categories."""
+    # scaled numbers and indicators of categories
     scale = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
-    code = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50,
-                         sparse_output=False)  # fmt: skip
-    return make_column_transformer((scale, numbers), (code, text))
-
-
-def _narrow(numbers: list[str], text: list[str]) -> Any:
-    """Return what turns categories into ordered numbers, as trees take them."""
-    code = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan,
-                          encoded_missing_value=np.nan)  # fmt: skip
-    return make_column_transformer(("passthrough", numbers), (code, text))
+    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50,
+                            sparse_output=False)  # fmt: skip
+    wide = make_column_transformer((scale, numbers), (one_hot, text))
+    # categories as ordered numbers, as trees take them
+    ordered = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan,
+                             encoded_missing_value=np.nan)  # fmt: skip
+    narrow = make_column_transformer(("passthrough", numbers), (ordered, text))
+    folds = KFold(3, shuffle=True, random_state=seed)  # tables are often sorted
+    own: Any
+    linear: Any
+    kernel: Any
+    process: Any
+    if is_class:
+        own, boosting = QTKMClassifier, HistGradientBoostingClassifier
+        grid: dict[str, Any] = {"C": [0.01, 0.1, 1.0, 10.0]}
+        linear = GridSearchCV(LogisticRegression(max_iter=300), grid, cv=3)
+        grid = {"C": [1.0, 10.0, 100.0], "gamma": ["scale", 0.01, 0.1]}
+        kernel = GridSearchCV(SVC(), grid, cv=folds)
+        process = GaussianProcessClassifier(RBF(3.0), random_state=seed)
+    else:
+        own, boosting = QTKMRegressor, HistGradientBoostingRegressor
+        linear = RidgeCV(np.logspace(-4, 4, 17))
+        grid = {"alpha": [1e-3, 1e-2, 1e-1, 1.0], "gamma": [0.01, 0.03, 0.1, 0.3]}
+        search = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=folds)
+        kernel = TransformedTargetRegressor(search, transformer=StandardScaler())
+        noisy = 1.0 * Matern(3.0, nu=1.5) + WhiteKernel(0.1)
+        process = GaussianProcessRegressor(noisy, normalize_y=True, random_state=seed)
+    tried = [
+        ("logistic regression" if is_class else "ridge", wide, linear, n_train),
+        ("boosting", narrow, boosting(random_state=seed), n_train),
+        ("support vectors" if is_class else "kernel ridge", wide, kernel, MOST_KERNEL),
+        ("Gaussian process", wide, process, MOST_PROCESS),
+    ]
+    models = {"qtkm": own(categorical_features=text or None, random_state=seed)}
+    notes = []
+    for name, columns, estimator, most in tried:
+        if n_train <= most:
+            models[name] = make_pipeline(columns, estimator)
+        else:
+            notes.append(f"{name} left out: more than {most:,} training rows")
+    return models, notes
