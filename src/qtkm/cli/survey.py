@@ -45,15 +45,16 @@ class Survey:
         self.features = [column for column in source.names if column not in taken]
         if not self.features:
             raise ValueError(f"{name} has no column left to predict {job.target!r} from")
-        self.columns = {n: ColumnSurvey(n, n in job.category) for n in self.features}
-        self.target = TargetSurvey(job.target)
-        self.weights = [] if job.weight is None else [WeightSurvey(job.weight)]
+        several = len(source.paths) > 1
+        self.columns = {n: ColumnSurvey(n, several, n in job.category) for n in self.features}
+        self.target = TargetSurvey(job.target, several)
+        self.weights = [] if job.weight is None else [WeightSurvey(job.weight, several)]
         self.n_rows = self.n_total = 0
         self._left_out: list[int] = []
         names = list(dict.fromkeys([*self.features, *job.needed]))
         blocks = prefetched(source.blocks(names))
         for block in watched(blocks, source.expected_rows(), "check", shown):
-            self._add(block, len(source.paths) > 1)
+            self._add(block)
         if self.n_rows < 2:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")
@@ -61,14 +62,14 @@ class Survey:
         self.task = self.target.task(self.n_rows) if job.task == "auto" else job.task
         self.first_rows = self.target.first_rows
 
-    def _add(self, block: Block, several: bool) -> None:
+    def _add(self, block: Block) -> None:
         keep = complete(block, self.job.needed)
         self.n_rows += int(keep.sum())
         self.n_total += block.n_rows
         first = np.flatnonzero(~keep)[: FIRST_ROWS - len(self._left_out)]
         self._left_out += (first + block.first_row + 1).tolist()
         for column in [*self.columns.values(), self.target, *self.weights]:
-            column.add(block.columns[column.name], block, keep, several)
+            column.add(block.columns[column.name], block, keep)
 
     def _refuse(self, name: str) -> None:
         found = {n: c.problem(self.n_rows) for n, c in self.columns.items()}
@@ -100,10 +101,9 @@ class Survey:
         if len(constant) == 1:
             found.append(f"column {constant[0]!r} has one value and tells nothing")
         elif constant:
-            found.append(
-                f"{len(constant)} columns have one value each and tell nothing: {listed(constant)}"
-            )
-        if len(self.features) > 1 and _are_numbers(self.features):
+            found.append(f"{len(constant)} columns have one value each and tell nothing: "
+                         f"{listed(constant)}")  # fmt: skip
+        if len(self.features) > 1 and _is_numeric(self.features).all():
             names = ", ".join(map(repr, self.features[:3]))
             found.append(f"columns are named {names}, …, like values: has the file no line of "
                          "names?")  # fmt: skip
@@ -114,33 +114,24 @@ class Survey:
         most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, self.n_rows / ROWS_PER_CATEGORY))
         for name, column in self.columns.items():
             if column.is_category and len(column.counts) > most:
-                found.append(
-                    f"column {name!r} has {column.count} categories in {self.n_rows:,} rows; rare "
-                    "ones are taken for nearly a mean one. If they name the rows, they teach "
-                    f"nothing: --drop {quote(name)}"
-                )
+                found.append(f"column {name!r} has {column.count} categories in {self.n_rows:,} "
+                             "rows; rare ones are taken for nearly a mean one. If they name the "
+                             f"rows, they teach nothing: --drop {quote(name)}")  # fmt: skip
             if column.is_running and not column.is_category and self.n_rows >= FEWEST_RUNNING:
-                found.append(
-                    f"column {name!r} counts the rows, which new rows go beyond; unless the order "
-                    f"matters, leave it out: --drop {quote(name)}"
-                )
-        return found + self._remarks_on_target()
-
-    def _remarks_on_target(self) -> list[str]:
+                found.append(f"column {name!r} counts the rows, which new rows go beyond; unless "
+                             f"the order matters, leave it out: --drop {quote(name)}")  # fmt: skip
         target, count = self.target, len(self.first_rows)
         is_few = 2 < count <= FEW_CATEGORIES and count <= self.n_rows / ROWS_PER_CATEGORY
         if self.task == "regression" and self.job.task == "auto" and target.is_whole and is_few:
-            return [
-                f"the target {target.name!r} has {count} different whole numbers, which are "
-                "predicted as numbers; if they are classes, use --task classification, and if they "
-                "are counts, --loss poisson"
-            ]
+            found.append(f"the target {target.name!r} has {count} different whole numbers, which "
+                         "are predicted as numbers; if they are classes, use --task "
+                         "classification, and if they are counts, --loss poisson")  # fmt: skip
         if self.task == "classification" and count >= MANY_CLASSES:
             kind = "numbers" if target.are_numbers else "texts"
             more = ". --task regression predicts them as numbers" * target.are_numbers
-            return [f"the {target.count} different {kind} of the target {target.name!r} are taken "
-                    f"for classes; a fit to so many takes long{more}"]  # fmt: skip
-        return []
+            found.append(f"the {target.count} different {kind} of the target {target.name!r} are "
+                         f"taken for classes; a fit to so many takes long{more}")  # fmt: skip
+        return found
 
     def _remark_on_rows(self) -> str:
         count = self.n_left_out
@@ -163,10 +154,6 @@ def _is_numeric(texts: Any) -> NDArray[np.bool_]:
     return pandas.to_numeric(values, errors="coerce").notna().to_numpy()
 
 
-def _are_numbers(texts: Any) -> bool:
-    return bool(_is_numeric(texts).all())
-
-
 class ColumnSurvey:
     """What a column holds: text, times or numbers, whether it counts the rows, and its values.
 
@@ -176,18 +163,17 @@ class ColumnSurvey:
 
     most = MOST_NUMBERS
 
-    def __init__(self, name: str, is_given: bool = False):
-        self.name, self.is_given = name, is_given
-        self.is_text = self.is_time = self.is_several = self.are_more = False
+    def __init__(self, name: str, is_several: bool, is_given: bool = False):
+        self.name, self.is_several, self.is_given = name, is_several, is_given
+        self.is_text = self.is_time = self.are_more = False
         self.is_running = True
         self._last: int | None = None
         self.counts: dict[Any, int] = {}
         self.first_rows: dict[Any, int] = {}
         self.missing, self.infinite, self.first = 0, 0, ""
 
-    def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
-        """Look at the column in the rows of a block that count, of a table of several files."""
-        self.is_several = several
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
+        """Look at the column in the rows of a block that count."""
         is_array = isinstance(values, np.ndarray)
         self.is_time |= is_array and values.dtype.kind in "mM"
         self.is_text |= not is_array
@@ -250,7 +236,7 @@ class ColumnSurvey:
     def is_numeric_text(self) -> bool:
         """Whether all of its texts are numbers."""
         is_some = self.is_text and bool(self.counts) and not self.are_more
-        return is_some and _are_numbers(self.counts)
+        return is_some and bool(_is_numeric(self.counts).all())
 
     def is_constant(self, n_rows: int) -> bool:
         """Return True if all rows hold the same."""
@@ -303,8 +289,8 @@ class TargetSurvey(ColumnSurvey):
     most = MOST_TEXTS
     is_whole = True
 
-    def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
-        super().add(values, block, keep, several)
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
+        super().add(values, block, keep)
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             kept = values[keep]
             self.is_whole = self.is_whole and bool((kept == np.round(kept)).all())
@@ -315,37 +301,29 @@ class TargetSurvey(ColumnSurvey):
         return not any(isinstance(label, str | bool) for label in self.counts)
 
     def problem(self, n_rows: int, task: str = "auto") -> str | None:
-        what = f"the target {self.name!r}"
         are_times = self.is_text and look_like_times(self.counts)
-        if self.is_time or (task == "auto" and are_times):
-            return (
-                f"{what} holds dates or times; give what is to be predicted as numbers, such as "
-                "hours since a date"
-            )
-        if self.infinite:
-            return f"{what} has {self.gaps(n_rows)}; correct them, or leave out these rows"
         is_class = task == "classification" or (task == "auto" and self.is_text)
-        if is_class and len(self.counts) == 1:
-            label = next(iter(self.counts))
-            return f"{what} is {label!r:.40} in all rows; at least two classes are needed"
-        if task == "classification" and not self.is_whole:
-            return (
-                f"{what} has fractions, which are no classes; leave out --task classification, or "
-                "write the classes as text or whole numbers"
+        mixed = None if task == "classification" else self.text_among_numbers(n_rows)
+        text = f"{next(iter(self.counts), None)!r:.40}"
+        problem = None
+        if self.is_time or (task == "auto" and are_times):
+            problem = ("holds dates or times; give what is to be predicted as numbers, such as "
+                       "hours since a date")  # fmt: skip
+        elif self.infinite:
+            problem = f"has {self.gaps(n_rows)}; correct them, or leave out these rows"
+        elif is_class and len(self.counts) == 1:
+            problem = f"is {text} in all rows; at least two classes are needed"
+        elif task == "classification" and not self.is_whole:
+            problem = ("has fractions, which are no classes; leave out --task classification, or "
+                       "write the classes as text or whole numbers")  # fmt: skip
+        elif mixed is not None:
+            problem = (
+                f"has {mixed}; correct them, or say --task classification if these are classes"
             )
-        if not self.is_text or task == "classification":
-            return None
-        mixed = self.text_among_numbers(n_rows)
-        if mixed is not None:
-            remedy = "correct them, or say --task classification if these are classes"
-            return f"{what} has {mixed}; {remedy}"
-        if task == "regression" and not self.are_numbers:
-            text = next(iter(self.counts))
-            return (
-                f"{what} holds text such as {text!r:.40}, which cannot be predicted as a number; "
-                "write it as numbers, or say --task classification"
-            )
-        return None
+        elif task == "regression" and self.is_text and not self.are_numbers:
+            problem = (f"holds text such as {text}, which cannot be predicted as a number; write "
+                       "it as numbers, or say --task classification")  # fmt: skip
+        return None if problem is None else f"the target {self.name!r} {problem}"
 
     def task(self, n_rows: int) -> str:
         """Return the task that the target asks for."""
@@ -359,10 +337,10 @@ class WeightSurvey(ColumnSurvey):
 
     negative, are_zero = 0, True
 
-    def add(self, values: Any, block: Block, keep: NDArray[np.bool_], several: bool) -> None:
+    def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
         if getattr(values.dtype, "kind", "O") == "b":
             values = values.astype(float)
-        super().add(values, block, keep, several)
+        super().add(values, block, keep)
         if self.is_text or self.is_time:
             return
         self.are_zero &= not values[keep].any()
