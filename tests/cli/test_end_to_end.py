@@ -36,9 +36,10 @@ def test_an_interruption_before_the_fit_saves_nothing(inside, monkeypatch, capsy
     ],
 )
 def test_a_fit_that_ended_early_says_so(inside, monkeypatch, status, code, text, capsys):
-    model = SimpleNamespace(status_=status, n_iter_=2, message_="It became infinite.")
-    monkeypatch.setattr(training, "fit", lambda *_, **__: model)
-    words = ["--target", "power", "--out", "m.qtkm", "--checkpoint", "kept"]
+    done = {"fit_dataset": lambda *_, **__: None, "save": lambda _: None}
+    model = SimpleNamespace(status_=status, n_iter_=2, message_="It became infinite.", **done)
+    monkeypatch.setattr(training, "make_model", lambda *_: model)
+    words = ["--target", "power", "--out", "m.qtkm", "--checkpoint", "kept", "--quiet"]
     assert command("fit", "rows.csv", *words) == code
     assert text in sentence(capsys)
 

@@ -56,9 +56,10 @@ def fit(
 
     Example: qtkm fit "years/*.parquet" --target delay --memory-limit 2GB
     """
+    from .. import interruption
     from ..estimators.memory import parse_limit
-    from . import training
-    from .output import is_watched
+    from .output import check_writable, is_watched
+    from .training import Rows, leave, make_model, report_fit, save_model
 
     try:
         parse_limit(memory_limit)
@@ -66,11 +67,19 @@ def fit(
         raise typer.BadParameter(
             f"--memory-limit {memory_limit!r} must be an amount such as 500MB, 2GB or 1.5GiB"
         ) from None
+    check_writable(job.out)
+    shown, in_blocks = is_watched(quiet), cache is not None or memory_limit is not None
     parameters = model.parameters(
         rank=rank, n_basis=n_basis, period=period, alpha=alpha, memory_limit=memory_limit,
-        checkpoint=None if checkpoint is None else str(checkpoint), verbose=int(is_watched(quiet)),
+        checkpoint=None if checkpoint is None else str(checkpoint), verbose=int(shown),
     )  # fmt: skip
-    fitted = training.fit(job, parameters, cache, quiet, as_json)
+    rows = Rows(job, model.random_state, in_blocks=in_blocks, quiet=quiet, shown=shown)
+    fitted = make_model(rows.survey, parameters)
+    with interruption.deferred(lambda: leave(job.out)):  # nothing between a fit and its file
+        seconds = rows.fit(fitted, cache)
+        save_model(fitted, job.out)
+    if as_json or not quiet:
+        report_fit(fitted, rows, seconds, job.out, as_json)
     _leave_with(fitted, job.out, checkpoint is not None)
 
 
@@ -129,13 +138,12 @@ def tune(
 
     Example: qtkm tune wine.csv --target quality --ranks 5,10,20 --cv 5 --plot tried.png
     """
-    lists = {
-        "ranks": _numbers("--ranks", ranks, int),
-        "n_basis": _numbers("--n-basis", n_basis, int),
+    settings = {
+        "ranks": _numbers("--ranks", ranks, int), "n_basis": _numbers("--n-basis", n_basis, int),
         "periods": _numbers("--periods", periods, float),
         "alphas": _numbers("--alphas", alphas, float),
-    }
-    settings = {name: values for name, values in lists.items() if values is not None} | {
+    }  # fmt: skip
+    settings = {name: values for name, values in settings.items() if values is not None} | {
         "cv": _folds(cv), "scoring": _scorer(scoring), "sample_rows": sample_rows or "auto",
         "random_state": model.random_state, "n_jobs": model.n_jobs,
     }  # fmt: skip

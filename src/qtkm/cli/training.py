@@ -1,4 +1,4 @@
-"""What ``qtkm fit`` does: rows to fit a model to and to test it on, a fit, a file, a report."""
+"""Rows to fit a model to and to test it on, its file, and what is told of its fit."""
 
 import tempfile
 import warnings
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from .. import interruption
 from ..data import prefetched
 from ..data.sources import Block, MappedSource, Source, draw_rows, open_source, take_rows
 from ..data.sources.source import row_numbers
@@ -20,7 +19,7 @@ from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import name_network, readable
 from ..losses import REGISTRY
 from .options import Job
-from .output import check_writable, note, show, watched, write_json
+from .output import note, show, watched, write_json
 from .reading import ModelTable, Sample, check_names, is_large, is_many, name_of, open_table
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
@@ -33,31 +32,6 @@ FEWEST_ROWS = 5
 FEW_ROWS = 1000
 #: how warnings of scikit-learn and of the library begin that are told before a fit
 REPORTED = ("The number of unique classes is greater than", "Of one value, which tells nothing")
-
-
-def fit(
-    job: Job, parameters: dict[str, Any], cache: Path | None, quiet: bool, as_json: bool = False
-) -> Any:
-    """Fit a model to a table, score it on rows set aside, save it, and return it.
-
-    With a folder `cache` or a `memory_limit` in `parameters` the table is read block by block.
-    JSON is written also if it is quiet.
-    """
-    check_writable(job.out)
-    in_blocks = cache is not None or parameters.get("memory_limit") is not None
-    rows = Rows(
-        job, parameters["random_state"], in_blocks=in_blocks, quiet=quiet,
-        shown=bool(parameters["verbose"]),
-    )  # fmt: skip
-    model = make_model(rows.survey, parameters)
-    begin = perf_counter()
-    with interruption.deferred(lambda: leave(job.out)):  # nothing between a fit and its file
-        rows.fit(model, cache)
-        seconds = perf_counter() - begin
-        save_model(model, job.out)
-    if as_json or not quiet:
-        report_fit(model, rows, seconds, job.out, as_json)
-    return model
 
 
 def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
@@ -198,9 +172,12 @@ class Rows:
                            for n in (job.weight, job.offset))  # fmt: skip
         return (X, y, weights, offset), drawn.n_seen
 
-    def fit(self, model: Any, cache: Path | None = None) -> None:
-        """Fit a model to all training rows; coded rows may be kept in a folder."""
-        job = self.job
+    def fit(self, model: Any, cache: Path | None = None) -> float:
+        """Fit a model to all training rows, and return the seconds that it took.
+
+        Coded rows may be kept in a folder.
+        """
+        job, begin = self.job, perf_counter()
         try:
             with fitting():
                 model.fit_dataset(
@@ -209,6 +186,7 @@ class Rows:
                 )  # fmt: skip
         except MemoryError as error:  # in the words of the command line
             raise MemoryError(str(error).replace("memory_limit=", "--memory-limit ")) from None
+        return perf_counter() - begin
 
     def score(self, model: Any) -> Sums:
         """Accumulate the scores of a model over the test rows."""

@@ -70,14 +70,12 @@ def tune(
                 f"Interrupted when {_tried(search)} had been tried; a model with the best "
                 "parameters so far is fitted now"
             )
-        begin = perf_counter()
         best = clone(model).set_params(**search.best_params_)
         try:
-            rows.fit(best)
+            seconds = rows.fit(best)
         except KeyboardInterrupt:
             note(f"Interrupted before the last fit had begun; chosen: {_chosen(search)}")
             raise
-        seconds = perf_counter() - begin
         save_model(best, job.out)
     if as_json or not quiet:
         value = None if search.scoring is None else _score_by(search.scorer_, best, rows)
