@@ -138,7 +138,7 @@ def test_what_should_not_happen_is_one_sentence_too(inside, monkeypatch, capsys)
     def fail(*_, **__):
         raise KeyError("lost")
 
-    monkeypatch.setattr(training, "fit", fail)
+    monkeypatch.setattr(training, "make_model", fail)
     assert command("fit", "rows.csv", "--target", "power") == 1
     assert "this should not happen: KeyError: 'lost'; --debug shows where" in sentence(capsys)
     with pytest.raises(KeyError, match="lost"):
@@ -148,10 +148,9 @@ def test_what_should_not_happen_is_one_sentence_too(inside, monkeypatch, capsys)
 def test_what_the_library_logs_is_heard_unless_it_is_to_be_quiet(inside, monkeypatch, capsys):
     def remark(*_, **__):
         logging.getLogger("qtkm.kernels").warning("compiling %d loops", 3)
-        return SimpleNamespace(status_="converged")
 
-    monkeypatch.setattr(training, "fit", remark)
-    words = ["fit", "rows.csv", "--target", "power"]
+    monkeypatch.setattr(training, "save_model", remark)
+    words = ["fit", "rows.csv", "--target", "power", *TINY]
     heard = []
     for more in ([], ["--quiet"], []):
         assert command(*words, *more) == 0
@@ -162,10 +161,9 @@ def test_what_the_library_logs_is_heard_unless_it_is_to_be_quiet(inside, monkeyp
 def test_a_warning_is_one_sentence(inside, monkeypatch, capsys):
     def remark(*_, **__):
         warnings.warn("two\n lines", UserWarning, stacklevel=1)
-        return SimpleNamespace(status_="converged")
 
-    monkeypatch.setattr(training, "fit", remark)
+    monkeypatch.setattr(training, "save_model", remark)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        assert command("fit", "rows.csv", "--target", "power") == 0
+        assert command("fit", "rows.csv", "--target", "power", *TINY) == 0
     assert sentence(capsys) == "qtkm: two lines\n"

@@ -122,7 +122,8 @@ def _search(response: Response, max_slices: int) -> tuple[NDArray, NDArray[np.in
     sites = [(d, level) for d, levels in enumerate(response.levels) for level in levels]
     # Kronecker squares of all sites before each one, summed over their digits
     squares = [square(algebra, level) for _, level in sites]
-    grams = accumulate(squares[:-1], algebra.multiply, initial=algebra.first(squares[0][None]))
+    unit = square(algebra, algebra.first(sites[0][1])[None])
+    grams = accumulate(squares[:-1], algebra.multiply, initial=unit)
     states = response.closing[None]
     indices = np.zeros((1, response.n_columns), dtype=np.int64)
     for (d, entries), gram in zip(reversed(sites), reversed(list(grams)), strict=True):
