@@ -140,17 +140,16 @@ class StoredShards(Shards):
     def _layout(self, i: int) -> dict[str, tuple[int, Any, tuple[int, ...]]]:
         """Offset, type and shape of the arrays of a file, in their order, and its end."""
         n_rows = self.sizes[i]
-        parts: list[tuple[str, Any, tuple[int, ...]]] = [
-            ("codes", self.code_type, (n_rows, len(self.n_codes))),
-            ("target", np.float64, (n_rows, self.n_outputs)),
-        ]
-        if self.is_weighted:
-            parts.append(("weight", np.float64, (n_rows,)))
+        parts: dict[str, tuple[Any, tuple[int, ...]]] = {
+            "codes": (self.code_type, (n_rows, len(self.n_codes))),
+            "target": (np.float64, (n_rows, self.n_outputs)),
+            "weight": (np.float64, (n_rows * self.is_weighted,)),
+        }
         for column, n_codes in enumerate(self.n_codes):
-            parts.append((f"order {column}", np.int32, (n_rows,)))
-            parts.append((f"starts {column}", np.int64, (n_codes + 1,)))
+            parts[f"order {column}"] = np.int32, (n_rows,)
+            parts[f"starts {column}"] = np.int64, (n_codes + 1,)
         found, offset = {}, 0
-        for name, kind, shape in parts:
+        for name, (kind, shape) in parts.items():
             found[name] = (offset, kind, shape)
             offset += np.dtype(kind).itemsize * prod(shape)
         return found | {"end": (offset, None, ())}

@@ -101,7 +101,6 @@ class ArraySource(Source):
         self, X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None
     ):
         X = _as_array(X, "X", 2)
-        self.n_rows = len(X)
         self.features = [f"x{d}" for d in range(X.shape[1])] if names is None else list(names)
         if len(self.features) != X.shape[1]:
             raise ValueError(f"X has {X.shape[1]} columns, but {len(self.features)} names.")
@@ -113,36 +112,33 @@ class ArraySource(Source):
             self._arrays.append((self.target, y.reshape(len(y), -1)))
         self.weight = None if weight is None else "weight"
         if weight is not None:
-            weight = _as_array(weight, "weight", 1)
-            self._arrays.append((["weight"], weight.reshape(-1, 1)))
-        self.names = [name for names, _ in self._arrays for name in names]
+            self._arrays.append((["weight"], _as_array(weight, "weight", 1).reshape(-1, 1)))
+        self.names, self.n_rows = [name for own, _ in self._arrays for name in own], len(X)
         refuse_repeated("X with y and weights", self.names)
         for columns, array in self._arrays:
             if len(array) != self.n_rows:
                 raise ValueError(f"X has {self.n_rows} rows, but {columns[0]!r} has {len(array)}.")
         if self.n_rows == 0:
             raise ValueError("X has no rows.")
-        # None unless all arrays are memory maps
-        files = [getattr(array, "filename", None) for array in (X, y, weight) if array is not None]
-        mapped = None not in files
-        self._stamps = [Stamp.of(Path(file)) for file in files if file] if mapped else None
-        self.paths = sorted({stamp.path for stamp in self._stamps or ()})
+        # none unless all arrays are memory maps
+        files = [getattr(array, "filename", None) for _, array in self._arrays]
+        self._stamps = [Stamp.of(Path(file)) for file in files if file] if all(files) else []
+        self.paths = sorted({stamp.path for stamp in self._stamps})
 
     def fingerprint(self) -> str | None:
-        return None if self._stamps is None else combine(self._stamps)
+        return combine(self._stamps) if self._stamps else None
 
     def refuse_changes(self) -> None:
-        for stamp in self._stamps or ():
+        for stamp in self._stamps:
             stamp.refuse_changes()
 
     def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
         for begin, end in blocks(len(self._arrays[0][1]), rows):
             values: dict[str, Any] = {}
-            for columns, array in self._arrays:
-                chosen = [k for k, name in enumerate(columns) if name in wanted]
-                if chosen:  # a copy, so that no block holds on to the file
-                    part = np.array(array[begin:end][:, chosen], order="F", subok=False)
-                    values |= {columns[k]: part[:, i] for i, k in enumerate(chosen)}
+            for names, array in self._arrays:
+                if not set(wanted).isdisjoint(names):  # a copy, so that no block holds on to a file
+                    part = np.array(array[begin:end], order="F", subok=False)
+                    values |= zip(names, part.T, strict=True)
             yield values, end - begin, f"rows {begin + 1:,} to {end:,}"
 
 
