@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMRegressor
-from qtkm.estimators.columns import Categories
+from qtkm.estimators.columns import CategoryColumn, number_categories
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -242,7 +242,7 @@ def test_a_fitted_model_with_categories_can_be_pickled(make, table):
     ],
 )
 def test_categories_are_in_order_and_a_missing_one_is_last(values, expected):
-    categories = Categories(values)
-    assert list(categories) == expected
-    np.testing.assert_array_equal(categories.code(expected), np.arange(len(expected)))
-    np.testing.assert_array_equal(categories.code(["nowhere"]), [-1])
+    column = CategoryColumn("a", "a", number_categories(values))
+    assert list(column.categories) == expected
+    np.testing.assert_array_equal(column.codes_of(expected), np.arange(len(expected)))
+    np.testing.assert_array_equal(column.codes_of(["nowhere"]), [-1])

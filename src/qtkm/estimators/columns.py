@@ -287,26 +287,15 @@ def _check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float
 Factorized = tuple[Sequence[Any], NDArray[np.int64]]
 
 
-class Categories:
-    """Distinct values of a categorical column in ascending order, None for a missing one last."""
-
-    def __init__(self, values: Iterable[Any]):
-        found = [None if is_missing(value) else value for value in values]
-        ordered = _in_order({value for value in found if value is not None})
-        if None in found:
-            ordered.append(None)
-        self.codes = {value: code for code, value in enumerate(ordered)}
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __iter__(self) -> Any:
-        return iter(self.codes)
-
-    def code(self, values: Iterable[Any]) -> NDArray[np.int64]:
-        """Codes of values; UNKNOWN for those that are none of the categories."""
-        keys = (None if is_missing(value) else value for value in values)
-        return np.array([self.codes.get(key, UNKNOWN) for key in keys], dtype=np.int64)
+def number_categories(values: Iterable[Any]) -> dict[Any, int]:
+    """Return codes of the distinct values in ascending order, of None for missing ones last."""
+    found = {None if is_missing(value) else value for value in values}
+    ordered = list(found - {None})
+    try:
+        ordered.sort()
+    except TypeError:  # of several types, such as text and numbers
+        ordered.sort(key=lambda value: (type(value).__name__, str(value)))
+    return {value: code for code, value in enumerate([*ordered, *(found & {None})])}
 
 
 @dataclass
@@ -318,7 +307,7 @@ class CategorySummary(Summary):
 
     def add(self, found: Factorized) -> None:
         distinct, inverse = found
-        self.found |= Categories(distinct[i] for i in np.unique(inverse)).codes
+        self.found |= number_categories(distinct[i] for i in np.unique(inverse))
 
     def merge(self, other: "CategorySummary") -> None:
         self.found |= other.found
@@ -333,6 +322,7 @@ class CategoryColumn:
 
     name: str
     label: str
+    #: codes of the categories, in their order
     categories: Any = None
     #: training weight of each category
     counts: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -348,17 +338,22 @@ class CategoryColumn:
         distinct, inverse = factorize(column, self.label)
         return distinct, inverse if keep is None else inverse[keep]
 
+    def codes_of(self, values: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the codes of values; UNKNOWN for those that are none of the categories."""
+        keys = (None if is_missing(value) else value for value in values)
+        return np.array([self.categories.get(key, UNKNOWN) for key in keys], dtype=np.int64)
+
     def plain(self, found: Factorized) -> NDArray:
-        return self.categories.code(found[0])[found[1]]
+        return self.codes_of(found[0])[found[1]]
 
     def summary(self, max_bins: Any) -> CategorySummary:
         return CategorySummary()
 
     def learn(self, seen: CategorySummary) -> None:
-        present = Categories(seen.found)
+        present = number_categories(seen.found)
         if self.categories is None:
             self.categories = present
-        new = [value for value in present if value not in self.categories.codes]
+        new = [value for value in present if value not in self.categories]
         if new:
             raise ValueError(
                 f"warm_start=True cannot continue: {self.label} has categories that the first fit "
@@ -382,11 +377,11 @@ class CategoryColumn:
 
     def find_unseen(self, found: Factorized) -> dict[str, NDArray[np.bool_]]:
         distinct, inverse = found
-        return {"categories": (self.values(self.categories.code(distinct)) == UNKNOWN)[inverse]}
+        return {"categories": (self.values(self.codes_of(distinct)) == UNKNOWN)[inverse]}
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "basis": self.feature_map, "bounds": None,
-                "categories": list(self.categories), "gaps": None in self.categories.codes,
+                "categories": list(self.categories), "gaps": None in self.categories,
                 "holds": "categories", "cycle": None}  # fmt: skip
 
 
@@ -434,11 +429,3 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither true nor false
         return True
-
-
-def _in_order(values: Iterable[Any]) -> list[Any]:
-    values = list(values)
-    try:
-        return sorted(values)
-    except TypeError:  # of several types, such as text and numbers
-        return sorted(values, key=lambda value: (type(value).__name__, str(value)))

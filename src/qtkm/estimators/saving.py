@@ -55,7 +55,6 @@ from ..losses import Softmax
 from ..networks.tangents import ChainTangents
 from ..objective.posterior import Posterior, Tangents
 from .classifier import QTKMClassifier
-from .columns import Categories
 from .defaults import check_parameters
 from .encoding import decode, decode_part, encode, encode_part
 from .inputs import Inputs, Reading
@@ -219,9 +218,9 @@ def _set_numbers(own: Any, column: Any) -> None:
 
 
 def _set_categories(own: Any, column: Any) -> None:
-    values, label, own.categories = decode(column["categories"]), own.label, Categories(())
+    values, label = decode(column["categories"]), own.label
     # in the order of the file, which is that of the core's rows
-    own.categories.codes = {value: code for code, value in enumerate(values)}
+    own.categories = {value: code for code, value in enumerate(values)}
     count, basis = len(values), own.feature_map
     _need(0 < count == len(own.categories), f"{label} has a category twice, or none")
     _need(all(value == value for value in values), f"{label} has NaN as a category")

@@ -139,7 +139,7 @@ class Response:
         """Given numbers or categories of a column, as its feature map reads them."""
         column = self._inputs.columns[d]
         if column.is_categorical:
-            return column.values(column.categories.code(raw))
+            return column.values(column.codes_of(raw))
         return column.values(np.asarray(raw, dtype=np.float64))
 
     def raw(self, d: int, plain: NDArray) -> NDArray:
