@@ -59,6 +59,7 @@ def test_functions_and_products_of_all_values_are_those_of_their_chunks(
     monkeypatch.setattr(column, "KEPT_NUMBERS", 3000)
     parts = made.chunks()
     assert len(parts) > 3
-    np.testing.assert_array_equal(np.concatenate([made.functions(p, None) for p in parts]), features)
+    some = [made.functions(p, None) for p in parts]
+    np.testing.assert_array_equal(np.concatenate(some), features)
     some = [made.functions(p, conjugate) for p in parts]
     np.testing.assert_array_equal(np.concatenate(some, axis=1), products)

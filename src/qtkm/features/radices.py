@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from numbers import Integral
 
+from ..parameters import check_number
+from ..protocols import Given
+
 #: most basis functions of a column
 MOST_FEATURES = 2**40
 
@@ -29,8 +32,7 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     tuple of int
         One radix per level; `(1,)` for a single basis function.
     """
-    if not isinstance(n_basis, Integral) or isinstance(n_basis, bool) or n_basis < 1:
-        raise ValueError(f"n_basis={n_basis!r} must be a whole number >= 1.")
+    check_number("n_basis", n_basis, Integral, 1)
     n_basis = int(n_basis)
     if n_basis > MOST_FEATURES:
         raise ValueError(
@@ -74,7 +76,7 @@ def _powers(rest: int, base: int) -> tuple[int, ...]:
     return tuple(levels) or (1,)
 
 
-def _given(n_basis: int, radices: Sequence[int]) -> tuple[int, ...]:
+def _given(n_basis: int, radices: Given) -> tuple[int, ...]:
     try:
         given = tuple(int(radix) for radix in radices)
         is_whole = all(a == b for a, b in zip(given, radices, strict=True))

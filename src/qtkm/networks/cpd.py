@@ -17,6 +17,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ..kernels.lines import from_lines, padded, to_lines
+from ..parameters import check_number
 from ..protocols import Cores, Levels, Radices, Run, Shard
 from ..structure import Edge, Structure
 from .algebra import Diagonal
@@ -137,9 +138,7 @@ class CPD(ChainNetwork):
         self.rank = rank
 
     def check(self) -> None:
-        whole = isinstance(self.rank, Integral) and not isinstance(self.rank, bool)
-        if not whole or self.rank < 1:
-            raise ValueError(f"rank={self.rank!r} must be a whole number >= 1.")
+        check_number("rank", self.rank, Integral, 1)
 
     def rank_of(self, cores: Any) -> int | None:
         try:

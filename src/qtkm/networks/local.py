@@ -90,7 +90,7 @@ class LocalSystem:
                 if condition(factor, norm, uplo="L")[0] < REGULAR:
                     return None
             solutions.append(scale * solve(factor, (scale * rhs).conj(), lower=True)[0].conj())
-        return np.stack(solutions)
+        return np.array(solutions)
 
     def _truncated(self) -> NDArray | None:
         """Return the least-norm solution of the scaled system without its smallest eigenvalues."""

@@ -5,10 +5,12 @@ Edges have the size of the rank, or less where the cores at their ends leave no 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 
+from ...parameters import check_number
 from ...protocols import Radices
 from ...structure import Edge, Structure
-from .graph import GraphNetwork, check_whole, largest_size, leg, outputs
+from .graph import GraphNetwork, largest_size, leg, outputs
 
 
 class Drawing:
@@ -88,7 +90,7 @@ class _Ranked(GraphNetwork):
         self.rank = rank
 
     def check(self) -> None:
-        check_whole(self.rank, "rank")
+        check_number("rank", self.rank, Integral, 1)
 
 
 class Tucker(_Ranked):
@@ -136,7 +138,7 @@ class BlockTerm(_Ranked):
 
     def check(self) -> None:
         super().check()
-        check_whole(self.n_terms, "n_terms")
+        check_number("n_terms", self.n_terms, Integral, 1)
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)
@@ -174,10 +176,7 @@ class HierarchicalTucker(_Ranked):
     def _merge(self, drawing: Drawing, wires: list[int], count: int) -> list[int]:
         """Join neighbours by vertices until at most `count` wires are left."""
         while len(wires) > count:
-            wires = [
-                _join(drawing, pair, self.rank) if len(pair) > 1 else pair[0]
-                for pair in _pairs(wires)
-            ]
+            wires = _join_pairs(drawing, wires, self.rank)
         return wires
 
 
@@ -207,10 +206,7 @@ class MERA(_Ranked):
         while len(wires) > 2:
             for i in range(1, len(wires) - 1, 2):
                 wires[i : i + 2] = _mix(drawing, wires[i : i + 2])
-            wires = [
-                _join(drawing, pair, self.rank) if len(pair) > 1 else pair[0]
-                for pair in _pairs(wires)
-            ]
+            wires = _join_pairs(drawing, wires, self.rank)
         return drawing.finish(n_outputs, drawing.vertex("top", wires))
 
 
@@ -258,12 +254,14 @@ def _factors(drawing: Drawing, rank: int, shared: list[int]) -> list[int]:
     return bonds
 
 
-def _join(drawing: Drawing, wires: Sequence[int], rank: int) -> int:
-    """Put a vertex on some wires, and begin the wire on its other side."""
-    name = f"join {len(drawing.vertices)}"
-    above = drawing.wire(f"above {name}", rank)
-    drawing.vertex(name, [*wires, above])
-    return above
+def _join_pairs(drawing: Drawing, wires: Sequence[int], rank: int) -> list[int]:
+    """Put a vertex on every two neighbouring wires, and begin the wires on the other sides."""
+    joined = []
+    for one, other in zip(wires[::2], wires[1::2], strict=False):
+        name = f"join {len(drawing.vertices)}"
+        joined.append(drawing.wire(f"above {name}", rank))
+        drawing.vertex(name, [one, other, joined[-1]])
+    return joined if len(wires) % 2 == 0 else [*joined, wires[-1]]
 
 
 def _mix(drawing: Drawing, wires: Sequence[int]) -> list[int]:
@@ -272,7 +270,3 @@ def _mix(drawing: Drawing, wires: Sequence[int]) -> list[int]:
     above = [drawing.wire(f"{name}.{i}", drawing.wires[w].size) for i, w in enumerate(wires)]
     drawing.vertex(name, [*wires, *above])
     return above
-
-
-def _pairs(wires: Sequence[int]) -> list[Sequence[int]]:
-    return [wires[i : i + 2] for i in range(0, len(wires), 2)]

@@ -181,32 +181,18 @@ def normal_equations(
             chosen = np.repeat(chosen, environment.shape[1])
             goal, environment = goal.reshape(-1, 1), environment.reshape(len(chosen), -1)
         parts = [*(factors[leg][chosen - part.start] for leg in legs), environment]
-        weight = root[chosen] if len(root) else root
-        if category is None:
-            add(total, 0, slice(None), parts, weight, goal)
-            return
-        codes = shard.codes[chosen, category[1]]
+        codes = np.zeros(len(chosen), int) if category is None else shard.codes[chosen, category[1]]
         order = np.argsort(codes, kind="stable")
         found, first = np.unique(codes[order], return_index=True)
         for code, some in zip(found, np.split(order, first[1:]), strict=True):
-            add(total, code, some, parts, weight, goal)
-
-    def add(
-        total: Sequence[NDArray],
-        code: int,
-        some: NDArray | Span,
-        parts: Sequence[NDArray],
-        weight: NDArray,
-        goal: NDArray,
-    ) -> None:
-        weight = weight[some] if len(weight) else weight
-        hermitian, symmetric, products = design.gram(
-            [part[some] for part in parts], weight, goal[some], both
-        )
-        total[0][code] += hermitian
-        total[1][:, code] += products
-        if symmetric is not None:
-            total[2][code] += symmetric
+            hermitian, symmetric, products = design.gram(
+                [part[some] for part in parts], root[chosen[some]] if len(root) else root,
+                goal[some], both,
+            )  # fmt: skip
+            total[0][code] += hermitian
+            total[1][:, code] += products
+            if symmetric is not None:
+                total[2][code] += symmetric
 
     _, count, width = shape
     matrix = (count, width, width)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import DTypeLike, NDArray
 
+from ...parameters import check_number
 from ...protocols import Columns, Cores, Given, Levels, Map, Precisions, Radices, Run
 from ...structure import Edge, Structure
 from ..design import Tree
@@ -71,13 +72,9 @@ class GraphNetwork(Network):
     def start(
         self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
-        """Return cores to start from, see `Network.start`.
-
-        "random": Gaussian cores, scaled so that the expected ‖w‖² is that of the constant
-        function 1 and responses are of order one.  "smooth": the constant function, carried by
-        the first entry of every bond and by all entries of a hyperedge, plus 0.1 times a random
-        start.  Several outputs begin as random multiples of one another.
-        """
+        # "random": scaled so that the expected ‖w‖² is that of the constant function 1; "smooth":
+        # that function, carried by the first entry of every bond and by all entries of a hyperedge,
+        # plus 0.1 times a random start. Outputs begin as random multiples of one another.
         structure = self.structure([[len(c) for c in levels] for levels in constants], n_outputs)
         mixing = rng.standard_normal(n_outputs)
         mixing *= np.sqrt(n_outputs) / np.linalg.norm(mixing)
@@ -109,10 +106,6 @@ class GraphNetwork(Network):
         return Evaluator(self, cores, frequencies)
 
     def dense(self, cores: Cores, radices: Radices) -> NDArray:
-        """Return the whole weight tensor, (ΠM, n_outputs), for tests and tiny models.
-
-        The lowest digit of a column runs fastest, the first column slowest.
-        """
         structure = self.structure_of(radices, cores)
         order = [structure.legs[d, k] for d, c in enumerate(radices) for k in range(len(c))[::-1]]
         order.extend([] if structure.outputs is None else [structure.outputs])
@@ -185,7 +178,7 @@ class Graph(GraphNetwork):
             self._check_edge(*_read(edge))
 
     def _check_edge(self, name: Given, members: Sequence[Given], size: Given) -> None:
-        check_whole(size, f"The size of edge {name!r}")
+        check_number(f"The size of edge {name!r}", size, Integral, 1)
         for vertex in members:
             if vertex not in self.vertices:
                 raise ValueError(
@@ -270,12 +263,6 @@ def leg(column: int, level: int, radix: int, *vertices: int) -> Edge:
 def outputs(radices: Radices, n_outputs: int, vertex: int) -> Edge:
     """Return the leg of a vertex to the outputs."""
     return Edge(OUTPUTS, n_outputs, (vertex,), (len(radices), 0))
-
-
-def check_whole(value: Given, what: str) -> None:
-    """Raise a ValueError unless a value is a whole number >= 1."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{what}={value!r} must be a whole number >= 1.")
 
 
 def largest_size(structure: Structure, bond: int) -> int:

@@ -7,6 +7,7 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
+from ...parameters import check_number, is_number
 from ...protocols import Given
 
 Sites = list[NDArray]
@@ -74,13 +75,8 @@ def _inner(rank: Sequence[int], count: int, why: str) -> list[int]:
 def check_rank(rank: Given) -> None:
     """Raise a ValueError unless a rank is a whole number >= 1, or a sequence of these."""
     several = isinstance(rank, Sequence | np.ndarray) and not isinstance(rank, str) and len(rank)
-    if _is_rank(rank) or (several and all(_is_rank(r) for r in rank)):
-        return
-    raise ValueError(f"rank={rank!r} must be a whole number >= 1, or a sequence of these.")
-
-
-def _is_rank(rank: Given) -> bool:
-    return isinstance(rank, Integral) and not isinstance(rank, bool) and int(rank) >= 1
+    if not several or not all(is_number(each, Integral) and each >= 1 for each in rank):
+        check_number("rank", rank, Integral, 1, hint=", or a sequence of these")
 
 
 def left_orthogonal(core: NDArray) -> tuple[NDArray, NDArray]:
