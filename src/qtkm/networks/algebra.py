@@ -12,10 +12,15 @@ factors of a product contribute to one of them is its *environment*.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..protocols import Given
+
+#: what stands around factors of a product: one product, or one before and one behind them
+Inside = Given
 
 
 class Algebra(Protocol):
@@ -37,11 +42,11 @@ class Algebra(Protocol):
     #: return the response of a product that its closing has been multiplied to
     def close(self, closed: NDArray) -> NDArray: ...
     #: multiply factors behind or before a range into what stands around it; nothing yet: `ends`
-    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any: ...
+    def extend(self, inside: Inside, factors: Iterable[NDArray], is_behind: bool) -> Inside: ...
     #: return what stands around a whole product of elements or squares, closed by nothing
-    def ends(self, first: NDArray, last: NDArray) -> Any: ...
+    def ends(self, first: NDArray, last: NDArray) -> Inside: ...
     #: return the environment of what stands inside
-    def between(self, inside: Any) -> NDArray: ...
+    def between(self, inside: Inside) -> NDArray: ...
     #: return the environments of what stands behind factors, row by row
     def pull_left(self, factors: NDArray, environments: NDArray, /) -> NDArray: ...
     #: return the environments of what stands before factors, row by row
@@ -78,7 +83,7 @@ class Diagonal:
 
     last = first
 
-    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
+    def extend(self, inside: Inside, factors: Iterable[NDArray], is_behind: bool) -> Inside:
         is_own = False
         for factor in factors:
             if inside is None:
@@ -92,7 +97,7 @@ class Diagonal:
     def ends(self, first: NDArray, last: NDArray) -> None:
         return None
 
-    def between(self, inside: Any) -> NDArray:
+    def between(self, inside: Inside) -> NDArray:
         return inside
 
     def close(self, closed: NDArray) -> NDArray:
@@ -143,7 +148,7 @@ class Matrices:
     def last(self, elements: NDArray) -> NDArray:
         return np.eye(elements.shape[-1])
 
-    def extend(self, inside: Any, factors: Iterable[NDArray], is_behind: bool) -> Any:
+    def extend(self, inside: Inside, factors: Iterable[NDArray], is_behind: bool) -> Inside:
         before, behind = inside
         if not is_behind:
             return reduce(np.matmul, factors, before), behind
@@ -152,7 +157,7 @@ class Matrices:
     def ends(self, first: NDArray, last: NDArray) -> tuple[NDArray, NDArray]:
         return self.first(first), self.last(last)
 
-    def between(self, inside: Any) -> NDArray:
+    def between(self, inside: Inside) -> NDArray:
         before, behind = inside
         return self.join(behind, before)
 
@@ -205,12 +210,12 @@ class Environments:
     """
 
     def __init__(
-        self, algebra: Algebra, factor: Callable[[int], NDArray], stamps: list[int], ends: Any
+        self, algebra: Algebra, factor: Callable[[int], NDArray], stamps: list[int], ends: Inside
     ):
         self.algebra, self.factor, self.stamps, self.ends = algebra, factor, stamps, ends
-        self.kept: dict[int, tuple[Any, Any]] = {}
+        self.kept: dict[int, tuple[tuple[int, ...], Inside]] = {}
 
-    def around(self, first: int, last: int) -> Any:
+    def around(self, first: int, last: int) -> Inside:
         """Return what stands around the factors first … last-1; see `Algebra.between`."""
         low, high, inside, depth = 0, len(self.stamps), self.ends, 0
         while high - low > last - first:
@@ -230,7 +235,7 @@ class Environments:
         inside = self._extend(inside, range(low, first), False)
         return self._extend(inside, range(last, high), True)
 
-    def _extend(self, inside: Any, places: range, is_behind: bool) -> Any:
+    def _extend(self, inside: Inside, places: range, is_behind: bool) -> Inside:
         if not places:
             return inside
         return self.algebra.extend(inside, map(self.factor, places), is_behind)

@@ -8,7 +8,6 @@ a gauge (how a core is left behind) and tables (compiled loops over many rows).
 import math
 from collections.abc import Sequence
 from functools import cached_property, partial, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -128,7 +127,7 @@ class ChainIterate:
         for block, entry in enumerate(cores):
             self.put(block, entry)
 
-    def put(self, block: int, entry: Any) -> None:
+    def put(self, block: int, entry: list[NDArray] | NDArray) -> None:
         """Put in the cores of a block."""
         if isinstance(entry, list):
             if list(map(id, entry)) == list(map(id, self.cores[block])):
@@ -196,7 +195,9 @@ class ChainIterate:
             return (PooledProblem if is_pooled else CategoricalProblem)(self, block, setting)
         return self.column_problem(block, setting, self.moments(block, setting))
 
-    def column_problem(self, block: int, setting: Setting, known: Any) -> ColumnProblem:
+    def column_problem(
+        self, block: int, setting: Setting, known: Moments | Statistics
+    ) -> ColumnProblem:
         """Local problem of a column of numbers whose moments, or statistics, are known."""
         kind = ColumnProblem if isinstance(known, Moments) else WideProblem
         return kind(self, block, setting, known)
@@ -310,10 +311,10 @@ class ChainIterate:
     def gradient_pass(self) -> Pass:
         return self.tables.gradient
 
-    def gradient(self, sums: Any) -> Cores:
+    def gradient(self, sums: Sequence[NDArray]) -> Cores:
         return self.chain_rule(sums, self.cores, self.cores)
 
-    def chain_rule(self, sums: Any, before: Cores, after: Cores) -> Cores:
+    def chain_rule(self, sums: Sequence[NDArray], before: Cores, after: Cores) -> Cores:
         """Gradient where the cores of lower and of higher levels may be of two gauges."""
         *columns, closing = sums
         gradient: Cores = [
@@ -331,7 +332,9 @@ class ChainIterate:
         ]
         return partial(self.tables.tangents, change=self.change(changes, direction))
 
-    def change(self, changes: list[NDArray], direction: Cores, turned: Any = None) -> Change:
+    def change(
+        self, changes: list[NDArray], direction: Cores, turned: Tables | None = None
+    ) -> Change:
         """Change of the tables; behind a change stand the tables of another iterate, if given."""
         tables = self.tables
         closing = 0 * tables.closing

@@ -13,14 +13,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import Column, Given, Run, Shard
+from ..protocols import Column, Given, Kept, Pass, Run, Shard, Span
 from .algebra import Algebra, Environments, partial_products
 from .moments import mix, unpack
 
@@ -55,7 +54,7 @@ class Statistics:
         """Entries of a flat environment g; 1 where all of them see the same."""
         return (math.isqrt(8 * self.grams[0].shape[1] + 1) - 1) // 2
 
-    def matrices(self, part: slice) -> list[NDArray]:
+    def matrices(self, part: Span) -> list[NDArray]:
         """Return the matrices Σ ω·ḡgᵀ (and Σ ω·ggᵀ) of some grid values."""
         found = []
         for packed, conjugate in zip(self.grams, (True, False), strict=False):
@@ -80,19 +79,19 @@ def triangles(lines: NDArray, conjugate: bool) -> NDArray:
 class Tables:
     """Elements of all columns at their grid values, and what closes their product."""
 
-    def __init__(self, algebra: Algebra, n_columns: int, is_complex: bool, dtype: Any):
+    def __init__(self, algebra: Algebra, n_columns: int, is_complex: bool, dtype: DTypeLike):
         self.algebra, self.is_complex, self.dtype = algebra, is_complex, np.dtype(dtype)
         self.elements: list[NDArray] = [np.empty(0)] * n_columns
         self.closing: NDArray = np.empty(0)
         self.stale = set(range(n_columns))
         self._stamps = [0] * n_columns
-        self._walks: dict[int, tuple[Any, Environments]] = {}
+        self._walks: dict[int, tuple[weakref.ref[NDArray], Environments]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Kept:
         return vars(self) | {"_walks": {}}  # products of rows stay where these are
 
     @cached_property
-    def kind(self) -> Any:
+    def kind(self) -> DTypeLike:
         """Type of the elements."""
         return np.result_type(self.dtype, np.complex64) if self.is_complex else self.dtype
 
@@ -151,7 +150,7 @@ class Tables:
         root, target = shard.scaled
         states_of = self.states(is_large(shard))
 
-        def sums(rows: slice) -> tuple[NDArray, ...]:
+        def sums(rows: Span) -> tuple[NDArray, ...]:
             states = states_of(shard.codes[rows])
             states = states.reshape(len(states), -1)
             if len(root):
@@ -237,10 +236,10 @@ class Tables:
         codes, kept = shard.codes[:, d], shard.groups(d).kept
         n_each = lines.shape[1] // max(len(right), 1)
         step = max(64, BLOCK_NUMBERS * 2 // (len(lines) * (len(lines) + 1))) // n_each or 1
-        totals: list[Any] = [0.0] * (1 + both)
-        products: Any = 0.0
+        totals = [np.zeros(())] * (1 + both)
+        products = np.zeros(())
 
-        def functions(rows: slice, conjugate: bool | None) -> NDArray:
+        def functions(rows: Span, conjugate: bool | None) -> NDArray:
             if not column.is_kept:
                 return column.functions(codes[rows], conjugate)
             if conjugate not in kept or kept[conjugate][0] is not column:
@@ -262,7 +261,7 @@ class Tables:
         return *totals, products.T
 
     @cached_property
-    def _double(self) -> Any:
+    def _double(self) -> DTypeLike:
         return np.complex128 if self.is_complex else np.float64
 
     def gradient(
@@ -334,17 +333,15 @@ class Tables:
         """Return a function from codes to lines of the products, and of their change."""
         raise NotImplementedError
 
-    def sum_gradient(
-        self, later: Sequence[NDArray] | None
-    ) -> tuple[NDArray, Callable[..., None], Callable[[NDArray], list[NDArray]]]:
+    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Pass, Pass]:
         """Return zeros, what adds codes and seeds to them, and what reads the sums."""
         raise NotImplementedError
 
-    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Callable[..., None]]:
+    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Pass]:
         """Return the size of an environment, the number of right-hand sides, and the loop."""
         raise NotImplementedError
 
-    def _closed(self, shard: Shard, run: Run, respond: Callable[[NDArray], Any]) -> NDArray:
+    def _closed(self, shard: Shard, run: Run, respond: Callable[[NDArray], NDArray]) -> NDArray:
         """Close products of all columns, some rows at a time: (n_rows, n_outputs)."""
         out = np.empty((len(shard), len(self.closing) * len(self.planes)))
 
@@ -398,7 +395,7 @@ class Tables:
         return *found, right[:, 0] if n_right == 1 else (right * self.closing).sum(axis=1)
 
 
-def pieces(bounds: tuple[int, int]) -> list[slice]:
+def pieces(bounds: tuple[int, int]) -> list[Span]:
     """Ranges of rows whose lines stay in the cache."""
     first, last = bounds
     return [slice(at, min(at + PIECE_ROWS, last)) for at in range(first, last, PIECE_ROWS)]

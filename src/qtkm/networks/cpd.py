@@ -10,7 +10,6 @@ of a column is the product of the other columns' tables.
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..kernels.lines import from_lines, padded, to_lines
 from ..parameters import check_number
-from ..protocols import Cores, Levels, Radices, Run, Shard
+from ..protocols import Cores, Given, Levels, Pass, Radices, Run, Shard
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
@@ -94,7 +93,7 @@ class CPDTables(Tables):
 
         return lines
 
-    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Any, Any]:
+    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Pass, Pass]:
         from ..kernels import entrywise as kernels
 
         table, columns, offsets = self.stacked, self._columns, self.offsets
@@ -108,7 +107,7 @@ class CPDTables(Tables):
 
         return np.zeros(table.shape), add, read
 
-    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Any]:
+    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Pass]:
         from ..kernels import entrywise as kernels
 
         table, offsets, rank = self.stacked, self.offsets, self.closing.shape[1]
@@ -140,7 +139,7 @@ class CPD(ChainNetwork):
     def check(self) -> None:
         check_number("rank", self.rank, Integral, 1)
 
-    def rank_of(self, cores: Any) -> int | None:
+    def rank_of(self, cores: Given) -> int | None:
         try:
             return int(np.shape(cores[0][0])[1])
         except (IndexError, KeyError, TypeError, ValueError):

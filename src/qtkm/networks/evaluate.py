@@ -8,15 +8,19 @@ rounding (`ACCURACY`), and a compiled loop looks them up.
 from collections.abc import Sequence
 from functools import reduce
 from math import factorial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.lines import closing_matrix, to_lines
 from ..limits import LIMITS
+from ..protocols import Cores, Map, Precisions, Span
 from . import moments
 from .algebra import Algebra, Diagonal
+
+if TYPE_CHECKING:
+    from .chain import ChainNetwork
 
 #: degree of the polynomials, as in `qtkm.kernels.polynomials`
 DEGREE = 7
@@ -32,7 +36,7 @@ MOST_NUMBERS = 1_000_000
 
 def group_elements(
     algebra: Algebra,
-    groups: Sequence[slice],
+    groups: Sequence[Span],
     functions: Sequence[NDArray],
     cores: Sequence[NDArray],
 ) -> list[NDArray]:
@@ -52,12 +56,12 @@ def sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
 class Evaluator:
     """Cores made ready for evaluation; see `Network.evaluator`."""
 
-    def __init__(self, network: Any, cores: Sequence[Any], frequencies: Sequence[NDArray | None]):
+    def __init__(self, network: "ChainNetwork", cores: Cores, frequencies: Precisions):
         self.algebra = network.algebra
         n_columns = len(frequencies)
         self.cores = cores[:n_columns]
         self.closing = network.closing(cores, n_columns)
-        self._lines: Any = None
+        self._lines: tuple[NDArray, ...] = ()
         self.tables = [
             None if share is None else self._with_unknown(levels[0], share)
             for levels, share in zip(self.cores, frequencies, strict=True)
@@ -69,7 +73,7 @@ class Evaluator:
             elements = elements[:1] + elements[1:]
         return np.concatenate([elements, np.tensordot(share, elements, 1)[None]])
 
-    def responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+    def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
         """Responses (n, n_outputs) of rows given as one array of values per column.
 
         Values are numbers in the unit box, or category codes with -1 for an unknown one.
@@ -86,7 +90,7 @@ class Evaluator:
         return np.concatenate(parts)
 
     @np.errstate(over="ignore", invalid="ignore")  # far outside of the box; whoever asks refuses it
-    def _responses(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+    def _responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
         elements = (
             self._elements(d, *pair) for d, pair in enumerate(zip(maps, values, strict=True))
         )
@@ -94,7 +98,7 @@ class Evaluator:
         closed = self.algebra.multiply(product[:, None], self.closing[None])
         return self.algebra.close(closed)
 
-    def _elements(self, d: int, feature_map: Any, values: NDArray) -> NDArray:
+    def _elements(self, d: int, feature_map: Map, values: NDArray) -> NDArray:
         table = self.tables[d]
         if table is not None:
             return table[np.asarray(values, dtype=np.int64)]
@@ -104,7 +108,7 @@ class Evaluator:
             group_elements(self.algebra, feature_map.groups, functions, self.cores[d]),
         )
 
-    def is_smooth(self, maps: Sequence[Any]) -> bool:
+    def is_smooth(self, maps: Sequence[Map]) -> bool:
         """Return True if compiled loops serve: a complex CPD whose functions have frequencies."""
         if not isinstance(self.algebra, Diagonal) or not np.iscomplexobj(self.cores[0][0]):
             return False
@@ -113,10 +117,10 @@ class Evaluator:
             return False  # only exponentials and powers are as smooth as their frequencies say
         return sum(map(n_lines, maps)) <= MOST_LINES
 
-    def _interpolate(self, maps: Sequence[Any], values: Sequence[NDArray]) -> NDArray:
+    def _interpolate(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
         from ..kernels import polynomials as kernels
 
-        if self._lines is None:
+        if not self._lines:
             self._lines = self._make_lines(maps)
         lines, offsets, cells, closing = self._lines
         numbers = np.empty((len(values), len(values[0])))
@@ -142,7 +146,7 @@ class Evaluator:
             responses[outside] = self._responses(maps, [column[outside] for column in values])
         return responses
 
-    def _make_lines(self, maps: Sequence[Any]) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    def _make_lines(self, maps: Sequence[Map]) -> tuple[NDArray, ...]:
         """Lines of all columns, where each begins, its number of cells, and what closes lines."""
         parts, cells = [], []
         for d, feature_map in enumerate(maps):
@@ -153,7 +157,7 @@ class Evaluator:
         lines = to_lines(np.concatenate(parts), True)
         return lines, offsets, np.array(cells), closing_matrix(self.closing, True)
 
-    def _polynomials(self, d: int, feature_map: Any) -> NDArray:
+    def _polynomials(self, d: int, feature_map: Map) -> NDArray:
         """Coefficients of a column's functions in all cells, lowest power first: (n, R)."""
         nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
         count = n_cells(feature_map) - feature_map.has_gaps
@@ -178,7 +182,7 @@ def _behind_gaps(values: NDArray, n_cells: int) -> NDArray[np.float64]:
     return np.where(np.isnan(values), 0.5 / n_cells, np.where(values < 0, -1.0, moved))
 
 
-def n_cells(feature_map: Any) -> int:
+def n_cells(feature_map: Map) -> int:
     """Return the number of cells in which polynomials stand for a column's functions.
 
     Missing values have one of their own.
@@ -191,6 +195,6 @@ def n_cells(feature_map: Any) -> int:
     return max(4, int(needed)) + feature_map.has_gaps
 
 
-def n_lines(feature_map: Any) -> int:
+def n_lines(feature_map: Map) -> int:
     """Return the number of lines of a column's table."""
     return n_cells(feature_map) * (DEGREE + 1) or feature_map.n_features + 1

@@ -8,7 +8,7 @@ likelihood of the block's own Gaussian problem, the other blocks taken off (back
 all weights are solved for together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..protocols import Column, Given, Run, Setting, Shard
+from ..protocols import Column, Given, Pass, Run, Setting, Shard
 
 #: prior variances τ² of a block's function, in units of the target's variance, to choose from
 VARIANCES = np.array([0.0, *10.0 ** np.arange(-5, 2.01, 0.5)])
@@ -46,7 +46,7 @@ def add_grams(shard: Shard, run: Run, functions: Sequence[NDArray]) -> NDArray[n
     return total
 
 
-def add_rests(shard: Shard, run: Run, inner: Callable[..., NDArray] | None) -> tuple[NDArray, ...]:
+def add_rests(shard: Shard, run: Run, inner: Pass | None) -> tuple[NDArray, ...]:
     """Sum ω(y - Re f) at the grid values of all columns and in all, and of squares.
 
     The squares are Σ ω((Re f)² - 2y·Re f), Σ ω(Im f)² and Σ ω·y².

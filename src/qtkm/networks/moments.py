@@ -23,7 +23,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from scipy import fft
 
 from ..protocols import Column, Run
 from .algebra import Algebra
+
+if TYPE_CHECKING:
+    from .column_tables import Statistics
 
 #: values at a time whose functions are summed up where the environment is a number
 LAG_VALUES = 4096
@@ -287,14 +290,14 @@ class Moments:
 
 
 def column_moments(
-    algebra: Algebra, column: Column, sums: Any, shape: tuple[int, ...], run: Run
+    algebra: Algebra, column: Column, sums: "Statistics", shape: tuple[int, ...], run: Run
 ) -> Moments:
     """Moments of a column from its statistics; `shape` is that of its elements."""
     is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
     if is_number and column.kind(True) == "lags" and not column.has_gaps:
         return _lag_sums(column, sums, shape)
-    totals: list[Any] = [0.0] * len(sums.grams)
-    right: Any = 0.0
+    totals = [np.zeros(())] * len(sums.grams)
+    right = np.zeros(())
     for part in column.chunks():
         right = right + column.functions(part, None).T @ sums.rhs[part]
         for i, (packed, conjugate) in enumerate(zip(sums.grams, (True, False), strict=False)):
@@ -362,13 +365,13 @@ def _triangles(
     return upper, real.conj() - imaginary.conj() if conjugate else upper
 
 
-def _lag_sums(column: Column, sums: Any, shape: tuple[int, ...]) -> Moments:
+def _lag_sums(column: Column, sums: "Statistics", shape: tuple[int, ...]) -> Moments:
     """Moments of a column whose environment is a number: products of two short lists of functions.
 
     With thousands of functions and values there is no room for all functions at all values.
     """
-    lags: Any = 0.0
-    right: Any = 0.0
+    lags = np.zeros(())
+    right = np.zeros(())
     for first in range(0, len(column), LAG_VALUES):
         part = slice(first, first + LAG_VALUES)
         low, *groups = column.feature_map.group_features(column.values[part])

@@ -165,48 +165,72 @@ class Network(BaseEstimator):
         raise NotImplementedError
 
 
-class Iterate(Protocol):
-    """Cores in place."""
+class Point(Protocol):
+    """Cores in place, as derivatives need them."""
 
     cores: Cores
-    columns: Sequence[Column]
     is_complex: bool
-    #: another one after every change of the cores
-    token: object
+
+    @property
+    def token(self) -> object:
+        """Another one after every change of the cores."""
+
+    def responses(self, shard: Shard) -> NDArray:
+        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
+
+    def response_pass(self) -> Pass:
+        """Return a pass: pass(shard, run=run) -> responses.
+
+        Like all passes it carries only tables, so that it can be sent to where the rows are.
+        """
+
+    def gradient_pass(self) -> Pass:
+        """Return a pass: pass(shard, slopes, run=run) -> arrays to be added up.
+
+        `slopes` (n_rows, n_outputs) is the gradient of the loss with respect to the response.
+        """
+
+    def gradient(self, sums: Given) -> Cores:
+        """Gradient with respect to the cores, in their layout, from the sums of the pass."""
+
+    def tangent(self, direction: Cores) -> Pass:
+        """Return a pass: pass(shard, run=run) -> change of the responses in a direction."""
+
+    def penalty(self) -> float:
+        """Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior."""
+
+    def penalty_gradient(self) -> Cores:
+        """Gradient of the penalty with respect to the cores."""
+
+    def penalty_product(self, direction: Cores) -> Cores:
+        """Product of a direction with the Hessian of the penalty, one core at a time."""
+
+
+class Iterate(Point, Protocol):
+    """Cores in place, which local problems change."""
+
+    columns: Sequence[Column]
     #: what the penalty multiplies squared weights by, (M,) for every column or None
     precisions: list[NDArray | None]
 
-    #: blocks of local problems: columns and output core, or the vertices of a graph
     @property
-    def n_blocks(self) -> int: ...
-    #: return the cores as they stand; later updates leave these alone
-    def snapshot(self) -> Cores: ...
-    #: put a snapshot back
-    def restore(self, cores: Cores) -> None: ...
-    #: return what the precision of each function of a column multiplies in the penalty
-    def energies(self, block: int) -> NDArray | None: ...
-    #: put in another precision of a column that has energies
-    def put_precision(self, d: int, precision: NDArray) -> None: ...
-    #: Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior
-    def penalty(self) -> float: ...
-    #: local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`
-    def problem(self, block: int, setting: Setting) -> Given: ...
-    #: responses of a shard's rows, (n_rows, n_outputs), complex where the model is
-    def responses(self, shard: Shard) -> NDArray: ...
-    #: return a pass: pass(shard, run=run) -> responses. Like all passes it carries only tables, so
-    #: that it can be sent to where the rows are
-    def response_pass(self) -> Pass: ...
-    #: return a pass: pass(shard, slopes, run=run) -> arrays to be added up; `slopes` (n_rows,
-    #: n_outputs) is the gradient of the loss with respect to the response
-    def gradient_pass(self) -> Pass: ...
-    #: gradient with respect to the cores, in their layout, from the sums of the pass
-    def gradient(self, sums: Given) -> Cores: ...
-    #: gradient of the penalty with respect to the cores
-    def penalty_gradient(self) -> Cores: ...
-    #: product of a direction with the Hessian of the penalty, one core at a time
-    def penalty_product(self, direction: Cores) -> Cores: ...
-    #: return a pass: pass(shard, run=run) -> change of the responses in a direction
-    def tangent(self, direction: Cores) -> Pass: ...
+    def n_blocks(self) -> int:
+        """Blocks of local problems: columns and output core, or the vertices of a graph."""
+
+    def snapshot(self) -> Cores:
+        """Return the cores as they stand; later updates leave these alone."""
+
+    def restore(self, cores: Cores) -> None:
+        """Put a snapshot back."""
+
+    def energies(self, block: int) -> NDArray | None:
+        """Return what the precision of each function of a column multiplies in the penalty."""
+
+    def put_precision(self, d: int, precision: NDArray) -> None:
+        """Put in another precision of a column that has energies."""
+
+    def problem(self, block: int, setting: Setting) -> Given:
+        """Local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`."""
 
 
 def flatten(cores: Cores) -> list[NDArray]:

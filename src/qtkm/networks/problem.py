@@ -12,16 +12,19 @@ next core takes the factor:
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Setting
+from ..protocols import Given, Pass, Setting, Span
 from . import moments
 from .algebra import Algebra, Diagonal
 from .local import LocalSystem, least_squares
 from .moments import Digits, LagDigits
+
+if TYPE_CHECKING:
+    from .chain import ChainIterate
 
 #: systems of categories that are solved at a time, which bounds the memory of their matrices
 CHUNK = 1024
@@ -30,7 +33,7 @@ CHUNK = 1024
 class Problem:
     """What all local problems share: gauge, penalty and the sweep over the levels."""
 
-    def __init__(self, iterate: Any, block: int, setting: Setting):
+    def __init__(self, iterate: "ChainIterate", block: int, setting: Setting):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.algebra: Algebra = iterate.algebra
         entry = iterate.cores[block]
@@ -95,22 +98,24 @@ class Problem:
 class ColumnProblem(Problem):
     """Cores of a column from its moments: neither rows nor grid are touched again."""
 
-    def __init__(self, iterate: Any, block: int, setting: Setting, known: Any = None):
+    def __init__(self, iterate: "ChainIterate", block: int, setting: Setting, known: Given):
         super().__init__(iterate, block, setting)
         self.column = iterate.columns[block]
-        self.moments = known or iterate.moments(block, setting)
+        self.moments = known
         self.outside = iterate.penalty_environment(block)
         self.begin()
 
     def begin(self) -> None:
         """Begin at the first level, those above it summed out."""
         pairs = zip(self.moments.matrices, (True, False), strict=False)
-        self.parts: list[Any] = [self._squares(*pair) for pair in pairs]
-        self.products: Any = Digits(self.algebra, self.moments.products, self.cores, "linear")
+        self.parts: list[Digits | GridDigits] = [self._squares(*pair) for pair in pairs]
+        self.products: Digits | GridDigits = Digits(
+            self.algebra, self.moments.products, self.cores, "linear"
+        )
         kind, places = self.iterate.penalty_places(self.block, self.outside)
         self.penalty = Digits(self.algebra, places, self.cores, kind)
 
-    def _squares(self, places: NDArray, conjugate: bool) -> Digits:
+    def _squares(self, places: NDArray, conjugate: bool) -> "Digits | GridDigits":
         kind = self.column.kind(conjugate)
         is_number = places[0].size == 1 and isinstance(self.algebra, Diagonal)
         numbers = len(places) * self.cores[0].shape[-1] ** 2
@@ -148,14 +153,12 @@ class ColumnProblem(Problem):
 class CategoricalProblem(Problem):
     """Core of a categorical column: one small system per category, some at a time."""
 
-    def __init__(self, iterate: Any, block: int, setting: Setting):
+    def __init__(self, iterate: "ChainIterate", block: int, setting: Setting):
         super().__init__(iterate, block, setting)
         self.sums = iterate.statistics(block, setting)
         self.outside = iterate.penalty_environment(block)
 
-    def system(
-        self, level: int, part: slice = slice(None), has_penalty: bool = True
-    ) -> LocalSystem:
+    def system(self, level: int, part: Span = slice(None), has_penalty: bool = True) -> LocalSystem:
         """Return the local system of the core, or of some of its categories."""
         shape = self.shape(0)[1:]
         size = math.prod(shape)  # environments have 1 in a single column, whose terms see the same
@@ -178,7 +181,7 @@ class CategoricalProblem(Problem):
         return self.algebra.core(best), value
 
 
-def _chunks(count: int) -> list[slice]:
+def _chunks(count: int) -> list[Span]:
     return [slice(first, min(first + CHUNK, count)) for first in range(0, count, CHUNK)]
 
 
@@ -225,7 +228,7 @@ class PooledProblem(CategoricalProblem):
         return self.algebra.core(best), least
 
     def _joint(
-        self, start: NDArray, parts: list[slice], systems: list[LocalSystem], prices: NDArray
+        self, start: NDArray, parts: list[Span], systems: list[LocalSystem], prices: NDArray
     ) -> NDArray:
         """Best constant and deviations."""
         matrix, right, solved = prices[0], 0.0, []
@@ -253,7 +256,7 @@ class PooledProblem(CategoricalProblem):
 class OutputProblem(Problem):
     """The output core: one regression of all outputs on what the columns contribute."""
 
-    def __init__(self, iterate: Any, setting: Setting):
+    def __init__(self, iterate: "ChainIterate", setting: Setting):
         super().__init__(iterate, len(iterate.columns), setting)
         self.sums = setting.sum(partial(iterate.tables.output_sums, both=self.is_split))
         self.outside = iterate.penalty_environment(self.block)
@@ -283,10 +286,15 @@ class GridDigits:
     """
 
     def __init__(
-        self, algebra: Algebra, values: NDArray, cores: Sequence[NDArray], respond: Any, total: Any
+        self,
+        algebra: Algebra,
+        values: NDArray,
+        cores: Sequence[NDArray],
+        respond: Pass,
+        total: Pass,
     ):
         self.algebra, self.values, self.respond, self.total = algebra, values, respond, total
-        self.above: list[Any] = [None]
+        self.above: list[NDArray | None] = [None]
         for level in range(len(cores) - 1, 0, -1):
             response, after = respond(level, cores[level]), self.above[0]
             product = response if after is None else algebra.multiply(response, after)
@@ -328,7 +336,7 @@ class WideProblem(ColumnProblem):
         """Return the elements (n_grid, …) of a level."""
         return np.tensordot(self._factors(level), self.algebra.elements(core), 1)
 
-    def _squares(self, places: NDArray, conjugate: bool) -> Any:
+    def _squares(self, places: NDArray, conjugate: bool) -> GridDigits:
         """Digits of the quadratic form of Σ ω·ḡgᵀ, or of Σ ω·ggᵀ."""
         algebra, kind = self.algebra, self.column.kind(conjugate)
 

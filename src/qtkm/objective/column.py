@@ -9,6 +9,7 @@ from ..data import Box, Grid, blocks
 from ..features import FeatureMap
 from ..networks.moments import products
 from ..penalties import Matern
+from ..protocols import Span
 
 #: numbers of functions or their products at the grid values that are kept, or made at a time
 KEPT_NUMBERS = 4_000_000
@@ -54,7 +55,7 @@ class Column:
     def kind(self, conjugate: bool) -> str:
         return self.feature_map.kind(conjugate)
 
-    def chunks(self) -> list[slice]:
+    def chunks(self) -> list[Span]:
         n_features = self.feature_map.n_features
         each = n_features**2 if self.kind(True) == "pairs" else 4 * n_features
         return [slice(*part) for part in blocks(len(self), max(1, KEPT_NUMBERS // each))]
@@ -63,7 +64,7 @@ class Column:
     def is_kept(self) -> bool:
         return len(self.chunks()) == 1
 
-    def functions(self, places: slice | NDArray, conjugate: bool | None) -> NDArray:
+    def functions(self, places: Span | NDArray, conjugate: bool | None) -> NDArray:
         if not self.is_kept:
             return self._functions(places, conjugate)
         if conjugate not in self._kept:
@@ -73,7 +74,7 @@ class Column:
             return found
         return np.take(found, places, axis=0 if conjugate is None else 1)
 
-    def _functions(self, places: slice | NDArray, conjugate: bool | None) -> NDArray:
+    def _functions(self, places: Span | NDArray, conjugate: bool | None) -> NDArray:
         features = self.feature_map.features(self.values[places])
         if conjugate is None:
             return features

@@ -21,15 +21,15 @@ the part of the loss that reads Im f is ½c(Im f)².
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data import Shard
 from ..engines import add_in_order
+from ..networks import Iterate
 from ..networks.additive import part_of
-from ..protocols import Run, Setting
+from ..protocols import Given, Run, Setting
 from .passes import after_responses
 
 #: least share of the bound in the curvature of the first try: rows that a hinge leaves without
@@ -41,9 +41,9 @@ DAMPINGS = (1.0, 4.0, 16.0, 64.0)
 
 
 def update(
-    objective: Any,
-    iterate: Any,
-    make_problem: Callable[[Setting], Any],
+    objective: Given,
+    iterate: Iterate,
+    make_problem: Callable[[Setting], Given],
     sweeps: int,
     is_main: bool = False,
 ) -> list[float]:
@@ -77,14 +77,18 @@ def update(
 
 
 def _model(
-    objective: Any, iterate: Any, responses: list[NDArray] | None, mean_loss: float, share: float
+    objective: Given,
+    iterate: Iterate,
+    responses: list[NDArray] | None,
+    mean_loss: float,
+    share: float,
 ) -> Setting:
     """Least squares whose objective is the quadratic model of the loss.
 
-    Its curvature is nowhere less than this share of the bound; without a bound, it is this multiple
-    of the loss's own.  Where the rows are not in memory,
-    weights and targets are made anew in each pass, at the cores of now: the passes must be over
-    before a core changes, as they are where a block is updated from sums.
+    Its curvature is nowhere less than this share of the bound; without a bound, it is this
+    multiple of the loss's own.  Where the rows are not in memory, weights and targets are made
+    anew in each pass, at the cores of now: the passes must be over before a core changes, as
+    they are where a block is updated from sums.
     """
     exact = objective.setting
     work = partial(_work, loss=objective.loss, share=share)
@@ -106,8 +110,8 @@ def _model(
 
 
 def _work(
-    shard: Shard, response: NDArray, run: Run, loss: Any, share: float
-) -> tuple[Any, NDArray]:
+    shard: Shard, response: NDArray, run: Run, loss: Given, share: float
+) -> tuple[Shard, NDArray]:
     """Shards with the weights and targets of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
     weight, target = np.empty(len(shard)), np.empty(response.shape)
 
@@ -124,7 +128,7 @@ def _work(
 
 
 def _working(
-    loss: Any, response: NDArray, target: NDArray, weight: NDArray | None, share: float
+    loss: Given, response: NDArray, target: NDArray, weight: NDArray | None, share: float
 ) -> tuple[NDArray, NDArray, float]:
     """Weights ½ωc and targets z of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
     slope = loss.gradient(response, target)

@@ -13,17 +13,18 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..data import Shard
 from ..engines import Engine, add_in_order
 from ..losses import Loss
-from ..networks import Cores, Network, flatten, unflatten
+from ..networks import Cores, Iterate, Network, flatten, unflatten
+from ..networks.additive import AdditiveIterate
+from ..networks.network import Point
 from ..penalties import Family, Penalty
-from ..protocols import Setting
+from ..protocols import Given, Pass, Setting
 from . import majorize, passes
 from .column import Column
 
@@ -41,7 +42,7 @@ class Objective:
     #: weighted sum of squares that merging rows took out of the targets
     scatter: float = 0.0
     #: type of tables and environments; sums and solves are double
-    dtype: Any = np.float64
+    dtype: DTypeLike = np.float64
     #: prior of every column; None for the plain norm of the weights
     penalties: Sequence[Penalty] | None = None
 
@@ -53,6 +54,10 @@ class Objective:
         self.n_rows = int(n_rows[0])
         self.n_outputs = len(squares)
         self.loss = self.loss.for_outputs(self.n_outputs)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget responses, mean loss and objective at some cores, known by their token."""
         self._kept: tuple[object, list[NDArray]] | None = None
         self._kept_loss: tuple[object, float] | None = None
         self._last: tuple[object, float] | None = None
@@ -84,7 +89,7 @@ class Objective:
         )
 
     @property
-    def shapes(self) -> list[Any]:
+    def shapes(self) -> Cores:
         """Shapes of the cores, in their layout."""
         return self.network.shapes([column.radices for column in self.columns], self.n_outputs)
 
@@ -93,7 +98,7 @@ class Objective:
         """Blocks of cores that are updated together."""
         return range(len(self.shapes))
 
-    def at(self, cores: Cores, precisions: Sequence[NDArray | None] | None = None) -> Any:
+    def at(self, cores: Cores, precisions: Sequence[NDArray | None] | None = None) -> Given:
         """Cores with their tables, at the penalty of the start or at another of the family."""
         run = self.engine.run
         chosen = self.precisions if precisions is None else precisions
@@ -122,7 +127,7 @@ class Objective:
             known = [family.precision_of(penalty) for family, penalty in pairs]
             self.precisions[: len(known)] = known
 
-    def learn(self, iterate: Any, block: int, gain: float = 0.0) -> float:
+    def learn(self, iterate: Iterate, block: int, gain: float = 0.0) -> float:
         """Give a column the member of its penalty's family that suits its weights.
 
         No row is looked at. The penalty rises by no more than what the update of the column has
@@ -158,20 +163,20 @@ class Objective:
             vars(other).pop(name, None)
         other.network = self.network if network is None else network
         other.alpha = self.alpha if alpha is None else alpha
-        other._kept = other._kept_loss = other._last = None
+        other._forget()
         other.setting.kept = kept
         return other
 
-    def problem(self, iterate: Any, block: int) -> Any:
+    def problem(self, iterate: Iterate, block: int) -> Given:
         """Local problem of a block under a quadratic loss."""
         return iterate.problem(block, self.setting)
 
     def update(
         self,
-        iterate: Any,
+        iterate: Iterate,
         block: int,
         sweeps: int = 1,
-        make_problem: Callable[[Setting], Any] | None = None,
+        make_problem: Callable[[Setting], Given] | None = None,
     ) -> list[float]:
         """Bring a block of cores to its minimum, all others fixed.
 
@@ -199,16 +204,16 @@ class Objective:
         self._last = iterate.token, values[-1]
         return values
 
-    def value(self, iterate: Any) -> float:
+    def value(self, iterate: Iterate) -> float:
         """Mean loss plus α times the penalty."""
         return self.mean_loss(iterate) + self.penalty(iterate)
 
-    def penalty(self, iterate: Any) -> float:
+    def penalty(self, iterate: Point) -> float:
         """α times the penalty of the weights, and that of main effects."""
         value = self.alpha * iterate.penalty()
-        return value + iterate.main_penalty() if self.network.has_main_effects else value
+        return value + iterate.main_penalty() if isinstance(iterate, AdditiveIterate) else value
 
-    def mean_loss(self, iterate: Any, shards: Sequence[Shard] | None = None) -> float:
+    def mean_loss(self, iterate: Iterate, shards: Sequence[Shard] | None = None) -> float:
         """Weighted mean loss over the training rows, or over those of other shards."""
         losses = partial(passes.losses, loss=self.loss)
         if shards is not None:
@@ -219,20 +224,19 @@ class Objective:
             self._kept_loss = iterate.token, (float(total) + self.scatter) / self.total_weight
         return self._kept_loss[1]
 
-    def mean_square(self, iterate: Any, shards: Sequence[Shard]) -> float:
+    def mean_square(self, iterate: Iterate, shards: Sequence[Shard]) -> float:
         """Weighted mean square error of Re f over rows that need not be those of the fit."""
-        total, weight = self.engine.sum(
-            partial(passes.square_errors, respond=iterate.response_pass()), shards
-        )
+        errors = partial(passes.square_errors, respond=iterate.response_pass())
+        total, weight = self.engine.sum(errors, shards)
         return float(total / weight)
 
-    def mean_size(self, iterate: Any) -> float:
+    def mean_size(self, iterate: Iterate) -> float:
         """Mean of |f|² over the training rows."""
         sizes = partial(passes.square_sizes, respond=iterate.response_pass())
         total = self.engine.sum(sizes, self.shards)
         return float(total[0]) / self.n_rows
 
-    def kept_responses(self, iterate: Any) -> list[NDArray]:
+    def kept_responses(self, iterate: Point) -> list[NDArray]:
         """Responses of the training rows, kept until the cores change."""
         if self._kept is None or self._kept[0] is not iterate.token:
             responses = [iterate.responses(shard) for shard in self.shards]
@@ -241,11 +245,13 @@ class Objective:
             self._kept = (iterate.token, responses)
         return self._kept[1]
 
-    def keep_responses(self, iterate: Any, responses: list[NDArray], mean_loss: float) -> None:
+    def keep_responses(self, iterate: Iterate, responses: list[NDArray], mean_loss: float) -> None:
         """Say what responses and mean loss of the training rows are, if it is known."""
         self._kept, self._kept_loss = (iterate.token, responses), (iterate.token, mean_loss)
 
-    def gradient(self, iterate: Any, shards: Sequence[Shard] | None = None) -> tuple[float, Cores]:
+    def gradient(
+        self, iterate: Point, shards: Sequence[Shard] | None = None
+    ) -> tuple[float, Cores]:
         """Value and gradient with respect to the cores, over all training rows or over some.
 
         The gradient of a complex core is ∂/∂Re + i·∂/∂Im.
@@ -260,13 +266,19 @@ class Objective:
         value, *sums = self.engine.sum(add_slopes, chosen)
         mean = float(value[0]) + (self.scatter / total if every else 0.0)
         gradient = iterate.gradient(sums)
-        if self.alpha > 0:
-            _add(gradient, iterate.penalty_gradient(), self.alpha)
-        if self.network.has_main_effects:
-            _add(gradient, iterate.main_penalty_product(iterate.cores), 1.0)
+        self._add_penalty(gradient, iterate, iterate.penalty_gradient, iterate.cores)
         return mean + self.penalty(iterate), gradient
 
-    def curvature(self, iterate: Any) -> Callable[[Cores], Cores]:
+    def _add_penalty(self, total: Cores, iterate: Point, product: Pass, direction: Cores) -> None:
+        """Add α times a derivative of the penalty, and that of the main effects', in place."""
+        parts = [(product(), self.alpha)] if self.alpha > 0 else []
+        if isinstance(iterate, AdditiveIterate):
+            parts.append((iterate.main_penalty_product(direction), 1.0))
+        for part, scale in parts:
+            for a, b in zip(flatten(total), flatten(part), strict=True):
+                a += scale * b
+
+    def curvature(self, iterate: Point) -> Callable[[Cores], Cores]:
         """Product with the Gauss-Newton matrix of the loss plus that of the penalty.
 
         The penalty takes part with its diagonal blocks, one a core.
@@ -278,22 +290,20 @@ class Objective:
                 gradient=iterate.gradient_pass(), loss=self.loss, total_weight=self.total_weight,
             )  # fmt: skip
             result = iterate.gradient(self.sum_with_responses(add_curvature, iterate))
-            if self.alpha > 0:
-                _add(result, iterate.penalty_product(direction), self.alpha)
-            if self.network.has_main_effects:
-                _add(result, iterate.main_penalty_product(direction), 1.0)
+            hessian = partial(iterate.penalty_product, direction)
+            self._add_penalty(result, iterate, hessian, direction)
             return result
 
         return product
 
-    def sum_with_responses(self, function: Callable[..., Any], iterate: Any) -> Any:
+    def sum_with_responses(self, function: Pass, iterate: Point) -> Given:
         """Sum of function(shard, responses, run=…) over the training rows."""
         if not self.rows_are_here:
             return self.engine.sum(self._after_responses(function, iterate), self.shards)
         pairs = zip(self.shards, self.kept_responses(iterate), strict=True)
         return add_in_order(function(*pair, run=self.engine.run) for pair in pairs)
 
-    def _after_responses(self, function: Callable[..., Any], iterate: Any) -> Callable[..., Any]:
+    def _after_responses(self, function: Pass, iterate: Point) -> Pass:
         real, respond = not self.loss.sees_complex, iterate.response_pass()
         return partial(passes.after_responses, respond=respond, then=function, real=real)
 
@@ -313,9 +323,3 @@ class Objective:
         parts[:split] = [part.view(kind) for part in parts[:split]]
         flat = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
         return unflatten(self.shapes, flat)
-
-
-def _add(total: Cores, more: Cores, scale: float) -> None:
-    """Add a multiple of some cores to others, in place."""
-    for a, b in zip(flatten(total), flatten(more), strict=True):
-        a += scale * b

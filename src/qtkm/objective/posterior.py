@@ -18,7 +18,6 @@ covariance of two rows is the real part of their kernel.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,9 @@ from scipy.linalg import cholesky, solve_triangular
 from ..losses import Softmax
 from ..networks import CPD, Additive
 from ..networks.tangents import ChainTangents, largest_terms
+from ..protocols import Given, Map, Precisions, Span
 
-Array = NDArray[Any]
+Array = NDArray
 
 #: entries of cores that move; a CPD keeps its largest terms, other networks hold columns
 MOST_PARAMETERS = 1600
@@ -55,7 +55,7 @@ class Tangents:
     the feature of an unknown one.
     """
 
-    def __init__(self, chain: Any, is_main: Array | None, shares: Sequence[Any], n_outputs: int):
+    def __init__(self, chain: Given, is_main: Array | None, shares: Precisions, n_outputs: int):
         self.chain, self.is_main, self.shares = chain, is_main, shares
         self.n_outputs = n_outputs
         self.n_chain: int = 0 if chain is None else chain.n_parameters
@@ -64,7 +64,7 @@ class Tangents:
         self.planes = 2 if self.n_chain and chain.is_complex else 1
         self.n_features = self.planes * self.n_chain + n_outputs * self.n_main
 
-    def of_chain(self, maps: Sequence[Any], values: Sequence[Array], single: bool) -> Array:
+    def of_chain(self, maps: Sequence[Map], values: Sequence[Array], single: bool) -> Array:
         """Return the derivatives (n, n_outputs, n_chain) by the network's cores."""
         factors = []
         for feature_map, column, share in zip(maps, values, self.shares, strict=True):
@@ -80,7 +80,7 @@ class Tangents:
             factors.append(levels)
         return self.chain.features(factors)
 
-    def of_main(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
+    def of_main(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
         """Return the main functions (n, n_main) that move."""
         assert self.is_main is not None
         parts, first = [], 0
@@ -124,7 +124,7 @@ class Posterior:
     #: entries of cores that were held fixed, because there are so many
     n_held: int
 
-    def directions(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
+    def directions(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
         """Return the factor g (n, n_outputs, k) of rows.
 
         Values are numbers in the unit box, or category codes with -1 for an unknown one.
@@ -147,7 +147,7 @@ class Posterior:
                     total[part, output] += own @ factor
         return total
 
-    def variances(self, maps: Sequence[Any], values: Sequence[Array]) -> Array:
+    def variances(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
         """Return the variances (n, n_outputs) of the responses of rows."""
         found = self.directions(maps, values)
         return np.einsum("nok,nok->no", found, found, dtype=np.float64)
@@ -175,14 +175,14 @@ class Laplace:
 
     def __init__(
         self,
-        network: Any,
-        cores: Any,
-        precisions: Sequence[Any],
-        maps: Sequence[Any],
-        shares: Sequence[Any],
+        network: Given,
+        cores: Given,
+        precisions: Precisions,
+        maps: Sequence[Map],
+        shares: Precisions,
         alpha: float,
         weight: float,
-        loss: Any,
+        loss: Given,
     ):
         # a squared loss is twice the logarithm of a likelihood, in units of the noise
         factor = 1.0 if loss.is_quadratic else 2.0
@@ -289,10 +289,10 @@ class Laplace:
             parts.append(each.reshape(len(own) * n_outputs, -1) * self.sizes)
         return np.concatenate(parts, axis=1)
 
-    def _features(self, rows: Rows, part: slice) -> Array:
+    def _features(self, rows: Rows, part: Span) -> Array:
         return self.features([column[part] for column in rows.values])
 
-    def _chunks(self, rows: Rows) -> list[slice]:
+    def _chunks(self, rows: Rows) -> list[Span]:
         size = (2 * self.tangents.n_chain + self.tangents.n_main) * self.tangents.n_outputs
         step = max(32, MOST_NUMBERS // max(1, size))
         return [slice(i, i + step) for i in range(0, len(rows), step)]
@@ -315,7 +315,7 @@ class Laplace:
         self, rows: Rows, responses: Array, whole: Array | None
     ) -> tuple[dict[int, Array], Array]:
         """Σ ω·c·features·featuresᵀ of every group, and the features of rows of groups."""
-        sums: dict[int, Any] = {}
+        sums: dict[int, Array] = {}
         kept, n_outputs = [], self.tangents.n_outputs
         for part in self._chunks(rows):
             if whole is None:
@@ -375,14 +375,14 @@ def _ratio(half: Array, weight: Array, variances: Array) -> float:
     return float(np.exp(ratio.mean())) if len(ratio) else 1.0
 
 
-def is_possible(network: Any) -> bool:
+def is_possible(network: Given) -> bool:
     """Return True if a network has tangents: a CPD, train or ring, and main effects."""
     inner = network.network if isinstance(network, Additive) else network
     return inner is None or hasattr(inner, "algebra")
 
 
 def _free(
-    network: Any, cores: Any, precisions: Sequence[Any], n_columns: int
+    network: Given, cores: Given, precisions: Precisions, n_columns: int
 ) -> tuple[ChainTangents, int]:
     """Tangents of as many entries as can be afforded, and how many are held."""
     sizes = [sum(core.size for core in levels) for levels in cores[:n_columns]]

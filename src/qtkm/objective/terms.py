@@ -10,18 +10,17 @@ whose leading singular vectors are a function of each.  The best pair is a term,
 other columns; it is taken off the residuals, and the next is found.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..networks import Cores
-from ..protocols import Column, Run, Shard
+from ..networks import Cores, Iterate
+from ..protocols import Column, Columns, Given, Pass, Run, Shard, Span
 
-Pass = Callable[..., Any]
+Pass = Pass
 
 #: size of the noise in the cores of a new term, in units of the prior
 NOISE = 3.0
@@ -36,7 +35,7 @@ SHARE = 0.5
 
 
 def new_terms(
-    objective: Any, iterate: Any, count: int, rng: np.random.RandomState, shards: Any = None
+    objective: Given, iterate: Iterate, count: int, rng: np.random.RandomState, shards: Given = None
 ) -> Cores:
     """Return cores of new terms of a CPD that follow what an iterate leaves unexplained.
 
@@ -66,7 +65,7 @@ def _start(
     column: Column,
     precision: NDArray | None,
     count: int,
-    objective: Any,
+    objective: Given,
     rng: np.random.RandomState,
 ) -> list[NDArray]:
     """Cores of a column, constant but for noise in its lowest digit.
@@ -110,7 +109,7 @@ class Term:
 
 
 def residuals_of(
-    shard: Shard, run: Run, respond: Pass, loss: Any, terms: Sequence[Term]
+    shard: Shard, run: Run, respond: Pass, loss: Given, terms: Sequence[Term]
 ) -> NDArray[np.float64]:
     """Return what is left of the targets of a shard's rows, (n_rows, n_outputs)."""
     response = respond(shard, run=run)
@@ -156,7 +155,7 @@ def _weighed(values: NDArray, shard: Shard) -> NDArray:
     return values if shard.weight is None else shard.weight[:, None] * values
 
 
-def _find(objective: Any, iterate: Any, count: int, shards: Any) -> list[Term]:
+def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list[Term]:
     columns = objective.columns
     shards, engine = some_rows(objective, shards), objective.engine
     counts = engine.sum(_weights, shards)
@@ -188,8 +187,8 @@ def _find(objective: Any, iterate: Any, count: int, shards: Any) -> list[Term]:
 
 
 def _best(
-    sums: NDArray, pairs: Sequence[tuple[int, int]], spans: Any, columns: Any, functions: Any,
-    means: Any,
+    sums: NDArray, pairs: Sequence[tuple[int, int]], spans: Sequence[Span],
+    columns: Columns, functions: Sequence[NDArray], means: Sequence[NDArray],
 ) -> list[Term]:  # fmt: skip
     """Terms of the pairs whose matrices have the largest singular values."""
     counts = [span.stop - span.start for span in spans]
@@ -219,7 +218,7 @@ def _functions(column: Column) -> NDArray[np.float64]:
     return column.feature_map.first_functions(column.values)
 
 
-def some_rows(objective: Any, shards: Any) -> Sequence[Any]:
+def some_rows(objective: Given, shards: Given) -> Sequence[Given]:
     """All shards, or some rows of those in memory."""
     shards = objective.shards if shards is None else shards
     n_rows = sum(map(len, shards)) if getattr(shards, "are_here", False) else 0
