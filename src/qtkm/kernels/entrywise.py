@@ -23,7 +23,7 @@ def _gather(places, i, codes, row, columns, offsets, width):
 
 @jit
 def statistics(
-    segments, codes, order, columns, table, offsets, weight, target, rank, planes, sums,
+    segments, codes, order, columns, offsets, table, rank, weight, target, planes, sums,
     hermitian, symmetric, rhs,
 ):  # fmt: skip
     """Gram matrices and right-hand sides of groups of rows, whose environments are of `columns`.
@@ -65,7 +65,7 @@ def statistics(
 
 
 @jit
-def products(codes, columns, table, offsets, planes, out):
+def products(codes, columns, offsets, table, planes, out):
     """Lines (n_rows, width) of the products of all columns."""
     width, count = index(table.shape[1]), index(columns.size)
     half = index(table.shape[1] // len(planes))
@@ -76,7 +76,7 @@ def products(codes, columns, table, offsets, planes, out):
 
 
 @jit
-def changes(codes, columns, table, change, offsets, planes, value, moved):
+def changes(codes, columns, offsets, table, change, planes, value, moved):
     """Lines of the products of all columns, and of what they change by when the tables do."""
     width, count = index(table.shape[1]), index(columns.size)
     half = index(table.shape[1] // len(planes))
@@ -89,7 +89,7 @@ def changes(codes, columns, table, change, offsets, planes, value, moved):
 
 
 @jit
-def gradient(codes, columns, table, offsets, seeds, planes, out):
+def gradient(codes, columns, offsets, table, seeds, planes, out):
     """Add seeds (n_rows, width) times environments to the lines of `out`, for all columns."""
     width, count = index(table.shape[1]), index(columns.size)
     half = index(table.shape[1] // len(planes))

@@ -106,42 +106,27 @@ def _room_of(bonds):
 
 @jit
 def _environment(
-    codes, row, k, first, last, offsets, turned_offsets, bonds, buffer, turned, closing, scale,
-    states, out, i_out, planes,
+    codes, row, k, column, offsets, turned_offsets, bonds, buffer, turned, closing, scale, states,
+    out, i_out, planes,
 ):  # fmt: skip
-    """Line of `out` = environment of a row's output k outside of columns first … last-1."""
+    """Line of `out` = environment of a row's output k outside of a column."""
     room = states.size // 8
-    before = _prefix(codes, row, first, offsets, bonds, buffer, states, room, planes)
+    before = _prefix(codes, row, column, offsets, bonds, buffer, states, room, planes)
     at, to = 4 * room, 6 * room
     _load(states, at, room, closing, k, planes)
-    for d in range(bonds.size - 2, last - 1, -1):
+    for d in range(bonds.size - 2, column, -1):
         _walk(
             states, at, to, room, bonds[0], turned, turned_offsets[d], codes[row, d], bonds[d + 1],
             bonds[d], planes,
         )  # fmt: skip
         at, to = to, at
-    _join(states, before, at, room, bonds[0], bonds[first], bonds[last], scale, out, i_out, planes)
-
-
-@jit
-def environments(
-    codes, first, last, offsets, turned_offsets, bonds, buffer, turned, closing, weight, planes, out
-):
-    """Environments of rows, all outputs: out (n_rows·n_outputs, width)."""
-    n_outputs = closing.shape[0]
-    states = np.zeros(8 * _room_of(bonds))
-    for row in range(codes.shape[0]):
-        for k in range(n_outputs):
-            _environment(
-                codes, row, k, first, last, offsets, turned_offsets, bonds, buffer, turned,
-                closing, weight[row] if weight.size else 1.0, states, out, row * n_outputs + k,
-                planes,
-            )  # fmt: skip
+    left, right = bonds[column], bonds[column + 1]
+    _join(states, before, at, room, bonds[0], left, right, scale, out, i_out, planes)
 
 
 @jit
 def statistics(
-    segments, codes, order, column, offsets, turned_offsets, bonds, buffer, turned, closing,
+    segments, codes, order, column, offsets, bonds, buffer, turned, turned_offsets, closing,
     weight, target, planes, sums, hermitian, symmetric, rhs,
 ):  # fmt: skip
     """Gram matrices and right-hand sides of groups of rows, over all outputs.
@@ -163,9 +148,8 @@ def statistics(
             row = order[position]
             for k in range(n_outputs):
                 _environment(
-                    codes, row, k, column, column + 1, offsets, turned_offsets, bonds, buffer,
-                    turned, closing, weight[row] if weight.size else 1.0, states, block, count,
-                    planes,
+                    codes, row, k, column, offsets, turned_offsets, bonds, buffer, turned, closing,
+                    weight[row] if weight.size else 1.0, states, block, count, planes,
                 )  # fmt: skip
                 wanted[0, count] = target[row, k]
                 count += 1
@@ -203,7 +187,7 @@ def _add_joined(states, before, after, room, outer, out, base, left, right, plan
 
 
 @jit
-def gradient(codes, offsets, turned_offsets, bonds, buffer, turned, seeds, planes, out):
+def gradient(codes, offsets, bonds, buffer, turned, turned_offsets, seeds, planes, out):
     """Add seeds times environments to a buffer, all columns.
 
     Environments are made of the tables `buffer` before a column and `turned` after it: those of

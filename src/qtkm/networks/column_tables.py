@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import Column, Given, Kept, Pass, Run, Shard, Span
+from ..protocols import Column, Given, Kept, Run, Shard, Span
 from .algebra import Algebra, Environments, partial_products
 from .moments import mix, unpack
 
@@ -167,13 +167,12 @@ class Tables:
         """Return products of all columns for environments of the closing, and the other way."""
         return closing
 
-    def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
+    def environments(self, codes: NDArray, root: NDArray, first: int, last: int) -> NDArray:
         """Return the environments outside of columns first … last-1.
 
         Shape (n_rows, n_outputs or 1, …), scaled by the root weights.
         """
-        inside = self.algebra.between(self._walk(shard.codes).around(first, last))
-        root = shard.scaled[0]
+        inside = self.algebra.between(self._walk(codes).around(first, last))
         if len(root):
             inside = inside * root.astype(self.dtype).reshape(-1, *[1] * (inside.ndim - 1))
         return inside
@@ -201,10 +200,12 @@ class Tables:
         """Return what multiplies environments in right-hand sides, like `environments`."""
         raise NotImplementedError
 
-    def _lines(self, shard: Shard, column: int, run: Run) -> tuple[NDArray, NDArray]:
+    def _lines(self, shard: Shard, column: int) -> tuple[NDArray, NDArray]:
         """Environments (P, n·n_each) and right-hand sides (n, P) of the rows."""
-        inside = self.environments(shard, column, column + 1, run).astype(self._double, copy=False)
-        right = inside * self.goals(shard.scaled[1])
+        root, target = shard.scaled
+        inside = self.environments(shard.codes, root, column, column + 1)
+        inside = inside.astype(self._double, copy=False)
+        right = inside * self.goals(target)
         right = right[:, 0] if right.shape[1] == 1 else right.sum(axis=1)
         lines = inside.reshape(inside.shape[0] * inside.shape[1], -1)
         return np.ascontiguousarray(lines.T), right.reshape(len(right), -1)
@@ -213,7 +214,7 @@ class Tables:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
         if is_large(shard) and len(self.elements) > 1:
             return self._many_statistics(shard, run, column, both)
-        lines, right = self._lines(shard, column, run)
+        lines, right = self._lines(shard, column)
         groups, n_each = shard.groups(column), lines.shape[1] // max(len(right), 1)
         order = groups.order
         if n_each > 1:
@@ -232,7 +233,7 @@ class Tables:
 
         See `moments.finish`.  Squares of a block of rows stay in the cache until they are summed.
         """
-        lines, right = self._lines(shard, d, run)
+        lines, right = self._lines(shard, d)
         codes, kept = shard.codes[:, d], shard.groups(d).kept
         n_each = lines.shape[1] // max(len(right), 1)
         step = max(64, BLOCK_NUMBERS * 2 // (len(lines) * (len(lines) + 1))) // n_each or 1
@@ -325,21 +326,65 @@ class Tables:
     def _closing_matrix(self, closing: NDArray) -> NDArray:
         return closing_matrix(self.turn(closing), self.is_complex)
 
+    @property
+    def loops(self) -> Given:
+        """Module of the compiled loops, which is imported when it is first needed."""
+        raise NotImplementedError
+
+    @property
+    def walk(self) -> tuple[NDArray, NDArray]:
+        """What loops need to find their way through the buffer of all tables."""
+        raise NotImplementedError
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each column's table begins in the buffer, and the end."""
+        raise NotImplementedError
+
+    def buffer(self, tables: Sequence[NDArray] | None = None) -> NDArray:
+        """Return lines of these tables, which are kept, or of others."""
+        raise NotImplementedError
+
+    def later(self, tables: Sequence[NDArray] | None) -> tuple[NDArray, ...]:
+        """Return the buffer of tables behind a change, where these may be of another gauge."""
+        return ()
+
+    def behind(self, tables: Sequence[NDArray] | None = None) -> tuple[NDArray, ...]:
+        """Return what walks from the right need of these or of other tables."""
+        return ()
+
+    def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
+        """Return the size of an environment, the number of right-hand sides, and what it is of."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> int:
+        """Numbers of a line of a product of all columns."""
+        *shape, size = self.turn(self.closing).shape[1:]
+        return len(self.planes) * math.prod(shape) * padded(size)
+
     def lines_of(self) -> Callable[[NDArray], NDArray]:
         """Return a function from codes to lines of the products of all columns."""
-        raise NotImplementedError
+        loops, walk, buffer = self.loops, self.walk, self.buffer()
+
+        def lines(codes: NDArray) -> NDArray:
+            out = np.empty((len(codes), self.width))
+            loops.products(codes, *walk, buffer, self.planes, out)
+            return out
+
+        return lines
 
     def changed_lines(self, change: "Change") -> Callable[[NDArray], tuple[NDArray, NDArray]]:
         """Return a function from codes to lines of the products, and of their change."""
-        raise NotImplementedError
+        loops, walk, buffers = self.loops, self.walk, (self.buffer(), *self.later(change.later))
+        moved = self.buffer(change.elements)
 
-    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Pass, Pass]:
-        """Return zeros, what adds codes and seeds to them, and what reads the sums."""
-        raise NotImplementedError
+        def lines(codes: NDArray) -> tuple[NDArray, NDArray]:
+            value, move = np.empty((2, len(codes), self.width))
+            loops.changes(codes, *walk, *buffers, moved, self.planes, value, move)
+            return value, move
 
-    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Pass]:
-        """Return the size of an environment, the number of right-hand sides, and the loop."""
-        raise NotImplementedError
+        return lines
 
     def _closed(self, shard: Shard, run: Run, respond: Callable[[NDArray], NDArray]) -> NDArray:
         """Close products of all columns, some rows at a time: (n_rows, n_outputs)."""
@@ -357,33 +402,42 @@ class Tables:
     ) -> tuple[NDArray, ...]:
         slopes = slopes.conj()
         closing = self._closing_matrix(self.closing.conj()).T
-        zeros, add, read = self.sum_gradient(later)
-        states = self.states(True)
+        loops, buffer, states = self.loops, self.buffer(), self.states(True)
+        around = *self.walk, buffer, *self.behind(later)
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
-            total, closed = np.zeros_like(zeros), np.zeros(self.closing.shape, self._double)
+            total, closed = np.zeros(buffer.shape), np.zeros(self.closing.shape, self._double)
             for rows in pieces(bounds):
                 codes, some = shard.codes[rows], slopes[rows]
-                add(codes, as_reals(some, self.is_complex) @ closing, total)
+                seeds = as_reals(some, self.is_complex) @ closing
+                loops.gradient(codes, *around, seeds, self.planes, total)
                 if len(closed) > 1:
                     closed += self.close_gradient(some, states(codes))
             return total, closed
 
         total, closed = add_all(run(part, shard.parts(PARTS)))
-        return *read(total), closed
+        parts = zip(np.split(total, self.offsets[1:-1]), self.elements, strict=True)
+        sums = [
+            from_lines(lines.reshape(len(table), -1), table.shape[1:], self.is_complex)
+            for lines, table in parts
+        ]
+        return *sums, closed
 
     def _many_statistics(
         self, shard: Shard, run: Run, column: int, both: bool
     ) -> tuple[NDArray, ...]:
         groups, planes = shard.groups(column), self.planes
-        size, n_right, loop = self.sum_groups(shard, column)
+        loops, (size, n_right, around) = self.loops, self.outside(column)
         n_slots, width = groups.n_codes + len(groups.owners), len(planes) * size * (size + 1) // 2
         grams = np.empty((n_slots, width)), np.empty((n_slots if both else 0, width))
         rhs = np.empty((n_slots, n_right, len(planes) * padded(size)))
         sums = (0,) * 4 if both else planes
 
         def task(segments: NDArray) -> None:
-            loop(segments, shard.codes, groups.order, *shard.scaled, planes, sums, *grams, rhs)
+            loops.statistics(
+                segments, shard.codes, groups.order, *around, *shard.scaled, planes, sums, *grams,
+                rhs,
+            )  # fmt: skip
 
         run(task, groups.tasks)
         groups.add_pieces(*grams, rhs)

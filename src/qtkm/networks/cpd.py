@@ -8,20 +8,20 @@ A column's table is the R-vector of the products of its levels' responses; the e
 of a column is the product of the other columns' tables.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from ..kernels.lines import from_lines, padded, to_lines
+from ..kernels.lines import to_lines
 from ..parameters import check_number
-from ..protocols import Cores, Given, Levels, Pass, Radices, Run, Shard
+from ..protocols import Cores, Given, Levels, Radices
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
-from .column_tables import Change, Tables
+from .column_tables import Tables
 
 
 class CPDTables(Tables):
@@ -33,29 +33,31 @@ class CPDTables(Tables):
     def mixing(self) -> NDArray | None:
         return self.closing if len(self.closing) > 1 else None
 
-    def environments(self, shard: Shard, first: int, last: int, run: Run) -> NDArray:
+    def environments(self, codes: NDArray, root: NDArray, first: int, last: int) -> NDArray:
         if len(self.elements) > last - first:
-            return super().environments(shard, first, last, run)
-        root = shard.scaled[0]
-        alone = root if len(root) else np.ones(len(shard))
+            return super().environments(codes, root, first, last)
+        alone = root if len(root) else np.ones(len(codes))
         return alone.astype(self.kind)[:, None, None]
 
     def goals(self, target: NDArray) -> NDArray:
         return (target if self.mixing is None else target @ self.closing)[:, None]
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
-        """Where each column's table begins among the stacked ones, and the end."""
-        return np.cumsum([0, *(len(elements) for elements in self.elements)])
+    def loops(self) -> Given:
+        from ..kernels import entrywise
+
+        return entrywise
 
     @property
-    def stacked(self) -> NDArray:
-        """Tables one below the other, as lines."""
-        offsets, rank = self.offsets, self.closing.shape[1]
-        shape = (int(offsets[-1]), len(self.planes) * padded(rank))
-        if self._stacked.shape != shape:
-            whole = np.concatenate(self.elements)
-            self._stacked = to_lines(whole, self.is_complex, self.dtype)
+    def offsets(self) -> NDArray[np.int64]:
+        return np.cumsum([0, *(len(elements) for elements in self.elements)])
+
+    def buffer(self, tables: Sequence[NDArray] | None = None) -> NDArray:
+        if tables is not None:
+            return to_lines(np.concatenate(tables), self.is_complex, self.dtype)
+        offsets = self.offsets
+        if self._stacked.shape != (offsets[-1], self.width):
+            self._stacked = self.buffer(self.elements)
         else:
             for d in self.stale:
                 lines = to_lines(self.elements[d], self.is_complex)
@@ -64,61 +66,15 @@ class CPDTables(Tables):
         return self._stacked
 
     @property
-    def _columns(self) -> NDArray[np.int64]:
-        """Columns, those with the fewest grid values first."""
-        return np.argsort([len(elements) for elements in self.elements], kind="stable")
+    def walk(self) -> tuple[NDArray, NDArray]:
+        """Columns, those with the fewest grid values first, and where their lines begin."""
+        columns = np.argsort([len(elements) for elements in self.elements], kind="stable")
+        return columns, self.offsets
 
-    def lines_of(self) -> Callable[[NDArray], NDArray]:
-        from ..kernels import entrywise as kernels
-
-        table, columns, offsets = self.stacked, self._columns, self.offsets
-
-        def lines(codes: NDArray) -> NDArray:
-            out = np.empty((len(codes), table.shape[1]), dtype=self.dtype)
-            kernels.products(codes, columns, table, offsets, self.planes, out)
-            return out.astype(np.float64, copy=False)
-
-        return lines
-
-    def changed_lines(self, change: Change) -> Callable[[NDArray], tuple[NDArray, NDArray]]:
-        from ..kernels import entrywise as kernels
-
-        table, columns, offsets = self.stacked, self._columns, self.offsets
-        moved = to_lines(np.concatenate(change.elements), self.is_complex, self.dtype)
-
-        def lines(codes: NDArray) -> tuple[NDArray, NDArray]:
-            value, move = np.empty((2, len(codes), table.shape[1]))
-            kernels.changes(codes, columns, table, moved, offsets, self.planes, value, move)
-            return value, move
-
-        return lines
-
-    def sum_gradient(self, later: Sequence[NDArray] | None) -> tuple[NDArray, Pass, Pass]:
-        from ..kernels import entrywise as kernels
-
-        table, columns, offsets = self.stacked, self._columns, self.offsets
-
-        def add(codes: NDArray, seeds: NDArray, out: NDArray) -> None:
-            kernels.gradient(codes, columns, table, offsets, seeds, self.planes, out)
-
-        def read(total: NDArray) -> list[NDArray]:
-            whole = from_lines(total, self.closing.shape[1:], self.is_complex)
-            return np.split(whole, offsets[1:-1])
-
-        return np.zeros(table.shape), add, read
-
-    def sum_groups(self, shard: Shard, column: int) -> tuple[int, int, Pass]:
-        from ..kernels import entrywise as kernels
-
-        table, offsets, rank = self.stacked, self.offsets, self.closing.shape[1]
-        others = self._columns[self._columns != column]
-
-        def loop(segments, codes, order, weight, target, planes, *sums):
-            kernels.statistics(
-                segments, codes, order, others, table, offsets, weight, target, rank, planes, *sums
-            )
-
-        return rank, len(self.closing), loop
+    def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
+        (columns, offsets), rank = self.walk, self.closing.shape[1]
+        others = columns[columns != column]
+        return rank, len(self.closing), (others, offsets, self.buffer(), rank)
 
 
 class CPD(ChainNetwork):

@@ -244,13 +244,14 @@ class _AcrossPass:
         self.right = _product(following, later[1:], 1, later[0].shape[2])
 
     def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
-        whole = self.tables.environments(shard, self.block, self.block + 2, run)
-        target = shard.scaled[1]
+        root, target = shard.scaled
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray | None, NDArray]:
             rows = slice(*bounds)
-            u, v = shard.codes[rows, self.block], shard.codes[rows, self.block + 1]
-            inner = self.left[u].transpose(0, 2, 1)[:, None] @ whole[rows]
+            codes, block = shard.codes[rows], self.block
+            whole = self.tables.environments(codes, root[rows], block, block + 2)
+            u, v = codes[:, block], codes[:, block + 1]
+            inner = self.left[u].transpose(0, 2, 1)[:, None] @ whole
             inner = inner @ self.right[v].transpose(0, 2, 1)[:, None]
             n, k = inner.shape[:2]
             parts = [np.repeat(self.second[v], k, axis=0), np.repeat(self.first[u], k, axis=0)]
