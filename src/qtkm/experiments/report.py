@@ -124,7 +124,7 @@ def write_page(
     template = Path(__file__).parent.joinpath("pages", f"{name}.md").read_text(encoding="utf-8")
     for paragraph in template.strip().split("\n\n"):
         fields = [
-            field.partition("[")[0] for _, field, _, _ in Formatter().parse(paragraph) if field
+            re.split(r"[.\[]", field)[0] for _, field, _, _ in Formatter().parse(paragraph) if field
         ]
         if all(values.get(field.removeprefix("if_")) is not None for field in fields):
             empty = {field: "" for field in fields if field.startswith("if_")}

@@ -349,11 +349,10 @@ def write(options: Options, results: Results, chosen: Protocol, has_new: bool) -
     ]
     values = {
         **{"spectra": None, "errors": None, **figures},
-        "n_train": len(sound.y_train),
-        "n_test": len(sound.y_test),
+        "sound": sound,
+        "protocol": chosen,
         "n_gaps": len(gaps),
         "gaps": " to ".join(str(length) for length in sorted({min(gaps), max(gaps)})),
-        "n_basis": chosen.n_basis,
         "samples_each": (len(sound.y_train) + len(sound.y_test)) / chosen.n_basis,
         "main_table": main_table(results),
         "starts": by_rank.size().max(),
@@ -364,7 +363,6 @@ def write(options: Options, results: Results, chosen: Protocol, has_new: bool) -
         "correlation": errors.corr().fillna(0.0).iloc[0, 1],
         "correlation_within": (errors - by_rank.transform("mean")).corr().fillna(0.0).iloc[0, 1],
         "fits_table": fits_table(results),
-        "tol": chosen.tol,
         "limits": ", ".join(f"{epochs:,} (R={rank})" for rank, epochs in chosen.epochs.items()),
         "plateaus": PLATEAUS if results.published else "",
         "plain": len(results.plain) or None,
@@ -398,8 +396,8 @@ def _beside_the_paper(results: Results) -> dict[str, Any]:
         change = rows["weight_error"].median() - paper.weight_error
         differences.append(f"{change:+.3f} (R={rank})")
     top = max(published)
-    error = published[top].weight_error
-    expected = results.objective + error**2 * float(np.sum(results.free**2))
+    added = published[top].weight_error ** 2 * float(np.sum(results.free**2))
+    expected = results.objective + added
     return {
         "differences": f" Paper: {report.PAPER}, Table 2, one start and 5000 sweeps. The median "
         f"weight errors differ from the paper's by {', '.join(differences)}.",
@@ -408,11 +406,9 @@ def _beside_the_paper(results: Results) -> dict[str, Any]:
         "near": NEAR,
         "near_table": near_table(results),
         "top_rank": top,
-        "top_error": error,
-        "top_smae": published[top].smae,
+        "top": published[top],
         "top_objective": results.by_rank[top]["objective"].median(),
-        "free_objective": results.objective,
-        "free_smae": results.smae[0],
+        "results": results,
         "expected": expected,
         "more": expected / results.objective,
         "off": abs(published[top].smae - results.smae[0]),
