@@ -26,7 +26,7 @@ from qtkm.estimators.memory import Need
 from qtkm.limits import LIMITS
 
 RNG = np.random.default_rng(0)
-N_ROWS, N_COLUMNS = 1500, 6
+N_ROWS, N_COLUMNS, COMMAND_ROWS = 1500, 6, 400
 X = RNG.integers(0, 200, size=(N_ROWS, N_COLUMNS)).astype(float)
 y = np.sin(X[:, 0] / 20) * X[:, 1] + RNG.normal(size=N_ROWS)
 SETTINGS = {"penalty": "ridge",
@@ -157,7 +157,7 @@ class Command:
     def __init__(self, folder, *words):
         self.folder, self.out = folder, folder / "out.qtkm"
         frame = pandas.DataFrame(X, columns=list("abcdef")[:N_COLUMNS]).assign(y=y)
-        frame.to_parquet(folder / "rows.parquet")
+        frame[:COMMAND_ROWS].to_parquet(folder / "rows.parquet")
         self.words = [*words, str(folder / "rows.parquet"), "--target", "y", "--out",
                       str(self.out), "--n-jobs", "2"]  # fmt: skip
 

@@ -107,7 +107,7 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> import numpy as np
     >>> from qtkm import QTKMClassifier
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, size=(600, 2))
+    >>> X = rng.uniform(-1, 1, size=(300, 2))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "even", "odd")
     >>> model = QTKMClassifier(random_state=0).fit(X, y)
     >>> model.predict([[0.5, 0.5], [0.5, -0.5]])
@@ -121,7 +121,7 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> y = np.digitize(X.sum(axis=1), [-0.5, 0.5])
     >>> model = QTKMClassifier(rank=5, penalty="ridge", random_state=0).fit(X, y)
     >>> model.loss_, model.cores_[-1].shape, model.decision_function(X).shape
-    (Softmax(residual='complex'), (3, 5), (600, 3))
+    (Softmax(residual='complex'), (3, 5), (300, 3))
     """
 
     def __init__(

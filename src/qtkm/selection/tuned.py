@@ -157,7 +157,8 @@ class QTKMClassifierCV(ClassifierMixin, Search):
     >>> X = rng.uniform(-1, 1, size=(400, 2))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "even", "odd")
     >>> search = QTKMClassifierCV(
-    ...     ranks=[1, 3], n_basis=[8], periods=[3.0], scoring="neg_log_loss", random_state=0
+    ...     ranks=[1, 3], n_basis=[8], periods=[3.0], alphas=[1e-3], scoring="neg_log_loss",
+    ...     random_state=0,
     ... ).fit(X, y)
     >>> search.best_params_["rank"]
     3
