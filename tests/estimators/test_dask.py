@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from contextlib import suppress
 from itertools import pairwise
@@ -24,6 +25,7 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 import dask.array
 import dask.dataframe
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 
 N_ROWS, SHARD_ROWS = 300, 60
 SETTINGS = {
@@ -39,13 +41,21 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Workers in processes of their own: one at first, and more from test to test."""
-    cluster = LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    )
-    yield cluster
-    with suppress(KeyError):  # Dask's, where a worker that was killed did not start again in time
-        cluster.close()
+    """Workers in processes of their own: one at first, and more from test to test.
+
+    They are forked from a process that has imported the library, which takes seconds.
+    """
+    method = "spawn" if sys.platform == "win32" else "forkserver"
+    with dask.config.set({"distributed.worker.multiprocessing-method": method}):
+        if method == "forkserver":
+            get_mp_context().set_forkserver_preload(["qtkm", "dask.dataframe", "distributed"])
+        cluster = LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0",
+            silence_logs=50,
+        )  # fmt: skip
+        yield cluster
+        with suppress(KeyError):  # Dask's, where one that was killed did not start again in time
+            cluster.close()
 
 
 @pytest.fixture(scope="module")
