@@ -19,6 +19,9 @@ pandas = pytest.importorskip("pandas")
 
 SMALL = ["--ranks", "1,3", "--n-basis", "4,8", "--periods", "2", "--alphas", "1e-3,1e-1",
          "--max-iter", 6]  # fmt: skip
+#: for classes, whose fits take longer
+SMALLER = ["--ranks", "1,3", "--n-basis", "4", "--periods", "2", "--alphas", "1e-3,1e-1",
+           "--max-iter", 6]  # fmt: skip
 
 
 @pytest.fixture
@@ -51,11 +54,11 @@ def test_a_table_becomes_a_tuned_model(tmp_path, data, capsys):
 def test_a_table_and_a_plot_of_what_was_tried(tmp_path, data):
     pytest.importorskip("matplotlib")
     table, plot = tmp_path / "new" / "tried.csv", tmp_path / "tried.png"
-    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALL]
+    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALLER]
     words += ["--table", table, "--plot", plot, "--cv", "hold-out", "--scoring", "neg_log_loss"]
     assert command("tune", data, *words, "-q") == 0
     tried = pandas.read_csv(table)
-    assert len(tried) == 8
+    assert len(tried) == 4
     assert set(tried["param_rank"]) == {1, 3}
     assert tried["rank_test_score"].tolist() == sorted(tried["rank_test_score"])
     assert (tried["mean_test_score"] < 0).all()
@@ -95,8 +98,8 @@ def test_only_what_lies_beyond_an_edge_is_proposed(name, values, best, remark):
 
 
 def test_the_score_of_the_choice_is_told_of_test_rows(tmp_path, data, capsys):
-    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALL]
-    assert command("tune", data, *words, "--scoring", "roc_auc") == 0
+    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALLER]
+    assert command("tune", data, *words, "--cv", 2, "--scoring", "roc_auc") == 0
     value = float(re.search(r"roc_auc on test rows +│ ([0-9.]+)", capsys.readouterr().out)[1])
     model, rows = qtkm.load(tmp_path / "m.qtkm"), pandas.read_csv(data)
     test = is_tested(len(rows))
@@ -106,14 +109,14 @@ def test_the_score_of_the_choice_is_told_of_test_rows(tmp_path, data, capsys):
 
 
 def test_json_tells_the_choice_and_the_scores(tmp_path, data, capsys):
-    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALL]
-    assert command("tune", data, *words, "--scoring", "roc_auc", "--json", "--quiet") == 0
+    words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALLER]
+    assert command("tune", data, *words, "--cv", 2, "--scoring", "roc_auc", "--json", "--quiet") == 0
     shown = capsys.readouterr()
     assert shown.err == ""
     found, model = json.loads(shown.out), qtkm.load(tmp_path / "m.qtkm")
     # of 48 drawn rows, the first of a label is trained on
     assert (found["n_rows"], found["scores"]["n_rows"]) == (193, 47)
-    assert found["search"]["n_candidates"] == found["search"]["n_tried"] == 8
+    assert found["search"]["n_candidates"] == found["search"]["n_tried"] == 4
     assert found["rank"] == found["search"]["parameters"]["rank"] == model.rank_
     assert 0.5 < found["search"]["score_on_test_rows"] <= 1
     assert 0.5 < found["scores"]["balanced_accuracy"] <= 1

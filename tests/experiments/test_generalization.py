@@ -55,8 +55,9 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture
-def again(finished, tmp_path):
-    """A folder with what a run left."""
+def again(finished, tmp_path, monkeypatch):
+    """A folder with what a run left; figures are not drawn again, which takes seconds."""
+    monkeypatch.setattr(generalization.report, "try_to_draw", lambda draw: {})
     return shutil.copytree(finished, tmp_path / "again")
 
 

@@ -107,8 +107,10 @@ def test_a_retraction_keeps_the_ranks():
     assert squared_norm(sites) > 0
 
 
-@each_output
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize(
+    ("loss", "n_outputs"),
+    [("squared", 1), ("squared", 3), ("logistic", 3), ("squared_hinge", 1)],
+)
 def test_the_objective_never_rises_and_the_gradient_vanishes(n_outputs, loss):
     objective, cores = make(n_outputs, loss=loss)
     result = solve(Riemannian(), objective, cores, Stopping(60, 1e-12))
