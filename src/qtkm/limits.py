@@ -28,7 +28,7 @@ class Limits:
     #: bytes of a CSV file that are parsed at once, and that the types are taken from; pyarrow reads
     #: 32 such blocks ahead, so 16 MB take 460 MB of memory where 1 MB takes 37, in less time
     parsed_bytes: int = 1 << 20
-    #: share of the memory from which a table is not read as a whole by the command line
+    #: share of the memory that a sample of a table may take in the command line
     table_share: float = 0.25
     #: seconds after which a cluster is asked again whether there is something to wait for
     look_seconds: float = 10.0

@@ -22,7 +22,7 @@ def test_an_interruption_before_the_fit_saves_nothing(inside, monkeypatch, capsy
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "read_whole", interrupted)
+    monkeypatch.setattr(training, "Survey", interrupted)
     assert command("fit", "rows.csv", "--target", "power", "--out", "no.qtkm") == 130
     assert sentence(capsys) == "qtkm: interrupted\n"
     assert not (inside / "no.qtkm").exists()
@@ -49,7 +49,7 @@ def refuse(*_, **__):
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_first(inside, monkeypatch, capsys):
-    monkeypatch.setattr(training, "read_whole", refuse)
+    monkeypatch.setattr(training, "Survey", refuse)
     (inside / "folder").mkdir()
     for out, message in [
         ("folder", "folder is a folder; name a file in it"),
@@ -64,7 +64,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_first(inside, monkeypatc
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", denied)
-    monkeypatch.setattr(training, "read_whole", refuse)
+    monkeypatch.setattr(training, "Survey", refuse)
     assert command("fit", "rows.csv", "--target", "power", "--out", "new.qtkm") == 1
     assert "nothing can be put into . (Permission denied)" in sentence(capsys)
     assert command("predict", "m.qtkm", "rows.csv", "--out", "p.csv") == 1

@@ -1,15 +1,16 @@
 """tune and inspect on files, folders and patterns, and on samples of their rows."""
 
 import json
+import os
 import re
 
 import numpy as np
 import pytest
 
 import qtkm
-from qtkm.cli import reading
 from qtkm.cli.reading import Sample as draw
 from qtkm.data.sources import Block
+from qtkm.limits import LIMITS
 from tests.cli.commands import FEATURES, N_ROWS, command, is_tested, sentence, write_parts
 
 pandas = pytest.importorskip("pandas")
@@ -55,7 +56,8 @@ def test_a_search_on_a_sample_ends_in_a_fit_to_all_rows(frame, parts, data, caps
 
 
 def test_a_search_on_a_table_larger_than_memory_takes_what_has_room(parts, monkeypatch, capsys):
-    monkeypatch.setattr(reading, "memory_for_tables", lambda: 16.0 * 4 * 399)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(LIMITS, "table_share", 16 * 4 * 399.5 / memory)
     assert command("tune", "parts", *TUNE) == 0
     assert "400 of" in capsys.readouterr().out
 

@@ -7,7 +7,6 @@ import pytest
 from sklearn import metrics
 
 import qtkm
-from qtkm.cli import training
 from qtkm.limits import LIMITS
 from tests.cli.commands import (
     FEATURES,
@@ -157,14 +156,3 @@ def test_a_limit_that_is_too_small_says_the_smallest(parts, monkeypatch, capsys)
 def test_a_limit_that_is_none_is_mistyped(parts, limit, capsys):
     assert command("fit", "parts", *FIT, "--memory-limit", limit) == 2
     assert "must be an amount" in misuse(capsys)
-
-
-@pytest.mark.parametrize("name", ["one.parquet", "one.csv", "one.csv.gz"])
-def test_a_file_that_is_large_for_the_machine_is_not_read_as_a_whole(
-    frame, parts, name, monkeypatch, capsys
-):
-    monkeypatch.setattr(LIMITS, "table_share", 0)
-    monkeypatch.setattr(training, "read_whole", lambda *_: pytest.fail("read as a whole"))
-    frame.to_parquet(name) if name == "one.parquet" else frame.to_csv(name, index=False)
-    assert command("fit", name, *FIT) == 0
-    assert "is large for the memory of this machine" in capsys.readouterr().err

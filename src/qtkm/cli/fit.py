@@ -44,9 +44,7 @@ def fit(
 
     Rows without a target are left out. A fifth of the rows is not trained on but scored.
 
-    A file that takes less than a quarter of the machine's memory is read as a whole.
-
-    Larger or several files, and any with --memory-limit or --cache, are read piece by piece.
+    Tables of any length are read piece by piece.
 
     Ctrl-C ends the fit and saves the best model so far.
 
@@ -68,12 +66,12 @@ def fit(
             f"--memory-limit {memory_limit!r} must be an amount such as 500MB, 2GB or 1.5GiB"
         ) from None
     check_writable(job.out)
-    shown, in_blocks = is_watched(quiet), cache is not None or memory_limit is not None
+    shown = is_watched(quiet)
     parameters = model.parameters(
         rank=rank, n_basis=n_basis, period=period, alpha=alpha, memory_limit=memory_limit,
         checkpoint=None if checkpoint is None else str(checkpoint), verbose=int(shown),
     )  # fmt: skip
-    rows = Rows(job, model.random_state, in_blocks=in_blocks, quiet=quiet, shown=shown)
+    rows = Rows(job, model.random_state, quiet=quiet, shown=shown)
     fitted = make_model(rows.survey, parameters)
     with interruption.deferred(lambda: leave(job.out)):  # nothing between a fit and its file
         seconds = rows.fit(fitted, cache)

@@ -304,7 +304,7 @@ def compare(
     from .training import Rows
 
     job = Job(data=data, target=target, category=category, drop=drop, test_size=0.0)
-    rows = Rows(job, 0, in_blocks=False, shown=False)
+    rows = Rows(job, 0)
     X, y = rows.sample(rows.survey.n_rows, 0)[0][:2]
     found = run(
         X, y, task=rows.survey.task, categorical_features=rows.survey.categories, cv=folds,

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import prefetched
-from ..data.sources import Block, DataFileError, Source, is_there, open_source, take_rows
+from ..data.sources import Block, DataFileError, Source, is_there, take_rows
 from ..data.sources.files import FileSource
-from ..data.sources.paths import find_files, format_of, separator_of
+from ..data.sources.paths import find_files, separator_of
 from ..estimators.predicting import as_X
 from ..limits import LIMITS
 from .options import TableError
@@ -26,8 +26,8 @@ from .output import MOST_NAMES, listed, watched
 
 #: ending of files that are unpacked before they are read
 ZIPPED = ".csv.zip"
-#: bytes in memory of a value, and of a byte of a packed or plain CSV file
-BYTES_PER_VALUE, PACKED, PLAIN = 16, 10, 2
+#: bytes in memory of a value
+BYTES_PER_VALUE = 16
 #: most rows of a sample that is held in memory, unless the user says otherwise
 MOST_ROWS = 1_000_000
 
@@ -43,34 +43,13 @@ def is_many(data: Sequence[Path]) -> bool:
     return len(data) > 1 or first.is_dir() or (not first.exists() and glob.has_magic(str(first)))
 
 
-def is_large(path: Path) -> bool:
-    """Return True if a file is too large to be read as a whole on this machine."""
-    memory = memory_for_tables()
-    if memory is None or not path.is_file() or path.name.lower().endswith(ZIPPED):
-        return False
-    if format_of(path) != "Parquet":
-        size = path.stat().st_size * (PACKED if path.suffix in (".gz", ".bz2") else PLAIN)
-        return size > memory
-    if path.stat().st_size * 100 < memory:  # by its bytes alone, without opening it
-        return False
-    source = open_source(path)
-    return (source.n_rows or 0) * len(source.names) * BYTES_PER_VALUE > memory
-
-
-def memory_for_tables() -> float | None:
-    """Return the bytes of memory that a table may take; None if the machine does not tell."""
-    try:
-        return LIMITS.table_share * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
 def most_rows(wanted: int | None, n_columns: int) -> int:
     """Return the most rows of a sample: as wanted, else what is enough and fits in memory."""
-    memory = memory_for_tables()
-    if wanted is not None or memory is None:
+    try:
+        memory = LIMITS.table_share * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # the machine does not tell
         return wanted or MOST_ROWS
-    return min(MOST_ROWS, int(memory / (BYTES_PER_VALUE * n_columns)) + 1)
+    return wanted or min(MOST_ROWS, int(memory / (BYTES_PER_VALUE * n_columns)) + 1)
 
 
 def open_table(

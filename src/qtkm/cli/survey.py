@@ -55,6 +55,8 @@ class Survey:
         blocks = prefetched(source.blocks(names))
         for block in watched(blocks, source.expected_rows(), "check", shown):
             self._add(block)
+        if self.n_total == 0:
+            raise ValueError(f"{name} has columns but no rows")
         if self.n_rows < 2:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from ..data import prefetched
-from ..data.sources import Block, MappedSource, Source, draw_rows, open_source, take_rows
+from ..data.sources import Block, MappedSource, Source, draw_rows, take_rows
 from ..data.sources.source import row_numbers
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import name_network, readable
 from ..losses import REGISTRY
 from .options import Job
 from .output import note, show, watched, write_json
-from .reading import ModelTable, Sample, check_names, is_large, is_many, name_of, open_table
+from .reading import ModelTable, Sample, check_names, name_of, open_table
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
 
@@ -106,25 +106,16 @@ def report_fit(
 class Rows:
     """Rows of a job's table: surveyed, some of them set aside to test on.
 
-    The table is read as a whole unless it is large, several files, or `in_blocks`. `seed` draws
-    the test rows; `quiet` and `shown` say whether remarks are left out and progress is shown.
+    `seed` draws the test rows; `quiet` and `shown` say whether remarks are left out and progress
+    is shown.
     """
 
-    def __init__(
-        self, job: Job, seed: int, *, in_blocks: bool, quiet: bool = True, shown: bool = False
-    ):
+    def __init__(self, job: Job, seed: int, *, quiet: bool = True, shown: bool = False):
         if job.weight == job.target:
             raise ValueError(f"{job.target!r} is given as target and as weight; name two columns")
         self.job, self.seed, self.shown, self.name = job, seed, shown, name_of(job.data)
-        in_blocks = in_blocks or is_many(job.data)
-        if not in_blocks and is_large(job.data[0]):
-            in_blocks = True
-            if not quiet:
-                note(f"{job.data[0]} is large for the memory of this machine and read block by "
-                     "block")  # fmt: skip
-        source = open_table(job.data, categories=job.category)
-        check_names(source.names, [*job.needed, *job.drop, *job.category], self.name)
-        self.source = source if in_blocks else read_whole(source, self.name)
+        self.source = open_table(job.data, categories=job.category)
+        check_names(self.source.names, [*job.needed, *job.drop, *job.category], self.name)
         self.survey = survey = Survey(job, self.source, self.name, shown)
         # every label is trained on, so that all are known when tested
         is_class = survey.task == "classification"
@@ -194,14 +185,6 @@ class Rows:
             return start_sums(model)
         table = ModelTable(model, self._part(test=True), self.job.needed, self.name)
         return score_table(table, self.shown, self.job.weight, self.job.offset)
-
-
-def read_whole(source: Source, name: str) -> Source:
-    """Read all rows of a source into memory."""
-    blocks = [block.columns for block in source.blocks(source.names)]
-    if not blocks:
-        raise ValueError(f"{name} has columns but no rows")
-    return open_source(blocks)
 
 
 @contextmanager
