@@ -170,4 +170,4 @@ def test_texts_of_different_blocks_are_joined():
               for k, t in enumerate(texts)]  # fmt: skip
     blocks.append(Block({"t": np.full(2, np.nan)}, 2, 6, "here"))  # a block without any text
     joined = draw(blocks, 10, seed=0).block.columns["t"]
-    assert joined.fillna("-").tolist() == ["x", "y", "z", "-", "x", "z", "-", "-"]
+    assert joined.astype(object).fillna("-").tolist() == ["x", "y", "z", "-", "x", "z", "-", "-"]

@@ -1,6 +1,5 @@
 """Tables as the commands open them: sources of blocks of rows, checked against a model."""
 
-import glob
 import os
 import shutil
 import tempfile
@@ -19,7 +18,7 @@ from ..data import prefetched
 from ..data.sources import Block, DataFileError, Source, is_there, take_rows
 from ..data.sources.files import FileSource
 from ..data.sources.paths import find_files, separator_of
-from ..estimators.predicting import as_X
+from ..estimators.predicting import as_X, concatenate
 from ..limits import LIMITS
 from .options import TableError
 from .output import MOST_NAMES, listed, watched
@@ -35,12 +34,6 @@ MOST_ROWS = 1_000_000
 def name_of(data: Sequence[Path]) -> str:
     """Return a short name for files, folders and patterns, for messages."""
     return f"{data[0]}" if len(data) == 1 else f"{data[0]} and {len(data) - 1} more"
-
-
-def is_many(data: Sequence[Path]) -> bool:
-    """Return True if these may be several files: a list, a folder or a pattern."""
-    first = data[0]
-    return len(data) > 1 or first.is_dir() or (not first.exists() and glob.has_magic(str(first)))
 
 
 def most_rows(wanted: int | None, n_columns: int) -> int:
@@ -60,7 +53,7 @@ def open_table(
     Columns of `text` hold text whatever it looks like, those of `categories` where it looks like
     times.
     """
-    if data[0].name.lower().endswith(ZIPPED) and not is_many(data):
+    if len(data) == 1 and data[0].name.lower().endswith(ZIPPED):
         return _unpack(data[0])
     files, kind = find_files(data)
     for path in files:
@@ -130,19 +123,6 @@ def find_target(model: Any, target: str | None, model_file: Path) -> str:
     if target is None and len(known) != 1:
         raise ValueError(f"{model_file} does not say which column it predicts; add --target COLUMN")
     return known[0] if target is None else target
-
-
-def join(parts: Sequence[Any]) -> Any:
-    """Join parts of a column, each of which may have other categories."""
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
-    import pandas
-    from pandas.api.types import union_categoricals
-
-    series = [pandas.Series(part) for part in parts]
-    if all(isinstance(part.dtype, pandas.CategoricalDtype) for part in series):
-        return pandas.Series(union_categoricals(series))
-    return pandas.concat([part.astype(object) for part in series], ignore_index=True)
 
 
 class ModelTable:
@@ -249,7 +229,7 @@ class Sample:
                 self._reduce()
         self._reduce()
         parts = [block for block, _ in self._held]
-        columns = {name: join([block.columns[name] for block in parts])
+        columns = {name: concatenate([block.columns[name] for block in parts])
                    for name in (parts[0].columns if parts else ())}  # fmt: skip
         self.block = Block(columns, sum(block.n_rows for block in parts), 0, "the sample")
 

@@ -183,14 +183,14 @@ def _join(blocks: Sequence[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
     first, last = blocks[0], blocks[-1]
-    columns = {n: _concatenate([each.columns[n] for each in blocks]) for n in first.columns}
+    columns = {n: concatenate([each.columns[n] for each in blocks]) for n in first.columns}
     join: Any = need("pyarrow", "predictions are written").concat_arrays
     carried = {n: join([each.carried[n] for each in blocks]) for n in first.carried}
     where = first.where if first.where == last.where else f"{first.where} … {last.where}"
     return Block(columns, sum(b.n_rows for b in blocks), first.first_row, where, carried)
 
 
-def _concatenate(columns: Sequence[Any]) -> Any:
+def concatenate(columns: Sequence[Any]) -> Any:
     """One column of several; their categories may differ."""
     if all(isinstance(column, np.ndarray) for column in columns):
         return np.concatenate(columns)
