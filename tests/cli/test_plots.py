@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.cli.findings import SEEN, Findings, _figures
+from qtkm.cli.findings import SEEN, Findings
+from qtkm.cli.findings import figures as draw
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
@@ -42,7 +43,7 @@ def fit(rows, target, estimator=QTKMRegressor):
 @pytest.fixture(scope="module")
 def figures(rows, target):
     found = Findings(fit(rows, target), None, rows, 1000)
-    return dict(_figures(found, rows, target))
+    return dict(draw(found, rows, target))
 
 
 def titles(figure):
@@ -78,7 +79,7 @@ def test_errors_say_that_the_rows_may_be_those_of_the_fit(figures, rows):
     classes = pandas.Series(np.where(rows["a"] > 0.5, "yes", "no"))
     model = fit(rows[["a", "b"]], classes, QTKMClassifier)
     found = Findings(model, None, rows[["a", "b"]], 1000)
-    drawn = dict(_figures(found, rows[["a", "b"]], classes))
+    drawn = dict(draw(found, rows[["a", "b"]], classes))
     assert drawn["confusion"].get_supxlabel() == SEEN
 
 
@@ -87,11 +88,11 @@ def test_a_model_of_nothing_but_constants_is_drawn(rows, target):
     found = Findings(fit(X, target), None, X, 1000)
     assert found.varying == []
     assert found.strengths is None
-    assert {"main-effects", "interactions", "spectra"}.isdisjoint(dict(_figures(found, X, target)))
+    assert {"main-effects", "interactions", "spectra"}.isdisjoint(dict(draw(found, X, target)))
 
 
 def test_one_column_that_varies_has_no_interactions(rows, target):
     X = rows[["a", "year"]]
-    drawn = dict(_figures(Findings(fit(X, target), None, X, 1000), X, target))
+    drawn = dict(draw(Findings(fit(X, target), None, X, 1000), X, target))
     assert titles(drawn["main-effects"]) == ["Main effect of a"]
     assert "interactions" not in drawn

@@ -1,4 +1,4 @@
-"""What ``qtkm inspect`` finds in a saved model, as text, as JSON and as plots."""
+"""What ``qtkm inspect`` finds in a model, as text, as JSON and as plots."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from .. import inspection, load
+from .. import inspection
 from ..estimators.wording import name_network, name_score, readable, summarize
 from ..inspection.plotting import the, written
 from ..inspection.response import Response, default_output, outputs_of
-from .output import check_writable, is_watched, note, show, write, write_json
-from .reading import read_sample
-from .scoring import start_sums
+from .output import check_writable, show, write
 
 #: largest weights that are looked for; columns, interactions and effects that are listed
 COEFFICIENTS, MOST_LINES = 10, 10
@@ -30,52 +28,6 @@ NEED_ROWS = (
     "Shares, interactions and effects of the columns need rows: add --data FILE, as a rule the "
     "table of the fit. Scores and residuals need --target COLUMN as well."
 )
-
-
-def inspect(
-    path: Path,
-    data: Sequence[Path] | None,
-    target: str | None,
-    plots: Path | None,
-    weights: bool,
-    output: str | None,
-    max_rows: int | None,
-    rows: int,
-    as_json: bool,
-) -> None:
-    """Print what a model has learned; the options are those of the command."""
-    if plots is not None:
-        check_plots(plots)
-    model = load(path)
-    X, y, n_rows = None, None, 0
-    if data:
-        X, y, n_rows = read_sample(model, data, target, max_rows, is_watched(False))
-        if len(X) < n_rows:
-            note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
-    found = Findings(model, output, X, rows, weights)
-    sums = None
-    if y is not None:
-        sums = start_sums(model)
-        sums.add(X, y)
-    files = []
-    for name, figure in [] if plots is None else _figures(found, X, y):
-        assert plots is not None
-        plots.mkdir(parents=True, exist_ok=True)
-        files.append(plots / f"{name}.png")
-        figure.savefig(files[-1], dpi=DOTS)
-    if as_json:
-        write_json({"file": str(path), **_to_json(found), "n_rows_in_table": n_rows,
-                    "scores": sums.facts() if sums else {},
-                    "plots": [str(file) for file in files]})  # fmt: skip
-        return
-    _print(found)
-    if sums is not None:
-        show(f"Scores of {path}", sums.lines())
-        write(SEEN)
-    for file in files:
-        write(f"{file}")
-    if X is None:
-        write(NEED_ROWS)
 
 
 class Findings:
@@ -155,7 +107,8 @@ def choose_output(model: Any, text: str | None) -> Any:
     raise ValueError(f"--output {text} is not an output of the model; it has {shown}")
 
 
-def _to_json(found: Findings) -> dict[str, Any]:
+def to_json(found: Findings) -> dict[str, Any]:
+    """Return findings by the names that JSON has for them."""
     model, weights, strengths = found.model, found.coefficients, found.strengths
     facts: dict[str, Any] = {
         "estimator": type(model).__name__, "columns": [_column(c) for c in model.columns_],
@@ -199,7 +152,8 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print(found: Findings) -> None:
+def print_findings(found: Findings) -> None:
+    """Print findings as text."""
     write(summarize(found.model, is_whole=True))
     for name, label in (("objective", "objective"), ("validation_score", "validation")):
         if len(found.history[name]) > 1:
@@ -277,7 +231,17 @@ def check_plots(folder: Path) -> None:
     check_writable(folder / "plot.png", makes_folder=True)
 
 
-def _figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
+def save_figures(found: Findings, X: Any, y: Any, folder: Path) -> list[str]:
+    """Write figures to a folder, and return the names of the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, figure in figures(found, X, y):
+        files.append(str(folder / f"{name}.png"))
+        figure.savefig(files[-1], dpi=DOTS)
+    return files
+
+
+def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
     """Yield names and figures in the order to look at them; only one is held at a time."""
     options = {"output": found.output}
     if found.history["objective"]:

@@ -206,9 +206,37 @@ def inspect(
     """
     if target is not None and not data:
         raise typer.BadParameter("--target names a column of a table; add --data FILE")
+    from .. import load
     from . import findings
+    from .output import is_watched, note, show, write, write_json
+    from .reading import read_sample
+    from .scoring import start_sums
 
-    findings.inspect(model, data, target, plots, weights, output, max_rows, rows, as_json)
+    if plots is not None:
+        findings.check_plots(plots)
+    fitted, sums = load(model), None
+    X, y, n_rows = None, None, 0
+    if data:
+        X, y, n_rows = read_sample(fitted, data, target, max_rows, is_watched(False))
+        if len(X) < n_rows:
+            note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
+    found = findings.Findings(fitted, output, X, rows, weights)
+    if y is not None:
+        sums = start_sums(fitted)
+        sums.add(X, y)
+    files = [] if plots is None else findings.save_figures(found, X, y, plots)
+    if as_json:
+        facts = findings.to_json(found) | {"n_rows_in_table": n_rows, "plots": files}
+        write_json({"file": str(model), **facts, "scores": sums.facts() if sums else {}})
+        return
+    findings.print_findings(found)
+    if sums is not None:
+        show(f"Scores of {model}", sums.lines())
+        write(findings.SEEN)
+    for file in files:
+        write(file)
+    if X is None:
+        write(findings.NEED_ROWS)
 
 
 def report(

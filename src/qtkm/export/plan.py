@@ -20,32 +20,17 @@ KINDS = {Fourier: "fourier", Power: "power", Categorical: "categories"}
 
 @dataclass
 class ColumnPlan:
-    """One column: from raw values to its element of the product, and its main effect.
-
-    Attributes
-    ----------
-    name, kind : str
-        "fourier", "power" or "categories".
-    facts : dict
-        Numbers and lists: low, high, clip, cycle, gaps, place, center, period, radices, groups,
-        n_basis, categories.
-    weights : list of arrays
-        Weights (M_g, …) of the functions of every group of levels; of categories the table, the
-        unknown one last. None for main effects alone.
-    main : (J, n_outputs) array or None
-        Weights of the main functions; of categories their table, the unknown one last.
-    warp : (2, n) array or None
-    means : (J,) array or None
-        Main functions of a missing value.
-    """
+    """One column: from raw values to its element of the product, and its main effect."""
 
     name: str
-    kind: str
-    facts: dict[str, Any]
+    kind: str  # fourier, power or categories
+    facts: dict[str, Any]  # numbers and lists, see `_column`
+    # weights (M_g, …) of the functions of every group of levels, or the table of categories, the
+    # unknown one last; none for main effects alone
     weights: list[NDArray] = field(default_factory=list)
-    main: NDArray | None = None
-    warp: NDArray | None = None
-    means: NDArray | None = None
+    main: NDArray | None = None  # (J, n_outputs) weights of main functions, or the same table
+    warp: NDArray | None = None  # (2, n)
+    means: NDArray | None = None  # (J,) main functions of a missing value
 
 
 @dataclass
@@ -88,13 +73,7 @@ class Plan:
 
 
 def make_plan(model: Any, std: bool | None = None) -> Plan:
-    """Take a fitted model apart; `std` includes its posterior, None if there is one.
-
-    Raises
-    ------
-    ValueError
-        For what no export serves; says what to use instead.
-    """
+    """Take a fitted model apart; `std` includes its posterior, None if there is one."""
     check_is_fitted(model)
     cores, network, reading = list(model.cores_), model.network_, model._reading
     n_columns, n_outputs = len(reading.inputs.columns), reading.n_outputs
@@ -182,15 +161,12 @@ def _column(own: Any, d: int, evaluator: Any, main: Any) -> ColumnPlan:
         )
     if kind == "categories":
         table = [] if evaluator is None else [evaluator.tables[d]]
-        if main is not None and len(main):
-            main = np.concatenate([main, (own.frequencies @ main)[None]])
+        main = None if main is None or not len(main) else (
+            np.concatenate([main, (own.frequencies @ main)[None]]))  # fmt: skip
         known = [None if value is None else _simple(value, own.label) for value in own.categories]
-        facts = {
-            "categories": known,
-            "untrained": [int(i) for i in np.flatnonzero(own.counts == 0)],
-        }
-        return ColumnPlan(own.name, kind, facts, table, main if main is not None and len(main) else
-                          None)  # fmt: skip
+        facts = {"categories": known, "gaps": False,
+                 "untrained": np.flatnonzero(own.counts == 0).tolist()}  # fmt: skip
+        return ColumnPlan(own.name, kind, facts, table, main)
     box = own.box
     facts = {
         "low": box.low, "high": box.high, "extrapolation": box.extrapolation,
@@ -205,9 +181,7 @@ def _column(own: Any, d: int, evaluator: Any, main: Any) -> ColumnPlan:
         cores = evaluator.cores[d]
         weights = [weights_of(evaluator.algebra, cores[group]) for group in feature_map.groups]
     warp = None if inner.warp is None else np.asarray(inner.warp)
-    means = None
-    if has_gaps:
-        means = feature_map.main_functions(np.full(1, np.nan))[0, :-1]
+    means = feature_map.main_functions(np.full(1, np.nan))[0, :-1] if has_gaps else None
     return ColumnPlan(own.name, kind, facts, weights, main, warp, means)
 
 

@@ -13,33 +13,12 @@ __all__ = ["collect", "write_report"]
 
 
 def write_report(
-    model: Any,
-    X: Any,
-    y: Any,
-    path: str | os.PathLike[str],
-    *,
-    output: Any = None,
-    max_rows: int = 5000,
-    title: str | None = None,
-    file: str | None = None,
-) -> Path:
-    """Write a report on a fitted model, see `QTKMRegressor.report`.
+    model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, output: Any = None,
+    max_rows: int = 5000, title: str | None = None, file: str | None = None,
+) -> Path:  # fmt: skip
+    """Write a report on a fitted model or a search for one, see `QTKMRegressor.report`.
 
-    Parameters
-    ----------
-    model : QTKMRegressor or QTKMClassifier
-        A fitted one, or a search for one.
-    X, y : rows and their targets
-    path : path-like
-    output : int, str or class, optional
-    max_rows : int, default=5000
-    title : str, optional
-    file : str, optional
-        Name of the model's file, for the lines that load it.
-
-    Returns
-    -------
-    pathlib.Path
+    `file` is the name of the model's file, for the lines that load it.
     """
     from ..inspection.response import fitted
 
