@@ -392,7 +392,7 @@ def factorize(column: Any, label: str) -> Factorized:
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
     if values.dtype.kind == "M":
         return _by_times(values)
-    if values.dtype.kind != "O":
+    if values.dtype.kind not in "OUS":
         distinct, inverse = np.unique(values, return_inverse=True)
         return distinct.tolist(), inverse
     positions: dict[Any, int] = {}

@@ -94,11 +94,8 @@ def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
 
 
-def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
-    """Return y as a vector of labels that can be sorted.
-
-    `who` is the estimator's name; `are_distinct` says that these are the distinct labels of rows.
-    """
+def check_labels(y: Any, who: str) -> NDArray:
+    """Return y as a vector of labels that can be sorted; `who` is the estimator's name."""
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
     labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
@@ -108,47 +105,48 @@ def check_labels(y: Any, who: str, are_distinct: bool = False) -> NDArray:
             "per row, fit one model per column with sklearn.multioutput.MultiOutputClassifier."
         )
     labels = column_or_1d(labels, warn=True)
-    _refuse_missing(labels)
-    if labels.dtype.kind == "O":
-        labels = _of_one_kind(labels)
-    elif labels.dtype.kind == "U" and not hasattr(y, "dtype"):
+    if labels.dtype.kind == "U" and not hasattr(y, "dtype"):
         # text, or so it seems: NumPy makes text of numbers that stand next to it in a list
-        _of_one_kind(np.asarray(y, dtype=object).ravel())
-    # which warns where more than every second row has a label of its own
-    check_classification_targets(np.tile(labels, 3) if are_distinct else labels)
-    return labels
-
-
-def _refuse_missing(labels: NDArray) -> None:
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise ValueError("Input y contains infinity, which is not a label; drop these rows.")
-    if labels.dtype.kind not in "fO":
-        return
-    rows = [row for row, label in enumerate(labels.tolist()) if is_missing(label)]
-    refuse_missing_rows(rows, len(labels))
-
-
-def refuse_missing_rows(rows: Sequence[int] | NDArray, n_rows: int, first_row: int = 0) -> None:
-    """Raise a ValueError if there are rows without a label; messages count from `first_row`."""
-    if len(rows):
-        raise ValueError(
-            f"Input y contains NaN: {len(rows):,} of {n_rows:,} labels are missing, the first in "
-            f"row {first_row + rows[0]:,} (from 0); leave out their rows, or give them a label of "
-            "their own."
-        )
-
-
-def _of_one_kind(labels: NDArray) -> NDArray:
-    """Return numbers as an array of numbers and text as it is; other objects have no order."""
-    values = labels.tolist()
-    if all(isinstance(value, str) for value in values):
+        read_labels(np.asarray(y, dtype=object).ravel(), "y")
         return labels
+    found, inverse = read_labels(labels, "y")
+    return found[inverse] if labels.dtype.kind == "O" else labels
+
+
+def read_labels(
+    column: Any, name: str, keep: NDArray | None = None, first_row: int = 0
+) -> tuple[NDArray, NDArray[np.int64]]:
+    """Return the distinct labels of the rows to keep, and which of them each row holds."""
+    distinct, inverse = factorize(column, name)
+    rows = np.arange(len(inverse)) if keep is None else np.flatnonzero(keep)
+    present, inverse = np.unique(inverse[rows], return_inverse=True)
+    values = [distinct[i] for i in present]
+    without = rows[np.array([is_missing(value) for value in values], dtype=bool)[inverse]]
+    if len(without):
+        raise ValueError(
+            f"Input y contains NaN: {len(without):,} of {len(rows):,} labels are missing, the "
+            f"first in row {first_row + without[0]:,} (from 0); leave out their rows, or give them "
+            "a label of their own."
+        )
+    return as_labels(values), inverse
+
+
+def as_labels(values: list[Any]) -> NDArray:
+    """Return distinct labels as an array of numbers, or of objects for text, as frames have it."""
     if all(isinstance(value, Number) for value in values):
-        return np.array(values)
-    kinds = sorted({type(value).__name__ for value in values})
-    raise ValueError(
-        f"Unknown label type: y holds {' and '.join(kinds)}; make all labels text or all numbers."
-    )
+        labels = np.array(values)
+        if labels.dtype.kind == "f" and np.isinf(labels).any():
+            raise ValueError("Input y contains infinity, which is not a label; drop these rows.")
+    elif all(isinstance(value, str) for value in values):
+        labels = np.array(values, dtype=object)
+    else:
+        kinds = " and ".join(sorted({type(value).__name__ for value in values}))
+        raise ValueError(
+            f"Unknown label type: y holds {kinds}; make all labels text or all numbers."
+        )
+    if len(labels):  # thrice, as if there were more rows than labels
+        check_classification_targets(np.tile(labels, 3))
+    return labels
 
 
 def code_labels(labels: NDArray, classes: NDArray) -> NDArray[np.int64]:
@@ -279,7 +277,7 @@ class LabelTarget(Summary):
         self.names, self.who, self.class_weight = [name], who, class_weight
         self.known, self.make_loss, self.kind = known, make_loss, kind
         self.is_weighted = class_weight is not None
-        #: weight of the rows of each label, and whether there are labels without any weight
+        #: weight of the rows of each label, and whether there are rows without any weight
         self.counts: dict[Any, float] = {}
         self.has_weightless = False
         self.by_class: NDArray | None = None
@@ -293,6 +291,7 @@ class LabelTarget(Summary):
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
         found, inverse = self._read(block, keep)
+        self.has_weightless |= keep is not None
         counts = np.bincount(inverse, weight, minlength=len(found))
         self._count(zip(found.tolist(), counts.tolist(), strict=True))
 
@@ -305,8 +304,7 @@ class LabelTarget(Summary):
             self.counts[label] = self.counts.get(label, 0.0) + count
 
     def settle(self) -> None:
-        labels = _as_labels(list(self.counts))
-        seen = np.unique(check_labels(labels, self.who, True))  # of one kind in all blocks
+        seen = np.unique(as_labels(list(self.counts)))  # of one kind in all blocks
         if len(seen) < 2:
             what = "sample_weight leaves y" if self.has_weightless else "y has"
             count = f"one class, {shorten(seen.tolist())}" if len(seen) else "no class"
@@ -334,28 +332,5 @@ class LabelTarget(Summary):
         return to_signs(codes, self.n_outputs), weight
 
     def _read(self, block: Block, keep: NDArray | None) -> tuple[NDArray, NDArray]:
-        """Distinct labels of the rows to keep, and which of them each row holds."""
-        column = block.columns[self.names[0]]
-        distinct, inverse = factorize(column, f"target {self.names[0]!r}")
-        if keep is not None:
-            inverse = inverse[keep]
-        present, inverse = np.unique(inverse, return_inverse=True)
-        self.has_weightless |= len(present) < len(distinct)
-        found = _as_labels([distinct[i] for i in present])
-        missing = [i for i, label in enumerate(found.tolist()) if is_missing(label)]
-        if missing:
-            rows = np.arange(block.n_rows) if keep is None else np.flatnonzero(keep)
-            without = rows[np.isin(inverse, missing)]
-            refuse_missing_rows(without, len(rows), block.first_row)
-        if len(found):
-            found = check_labels(found, self.who, True)
-        return found, inverse
-
-
-def _as_labels(values: list[Any]) -> NDArray:
-    """Labels as an array; text and mixtures as objects, as frames hold them."""
-    if all(isinstance(value, bool | int | float) for value in values):
-        return np.array(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+        name = self.names[0]
+        return read_labels(block.columns[name], f"target {name!r}", keep, block.first_row)
