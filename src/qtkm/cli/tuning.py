@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from .. import interruption
-from ..data.sources.errors import arrow
+from ..data.sources.conversion import arrow
 from ..data.sources.paths import check_format
 from ..data.sources.writing import TableWriter
 from ..estimators.parts import make_regression_loss

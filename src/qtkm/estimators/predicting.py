@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from ..data.sources import Block, Source, open_source
-from ..data.sources.errors import DataFileError, need
+from ..data.sources.conversion import DataFileError, need
 from ..data.sources.writing import TableWriter
 from ..limits import LIMITS
 from .uncertainty import check_coverage, half_widths

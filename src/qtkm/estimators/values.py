@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.sources.conversion import is_numeral, to_column
-from ..data.sources.errors import DataFileError
+from ..data.sources.conversion import DataFileError, is_numeral, to_column
 from .working import warn_user
 
 _DECLARE = (

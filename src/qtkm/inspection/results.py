@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.sources.errors import need
+from ..data.sources.conversion import need
 from ..escaping import shorten, visible
 from ..estimators.wording import readable
 

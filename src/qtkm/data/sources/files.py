@@ -6,15 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from ...limits import LIMITS
-from .conversion import MISSING, SPANS, TEXT, TIMES, is_numeral, kind_of, unify
-from .errors import (
+from .conversion import (
+    MISSING,
+    SPANS,
+    TEXT,
+    TIMES,
     DataFileError,
     arrow,
+    is_numeral,
+    kind_of,
     missing_column,
     need,
     reading_errors,
     reason,
     refuse_repeated,
+    unify,
 )
 from .paths import MAGIC, Stamp, combine, separator_of
 from .source import Chunk, Source

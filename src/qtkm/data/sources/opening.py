@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shards import blocks
-from .errors import DataFileError, missing_column, refuse_repeated
+from .conversion import DataFileError, missing_column, refuse_repeated
 from .files import FileSource
 from .paths import Stamp, combine, find_files
 from .source import Chunk, Source

@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..grid import mix
-from .conversion import MISSING, kind_of_values, refuse_other_kind, to_arrow, to_column
-from .errors import DataFileError, missing_column
+from .conversion import (
+    MISSING,
+    DataFileError,
+    kind_of_values,
+    missing_column,
+    refuse_other_kind,
+    to_arrow,
+    to_column,
+)
 
 #: rows of a block: enough that work per block does not count, few enough that a hundred columns
 #: of numbers take 100 MB

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...limits import LIMITS
-from .errors import arrow, need
+from .conversion import arrow, need
 from .paths import check_format, separator_of
 
 
