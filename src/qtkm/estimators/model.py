@@ -368,33 +368,26 @@ def filled_from(source: type) -> Callable[[type], Any]:
     def fill(cls: type) -> Any:
         if cls.__doc__ is None or source.__doc__ is None:  # python -OO
             return cls
-        text, other = inspect.cleandoc(cls.__doc__), inspect.cleandoc(source.__doc__)
-        entries = _entries(other, "Parameters") | _entries(text, "Parameters")
-        order = list(inspect.signature(cls).parameters)
-        text = _replace(text, "Parameters", [entries[name] for name in order])
-        own, shared = _entries(text, "Attributes"), _entries(other, "Attributes")
-        order = [name for name in own if name not in shared] + list(shared)
-        cls.__doc__ = _replace(text, "Attributes", [(shared | own)[name] for name in order])
+        own, other = _sections(cls.__doc__), _sections(source.__doc__)
+        for section in ("Parameters", "Attributes"):
+            mine, shared = _entries(own[section]), _entries(other[section])
+            order = [*(name for name in mine if name not in shared), *shared]
+            if section == "Parameters":
+                order = list(inspect.signature(cls).parameters)
+            own[section] = "\n".join((shared | mine)[name] for name in order) + "\n\n"
+        headed = (f"{name}\n{'-' * len(name)}\n{body}" for name, body in own.items() if name)
+        cls.__doc__ = own[""] + "".join(headed)
         return cls
 
     return fill
 
 
-def _section(text: str, name: str) -> tuple[int, int]:
-    """Where the body of a section begins and ends."""
-    heading = re.search(rf"^{name}\n-+\n", text, re.MULTILINE)
-    if heading is None:
-        raise ValueError(f"The docstring has no section {name}.")
-    following = re.search(r"^\w.*\n-+$", text[heading.end() :], re.MULTILINE)
-    return heading.end(), heading.end() + following.start() if following else len(text)
+def _sections(text: str) -> dict[str, str]:
+    """Return the sections of a docstring by their names; what comes before them has none."""
+    before, *rest = re.split(r"^(\w.*)\n-+\n", inspect.cleandoc(text), flags=re.MULTILINE)
+    return {"": before} | dict(zip(rest[::2], rest[1::2], strict=True))
 
 
-def _entries(text: str, section: str) -> dict[str, str]:
-    begin, end = _section(text, section)
-    parts = re.split(r"^(?=\w+ : )", text[begin:end], flags=re.MULTILINE)
+def _entries(section: str) -> dict[str, str]:
+    parts = re.split(r"^(?=\w+ : )", section, flags=re.MULTILINE)
     return {part.split(" : ")[0]: part.strip() for part in parts if part.strip()}
-
-
-def _replace(text: str, section: str, entries: list[str]) -> str:
-    begin, end = _section(text, section)
-    return text[:begin] + "\n".join(entries) + "\n\n" + text[end:]
