@@ -5,7 +5,6 @@ import pytest
 
 from qtkm.networks import TensorTrain, flatten, unflatten
 from qtkm.networks.train.frame import TrainFrame, tangent_train
-from qtkm.networks.train.gauge import squared_norm
 from qtkm.penalties import Matern, Ridge
 from qtkm.solvers import Riemannian, Stopping, solve
 from tests.problems import make_cores, make_map, make_objective
@@ -104,7 +103,7 @@ def test_a_retraction_keeps_the_ranks():
     frame = TrainFrame(objective.at(cores))
     sites = frame.retract(draw(objective, frame, 6), 0.3)
     assert [site.shape for site in sites] == [core.shape for core in flatten(cores)]
-    assert squared_norm(sites) > 0
+    assert all(site.any() for site in sites)
 
 
 @pytest.mark.parametrize(

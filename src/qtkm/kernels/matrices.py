@@ -21,13 +21,15 @@ from .grams import add_gram, add_products, block_rows, new_squares, pack, padded
 
 
 @jit
-def _walk(states, at, to, room, outer, buffer, offset, code, left, right, planes):
-    """State at `to` (R₀, right) = state at `at` (R₀, left) · matrix of a code."""
+def _walk(states, at, to, room, tables, d, code, bonds, is_back, planes):
+    """State at `to` = state at `at` times the matrix of a column, transposed on a way back."""
+    buffer, offsets = tables
+    left, right = (bonds[d + 1], bonds[d]) if is_back else (bonds[d], bonds[d + 1])
     columns, step = index(padded(right)), index(padded(left))
     size = index(left) * columns
-    base = index(offset) + index(code) * size * index(len(planes))
+    base = index(offsets[d]) + index(code) * size * index(len(planes))
     at, to, room = index(at), index(to), index(room)
-    for a in range(index(outer)):
+    for a in range(index(bonds[0])):
         row_times_matrix(
             (states, states, buffer), (to + a * columns, at + a * step, base), (room, room, size),
             index(left), columns, planes,
@@ -63,15 +65,12 @@ def _save(states, at, room, lines, i, planes):
 
 
 @jit
-def _prefix(codes, row, stop, offsets, bonds, buffer, states, room, planes):
+def _prefix(codes, row, stop, tables, bonds, states, room, planes):
     """State from the left before column `stop`, in the first two places; returns where."""
     at, to = 0, 2 * room
     _unit(states, 0, room, bonds[0])
     for d in range(stop):
-        _walk(
-            states, at, to, room, bonds[0], buffer, offsets[d], codes[row, d], bonds[d],
-            bonds[d + 1], planes,
-        )  # fmt: skip
+        _walk(states, at, to, room, tables, d, codes[row, d], bonds, False, planes)
         at, to = to, at
     return at
 
@@ -106,19 +105,15 @@ def _room_of(bonds):
 
 @jit
 def _environment(
-    codes, row, k, column, offsets, turned_offsets, bonds, buffer, turned, closing, scale, states,
-    out, i_out, planes,
-):  # fmt: skip
+    codes, row, k, column, tables, turned, bonds, closing, scale, states, out, i_out, planes
+):
     """Line of `out` = environment of a row's output k outside of a column."""
     room = states.size // 8
-    before = _prefix(codes, row, column, offsets, bonds, buffer, states, room, planes)
+    before = _prefix(codes, row, column, tables, bonds, states, room, planes)
     at, to = 4 * room, 6 * room
     _load(states, at, room, closing, k, planes)
     for d in range(bonds.size - 2, column, -1):
-        _walk(
-            states, at, to, room, bonds[0], turned, turned_offsets[d], codes[row, d], bonds[d + 1],
-            bonds[d], planes,
-        )  # fmt: skip
+        _walk(states, at, to, room, turned, d, codes[row, d], bonds, True, planes)
         at, to = to, at
     left, right = bonds[column], bonds[column + 1]
     _join(states, before, at, room, bonds[0], left, right, scale, out, i_out, planes)
@@ -134,6 +129,7 @@ def statistics(
     As `kernels.entrywise.statistics`; an environment is a matrix (bonds[column], bonds[column+1]).
     """
     size, n_outputs = bonds[column] * bonds[column + 1], closing.shape[0]
+    tables, back = (buffer, offsets), (turned, turned_offsets)
     half = padded(size)
     rows = block_rows(half * len(planes), buffer.itemsize)
     block = np.zeros((rows, half * len(planes)), dtype=buffer.dtype)
@@ -148,7 +144,7 @@ def statistics(
             row = order[position]
             for k in range(n_outputs):
                 _environment(
-                    codes, row, k, column, offsets, turned_offsets, bonds, buffer, turned, closing,
+                    codes, row, k, column, tables, back, bonds, closing,
                     weight[row] if weight.size else 1.0, states, block, count, planes,
                 )  # fmt: skip
                 wanted[0, count] = target[row, k]
@@ -166,7 +162,8 @@ def products(codes, offsets, bonds, buffer, planes, out):
     room = _room_of(bonds)
     states = np.zeros(4 * room)
     for row in range(codes.shape[0]):
-        at = _prefix(codes, row, bonds.size - 1, offsets, bonds, buffer, states, room, planes)
+        last = bonds.size - 1
+        at = _prefix(codes, row, last, (buffer, offsets), bonds, states, room, planes)
         _save(states, at, room, out, row, planes)
 
 
@@ -194,15 +191,14 @@ def gradient(codes, offsets, bonds, buffer, turned, turned_offsets, seeds, plane
     one network, or of two gauges of a train.
     """
     outer, n_columns, room = bonds[0], bonds.size - 1, _room_of(bonds)
+    tables, back = (buffer, offsets), (turned, turned_offsets)
     end = 2 * room * (n_columns + 1)  # states before all columns, then two that take turns
     states = np.zeros(end + 4 * room)
     _unit(states, 0, room, outer)
     for row in range(codes.shape[0]):
         for d in range(n_columns):
-            _walk(
-                states, 2 * room * d, 2 * room * (d + 1), room, outer, buffer, offsets[d],
-                codes[row, d], bonds[d], bonds[d + 1], planes,
-            )  # fmt: skip
+            at = 2 * room * d
+            _walk(states, at, at + 2 * room, room, tables, d, codes[row, d], bonds, False, planes)
         at, to = end, end + 2 * room
         _load(states, at, room, seeds, row, planes)
         for d in range(n_columns - 1, -1, -1):
@@ -211,10 +207,7 @@ def gradient(codes, offsets, bonds, buffer, turned, turned_offsets, seeds, plane
             base = index(offsets[d]) + code * size
             _add_joined(states, 2 * room * d, at, room, outer, out, base, left, right, planes)
             if d:
-                _walk(
-                    states, at, to, room, outer, turned, turned_offsets[d], code, right, left,
-                    planes,
-                )  # fmt: skip
+                _walk(states, at, to, room, back, d, code, bonds, True, planes)
                 at, to = to, at
 
 
@@ -232,12 +225,13 @@ def changes(codes, offsets, bonds, buffer, later, change, planes, values, moves)
         _unit(states, value, room, outer)
         states[moved : moved + 2 * room] = 0.0
         for d in range(n_columns):
-            left, right, code, offset = bonds[d], bonds[d + 1], codes[row, d], offsets[d]
+            code = codes[row, d]
             for at, to, tables in ((moved, next_moved, later), (value, extra, change)):
-                _walk(states, at, to, room, outer, tables, offset, code, left, right, planes)
+                _walk(states, at, to, room, (tables, offsets), d, code, bonds, False, planes)
             for i in range(index(2 * room)):
                 states[index(next_moved) + i] += states[index(extra) + i]
-            _walk(states, value, next_value, room, outer, buffer, offset, code, left, right, planes)
+            own = buffer, offsets
+            _walk(states, value, next_value, room, own, d, code, bonds, False, planes)
             value, next_value = next_value, value
             moved, next_moved = next_moved, moved
         _save(states, value, room, values, row, planes)

@@ -332,23 +332,16 @@ def finish(
         upper, lower = _triangles(total, has_imaginary, is_complex, conjugate)
         whole = mix(unpack(upper, lower, size), mixing, conjugate)
         if column.has_gaps and kind in OVERLAPPING:
+            # functions of the digit are (1, 1), and (1, -1) for a gap: products of two unequal
+            # ones change their sign at gaps
             every, gaps = (complete(half, kind, conjugate, ()) for half in np.split(whole, 2))
-            whole = _with_gaps(every, gaps, kind)
+            pad, odd = np.zeros_like(every[:1]), every - 2 * gaps
+            one, two = (odd, every) if kind == "lags" else (every, odd)
+            whole = np.concatenate([one, pad, two, pad, one])
         else:
             whole = complete(whole, kind, conjugate, column.radices)
         matrices.append(algebra.environment(whole, shape) if size > 1 else whole)
     return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
-
-
-def _with_gaps(whole: NDArray, gaps: NDArray, kind: str) -> NDArray:
-    """Moments with the digit of gaps, whose functions are (1, 1), and (1, -1) for a gap.
-
-    Products of two unequal ones change their sign at gaps.
-    """
-    pad, odd = np.zeros_like(whole[:1]), whole - 2 * gaps
-    return np.concatenate(
-        [odd, pad, whole, pad, odd] if kind == "lags" else [whole, pad, odd, pad, whole]
-    )
 
 
 def _triangles(

@@ -65,22 +65,15 @@ class Problem:
 
     def sweep(self) -> list[float]:
         """Update all levels once; return the objective after each."""
-        values = []
+        values, network = [], self.iterate.network
         for level in range(self.n_levels):
             core, value = self.solve(level)
-            self.accept(level, core)
+            self.cores[level], self.factor = network.leave(core)
             values.append(value)
+            if level + 1 < self.n_levels:
+                self.cores[level + 1] = network.push_right(self.factor, self.cores[level + 1])
+                self.advance(level)
         return values
-
-    def accept(self, level: int, core: NDArray) -> None:
-        """Put in a new core; the next one takes its factor."""
-        network = self.iterate.network
-        self.cores[level], factor = network.leave(core)
-        if level + 1 < self.n_levels:
-            self.cores[level + 1] = network.push_right(factor, self.cores[level + 1])
-            self.advance(level)
-        else:
-            self.factor = factor
 
     def restart(self) -> None:
         """Begin another sweep over the levels."""

@@ -107,7 +107,8 @@ class ChainTangents:
                 continue
             outside = algebra.join(after[e], before[e])
             gram[slices[e], slices[e]] = block.own(algebra.form(outside[None], block.shape)[0])
-            behind = algebra.multiply(_swapped(algebra, moves[e], block.shape), after[e])
+            turned = algebra.form(moves[e], block.shape).conj().swapaxes(-1, -2)
+            behind = algebra.multiply(algebra.environment(turned, block.shape), after[e])
             for d in range(e - 1, -1, -1):
                 if sizes[d]:
                     inside = algebra.join(behind, before[d])
@@ -122,8 +123,10 @@ class ChainTangents:
         """Return the blocks of the columns, then of what closes their product."""
         parts = zip(self.cores, self.precisions, self.is_held, strict=True)
         blocks = [Block.of_column(self.algebra, *part) for part in parts]
-        n_outputs = len(self.closing)
-        return [*blocks, Block.of_output(self.closing, n_outputs if self.has_outputs else 0)]
+        count, size = len(self.closing), math.prod(self.closing.shape[1:])
+        jacobian = np.eye(count * size).reshape(count, size, -1).swapaxes(1, 2)
+        free = jacobian[:, : count * size if self.has_outputs else 0]
+        return [*blocks, Block(self.closing, free, None)]
 
 
 class Block:
@@ -162,13 +165,6 @@ class Block:
             parts.append(part.reshape(count, radix * size, width))
         return cls(weights, np.concatenate(parts, axis=1), precision)
 
-    @classmethod
-    def of_output(cls, closing: NDArray, n_free: int) -> "Block":
-        """Return the block of the output core; of a fixed closing if none of it is free."""
-        count, size = len(closing), math.prod(closing.shape[1:])
-        jacobian = np.eye(count * size).reshape(count, size, -1).swapaxes(1, 2)
-        return cls(closing, jacobian[:, : n_free * size], None)
-
     @property
     def n_parameters(self) -> int:
         """Number of entries that move."""
@@ -189,12 +185,6 @@ class Block:
         scaled = self.precision[:, None, None] * (self.jacobian @ form.T)
         left = self.jacobian.conj().swapaxes(0, 1).reshape(count, -1)
         return left @ scaled.swapaxes(0, 1).reshape(count, -1).T
-
-
-def _swapped(algebra: Algebra, moves: NDArray, shape: Sequence[int]) -> NDArray:
-    """Return Σ_m precision·conj(w_m) ⊗ ∂w_m from what `Block.moves` returns."""
-    flat = algebra.form(moves, shape)
-    return algebra.environment(flat.conj().swapaxes(-1, -2), shape)
 
 
 def largest_terms(cores: Cores, n_columns: int, count: int) -> Cores:

@@ -68,19 +68,16 @@ class Drawing:
                     )
         if n_outputs > 1:
             edges.append(outputs(self.radices, n_outputs, vertex))
-        return cap(Structure(tuple(self.vertices), tuple(edges)))
-
-
-def cap(structure: Structure) -> Structure:
-    """Limit the bonds to what the cores at their ends can use."""
-    while True:
-        edges = tuple(
-            replace(edge, size=min(edge.size, largest_size(structure, e))) if edge.is_bond else edge
-            for e, edge in enumerate(structure.edges)
-        )
-        if edges == structure.edges:
-            return structure
-        structure = Structure(structure.vertices, edges)
+        cut, structure = tuple(edges), None
+        while structure is None or cut != structure.edges:
+            structure = Structure(tuple(self.vertices), cut)
+            cut = tuple(
+                replace(edge, size=min(edge.size, largest_size(structure, e)))
+                if edge.is_bond
+                else edge
+                for e, edge in enumerate(cut)
+            )
+        return structure
 
 
 class _Ranked(GraphNetwork):
@@ -205,7 +202,11 @@ class MERA(_Ranked):
         wires = [wire for column in drawing.sites for wire in column]
         while len(wires) > 2:
             for i in range(1, len(wires) - 1, 2):
-                wires[i : i + 2] = _mix(drawing, wires[i : i + 2])
+                name = f"mix {len(drawing.vertices)}"
+                pair = enumerate(wires[i : i + 2])
+                above = [drawing.wire(f"{name}.{k}", drawing.wires[w].size) for k, w in pair]
+                drawing.vertex(name, [*wires[i : i + 2], *above])
+                wires[i : i + 2] = above
             wires = _join_pairs(drawing, wires, self.rank)
         return drawing.finish(n_outputs, drawing.vertex("top", wires))
 
@@ -262,11 +263,3 @@ def _join_pairs(drawing: Drawing, wires: Sequence[int], rank: int) -> list[int]:
         joined.append(drawing.wire(f"above {name}", rank))
         drawing.vertex(name, [one, other, joined[-1]])
     return joined if len(wires) % 2 == 0 else [*joined, wires[-1]]
-
-
-def _mix(drawing: Drawing, wires: Sequence[int]) -> list[int]:
-    """Put a vertex on some wires, and begin as many of the same sizes on its other side."""
-    name = f"mix {len(drawing.vertices)}"
-    above = [drawing.wire(f"{name}.{i}", drawing.wires[w].size) for i, w in enumerate(wires)]
-    drawing.vertex(name, [*wires, *above])
-    return above

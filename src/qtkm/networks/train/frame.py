@@ -111,8 +111,13 @@ class TrainFrame:
         # the train itself is U, …, U, W: it goes with the last δ
         last = self.left[-1]
         sites[-1][-last.shape[0] :] += last
-        ranks = [core.shape[2] for core in self.left[:-1]]
-        return truncate(sites, ranks)
+        sites = gauge.center_at(sites, 0)
+        for k, core in enumerate(self.left[:-1]):
+            rank, (a, q, b) = core.shape[2], sites[k].shape
+            u, s, vh = np.linalg.svd(sites[k].reshape(a * q, b), full_matrices=False)
+            sites[k] = u[:, :rank].reshape(a, q, -1)
+            sites[k + 1] = gauge.push_right(s[:rank, None] * vh[:rank], sites[k + 1])
+        return sites
 
     def transport(self, frame: "TrainFrame | Gauges", direction: Cores) -> Cores:
         """Project a tangent vector of another frame to this one."""
@@ -142,14 +147,3 @@ def tangent_train(left: Sites, right: Sites, deltas: Sites) -> Sites:
         top = np.concatenate([v, np.zeros_like(u)], axis=2)
         sites.append(np.concatenate([top, np.concatenate([delta, u], axis=2)], axis=0))
     return [*sites, np.concatenate([right[-1], deltas[-1]], axis=0)]
-
-
-def truncate(sites: Sites, ranks: list[int]) -> Sites:
-    """Truncate a train to given ranks by a sequence of singular value decompositions."""
-    sites = gauge.center_at(sites, 0)
-    for k, rank in enumerate(ranks):
-        a, q, b = sites[k].shape
-        u, s, vh = np.linalg.svd(sites[k].reshape(a * q, b), full_matrices=False)
-        sites[k] = u[:, :rank].reshape(a, q, -1)
-        sites[k + 1] = gauge.push_right(s[:rank, None] * vh[:rank], sites[k + 1])
-    return sites

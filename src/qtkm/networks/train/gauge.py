@@ -122,13 +122,3 @@ def balance(sites: Sequence[NDArray]) -> Sites:
         return list(sites)
     mean = np.exp(np.log(norms).mean())
     return [core * (mean / norm) for core, norm in zip(sites, norms, strict=True)]
-
-
-def squared_norm(sites: Sites) -> float:
-    """Return ‖w‖² of the whole weight tensor."""
-    outer = sites[0].shape[0]
-    product = np.eye(outer * outer).reshape(outer, outer, outer, outer)  # (x̄, x, ā, a)
-    for core in sites:
-        half = np.tensordot(product, core, (3, 0))  # (x̄, x, ā, q, b)
-        product = np.tensordot(half, core.conj(), ((2, 3), (0, 1))).swapaxes(2, 3)
-    return float(np.einsum("xyxy->", product).real)

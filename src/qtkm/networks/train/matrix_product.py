@@ -9,18 +9,89 @@ for a ring) whatever the number of basis functions is.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from ...kernels.lines import padded, to_lines
 from ...protocols import Cores, Given, Levels, Radices
 from ...structure import Edge, Structure
 from ..algebra import Matrices
 from ..chain import SMOOTH_NOISE, ChainNetwork, site_legs
+from ..column_tables import Tables
+from ..moments import digit_factors
 from ..network import flatten, unflatten
 from . import gauge
-from .matrix_tables import ProductTables
+
+
+class ProductTables(Tables):
+    """Tables (n_grid, left, right) of all columns; `closing` is (n_outputs, right, left)."""
+
+    def row_ends(self) -> tuple[NDArray, NDArray]:
+        return np.eye(self.bonds[0], dtype=self.kind)[None, None], self.closing[None]
+
+    def environments(self, codes: NDArray, root: NDArray, first: int, last: int) -> NDArray:
+        inside = super().environments(codes, root, first, last)
+        return np.broadcast_to(inside, (len(codes), *inside.shape[1:]))
+
+    def goals(self, target: NDArray) -> NDArray:
+        return target[:, :, None, None]
+
+    def turn(self, closing: NDArray) -> NDArray:
+        return closing.swapaxes(1, 2)
+
+    @property
+    def loops(self) -> Given:
+        from ...kernels import matrices
+
+        return matrices
+
+    @property
+    def bonds(self) -> NDArray[np.int64]:
+        """Bonds before, between and after the columns."""
+        shapes = [elements.shape for elements in self.elements]
+        return np.array([shapes[0][1], *(shape[2] for shape in shapes)], dtype=np.int64)
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        return self._offsets(self.elements)
+
+    def _offsets(self, tables: Sequence[NDArray]) -> NDArray[np.int64]:
+        sizes = [len(t) * t.shape[1] * padded(t.shape[2]) for t in tables]
+        return len(self.planes) * np.cumsum([0, *sizes])
+
+    def buffer(self, tables: Sequence[NDArray] | None = None) -> NDArray:
+        if tables is None:
+            return self._cached("forward", self.elements)
+        parts = [to_lines(table, self.is_complex, self.dtype).ravel() for table in tables]
+        return np.concatenate(parts)
+
+    def _cached(self, name: str, tables: Sequence[NDArray]) -> NDArray:
+        if self.stale:
+            self._kept: dict[str, NDArray] = {}
+            self.stale.clear()
+        if name not in self._kept:
+            self._kept[name] = self.buffer(tables)
+        return self._kept[name]
+
+    @property
+    def walk(self) -> tuple[NDArray, NDArray]:
+        return self.offsets, self.bonds
+
+    def later(self, tables: Sequence[NDArray] | None) -> tuple[NDArray, ...]:
+        return (self.buffer(tables),)
+
+    def behind(self, tables: Sequence[NDArray] | None = None) -> tuple[NDArray, ...]:
+        turned = [t.swapaxes(1, 2) for t in (self.elements if tables is None else tables)]
+        made = self._cached("backward", turned) if tables is None else self.buffer(turned)
+        return made, self._offsets(turned)
+
+    def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
+        size = int(self.bonds[column] * self.bonds[column + 1])
+        closing = to_lines(self.turn(self.closing), self.is_complex)
+        return size, 1, (column, *self.walk, self.buffer(), *self.behind(), closing)
 
 
 class MatrixProduct(ChainNetwork):
@@ -95,7 +166,9 @@ class MatrixProduct(ChainNetwork):
             for constant, shape in zip(flat, flatten(shapes), strict=True)
         ]
         # the norm of the constant function 1, so that responses are of order one
-        scale = gauge.squared_norm(sites) ** (-0.5 / len(sites))
+        squares = [digit_factors(self.algebra, core, "uniform")[0] for core in sites]
+        norm = float(self.algebra.close(reduce(np.matmul, squares)).real)
+        scale = norm ** (-0.5 / len(sites))
         return unflatten(shapes, self.settle([scale * core for core in sites]))
 
     def _core(self, constant, shape, is_complex, kind, rng):
