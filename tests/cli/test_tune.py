@@ -110,7 +110,9 @@ def test_the_score_of_the_choice_is_told_of_test_rows(tmp_path, data, capsys):
 
 def test_json_tells_the_choice_and_the_scores(tmp_path, data, capsys):
     words = ["--target", "high", "--drop", "power", "--out", tmp_path / "m.qtkm", *SMALLER]
-    assert command("tune", data, *words, "--cv", 2, "--scoring", "roc_auc", "--json", "--quiet") == 0
+    assert (
+        command("tune", data, *words, "--cv", 2, "--scoring", "roc_auc", "--json", "--quiet") == 0
+    )
     shown = capsys.readouterr()
     assert shown.err == ""
     found, model = json.loads(shown.out), qtkm.load(tmp_path / "m.qtkm")

@@ -1,14 +1,12 @@
 """How every compiled loop of the library is compiled.
 
-Cached on disk, free of the interpreter's lock, and allowed to fuse a multiplication
-with an addition and to reorder sums; division and infinities keep their meaning.
+Free of the interpreter's lock, and allowed to fuse a multiplication with an addition and to reorder
+sums; division and infinities keep their meaning.  The first function that has to be compiled says
+so, once for a process.
 
-Compiling takes its time, so the first function that has to be compiled says so, once for a process.
-
-The cache is Numba's: beside this file, or in the user's own folder for such things, or where the
-variable NUMBA_CACHE_DIR says.  Where none of these can be written, or what is there cannot be read,
-functions are compiled anew in every process.  What was compiled belongs to the files of this
-package as they were then: a loop contains the loops that it calls, so all of them count.
+The cache is Numba's: beside this file, in the user's own folder for such things, or where
+NUMBA_CACHE_DIR says.  Where none of these can be written or read, functions are compiled anew in
+every process.  A loop contains the loops that it calls, so all files of this package count.
 """
 
 import hashlib
@@ -38,14 +36,10 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled
 
 
-def _fingerprint() -> str:
-    """Return a hash of all files of this package."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-#: of the sources that a compiled loop may contain
-SOURCES = _fingerprint()
+#: hash of the sources that a compiled loop may contain
+SOURCES = hashlib.sha256(
+    b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
+).hexdigest()
 
 
 class Cache(FunctionCache):
@@ -76,10 +70,10 @@ class Notice(event.Listener):
     #: whether there is a place for what was compiled
     is_kept = True
 
-    def on_start(self, event: Any) -> None:
-        module = event.data["dispatcher"].py_func.__module__
+    def on_start(self, found: Any) -> None:
+        module = found.data["dispatcher"].py_func.__module__
         if module.startswith(f"{__package__}."):
-            self.withdraw()
+            event.unregister(_COMPILATION, self)
             if self.is_kept:
                 logger.warning(
                     "qtkm compiles loops that have not been used on this machine before, which may "
@@ -92,16 +86,8 @@ class Notice(event.Listener):
                     "can be written."
                 )
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, found: Any) -> None:
         pass
 
-    def install(self) -> None:
-        """Begin to listen."""
-        event.register(_COMPILATION, self)
 
-    def withdraw(self) -> None:
-        """Listen no more."""
-        event.unregister(_COMPILATION, self)
-
-
-Notice().install()
+event.register(_COMPILATION, Notice())

@@ -34,6 +34,7 @@ from ..protocols import (
     Shard,
 )
 from ..structure import Edge, Structure
+from .evaluate import with_unknown
 from .main_effects import MainProblem, sum_by_code
 from .network import Network, flatten, unflatten
 
@@ -359,20 +360,13 @@ def part_of(shard: Shard, run: Run, both: Pass, place: int) -> Given:
     return both(shard, run=run)[place]
 
 
-def _with_unknown(weights: NDArray, share: NDArray) -> NDArray[np.float64]:
-    """Return the weights of all categories, zero where these are too many, then of an unknown."""
-    if not len(weights):
-        return np.zeros((len(share) + 1, weights.shape[1]))
-    return np.concatenate([weights, (share @ weights)[None]])
-
-
 class Evaluator:
     """Cores made ready for values that lie on no grid."""
 
     def __init__(self, inner: Given, main: Sequence[NDArray], shares: Precisions):
         self.inner, self.main = inner, main
         self.tables = [
-            None if share is None else _with_unknown(weights, share)
+            None if share is None else with_unknown(weights, share)
             for weights, share in zip(main[:-1], shares, strict=True)
         ]
 

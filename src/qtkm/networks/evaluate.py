@@ -53,6 +53,18 @@ def sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
     return flat.reshape(-1, *weights.shape[1:])
 
 
+def with_unknown(table: NDArray, share: NDArray) -> NDArray:
+    """Entries (n, …) of all categories, then their mean by the shares for an unknown one.
+
+    No entries are zeros; one more than there are categories begin with a constant beside them.
+    """
+    if len(table) > len(share):
+        table = table[:1] + table[1:]
+    elif not len(table):
+        table = np.zeros((len(share), *table.shape[1:]))
+    return np.concatenate([table, np.tensordot(share, table, 1)[None]])
+
+
 class Evaluator:
     """Cores made ready for evaluation; see `Network.evaluator`."""
 
@@ -63,15 +75,9 @@ class Evaluator:
         self.closing = network.closing(cores, n_columns)
         self._lines: tuple[NDArray, ...] = ()
         self.tables = [
-            None if share is None else self._with_unknown(levels[0], share)
+            None if share is None else with_unknown(self.algebra.elements(levels[0]), share)
             for levels, share in zip(self.cores, frequencies, strict=True)
         ]
-
-    def _with_unknown(self, core: NDArray, share: NDArray) -> NDArray:
-        elements = self.algebra.elements(core)
-        if len(elements) > len(share):  # pooled: a constant beside the categories
-            elements = elements[:1] + elements[1:]
-        return np.concatenate([elements, np.tensordot(share, elements, 1)[None]])
 
     def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
         """Responses (n, n_outputs) of rows given as one array of values per column.
@@ -91,10 +97,8 @@ class Evaluator:
 
     @np.errstate(over="ignore", invalid="ignore")  # far outside of the box; whoever asks refuses it
     def _responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
-        elements = (
-            self._elements(d, *pair) for d, pair in enumerate(zip(maps, values, strict=True))
-        )
-        product = reduce(self.algebra.multiply, elements)
+        places = range(len(values))
+        product = reduce(self.algebra.multiply, map(self._elements, places, maps, values))
         closed = self.algebra.multiply(product[:, None], self.closing[None])
         return self.algebra.close(closed)
 
@@ -102,11 +106,9 @@ class Evaluator:
         table = self.tables[d]
         if table is not None:
             return table[np.asarray(values, dtype=np.int64)]
-        functions = feature_map.group_features(values)
-        return reduce(
-            self.algebra.multiply,
-            group_elements(self.algebra, feature_map.groups, functions, self.cores[d]),
-        )
+        functions, groups = feature_map.group_features(values), feature_map.groups
+        elements = group_elements(self.algebra, groups, functions, self.cores[d])
+        return reduce(self.algebra.multiply, elements)
 
     def is_smooth(self, maps: Sequence[Map]) -> bool:
         """Return True if compiled loops serve: a complex CPD whose functions have frequencies."""

@@ -65,15 +65,20 @@ class Problem:
 
     def sweep(self) -> list[float]:
         """Update all levels once; return the objective after each."""
-        values, network = [], self.iterate.network
+        values = []
         for level in range(self.n_levels):
             core, value = self.solve(level)
-            self.cores[level], self.factor = network.leave(core)
+            self.accept(level, core)
             values.append(value)
-            if level + 1 < self.n_levels:
-                self.cores[level + 1] = network.push_right(self.factor, self.cores[level + 1])
-                self.advance(level)
         return values
+
+    def accept(self, level: int, core: NDArray) -> None:
+        """Put in a new core; the next one takes its factor."""
+        network = self.iterate.network
+        self.cores[level], self.factor = network.leave(core)
+        if level + 1 < self.n_levels:
+            self.cores[level + 1] = network.push_right(self.factor, self.cores[level + 1])
+            self.advance(level)
 
     def restart(self) -> None:
         """Begin another sweep over the levels."""

@@ -104,8 +104,7 @@ class Column:
     def main_blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Blocks of main functions with a variance of their own, slopes left out.
 
-        For each the functions' numbers, and prior variances of their weights to choose from, up
-        to factors.
+        For each their numbers, and prior variances to choose from, up to factors.
         """
         n_smooth = self.n_main - self.has_gaps
         places = np.arange(not self.is_categorical, n_smooth)

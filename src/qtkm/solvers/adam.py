@@ -24,26 +24,16 @@ PATIENCE = 5
 
 @dataclass
 class State(solver.State):
-    """Current state.
-
-    Attributes
-    ----------
-    vector : all cores as real numbers
-    mean, square : running means of the gradient and of its squares
-    rng : generator of the order of the rows
-    rate : learning rate
-    n_steps : steps taken
-    lowest, waited : lowest objective of an epoch, and epochs since
-    """
+    """All cores as real numbers, running means, and what the learning rate depends on."""
 
     vector: Vector
-    mean: Vector
-    square: Vector
-    rng: np.random.Generator
+    mean: Vector  # of the gradient
+    square: Vector  # of its squares
+    rng: np.random.Generator  # of the order of the rows
     rate: float
     n_steps: int = 0
-    lowest: float = float("inf")
-    waited: int = 0
+    lowest: float = float("inf")  # objective of an epoch
+    waited: int = 0  # epochs since
 
     def keep(self) -> Kept:
         """Return the state for a checkpoint, with that of the random generator."""

@@ -16,20 +16,12 @@ FAST = 0.01
 
 @dataclass
 class State(solver.State):
-    """Current state.
-
-    Attributes
-    ----------
-    value : float
-        Objective after the last epoch.
-    previous : list or None
-        Cores one epoch ago; None before the second epoch, and after a restart.
-    count : int
-        Epochs since momentum began to grow; 0 while the fit is fast.
-    """
+    """Objective, and what momentum needs."""
 
     value: float = float("inf")
+    #: cores one epoch ago; None before the second epoch, and after a restart
     previous: Cores | None = None
+    #: epochs since momentum began to grow; 0 while the fit is fast
     count: int = 0
 
 

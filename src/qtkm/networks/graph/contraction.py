@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Column, Run, Shard, Span
+from ...protocols import Columns, Cores, Run, Shard, Span
 from ...structure import Structure
 from .. import design
 from ..design import PLANNED_ROWS, ROWS, Tree, join
@@ -31,13 +31,7 @@ Shape = tuple[int, ...]
 class Rows:
     """Cores, structure and columns in some precision: all that a pass over rows carries."""
 
-    def __init__(
-        self,
-        structure: Structure,
-        cores: Sequence[NDArray],
-        columns: Sequence[Column],
-        dtype: DTypeLike,
-    ):
+    def __init__(self, structure: Structure, cores: Cores, columns: Columns, dtype: DTypeLike):
         self.structure, self.columns, self.dtype = structure, columns, np.dtype(dtype)
         self.is_complex = np.iscomplexobj(cores[0])
         self.cores = [self.cast(core) for core in cores]

@@ -143,7 +143,13 @@ class VertexProblem:
         core, rows = iterate.cores[block], iterate.rows
         category = _category(rows, block)
         self.axes, shape = _layout(rows, block, category)
-        self._refuse_large(shape)
+        if shape[1] * (shape[2] * (2 if self.split else 1)) ** 2 > LARGEST_MATRIX:
+            raise ValueError(
+                f"The core of vertex {iterate.structure.vertices[block]!r} has "
+                f"{math.prod(shape):,} weights, too many for one least-squares problem of all of "
+                "them. Lower the sizes of its edges, or use a solver that needs gradients alone, "
+                "such as solver='lbfgs'."
+            )
         self.shape = tuple(core.shape[axis] for axis in self.axes)
         self.core = np.ascontiguousarray(core.transpose(self.axes)).reshape(shape)
         self.penalty = self._penalty(category) if setting.alpha > 0 else np.eye(1)[None]
@@ -181,16 +187,6 @@ class VertexProblem:
         """Hand the core back."""
         back = np.argsort(self.axes)
         self.iterate.place(self.block, self.core.reshape(self.shape).transpose(back))
-
-    def _refuse_large(self, shape: tuple[int, int, int]) -> None:
-        _, count, width = shape
-        if count * (width * (2 if self.split else 1)) ** 2 > LARGEST_MATRIX:
-            name = self.iterate.structure.vertices[self.block]
-            raise ValueError(
-                f"The core of vertex {name!r} has {math.prod(shape):,} weights, too many for one "
-                "least-squares problem of all of them. Lower the sizes of its edges, or use a "
-                "solver that needs gradients alone, such as solver='lbfgs'."
-            )
 
 
 def _category(rows: Rows, vertex: int) -> tuple[int, int] | None:

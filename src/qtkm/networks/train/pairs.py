@@ -238,8 +238,8 @@ class _AcrossPass:
         self.tables, self.block, self.both = iterate.tables, block, both
         column, following = iterate.columns[block : block + 2]
         cores, later = iterate.cores[block], iterate.cores[block + 1]
-        self.first = _features(column, len(cores) - 1)
-        self.second = _features(following, 0)
+        self.first = column.factors[:, column.slices[-1]]
+        self.second = following.factors[:, following.slices[0]]
         self.left = _product(column, cores[:-1], 0, cores[-1].shape[0])
         self.right = _product(following, later[1:], 1, later[0].shape[2])
 
@@ -259,21 +259,15 @@ class _AcrossPass:
             return design.gram(parts, np.empty(0), target[rows].reshape(-1, 1), self.both)
 
         hermitian, symmetric, products = zip(*run(part, shard.blocks()), strict=True)
-        nothing = np.zeros((0, 0))
-        symmetric_sum = reduce(np.add, symmetric) if self.both else nothing
-        return reduce(np.add, hermitian), symmetric_sum, reduce(np.add, products).reshape(-1)
-
-
-def _features(column: Column, level: int) -> NDArray:
-    """Return the factor entries of a level at the grid values."""
-    return column.factors[:, column.slices[level]]
+        symmetric = symmetric if self.both else (np.zeros((0, 0)),)
+        sums = [reduce(np.add, each) for each in (hermitian, symmetric, products)]
+        return *sums[:2], sums[2].reshape(-1)
 
 
 def _product(column: Column, cores: list[NDArray], first: int, bond: int) -> NDArray:
     """Return products (n_grid, …) of levels' matrices from level `first` on."""
-    kind = np.result_type(float, *cores, *(() if column.is_categorical else (column.factors,)))
-    product = np.broadcast_to(np.eye(bond, dtype=kind), (len(column), bond, bond)).copy()
-    for level, core in enumerate(cores, start=first):
-        matrices = np.einsum("uq,aqb->uab", column.factors[:, column.slices[level]], core)
-        product = matrices if level == first else product @ matrices
-    return product
+    levels = enumerate(cores, start=first)
+    matrices = [
+        np.einsum("uq,aqb->uab", column.factors[:, column.slices[k]], core) for k, core in levels
+    ]
+    return reduce(np.matmul, matrices) if cores else np.tile(np.eye(bond), (len(column), 1, 1))
