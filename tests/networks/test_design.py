@@ -64,7 +64,7 @@ def test_the_gram_holds_the_sums_of_a_least_squares_problem(sizes, kinds, weight
     hermitian, symmetric, products = design.gram(parts, root, target, both)
     np.testing.assert_allclose(hermitian, z.conj().T @ z, atol=1e-12)
     np.testing.assert_allclose(products, target.T @ z, atol=1e-12)
-    assert (symmetric is not None) == both
+    assert bool(symmetric.size) == both
     if both:
         np.testing.assert_allclose(symmetric, z.T @ z, atol=1e-12)
 

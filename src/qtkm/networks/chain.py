@@ -326,24 +326,19 @@ class ChainIterate:
         return gradient
 
     def tangent(self, direction: Cores) -> Pass:
-        changes = [
-            column_change(self.algebra, column, self.cores[d], direction[d], self.cores[d])
-            for d, column in enumerate(self.columns)
-        ]
-        return partial(self.tables.tangents, change=self.change(changes, direction))
+        return partial(self.tables.tangents, change=self.change(direction))
 
-    def change(
-        self, changes: list[NDArray], direction: Cores, turned: Tables | None = None
-    ) -> Change:
-        """Change of the tables; behind a change stand the tables of another iterate, if given."""
-        tables = self.tables
-        closing = 0 * tables.closing
-        if self.has_outputs:
-            closing = self.algebra.elements(direction[-1])
-        changes = [change.astype(tables.kind) for change in changes]
+    def change(self, direction: Cores, turned: "ChainIterate | None" = None) -> Change:
+        """Change of the tables; behind a change stand the cores of another iterate, if given."""
+        tables, later = self.tables, self.cores if turned is None else turned.cores
+        changes = [
+            column_change(self.algebra, column, *cores).astype(tables.kind)
+            for column, *cores in zip(self.columns, self.cores, direction, later, strict=False)
+        ]
+        closing = self.algebra.elements(direction[-1]) if self.has_outputs else 0 * tables.closing
         if turned is None:
             return Change(changes, closing)
-        return Change(changes, closing, turned.elements, turned.closing)
+        return Change(changes, closing, turned.tables.elements, turned.tables.closing)
 
 
 def column_table(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> NDArray:

@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
 from ..protocols import Column, Given, Kept, Run, Shard, Span
+from . import design
 from .algebra import Algebra, Environments, partial_products
 from .moments import mix, unpack
 
@@ -146,17 +147,13 @@ class Tables:
         return product.reshape(len(product), -1) @ closing.reshape(len(closing), -1).T
 
     def output_sums(self, shard: Shard, run: Run, both: bool) -> tuple[NDArray, ...]:
-        """Return Σ z̄zᵀ, Σ y·z and maybe Σ zzᵀ over the environments z of the output core."""
+        """Return `design.gram` of the environments z of the output core."""
         root, target = shard.scaled
         states_of = self.states(is_large(shard))
 
         def sums(rows: Span) -> tuple[NDArray, ...]:
             states = states_of(shard.codes[rows])
-            states = states.reshape(len(states), -1)
-            if len(root):
-                states = states * root[rows, None]
-            found = (states.conj().T @ states, target[rows].T @ states)
-            return (*found, states.T @ states) if both else found
+            return design.gram([states.reshape(len(states), -1)], root[rows], target[rows], both)
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
             return add_all([sums(rows) for rows in pieces(bounds)])

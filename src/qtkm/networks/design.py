@@ -50,8 +50,8 @@ def rows(parts: Parts) -> NDArray:
 
 def gram(
     parts: Parts, root_weight: NDArray, target: NDArray, both: bool
-) -> tuple[NDArray, NDArray | None, NDArray]:
-    """Return Σ z̄zᵀ, Σ zzᵀ (None unless `both`) and Σ z·y (n_outputs, width), in double precision.
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Return Σ z̄zᵀ, Σ zzᵀ (empty unless `both`) and Σ z·y (n_outputs, width), in double precision.
 
     Roots of the weights (empty for 1) are part of the target. With z = a + ib the real matrix
     [a|b]ᵀ[a|b] holds the real and imaginary parts of both matrices.
@@ -69,11 +69,12 @@ def gram(
         planes = np.hstack([design.real, design.imag]) if is_complex else design
         total += planes.T @ planes
         products += target[block].T.astype(planes.dtype) @ planes
+    nothing = np.zeros((0, 0))
     if not is_complex:
-        return total, total.copy() if both else None, products
+        return total, total.copy() if both else nothing, products
     aa, ab, bb = total[:size, :size], total[:size, size:], total[size:, size:]
     hermitian = (aa + bb) + 1j * (ab - ab.T)
-    symmetric = (aa - bb) + 1j * (ab + ab.T) if both else None
+    symmetric = (aa - bb) + 1j * (ab + ab.T) if both else nothing
     return hermitian, symmetric, products[:, :size] + 1j * products[:, size:]
 
 

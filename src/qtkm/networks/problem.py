@@ -260,14 +260,14 @@ class OutputProblem(Problem):
         self.outside = iterate.penalty_environment(self.block)
 
     def system(self, level: int) -> LocalSystem:
-        hermitian, products, *symmetric = self.sums
+        hermitian, symmetric, products = self.sums
         n_outputs = len(products)
         _, *shape = self.shape(0)
         penalty = self.algebra.form(self.outside[None], shape)[None]
         every = (n_outputs, *hermitian.shape)
         return least_squares(
             np.broadcast_to(hermitian, every),
-            np.broadcast_to(symmetric[0], every) if self.is_split else None,
+            np.broadcast_to(symmetric, every) if self.is_split else None,
             products.conj(), penalty, self.setting.scale, (n_outputs, *shape),
         )  # fmt: skip
 

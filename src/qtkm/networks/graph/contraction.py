@@ -185,7 +185,7 @@ def normal_equations(
             )  # fmt: skip
             total[0][code] += hermitian
             total[1][:, code] += products
-            if symmetric is not None:
+            if both:
                 total[2][code] += symmetric
 
     _, count, width = shape

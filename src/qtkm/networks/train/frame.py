@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocols import Cores, Pass, Shard
-from ..chain import ChainIterate, column_change
+from ..chain import ChainIterate
 from ..column_tables import Tables
 from ..network import flatten, unflatten
 from . import gauge
@@ -91,12 +91,7 @@ class TrainFrame:
         return unflatten(self.cores, self.project(flatten(whole)))
 
     def tangent(self, direction: Cores) -> Pass:
-        iterate, turned = self.iterate, self.turned
-        changes = [
-            column_change(iterate.algebra, column, self.cores[d], direction[d], turned.cores[d])
-            for d, column in enumerate(iterate.columns)
-        ]
-        change = iterate.change(changes, direction, turned.tables)
+        change = self.iterate.change(direction, self.turned)
         return partial(self._mixed.tangents, change=change)
 
     def penalty_gradient(self) -> Cores:

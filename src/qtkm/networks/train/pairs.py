@@ -19,7 +19,7 @@ from ...protocols import Column, Run, Setting, Shard
 from .. import design, moments
 from ..algebra import partial_products
 from ..chain import ChainIterate
-from ..column_tables import Statistics
+from ..column_tables import Statistics, add_all
 from ..local import LocalSystem, least_squares
 from . import gauge
 
@@ -108,7 +108,7 @@ class PairProblem:
         both = bool(self.setting.real_part and iterate.is_complex)
         hermitian, symmetric, products = self.setting.sum(_AcrossPass(iterate, block, both))
         system = least_squares(
-            hermitian[None], symmetric[None] if both else None, products[None].conj(),
+            hermitian[None], symmetric[None] if both else None, products.conj(),
             _across_penalty(iterate, block)[None], self.setting.scale, _join(first, second).shape,
         )  # fmt: skip
         return self._solve(level, first, second, system)
@@ -246,7 +246,7 @@ class _AcrossPass:
     def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
         root, target = shard.scaled
 
-        def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray | None, NDArray]:
+        def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
             rows = slice(*bounds)
             codes, block = shard.codes[rows], self.block
             whole = self.tables.environments(codes, root[rows], block, block + 2)
@@ -258,10 +258,7 @@ class _AcrossPass:
             parts.append(inner.reshape(n * k, -1))
             return design.gram(parts, np.empty(0), target[rows].reshape(-1, 1), self.both)
 
-        hermitian, symmetric, products = zip(*run(part, shard.blocks()), strict=True)
-        symmetric = symmetric if self.both else (np.zeros((0, 0)),)
-        sums = [reduce(np.add, each) for each in (hermitian, symmetric, products)]
-        return *sums[:2], sums[2].reshape(-1)
+        return add_all(run(part, shard.blocks()))
 
 
 def _product(column: Column, cores: list[NDArray], first: int, bond: int) -> NDArray:
