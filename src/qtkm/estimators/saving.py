@@ -48,12 +48,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import data, networks, solvers, storage
 from ..losses import Softmax
 from ..networks.tangents import ChainTangents
 from ..objective.posterior import Posterior, Tangents
+from ..parameters import is_number
 from .classifier import QTKMClassifier
 from .defaults import check_parameters
 from .encoding import decode, decode_part, encode, encode_part
@@ -151,17 +153,13 @@ def _model(tree: Any) -> Any:
     })  # fmt: skip
     check_parameters(model)
     names, target = tree.get("feature_names"), tree["target"]
-    inputs, span, labels = _inputs(tree["columns"], names), target.get("range"), target.get("names")
-    reading = Reading(inputs, _scale(target), decode(span), labels)
-    n_outputs = reading.n_outputs
-    if span is not None:
-        _need_numbers(reading.target_range, (2, n_outputs), "the range of y")
+    reading = Reading(_inputs(tree["columns"], names), _scale(target))
+    n_outputs, inputs = reading.n_outputs, reading.inputs
+    if target.get("range") is not None:
+        reading.target_range = _numbers(target["range"], (2, n_outputs), "the range of y")
+    reading.target_names = labels = target.get("names")
     _need(labels is None or _are_texts(labels), "the names of its targets are no list of text")
-    network, loss = decode_part(tree["network"], "networks"), decode_part(tree["loss"], "losses")
-    network.check()
-    loss.check()
-    cores = decode(tree["cores"])
-    _check_cores(cores, network, inputs.maps, n_outputs)
+    (network, cores), loss = _network(tree, inputs.maps, n_outputs), _part(tree["loss"], "losses")
     # parts that give no responses are found by one row
     values = [np.zeros(1, dtype=np.int64 if own.is_categorical else np.float64)
               for own in inputs.columns]  # fmt: skip
@@ -224,8 +222,7 @@ def _set_categories(own: Any, column: Any) -> None:
     count, basis = len(values), own.feature_map
     _need(0 < count == len(own.categories), f"{label} has a category twice, or none")
     _need(all(value == value for value in values), f"{label} has NaN as a category")
-    own.counts = decode(column["counts"])
-    _need_numbers(own.counts, (count,), f"the counts of {label}")
+    own.counts = _numbers(column["counts"], (count,), f"the counts of {label}")
     is_share = own.counts.min() >= 0 and own.counts.sum() > 0
     _need(is_share, f"the counts of {label} are negative or zero")
     _need(basis.n_categories == count, f"{label} has {count} categories, its basis not")
@@ -233,33 +230,35 @@ def _set_categories(own: Any, column: Any) -> None:
 
 
 def _scale(target: Any) -> TargetScale:
-    found = TargetScale(*(decode(target[key]) for key in ("mean", "scale", "is_constant")))
-    shape = (len(found.mean),)
+    shape = (len(target["mean"]),)
     _need(shape[0] > 0, "it has no outputs")
-    _need_numbers(found.mean, shape, "the mean of y")
-    _need_numbers(found.scale, shape, "the scale of y")
-    _need_numbers(found.is_constant, shape, "the mark of outputs that are constant", "b")
-    _need(found.scale.min() >= 0, "the scale of y is negative")
-    return found
+    mean = _numbers(target["mean"], shape, "the mean of y")
+    scale = _numbers(target["scale"], shape, "the scale of y")
+    _need(scale.min() >= 0, "the scale of y is negative")
+    what = "the mark of outputs that are constant"
+    return TargetScale(mean, scale, _numbers(target["is_constant"], shape, what, "b1"))
 
 
-def _check_cores(cores: Any, network: Any, maps: Sequence[Any], n_outputs: int) -> None:
+def _network(tree: Any, maps: Sequence[Any], n_outputs: int) -> tuple[Any, Any]:
+    """Return a network and its cores, of the layout, the shapes and the types that belong to it."""
+    network, cores = _part(tree["network"], "networks"), tree["cores"]
     shapes = network.shapes([feature_map.radices for feature_map in maps], n_outputs)
     layout, expected = ([len(entry) if isinstance(entry, list) else None for entry in entries]
                         for entries in (cores, shapes))  # fmt: skip
     _need(layout == expected, "its cores do not have the layout of its network")
-    kind = "c" if any(feature_map.is_complex for feature_map in maps) else "f"
+    kind = "c16" if any(feature_map.is_complex for feature_map in maps) else "f8"
     flat = [shape for entry in shapes for shape in (entry if isinstance(entry, list) else [entry])]
-    kinds = [kind] * (len(flat) - network.n_real) + ["f"] * network.n_real
-    for core, shape, own in zip(networks.flatten(cores), flat, kinds, strict=True):
-        _need_numbers(core, tuple(shape), "a core", own)
+    kinds = [kind] * (len(flat) - network.n_real) + ["f8"] * network.n_real
+    triples = zip(networks.flatten(cores), flat, kinds, strict=True)
+    read = [_numbers(core, tuple(shape), "a core", own) for core, shape, own in triples]
+    return network, networks.unflatten(cores, read)
 
 
 def _set_task(model: Any, target: Any, loss: Any, n_outputs: int) -> None:
     name = type(loss).__name__
     if isinstance(model, QTKMRegressor):
         ndim = target["ndim"]
-        fits = _is_whole(ndim) and (ndim == 2 or (ndim == 1 and n_outputs == 1))
+        fits = is_number(ndim, Integral) and (ndim == 2 or (ndim == 1 and n_outputs == 1))
         _need(fits, f"y with {ndim!r} dimensions and {n_outputs} outputs cannot be")
         _need(not loss.is_margin, f"the loss {name} is not one of regression")
         model._y_ndim = int(ndim)
@@ -283,7 +282,7 @@ def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
     model.n_iter_ = found.get("n_iter", 0)
     model.status_, model.message_ = found.get("status", "unknown"), found.get("message", "")
     model.history_ = {name: [] for name in _COURSES} | found.get("history", {})
-    is_count = _is_whole(model.n_iter_) and model.n_iter_ >= 0
+    is_count = is_number(model.n_iter_, Integral) and model.n_iter_ >= 0
     _need(is_count, f"n_iter must be a non-negative integer, got {model.n_iter_!r:.40}")
     is_text = isinstance(model.status_, str) and isinstance(model.message_, str)
     for name, values in model.history_.items():
@@ -296,10 +295,8 @@ def _penalties(tree: Any, inputs: Inputs) -> list[Any] | None:
     if tree is None:
         return None
     _need(isinstance(tree, list) and len(tree) == len(inputs), "it has no penalty for each column")
-    found = [decode_part(entry, "penalties") for entry in tree]
-    for penalty, label in zip(found, inputs.labels, strict=True):
-        penalty.check(label)
-    return found
+    pairs = zip(tree, inputs.labels, strict=True)
+    return [_part(entry, "penalties", label) for entry, label in pairs]
 
 
 def _read_posterior(tree: Any, reading: Reading) -> Any:
@@ -309,38 +306,38 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
     n_outputs, maps = reading.n_outputs, reading.inputs.maps
     chain, is_main = None, tree["main"]
     if tree["network"] is not None:
-        network, cores = decode_part(tree["network"], "networks"), decode(tree["cores"])
-        network.check()
+        (network, cores), held = _network(tree, maps, n_outputs), tree["held"]
         _need(hasattr(network, "algebra"), "its posterior is of a network that has none")
-        _check_cores(cores, network, maps, n_outputs)
-        held = tree["held"]
         flags = isinstance(held, list) and all(isinstance(flag, bool) for flag in held)
         _need(flags and len(held) == len(maps), "its posterior has other columns")
         chain = ChainTangents(network, cores, [None] * len(maps), held)
     if is_main is not None:
-        is_main = decode(is_main)
-        _need_numbers(is_main, (sum(m.n_main for m in maps) + 1,), "the posterior's functions", "b")
+        count = sum(feature_map.n_main for feature_map in maps) + 1
+        is_main = _numbers(is_main, (count,), "the posterior's functions", "b1")
     tangents = Tangents(chain, is_main, reading.inputs.frequencies, n_outputs)
-    planes = 2 if chain is not None and chain.is_complex else 1
-    factors = [decode(tree["chain_factor"]), decode(tree["main_factor"])]
-    shapes = [planes * tangents.n_chain, n_outputs * tangents.n_main]
-    width = factors[1].shape[1]
-    for factor, count in zip(factors, shapes, strict=True):
-        single = factor.astype(np.float64) if factor.dtype == np.float32 else factor
-        _need_numbers(single, (count, width), "a factor of the posterior")
-    noise, spread, tails, scores = (
-        decode(tree[key]) for key in ("noise", "spread", "tails", "scores")
+    planes, width = 1 + (chain is not None and chain.is_complex), tree["main_factor"].shape[1]
+    shapes = {"chain_factor": planes * tangents.n_chain, "main_factor": n_outputs * tangents.n_main}
+    chain_factor, main_factor = (
+        _numbers(tree[key], (count, width), "a factor of the posterior", "f4 f8")
+        for key, count in shapes.items()
     )
-    for array, name in ((noise, "noise"), (spread, "spread")):
-        _need_numbers(array, (n_outputs,), f"the posterior's {name}")
-        _need(array.min() >= 0, f"the posterior's {name} is negative")
+    noise, spread = (
+        _numbers(tree[key], (n_outputs,), f"the posterior's {key}") for key in ("noise", "spread")
+    )
+    _need(min(noise.min(), spread.min()) >= 0, "the posterior has negative variances")
+    tails, scores = decode(tree["tails"]), tree["scores"]
     _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are not known")
-    _need_numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
+    scores = _numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
     _need(_is_number(tree["freedom"]), "its effective parameters are not a number")
-    chain_factor, main_factor = factors
     freedom, n_held = float(tree["freedom"]), int(tree["n_held"])
     found = Posterior(tangents, chain_factor, main_factor, freedom, n_held)
     return Uncertainty(found, noise, spread, tails, scores)
+
+
+def _part(tree: Any, kind: str, *label: str) -> Any:
+    part = decode_part(tree, kind)
+    part.check(*label)
+    return part
 
 
 def _need(holds: Any, problem: str) -> None:
@@ -348,21 +345,18 @@ def _need(holds: Any, problem: str) -> None:
         raise ValueError(problem)
 
 
-def _need_numbers(array: Any, shape: tuple[int, ...], what: str, kinds: str = "f") -> None:
-    is_array = isinstance(array, np.ndarray) and array.dtype.kind in kinds
-    _need(is_array, f"{what} is not an array of numbers of the right type")
-    _need(array.dtype.itemsize in (1, 8, 16), f"{what} has the type {array.dtype}")
+def _numbers(tree: Any, shape: tuple[int, ...], what: str, types: str = "f8") -> NDArray:
+    """Return an array of one of some types of numbers and of a shape, its entries finite."""
+    array = decode(tree)
+    is_right = isinstance(array, np.ndarray) and array.dtype.str[1:] in types.split()
+    _need(is_right, f"{what} is not an array of numbers of the right type")
     _need(array.shape == shape, f"{what} has the shape {array.shape} where {shape} belongs")
     _need(np.isfinite(array).all(), f"{what} has entries that are not finite")
+    return array
 
 
 def _is_number(value: Any) -> bool:
-    is_real = isinstance(value, Real) and not isinstance(value, bool)
-    return is_real and math.isfinite(float(value))
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return is_number(value, Real) and math.isfinite(float(value))
 
 
 def _are_texts(values: Any) -> bool:
