@@ -16,8 +16,9 @@ Map = Any
 Cores = list[Any]
 #: sizes of the levels of every column
 Radices = Sequence[Sequence[int]]
+Arrays = Sequence[NDArray]
 #: an array for every level of every column
-Levels = Sequence[Sequence[NDArray]]
+Levels = Sequence[Arrays]
 #: what a penalty multiplies the squared weights of each column's functions by, (M,), or None for 1
 Precisions = Sequence[NDArray | None]
 #: a pass over a shard, pass(shard, …, run=run) -> arrays; see `qtkm.engines`

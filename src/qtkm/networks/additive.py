@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..drawing import plot
 from ..protocols import (
+    Arrays,
     Columns,
     Cores,
     Given,
@@ -224,7 +225,7 @@ class AdditiveIterate:
             self._tables = self._make_tables(self.main)
         return self._tables
 
-    def _make_tables(self, main: Sequence[NDArray]) -> list[NDArray]:
+    def _make_tables(self, main: Arrays) -> list[NDArray]:
         parts = zip(self.columns, main[:-1], self.main_precisions, strict=True)
         return [*(column.main_table(_used(weights, p)) for column, weights, p in parts), main[-1]]
 
@@ -320,7 +321,7 @@ def _finite(precision: NDArray | None) -> NDArray:
     return np.where(np.isfinite(precision), precision, 0.0)[:, None]
 
 
-def add_tables(tables: Sequence[NDArray], shard: Shard) -> NDArray[np.float64]:
+def add_tables(tables: Arrays, shard: Shard) -> NDArray[np.float64]:
     """Return the main effects of coded rows, (n_rows, n_outputs)."""
     *columns, intercept = tables
     total = np.tile(np.asarray(intercept, dtype=np.float64), (len(shard), 1))
@@ -330,7 +331,7 @@ def add_tables(tables: Sequence[NDArray], shard: Shard) -> NDArray[np.float64]:
     return total
 
 
-def respond(shard: Shard, run: Run, inner: Pass | None, tables: Sequence[NDArray]) -> NDArray:
+def respond(shard: Shard, run: Run, inner: Pass | None, tables: Arrays) -> NDArray:
     """Responses of a network, or their change, plus those of the main effects."""
     effects = add_tables(tables, shard)
     return effects if inner is None else effects + inner(shard, run=run)
@@ -345,7 +346,7 @@ def add_slopes(shard: Shard, slopes: NDArray, run: Run, inner: Pass | None) -> t
 
 
 def reduce_targets(
-    shard: Shard, run: Run, view: Pass | None, tables: Sequence[NDArray]
+    shard: Shard, run: Run, view: Pass | None, tables: Arrays
 ) -> tuple[Shard, NDArray]:
     """Rows (of a view of a shard) without main effects m, and Σ ω(|y - m|² - |y|²)."""
     shard = shard if view is None else view(shard, run=run)
@@ -363,19 +364,19 @@ def part_of(shard: Shard, run: Run, both: Pass, place: int) -> Given:
 class Evaluator:
     """Cores made ready for values that lie on no grid."""
 
-    def __init__(self, inner: Given, main: Sequence[NDArray], shares: Precisions):
+    def __init__(self, inner: Given, main: Arrays, shares: Precisions):
         self.inner, self.main = inner, main
         self.tables = [
             None if share is None else with_unknown(weights, share)
             for weights, share in zip(main[:-1], shares, strict=True)
         ]
 
-    def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
+    def responses(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         """Responses (n, n_outputs) of rows given as one array of values per column."""
         total = self.effects(maps, values)
         return total if self.inner is None else total + self.inner.responses(maps, values)
 
-    def effects(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray[np.float64]:
+    def effects(self, maps: Sequence[Map], values: Arrays) -> NDArray[np.float64]:
         """Return the main effects of rows."""
         total = np.tile(self.main[-1], (len(values[0]), 1))
         for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Given
+from ..protocols import Arrays, Given
 
 #: what stands around factors of a product: one product, or one before and one behind them
 Inside = Given
@@ -242,7 +242,7 @@ class Environments:
 
 
 def partial_products(
-    algebra: Algebra, elements: Sequence[NDArray], closing: NDArray
+    algebra: Algebra, elements: Arrays, closing: NDArray
 ) -> tuple[list[NDArray], list[NDArray]]:
     """Return for every position the product before it, and the one after it with the closing."""
     before, after = [algebra.first(elements[0])], [closing]
@@ -253,12 +253,12 @@ def partial_products(
     return before, after[::-1]
 
 
-def environments(algebra: Algebra, elements: Sequence[NDArray], closing: NDArray) -> list[NDArray]:
+def environments(algebra: Algebra, elements: Arrays, closing: NDArray) -> list[NDArray]:
     """Return the environment of every element: the response is Σ element·environment."""
     before, after = partial_products(algebra, elements, closing)
     return [algebra.join(b, a) for a, b in zip(before, after, strict=True)]
 
 
-def closed_product(algebra: Algebra, elements: Sequence[NDArray], closing: NDArray) -> NDArray:
+def closed_product(algebra: Algebra, elements: Arrays, closing: NDArray) -> NDArray:
     """Return the response of a product of elements."""
     return algebra.close(reduce(algebra.multiply, [*elements, closing]))

@@ -6,14 +6,24 @@ a gauge (how a core is left behind) and tables (compiled loops over many rows).
 """
 
 import math
-from collections.abc import Sequence
 from functools import cached_property, partial, reduce
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..limits import LIMITS
-from ..protocols import Column, Columns, Cores, Pass, Precisions, Radices, Run, Setting, Shard
+from ..protocols import (
+    Arrays,
+    Column,
+    Columns,
+    Cores,
+    Pass,
+    Precisions,
+    Radices,
+    Run,
+    Setting,
+    Shard,
+)
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Environments, closed_product
@@ -311,10 +321,10 @@ class ChainIterate:
     def gradient_pass(self) -> Pass:
         return self.tables.gradient
 
-    def gradient(self, sums: Sequence[NDArray]) -> Cores:
+    def gradient(self, sums: Arrays) -> Cores:
         return self.chain_rule(sums, self.cores, self.cores)
 
-    def chain_rule(self, sums: Sequence[NDArray], before: Cores, after: Cores) -> Cores:
+    def chain_rule(self, sums: Arrays, before: Cores, after: Cores) -> Cores:
         """Gradient where the cores of lower and of higher levels may be of two gauges."""
         *columns, closing = sums
         gradient: Cores = [
@@ -341,23 +351,19 @@ class ChainIterate:
         return Change(changes, closing, turned.tables.elements, turned.tables.closing)
 
 
-def column_table(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> NDArray:
+def column_table(algebra: Algebra, column: Column, cores: Arrays) -> NDArray:
     """Elements (n_grid, …) of a column at its grid values."""
     if column.is_categorical:
         return column.feature_map.spread(algebra.elements(cores[0]))
     return reduce(algebra.multiply, _group_tables(algebra, column, cores))
 
 
-def _group_tables(algebra: Algebra, column: Column, cores: Sequence[NDArray]) -> list[NDArray]:
+def _group_tables(algebra: Algebra, column: Column, cores: Arrays) -> list[NDArray]:
     return group_elements(algebra, column.groups, column.group_features, cores)
 
 
 def column_change(
-    algebra: Algebra,
-    column: Column,
-    cores: Sequence[NDArray],
-    direction: Sequence[NDArray],
-    later: Sequence[NDArray],
+    algebra: Algebra, column: Column, cores: Arrays, direction: Arrays, later: Arrays
 ) -> NDArray:
     """Change of a column's table in a direction of its cores.
 
@@ -381,11 +387,7 @@ def column_change(
 
 
 def column_gradient(
-    algebra: Algebra,
-    column: Column,
-    sums: NDArray,
-    before: Sequence[NDArray],
-    after: Sequence[NDArray],
+    algebra: Algebra, column: Column, sums: NDArray, before: Arrays, after: Arrays
 ) -> list[NDArray]:
     """Gradient by a column's cores from Σ conj(slope)·environment at its grid values."""
     if column.is_categorical:

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import Column, Given, Kept, Run, Shard, Span
+from ..protocols import Arrays, Column, Given, Kept, Run, Shard, Span
 from . import design
 from .algebra import Algebra, Environments, partial_products
 from .moments import mix, unpack
@@ -119,7 +119,7 @@ class Tables:
         """Output core by whose squares statistics are still to be multiplied."""
         return None
 
-    def rows(self, codes: NDArray, tables: Sequence[NDArray] | None = None) -> list[NDArray]:
+    def rows(self, codes: NDArray, tables: Arrays | None = None) -> list[NDArray]:
         """Return the elements of coded rows, (n, …) for every column."""
         tables = self.elements if tables is None else tables
         return [np.take(table, codes[:, d], axis=0) for d, table in enumerate(tables)]
@@ -263,7 +263,7 @@ class Tables:
         return np.complex128 if self.is_complex else np.float64
 
     def gradient(
-        self, shard: Shard, slopes: NDArray, run: Run, later: Sequence[NDArray] | None = None
+        self, shard: Shard, slopes: NDArray, run: Run, later: Arrays | None = None
     ) -> tuple[NDArray, ...]:
         """Return Σ conj(slope)·environment at all columns' grid values, then of the closing.
 
@@ -338,15 +338,15 @@ class Tables:
         """Where each column's table begins in the buffer, and the end."""
         raise NotImplementedError
 
-    def buffer(self, tables: Sequence[NDArray] | None = None) -> NDArray:
+    def buffer(self, tables: Arrays | None = None) -> NDArray:
         """Return lines of these tables, which are kept, or of others."""
         raise NotImplementedError
 
-    def later(self, tables: Sequence[NDArray] | None) -> tuple[NDArray, ...]:
+    def later(self, tables: Arrays | None) -> tuple[NDArray, ...]:
         """Return the buffer of tables behind a change, where these may be of another gauge."""
         return ()
 
-    def behind(self, tables: Sequence[NDArray] | None = None) -> tuple[NDArray, ...]:
+    def behind(self, tables: Arrays | None = None) -> tuple[NDArray, ...]:
         """Return what walks from the right need of these or of other tables."""
         return ()
 
@@ -395,7 +395,7 @@ class Tables:
         return out.view(np.complex128) if self.is_complex else out
 
     def _many_gradient(
-        self, shard: Shard, slopes: NDArray, run: Run, later: Sequence[NDArray] | None
+        self, shard: Shard, slopes: NDArray, run: Run, later: Arrays | None
     ) -> tuple[NDArray, ...]:
         slopes = slopes.conj()
         closing = self._closing_matrix(self.closing.conj()).T

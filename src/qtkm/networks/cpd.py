@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..kernels.lines import to_lines
 from ..parameters import check_number
-from ..protocols import Cores, Given, Levels, Radices
+from ..protocols import Arrays, Cores, Given, Levels, Radices
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
@@ -52,7 +52,7 @@ class CPDTables(Tables):
     def offsets(self) -> NDArray[np.int64]:
         return np.cumsum([0, *(len(elements) for elements in self.elements)])
 
-    def buffer(self, tables: Sequence[NDArray] | None = None) -> NDArray:
+    def buffer(self, tables: Arrays | None = None) -> NDArray:
         if tables is not None:
             return to_lines(np.concatenate(tables), self.is_complex, self.dtype)
         offsets = self.offsets

@@ -24,7 +24,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Parts = Sequence[NDArray]
+from ..protocols import Arrays
+
+Parts = Arrays
 Term = tuple[int, ...]
 Steps = Sequence[tuple[int, int]]
 Index = TypeVar("Index", int, str)
@@ -110,7 +112,7 @@ class Tree:
                 node = self.parents[node]
         return found
 
-    def up(self, leaves: Sequence[NDArray], skip: Collection[int] = ()) -> list[NDArray]:
+    def up(self, leaves: Arrays, skip: Collection[int] = ()) -> list[NDArray]:
         """Return the values of all nodes but those to be skipped; the last one is the root's."""
         values = list(leaves)
         for node, (a, b) in enumerate(self.steps, start=self.n_leaves):
@@ -119,7 +121,7 @@ class Tree:
         return values
 
     def down(
-        self, values: Sequence[NDArray], seed: NDArray, leaves: Iterable[int], free: Term = ()
+        self, values: Arrays, seed: NDArray, leaves: Iterable[int], free: Term = ()
     ) -> dict[int, NDArray]:
         """Differentiate the root, times a seed, with respect to some leaves.
 
@@ -137,7 +139,7 @@ class Tree:
             found.pop(node, None)
         return found
 
-    def tangent(self, values: Sequence[NDArray], changes: Sequence[NDArray]) -> NDArray:
+    def tangent(self, values: Arrays, changes: Arrays) -> NDArray:
         """Return the change of the root, to first order, from changes of all leaves."""
         moved = list(changes)
         for node, (a, b) in enumerate(self.steps, start=self.n_leaves):

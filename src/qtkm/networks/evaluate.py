@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..kernels.lines import closing_matrix, to_lines
 from ..limits import LIMITS
-from ..protocols import Cores, Map, Precisions, Span
+from ..protocols import Arrays, Cores, Map, Precisions, Span
 from . import moments
 from .algebra import Algebra, Diagonal
 
@@ -35,10 +35,7 @@ MOST_NUMBERS = 1_000_000
 
 
 def group_elements(
-    algebra: Algebra,
-    groups: Sequence[Span],
-    functions: Sequence[NDArray],
-    cores: Sequence[NDArray],
+    algebra: Algebra, groups: Sequence[Span], functions: Arrays, cores: Arrays
 ) -> list[NDArray]:
     """Elements (n, …) of every group of a column's levels: functions times weights."""
     return [
@@ -79,7 +76,7 @@ class Evaluator:
             for levels, share in zip(self.cores, frequencies, strict=True)
         ]
 
-    def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
+    def responses(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         """Responses (n, n_outputs) of rows given as one array of values per column.
 
         Values are numbers in the unit box, or category codes with -1 for an unknown one.
@@ -96,7 +93,7 @@ class Evaluator:
         return np.concatenate(parts)
 
     @np.errstate(over="ignore", invalid="ignore")  # far outside of the box; whoever asks refuses it
-    def _responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
+    def _responses(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         places = range(len(values))
         product = reduce(self.algebra.multiply, map(self._elements, places, maps, values))
         closed = self.algebra.multiply(product[:, None], self.closing[None])
@@ -119,7 +116,7 @@ class Evaluator:
             return False  # only exponentials and powers are as smooth as their frequencies say
         return sum(map(n_lines, maps)) <= MOST_LINES
 
-    def _interpolate(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
+    def _interpolate(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         from ..kernels import polynomials as kernels
 
         if not self._lines:

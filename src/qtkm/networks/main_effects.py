@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..protocols import Column, Given, Pass, Run, Setting, Shard
+from ..protocols import Arrays, Column, Given, Pass, Run, Setting, Shard
 
 #: prior variances τ² of a block's function, in units of the target's variance, to choose from
 VARIANCES = np.array([0.0, *10.0 ** np.arange(-5, 2.01, 0.5)])
@@ -30,7 +30,7 @@ LEAST_NOISE = 1e-7
 MOST_NUMBERS = 2_000_000
 
 
-def add_grams(shard: Shard, run: Run, functions: Sequence[NDArray]) -> NDArray[np.float64]:
+def add_grams(shard: Shard, run: Run, functions: Arrays) -> NDArray[np.float64]:
     """Σ ω·[1, a][1, a]ᵀ over the main functions a of the rows."""
     size = 1 + sum(each.shape[1] for each in functions)
     total, root = np.zeros((size, size)), shard.scaled[0]

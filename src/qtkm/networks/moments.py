@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ..protocols import Column, Run
+from ..protocols import Arrays, Column, Run
 from .algebra import Algebra
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Digits:
         self,
         algebra: Algebra,
         places: NDArray,
-        cores: Sequence[NDArray],
+        cores: Arrays,
         kind: str,
         conjugate: bool = True,
         has_gaps: bool = False,
@@ -145,7 +145,7 @@ class Digits:
             return self.places
         return self.algebra.sum_right(self._windows(level), above)
 
-    def levels(self, cores: Sequence[NDArray]) -> Iterator[NDArray]:
+    def levels(self, cores: Arrays) -> Iterator[NDArray]:
         """Yield the environments of all levels, lower ones summed out by these cores."""
         for level, core in enumerate(cores):
             yield self.at(level)
@@ -169,9 +169,7 @@ class LagDigits(Digits):
     are small, and `Digits` goes on.
     """
 
-    def __init__(
-        self, algebra: Algebra, lags: NDArray, cores: Sequence[NDArray], kept: dict[int, NDArray]
-    ):
+    def __init__(self, algebra: Algebra, lags: NDArray, cores: Arrays, kept: dict[int, NDArray]):
         self.lags, self.cores, self.kept = lags.ravel(), list(cores), kept
         self.radices = [len(core) for core in cores]
         rank, n_lags = cores[0].shape[1], len(self.lags)
@@ -259,7 +257,7 @@ def matrix_of(kind: str, forms: NDArray, radix: int) -> NDArray:
     return np.ndarray(shape, forms.dtype, forms, offset, strides)
 
 
-def weights_of(algebra: Algebra, cores: Sequence[NDArray]) -> NDArray:
+def weights_of(algebra: Algebra, cores: Arrays) -> NDArray:
     """Weights (M, …) of a column's functions, the lowest digit running fastest."""
     weights = algebra.elements(cores[0])
     for core in cores[1:]:
@@ -268,9 +266,7 @@ def weights_of(algebra: Algebra, cores: Sequence[NDArray]) -> NDArray:
     return weights
 
 
-def column_square(
-    algebra: Algebra, cores: Sequence[NDArray], kind: str, places: NDArray
-) -> NDArray:
+def column_square(algebra: Algebra, cores: Arrays, kind: str, places: NDArray) -> NDArray:
     """Sum over the places of a penalty of its precision times the weights' square."""
     factors = [digit_factors(algebra, core, kind) for core in cores]
     places = places * algebra.last(factors[-1])
@@ -312,7 +308,7 @@ def column_moments(
 def finish(
     algebra: Algebra,
     column: Column,
-    totals: Sequence[NDArray],
+    totals: Arrays,
     right: NDArray,
     size: int,
     mixing: NDArray | None,

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 from .. import drawing
 from ..protocols import (
+    Arrays,
     Column,
     Columns,
     Cores,
@@ -241,7 +242,7 @@ def flatten(cores: Cores) -> list[NDArray]:
     return flat
 
 
-def unflatten(cores: Cores, flat: Sequence[NDArray]) -> Cores:
+def unflatten(cores: Cores, flat: Arrays) -> Cores:
     """Arrays of a flat list in the layout of some cores."""
     rest = iter(flat)
     return [[next(rest) for _ in e] if isinstance(e, list) else next(rest) for e in cores]

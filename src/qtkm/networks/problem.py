@@ -10,14 +10,13 @@ next core takes the factor:
 """
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Given, Pass, Setting, Span
+from ..protocols import Arrays, Given, Pass, Setting, Span
 from . import moments
 from .algebra import Algebra, Diagonal
 from .local import LocalSystem, least_squares
@@ -284,12 +283,7 @@ class GridDigits:
     """
 
     def __init__(
-        self,
-        algebra: Algebra,
-        values: NDArray,
-        cores: Sequence[NDArray],
-        respond: Pass,
-        total: Pass,
+        self, algebra: Algebra, values: NDArray, cores: Arrays, respond: Pass, total: Pass
     ):
         self.algebra, self.values, self.respond, self.total = algebra, values, respond, total
         self.above: list[NDArray | None] = [None]

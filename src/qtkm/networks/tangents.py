@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..protocols import Arrays
 from . import moments
 from .algebra import Algebra, Diagonal, environments, partial_products
 from .chain import ChainNetwork
@@ -56,7 +57,7 @@ class ChainTangents:
         cores = unflatten(self.all_cores, flat)
         return ChainTangents(self.network, cores, [None] * len(self.cores), self.is_held)
 
-    def features(self, factors: Sequence[Sequence[NDArray]]) -> NDArray:
+    def features(self, factors: Sequence[Arrays]) -> NDArray:
         """Return the derivatives z (n, n_outputs, n_parameters) of rows.
 
         `factors` (n, Q) are those of every column and level, the phase in the first.

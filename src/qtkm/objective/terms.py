@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks import Cores, Iterate
-from ..protocols import Column, Columns, Given, Pass, Run, Shard, Span
+from ..protocols import Arrays, Column, Columns, Given, Pass, Run, Shard, Span
 
 Pass = Pass
 
@@ -125,9 +125,7 @@ def residuals_of(
     return rest
 
 
-def _pair_sums(
-    shard: Shard, run: Run, residuals: Pass, functions: Sequence[NDArray]
-) -> NDArray[np.float64]:
+def _pair_sums(shard: Shard, run: Run, residuals: Pass, functions: Arrays) -> NDArray[np.float64]:
     """Σ ω·r·ψψᵀ of all columns' first functions, (n_outputs, n, n)."""
     rest = _weighed(residuals(shard, run=run), shard)
     parts = [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(functions)]
@@ -188,7 +186,7 @@ def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list
 
 def _best(
     sums: NDArray, pairs: Sequence[tuple[int, int]], spans: Sequence[Span],
-    columns: Columns, functions: Sequence[NDArray], means: Sequence[NDArray],
+    columns: Columns, functions: Arrays, means: Arrays,
 ) -> list[Term]:  # fmt: skip
     """Terms of the pairs whose matrices have the largest singular values."""
     counts = [span.stop - span.start for span in spans]

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Columns, Cores, Run, Shard, Span
+from ...protocols import Arrays, Columns, Cores, Run, Shard, Span
 from ...structure import Structure
 from .. import design
 from ..design import PLANNED_ROWS, ROWS, Tree, join
@@ -72,9 +72,7 @@ class Rows:
                 found[self.structure.legs[d, k]] = rows[:, part]
         return found
 
-    def leaves(
-        self, cores: Sequence[NDArray], factors: Factors, but: int | None = None
-    ) -> list[NDArray]:
+    def leaves(self, cores: Arrays, factors: Factors, but: int | None = None) -> list[NDArray]:
         """Return the cores, all but one, contracted with the features of their legs."""
         found = []
         for v, core in enumerate(cores):
@@ -90,7 +88,7 @@ class Rows:
         root = self.tree.up(self.leaves(self.cores, factors))[-1]
         return root.reshape(len(root), -1)
 
-    def tangents(self, direction: Sequence[NDArray], factors: Factors) -> NDArray:
+    def tangents(self, direction: Arrays, factors: Factors) -> NDArray:
         """Return the change of the responses in a direction, (n, n_outputs)."""
         values = self.tree.up(self.leaves(self.cores, factors))
         changes = self.leaves([self.cast(change) for change in direction], factors)
@@ -127,7 +125,7 @@ class Rows:
         ]  # fmt: skip
 
 
-def respond(rows: Rows, direction: Sequence[NDArray] | None, shard: Shard, run: Run) -> NDArray:
+def respond(rows: Rows, direction: Arrays | None, shard: Shard, run: Run) -> NDArray:
     """Return the responses (n_rows, n_outputs) of a shard, or their change in a direction."""
     tables = rows.tables()
     of_rows = rows.responses if direction is None else partial(rows.tangents, direction)
@@ -144,7 +142,7 @@ def respond(rows: Rows, direction: Sequence[NDArray] | None, shard: Shard, run: 
 def add_gradients(rows: Rows, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
     """Return the gradients of the loss with respect to all cores."""
 
-    def accumulate(total: Sequence[NDArray], factors: Factors, part: Span) -> None:
+    def accumulate(total: Arrays, factors: Factors, part: Span) -> None:
         for out, more in zip(total, rows.gradients(factors, slopes[part]), strict=True):
             out += more
 
@@ -168,7 +166,7 @@ def normal_equations(
     root, target = shard.scaled
     legs = [leg for leg in rows.structure.legs_of[block] if not category or leg != category[0]]
 
-    def accumulate(total: Sequence[NDArray], factors: Factors, part: Span) -> None:
+    def accumulate(total: Arrays, factors: Factors, part: Span) -> None:
         environment = rows.environment(factors, block)
         chosen, goal = np.arange(part.start, part.stop), target[part]
         if environment.ndim == 3:  # every output of a row is a row
@@ -197,7 +195,7 @@ def _add_up(
     rows: Rows,
     shard: Shard,
     run: Run,
-    accumulate: Callable[[Sequence[NDArray], Factors, Span], None],
+    accumulate: Callable[[Arrays, Factors, Span], None],
     shapes: Sequence[Shape],
 ) -> tuple[NDArray, ...]:
     """Return arrays of given shapes, summed by accumulate(arrays, factors, part)."""

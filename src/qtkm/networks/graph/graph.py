@@ -20,7 +20,7 @@ from numpy.random import RandomState
 from numpy.typing import DTypeLike, NDArray
 
 from ...parameters import check_number
-from ...protocols import Columns, Cores, Given, Levels, Map, Precisions, Radices, Run
+from ...protocols import Arrays, Columns, Cores, Given, Levels, Map, Precisions, Radices, Run
 from ...structure import Edge, Structure
 from ..design import Tree
 from ..network import Network
@@ -238,7 +238,7 @@ class Evaluator:
     def __init__(self, network: GraphNetwork, cores: Cores, frequencies: Precisions):
         self.network, self.cores, self.frequencies = network, cores, frequencies
 
-    def responses(self, maps: Sequence[Map], values: Sequence[NDArray]) -> NDArray:
+    def responses(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         """Return the responses (n, n_outputs) of rows given as one array of values per column."""
         structure = self.network.structure_of([m.radices for m in maps], self.cores)
         rows = Rows(structure, self.cores, maps, np.float64)

@@ -9,13 +9,12 @@ environment.  Three things make the least-squares problem of its core fall apart
 """
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Columns, Cores, Pass, Precisions, Run, Setting, Shard
+from ...protocols import Arrays, Columns, Cores, Pass, Precisions, Run, Setting, Shard
 from ...structure import Structure
 from ..design import Term, Tree
 from ..local import least_squares
@@ -125,7 +124,7 @@ class Iterate:
     def gradient_pass(self) -> Pass:
         return partial(add_gradients, self.rows)
 
-    def gradient(self, sums: Sequence[NDArray]) -> Cores:
+    def gradient(self, sums: Arrays) -> Cores:
         return list(sums)
 
     def tangent(self, direction: Cores) -> Pass:

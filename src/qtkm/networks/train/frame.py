@@ -15,14 +15,13 @@ References
    Journal on Scientific Computing 38, 2016.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocols import Cores, Pass, Shard
+from ...protocols import Arrays, Cores, Pass, Shard
 from ..chain import ChainIterate
 from ..column_tables import Tables
 from ..network import flatten, unflatten
@@ -86,7 +85,7 @@ class TrainFrame:
         """Tables of U, closed as those of V are."""
         return self.iterate.tables.closed_by(self.turned.tables.closing)
 
-    def gradient(self, sums: Sequence[NDArray]) -> Cores:
+    def gradient(self, sums: Arrays) -> Cores:
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
         return unflatten(self.cores, self.project(flatten(whole)))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...parameters import check_number, is_number
-from ...protocols import Given
+from ...protocols import Arrays, Given
 
 Sites = list[NDArray]
 
@@ -115,7 +115,7 @@ def center_at(sites: Sites, k: int) -> Sites:
     return sites
 
 
-def balance(sites: Sequence[NDArray]) -> Sites:
+def balance(sites: Arrays) -> Sites:
     """Scale cores to equal norms, keeping their product, so that no product of some runs away."""
     norms = np.array([np.linalg.norm(core) for core in sites])
     if not norms.all() or not np.isfinite(norms).all():

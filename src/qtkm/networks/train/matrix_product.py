@@ -16,7 +16,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ...kernels.lines import padded, to_lines
-from ...protocols import Cores, Given, Levels, Radices
+from ...protocols import Arrays, Cores, Given, Levels, Radices
 from ...structure import Edge, Structure
 from ..algebra import Matrices
 from ..chain import SMOOTH_NOISE, ChainNetwork, site_legs
@@ -58,17 +58,17 @@ class ProductTables(Tables):
     def offsets(self) -> NDArray[np.int64]:
         return self._offsets(self.elements)
 
-    def _offsets(self, tables: Sequence[NDArray]) -> NDArray[np.int64]:
+    def _offsets(self, tables: Arrays) -> NDArray[np.int64]:
         sizes = [len(t) * t.shape[1] * padded(t.shape[2]) for t in tables]
         return len(self.planes) * np.cumsum([0, *sizes])
 
-    def buffer(self, tables: Sequence[NDArray] | None = None) -> NDArray:
+    def buffer(self, tables: Arrays | None = None) -> NDArray:
         if tables is None:
             return self._cached("forward", self.elements)
         parts = [to_lines(table, self.is_complex, self.dtype).ravel() for table in tables]
         return np.concatenate(parts)
 
-    def _cached(self, name: str, tables: Sequence[NDArray]) -> NDArray:
+    def _cached(self, name: str, tables: Arrays) -> NDArray:
         if self.stale:
             self._kept: dict[str, NDArray] = {}
             self.stale.clear()
@@ -80,10 +80,10 @@ class ProductTables(Tables):
     def walk(self) -> tuple[NDArray, NDArray]:
         return self.offsets, self.bonds
 
-    def later(self, tables: Sequence[NDArray] | None) -> tuple[NDArray, ...]:
+    def later(self, tables: Arrays | None) -> tuple[NDArray, ...]:
         return (self.buffer(tables),)
 
-    def behind(self, tables: Sequence[NDArray] | None = None) -> tuple[NDArray, ...]:
+    def behind(self, tables: Arrays | None = None) -> tuple[NDArray, ...]:
         turned = [t.swapaxes(1, 2) for t in (self.elements if tables is None else tables)]
         made = self._cached("backward", turned) if tables is None else self.buffer(turned)
         return made, self._offsets(turned)
