@@ -160,9 +160,10 @@ class Loop:
         vector = ir.VectorType(self.number, lanes)
         return [Register(self.builder, vector, self.planes) for _ in range(count)]
 
-    def steps(self, begin: int, end: Any) -> Any:
+    def steps(self, begin: Any, end: Any) -> Any:
         """Loop over whole numbers, as a context."""
-        return cgutils.for_range_slice(self.builder, self.constant(begin), end, self.constant(1))
+        begin = self.constant(begin) if isinstance(begin, int) else begin
+        return cgutils.for_range_slice(self.builder, begin, end, self.constant(1))
 
     def at(self, base: Any, *parts: Any) -> Any:
         """Sum of positions, of which numbers known in advance may be some."""
@@ -175,7 +176,7 @@ class Loop:
         return self.builder.load(self.builder.gep(places, [self.builder.add(at, j)]))
 
 
-def _loop(generate: Callable[[Loop], None]) -> Callable[..., Any]:
+def code_of(generate: Callable[[Loop], None]) -> Callable[..., Any]:
     """Turn a function of a `Loop` into what Numba calls to generate code."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -215,7 +216,7 @@ def multiply_lines(typing_context, arrays, to, at, count, half, scale, planes):
         loop.along(half, 4, body)
 
     kinds = (arrays, SIZE, SIZE, SIZE, SIZE, types.float64, planes)
-    return types.void(*kinds), _loop(generate)
+    return types.void(*kinds), code_of(generate)
 
 
 @intrinsic
@@ -259,7 +260,7 @@ def add_environments(typing_context, arrays, seed, count, half, planes):
 
         loop.along(half, 2, body)
 
-    return types.void(arrays, SIZE, SIZE, SIZE, planes), _loop(generate)
+    return types.void(arrays, SIZE, SIZE, SIZE, planes), code_of(generate)
 
 
 @intrinsic
@@ -289,7 +290,7 @@ def multiply_changes(typing_context, arrays, to, count, half, planes):
 
         loop.along(half, 1, body)
 
-    return types.void(arrays, SIZE, SIZE, SIZE, planes), _loop(generate)
+    return types.void(arrays, SIZE, SIZE, SIZE, planes), code_of(generate)
 
 
 @intrinsic
@@ -327,4 +328,4 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
         loop.along(n_columns, 2, body)
 
     three = types.UniTuple(SIZE, 3)
-    return types.void(arrays, three, three, SIZE, SIZE, planes), _loop(generate)
+    return types.void(arrays, three, three, SIZE, SIZE, planes), code_of(generate)

@@ -7,20 +7,18 @@ component, as lines (see `kernels.lines`).
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy import uint64 as index
 
 from ._jit import jit
-from ._simd import SIZE, Lines, Number, broadcast, pointers
-from .lines import LANES
+from ._simd import SIZE, Loop, Number, broadcast, code_of
 
 #: degree of the polynomials
 DEGREE = 7
 
 
 @intrinsic
-def _multiply_by_polynomials(typing_context, arrays, first, begin, end, half):
+def _multiply_by_polynomials(typing_context, arrays, first, begin, end, half, planes):
     """Multiply the lines of some rows by the polynomials of one cell.
 
     `arrays` are (state, table, order, t): lines of the rows, coefficients, row numbers, and where
@@ -28,28 +26,28 @@ def _multiply_by_polynomials(typing_context, arrays, first, begin, end, half):
     from `begin` to `end` in `order`.
     """
 
-    def generate(context, builder, signature, arguments):
-        state, table, order, t = pointers(context, builder, signature.args[0], arguments[0])
-        first, begin, end, half = arguments[1:]
-        vector, integer = ir.VectorType(ir.DoubleType(), LANES), half.type
-        lanes, zero, one = (ir.Constant(integer, n) for n in (LANES, 0, 1))
+    def generate(loop: Loop) -> None:
+        first, begin, end, half = loop.arguments
+        builder, (_, _, order, t) = loop.builder, loop.bases
+        states, lines, *_ = loop.lines(half)
         width = builder.add(half, half)
-        states, lines = (Lines(builder, base, half, range(2)) for base in (state, table))
-        with cgutils.for_range_slice(builder, zero, half, lanes) as (r, _):
-            start = builder.add(first, r)
-            steps = [builder.mul(width, ir.Constant(integer, n)) for n in range(DEGREE + 1)]
-            powers = [lines.load(builder.add(start, step), LANES) for step in steps]
-            with cgutils.for_range_slice(builder, begin, end, one) as (k, _):
+
+        def body(r, lanes, n_vectors):
+            steps = [builder.mul(width, loop.constant(n)) for n in range(DEGREE + 1)]
+            powers = [lines.load(loop.at(first, r, step), lanes) for step in steps]
+            with loop.steps(begin, end) as (k, _):
                 row = builder.load(builder.gep(order, [k]))
+                vector = ir.VectorType(loop.number, lanes)
                 x = broadcast(builder, builder.load(builder.gep(t, [row])), vector)
                 place, value = Number(builder, [x]), powers[DEGREE]
                 for coefficient in reversed(powers[:DEGREE]):
                     value = place * value + coefficient
-                at = builder.add(builder.mul(row, width), r)
-                states.store(states.load(at, LANES) * value, at, LANES)
-        return context.get_dummy_value()
+                at = loop.at(builder.mul(row, width), r)
+                states.store(states.load(at, lanes) * value, at, lanes)
 
-    return types.void(arrays, SIZE, SIZE, SIZE, SIZE), generate
+        loop.along(half, 1, body)
+
+    return types.void(arrays, SIZE, SIZE, SIZE, SIZE, planes), code_of(generate)
 
 
 @jit
@@ -100,7 +98,7 @@ def evaluate(values, tables, offsets, n_cells, out):
                 first = index((offsets[d] + cell * (DEGREE + 1)) * width)
                 _multiply_by_polynomials(
                     (out, tables, order, t), first, index(starts[cell]), index(starts[cell + 1]),
-                    index(half),
+                    index(half), (0, 0),
                 )  # fmt: skip
 
 

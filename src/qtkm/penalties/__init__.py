@@ -1,7 +1,6 @@
 """Penalties: what a column's feature map says of its functions in, prior variances out."""
 
-from .family import Family
-from .priors import RBF, Matern, Penalty, Ridge
+from .priors import RBF, Family, Matern, Penalty, Ridge
 
 #: shorthand in the estimators -> class; a new penalty is one class and one line here
 REGISTRY: dict[str, type[Penalty]] = {"ridge": Ridge, "matern": Matern, "rbf": RBF}
