@@ -185,7 +185,9 @@ KINDS = {
     "disk": Disk,
     "dask": Cluster,
     "search": Search,
-    "fit command": lambda folder: Command(folder, "fit", "--rank", "8", "--max-iter", "8"),
+    "fit command": lambda folder: Command(
+        folder, "fit", "--rank", "3", "--n-basis", "8", "--max-iter", "8"
+    ),
     "tune command": lambda folder: Command(
         folder, "tune", "--ranks", "2,4", "--n-basis", "8", "--periods", "2", "--alphas", "1e-6",
         "--max-iter", "6", "--cv", "2",
