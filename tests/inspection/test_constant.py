@@ -42,7 +42,7 @@ def constant(request, rows):
     """A model in which three of five columns have one function each."""
     basis = ["fourier", "fourier", "fourier", "fourier", Power(n_basis=1)]
     model = QTKMRegressor(
-        network=request.param, basis=basis, n_basis=[6, 4, 1, 1, 1], rank=2, period=2.0,
+        network=request.param, basis=basis, n_basis=[6, 4, 1, 1, 1], rank=2, alpha=1e-3, period=2.0,
         categorical_features=["country"], max_iter=3, random_state=0, n_jobs=1,
     )  # fmt: skip
     target = 100 * np.sin(4 * rows["a"]) * rows["b"]

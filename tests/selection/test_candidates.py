@@ -44,8 +44,9 @@ def test_a_best_value_at_the_end_of_an_auto_list_is_followed(X, y):
 
 
 def test_repeated_rows_count_once(X, y):
-    once = tried(search_of(), X, y)
-    twice = tried(search_of(), np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    once = tried(search_of(n_basis=4, period=2.0), X, y)
+    search = search_of(n_basis=4, period=2.0)
+    twice = tried(search, np.repeat(X, 2, axis=0), np.repeat(y, 2))
     assert once["rank"] == twice["rank"]
     assert once["alpha"] == pytest.approx(twice["alpha"])
 
