@@ -34,6 +34,10 @@ def add(sums, X, y, weight):
     return sums
 
 
+def values(sums):
+    return {label: value for label, _, value in sums.scores()}
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_errors_of_numbers(offset, weighted):
@@ -41,7 +45,7 @@ def test_errors_of_numbers(offset, weighted):
     y = rng.normal(size=1000) + offset
     X = (y + rng.normal(0, 0.3, size=1000))[:, None]
     weight = rng.integers(0, 3, size=1000).astype(float) if weighted else None
-    found = add(NumberSums(Numbers()), X, y, weight).values()
+    found = values(add(NumberSums(Numbers()), X, y, weight))
     options = {"sample_weight": weight}
     error = metrics.mean_squared_error(y, X[:, 0], **options)
     assert found["R²"] == pytest.approx(metrics.r2_score(y, X[:, 0], **options), rel=1e-9)
@@ -53,7 +57,7 @@ def test_errors_of_numbers(offset, weighted):
 def test_numbers_that_do_not_vary():
     y = np.full(1000, 0.25)  # whose mean is not rounded
     for shift, expected in ((0.0, 1.0), (0.5, 0.0)):
-        found = add(NumberSums(Numbers()), y[:, None] + shift, y, None).values()
+        found = values(add(NumberSums(Numbers()), y[:, None] + shift, y, None))
         assert found["R²"] == metrics.r2_score(y, y + shift) == expected
 
 
@@ -94,7 +98,7 @@ def test_accuracies_and_log_loss(weighted):
     X, y = rng.uniform(size=(1000, 3)), Labels.classes_[rng.integers(0, 3, 1000)]
     X[::9, 1] = 0  # a probability of zero, which scikit-learn clips
     weight = rng.uniform(size=1000) if weighted else None
-    found = add(LabelSums(Labels()), X, y, weight).values()
+    found = values(add(LabelSums(Labels()), X, y, weight))
     options = {"sample_weight": weight}
     accuracy = metrics.accuracy_score(y, Labels().predict(X), **options)
     assert found["accuracy"] == pytest.approx(accuracy, rel=1e-12)

@@ -13,20 +13,6 @@ from ..losses.loss import Loss
 from .output import score
 from .reading import ModelTable
 
-#: scores as they are shown, and as JSON calls them
-KEYS = {
-    "R²": "r2",
-    "root mean squared error": "rmse",
-    "mean absolute error": "mae",
-    "D²": "d2",
-    "accuracy": "accuracy",
-    "balanced accuracy": "balanced_accuracy",
-    "log-loss": "log_loss",
-    "negative log-likelihood": "nll",
-    "CRPS": "crps",
-    "within 90 % intervals": "coverage_90",
-    "width of 90 % intervals": "width_90",
-}
 #: coverage of the intervals that are scored
 LEVEL = 0.9
 #: about how many rows standard deviations and deviances are scored on, drawn at random from more:
@@ -46,27 +32,25 @@ class Sums:
         """Add rows; scores that take long are those of the rows `drawn`, a mask, None for all."""
         raise NotImplementedError
 
-    def values(self) -> dict[str, float]:
-        """Return the scores by name; NaN where they are not defined."""
+    def scores(self) -> list[tuple[str, str, Any]]:
+        """Return labels, names in JSON, and values, NaN where they are not defined."""
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
-        """Return counts and scores as JSON types; undefined scores are None."""
+        """Return counts and scores by their names in JSON."""
         found: dict[str, Any] = {"n_rows": self.n_rows, "n_rows_without_target": self.n_left_out}
-        scores = self.values() if self.weight else {}
-        return found | {KEYS[name]: float(value) for name, value in scores.items()}
+        scores = self.scores() if self.weight else []
+        return found | {name: value for _, name, value in scores}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the scores as pairs of label and text."""
         lines = [("rows scored", f"{self.n_rows:,}")]
         if self.n_left_out:
             lines.append(("rows without a target", f"{self.n_left_out:,}"))
-        if self.weight == 0:
-            return lines
         errors = ("root", "mean", "negative", "CRPS", "width")
         return lines + [
-            (name, readable(value) if name.startswith(errors) else score(value))
-            for name, value in self.values().items()
+            (label, readable(value) if label.startswith(errors) else score(value))
+            for label, _, value in (self.scores() if self.weight else [])
         ]
 
 
@@ -165,21 +149,27 @@ class NumberSums(Sums):
         ]  # fmt: skip
         return np.stack(parts, axis=1)
 
-    def values(self) -> dict[str, float]:
+    def scores(self) -> list[tuple[str, str, Any]]:
         weight, total, squares, errors, sizes = self.sums
         scatter = squares - total**2 / weight
         r2 = 1 - errors / scatter if scatter > 0 else float(errors == 0)
-        found = {
-            "R²": r2 if self.n_rows > 1 else np.nan,
-            "root mean squared error": np.sqrt(errors / weight),
-            "mean absolute error": sizes / weight,
-        }
+        found = [
+            ("R²", "r2", r2 if self.n_rows > 1 else np.nan),
+            ("root mean squared error", "rmse", np.sqrt(errors / weight)),
+            ("mean absolute error", "mae", sizes / weight),
+        ]
         if self._held:
             truth, predicted, weights = map(np.concatenate, zip(*self._held, strict=True))
             unit = float(self.model._reading.scale.scale[0])
-            found["D²"] = self.model.loss_.score(truth / unit, predicted / unit, weights)
+            deviance = self.model.loss_.score(truth / unit, predicted / unit, weights)
+            found.append(("D²", "d2", deviance))
         if self._sure_weight:
-            found |= dict(zip(list(KEYS)[-4:], self._sure / self._sure_weight, strict=True))
+            likelihood, crps, share, width = self._sure / self._sure_weight
+            found += [
+                ("negative log-likelihood", "nll", likelihood), ("CRPS", "crps", crps),
+                ("within 90 % intervals", "coverage_90", share),
+                ("width of 90 % intervals", "width_90", width),
+            ]  # fmt: skip
         return found
 
 
@@ -224,31 +214,24 @@ class LabelSums(Sums):
             )
         return np.array([self.positions[label] for label in distinct], dtype=np.int64)[inverse]
 
-    def values(self) -> dict[str, float]:
-        some = self.by_class > 0
-        found = {
-            "accuracy": float(self.right.sum()) / self.weight,
-            "balanced accuracy": float(np.mean(self.right[some] / self.by_class[some])),
-        }
-        return found | ({"log-loss": self.loss / self.weight} if self.has_proba else {})
-
-    def guess(self) -> tuple[Any, float]:
-        """Return the most frequent class and the accuracy of always predicting it."""
-        most = int(np.argmax(self.by_class))
-        return list(self.positions)[most], float(self.by_class[most]) / self.weight
-
-    def lines(self) -> list[tuple[str, str]]:
-        lines = super().lines()
-        if self.weight:  # right below the accuracy, which is to be compared with it
-            label, share = self.guess()
-            at = 1 + [name for name, _ in lines].index("accuracy")
-            lines.insert(at, (f"  of always {label!r:.30}", score(share)))
-        return lines
+    def scores(self) -> list[tuple[str, str, Any]]:
+        some, most = self.by_class > 0, int(np.argmax(self.by_class))
+        label, share = list(self.positions)[most], self.by_class[most] / self.weight
+        found = [
+            ("accuracy", "accuracy", self.right.sum() / self.weight),
+            (f"  of always {label!r:.30}", "accuracy_of_most_frequent_class", share),
+            ("balanced accuracy", "balanced_accuracy",
+             np.mean(self.right[some] / self.by_class[some])),
+        ]  # fmt: skip
+        if self.has_proba:
+            found.append(("log-loss", "log_loss", self.loss / self.weight))
+        return found
 
     def facts(self) -> dict[str, Any]:
-        keys = "most_frequent_class", "accuracy_of_most_frequent_class"
-        guess = self.guess() if self.weight else ()
-        return super().facts() | dict(zip(keys, guess, strict=False))
+        found = super().facts()
+        if self.weight:
+            found["most_frequent_class"] = list(self.positions)[int(np.argmax(self.by_class))]
+        return found
 
 
 def _numbers(y: Any) -> NDArray[np.float64]:
