@@ -227,7 +227,7 @@ def main_effects(
             response.inner(d, rows), support,
             float(one_way(response, rows, d, np.full(1, np.nan), means[d])[0])
             if response.maps[d].has_gaps else None,
-            effect_std(response, rows, d, own) if std else None,
+            effect_std(response, rows, [d], [own]) if std else None,
         ))  # fmt: skip
     return effects
 
@@ -265,7 +265,7 @@ def interaction(
         response.label,
         (response.inner(first, rows), response.inner(second, rows)),
         count_near(axes, rows.weight * rows.total),
-        interaction_std(response, rows, pair, units) if std else None,
+        effect_std(response, rows, pair, units) if std else None,
     )
 
 
@@ -295,49 +295,35 @@ def _grids(response: Response, grid: Mapping[Any, Any] | None) -> dict[int, NDAr
     }
 
 
-class Band:
-    """Factors of the posterior at `count` rows with some columns set.
+def effect_std(
+    response: Response, rows: Rows, columns: Sequence[int], values: Sequence[NDArray]
+) -> NDArray[np.float64]:
+    """Return standard deviations of the effect of a column, or of the interaction of two.
 
     The posterior gives every response a factor whose inner products are covariances, so a mean of
     responses has the mean of their factors. A few rows are enough: what differs from row to row
     is the response, not much how sure it is.
     """
+    known, n_rows = response.uncertainty(), len(rows.weight)
+    count = min(ROWS if len(columns) == 1 else PAIR_ROWS, n_rows)
+    chosen = np.random.RandomState(0).choice(n_rows, count, False, rows.weight)
+    unit = response.output_weight * np.sqrt(known.spread)
 
-    def __init__(self, response: Response, rows: Rows, count: int):
-        self.response = response
-        self.known = response.uncertainty()
-        n_rows = len(rows.weight)
-        chosen = np.random.RandomState(0).choice(n_rows, min(count, n_rows), False, rows.weight)
-        self.values = [column[chosen] for column in rows.values]
-        self.mean = self._factors(self.values).mean(axis=0)
-
-    def _factors(self, values: Sequence[NDArray]) -> NDArray[np.float64]:
-        found = self.known.posterior.directions(self.response.maps, values)
-        unit = self.response.output_weight * np.sqrt(self.known.spread)
-        return np.einsum("nok,o->nk", found, unit, dtype=np.float64)
-
-    def at(self, columns: Sequence[int], values: Sequence[NDArray]) -> NDArray[np.float64]:
+    def factors(columns: Sequence[int], values: Sequence[NDArray]) -> NDArray[np.float64]:
         """Return the mean factors (n, k) with columns set to each of n combinations of values."""
-        count, each = len(values[0]), len(self.values[0])
-        own = [np.tile(column, count) for column in self.values]
+        n = len(values[0]) if values else 1
+        own = [np.tile(column[chosen], n) for column in rows.values]
         for d, value in zip(columns, values, strict=True):
-            own[d] = np.repeat(value, each)
-        return self._factors(own).reshape(count, each, -1).mean(axis=1)
+            own[d] = np.repeat(value, count)
+        found = known.posterior.directions(response.maps, own)
+        flat = np.einsum("nok,o->nk", found, unit, dtype=np.float64)
+        return flat.reshape(n, count, -1).mean(axis=1)
 
-
-def effect_std(response: Response, rows: Rows, d: int, values: NDArray) -> NDArray[np.float64]:
-    """Return the standard deviations of a column's effect at some values, as its map reads them."""
-    band = Band(response, rows, ROWS)
-    return np.linalg.norm(band.at([d], [values]) - band.mean, axis=1)
-
-
-def interaction_std(
-    response: Response, rows: Rows, pair: Sequence[int], values: Sequence[NDArray]
-) -> NDArray[np.float64]:
-    """Return the standard deviations (n_first, n_second) of the interaction of two columns."""
-    band: Any = Band(response, rows, PAIR_ROWS)
-    first, second = (band.at([d], [v]) for d, v in zip(pair, values, strict=True))
-    counts = [len(v) for v in values]
-    both = band.at(pair, [np.repeat(values[0], counts[1]), np.tile(values[1], counts[0])])
-    both = both.reshape(*counts, -1) - first[:, None] - second[None] + band.mean
+    mean = factors([], [])
+    alone = [factors([d], [v]) - mean for d, v in zip(columns, values, strict=True)]
+    if len(columns) == 1:
+        return np.linalg.norm(alone[0], axis=1)
+    first, second = map(len, values)
+    both = factors(columns, [np.repeat(values[0], second), np.tile(values[1], first)]) - mean
+    both = both.reshape(first, second, -1) - alone[0][:, None] - alone[1]
     return np.linalg.norm(both, axis=2)

@@ -57,7 +57,7 @@ def collect(
         "target": _text(_target_name(model, y)), "response": _text(response.label),
         "created": date.today().isoformat(), "version": version("qtkm"),
         "n_rows": n_rows, "n_scored": len(numbers), "n_used": len(chosen),
-        "columns": _columns(model, X, sample, shares, order),
+        "columns": _columns(model, X, shares, order),
         "effects": _effects(model, response, sample, order, options),
         "pairs": _pairs(model, sample, shares, options),
         "history": _history(model), "spectra": _spectra(model, order, options),
@@ -87,7 +87,7 @@ def _target_name(model: Any, y: Any) -> str:
     return ", ".join(names) or str(getattr(y, "name", None) or "target")
 
 
-def _columns(model: Any, X: Any, sample: Any, shares: Any, order: NDArray) -> list[dict[str, Any]]:
+def _columns(model: Any, X: Any, shares: Any, order: NDArray) -> list[dict[str, Any]]:
     gaps = _gaps(X)
     penalties = getattr(model, "penalties_", None) or [None] * len(model.columns_)
     lines = []
@@ -200,7 +200,7 @@ def _band(response: Response, rows: Any, d: int, values: NDArray) -> NDArray | N
         where = np.arange(len(values))
         if is_scale:
             where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
-        spread = effect_std(response, rows, d, response.values(d, values[where]))
+        spread = effect_std(response, rows, [d], [response.values(d, values[where])])
     except (AttributeError, ValueError):  # a model without a posterior
         return None
     return np.interp(np.arange(len(values)), where, spread)
