@@ -24,7 +24,7 @@ from .plotting import (
     written,
 )
 from .response import column_values, fitted
-from .support import has_heavy_tails, inner_range, shown_range
+from .support import inner_range, shown_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -180,8 +180,7 @@ class ResidualsDisplay(Display):
         values = self.against
         if values is None or not is_numeric(values):
             return []
-        inner = inner_range(values)
-        is_cut = has_heavy_tails(float(values.min()), float(values.max()), inner)
+        is_cut = np.ptp(shown_range(values, inner_range(values))) < np.ptp(values)
         return ["triangles: rows further out"] if is_cut else []
 
     @property

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 TAIL, FEW = 0.01, 12
 #: a column has heavy tails if its range is so many times that of the inner rows
 HEAVY = 3.0
-#: rows are near a value within this part of the column's range, see `reach`
+#: rows are near a value within this part of the column's range, or of the inner rows
 NEAR = 0.05
 #: margin around the inner rows of heavy tails, as a part of their range
 MARGIN = 0.1
@@ -38,30 +38,22 @@ def inner_range(values: NDArray, weight: NDArray | None = None) -> Range:
     return float(low), float(high)
 
 
-def has_heavy_tails(low: float, high: float, inner: Range | None) -> bool:
-    """Whether the outermost rows take most of a range."""
-    return inner is not None and high - low > HEAVY * (inner[1] - inner[0]) > 0
-
-
-def shown_range(values: NDArray, inner: Range | None) -> Range:
-    """Part of an axis to draw: all of it, or that of the inner rows if its tails are heavy."""
-    low, high = float(np.min(values)), float(np.max(values))
-    if inner is None or not has_heavy_tails(low, high, inner):
+def shown_range(values: NDArray, inner: Range | None, margin: float = MARGIN) -> Range:
+    """Part of an axis to look at: all of it, or that of the inner rows if its tails are heavy."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if inner is None or not high - low > HEAVY * (inner[1] - inner[0]) > 0:
         return low, high
-    margin = MARGIN * (inner[1] - inner[0])
-    return max(low, inner[0] - margin), min(high, inner[1] + margin)
+    room = margin * (inner[1] - inner[0])
+    return max(low, inner[0] - room), min(high, inner[1] + room)
 
 
 def steps(values: NDArray, inner: Range | None, n_steps: int) -> NDArray[np.float64]:
     """Return steps over the range of values; half among the inner rows if tails are heavy."""
-    low, high = float(values.min()), float(values.max())
-    if inner is None or not has_heavy_tails(low, high, inner):
-        return np.linspace(low, high, n_steps)
-    outer = np.linspace(low, high, n_steps - n_steps // 2)
-    return np.unique(np.concatenate([outer, np.linspace(*inner, n_steps // 2)]))
-
-
-# -- rows near values -------------------------------------------------------------------------
+    whole, shown = shown_range(values, None), shown_range(values, inner, 0.0)
+    if shown == whole:
+        return np.linspace(*whole, n_steps)
+    outer = np.linspace(*whole, n_steps - n_steps // 2)
+    return np.unique(np.concatenate([outer, np.linspace(*shown, n_steps // 2)]))
 
 
 def edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -87,7 +79,9 @@ class Axis:
             place = np.searchsorted(ascending, rows)
             known = ascending[np.minimum(place, self.size - 1)] == rows
         else:
-            self.nearby = np.abs(grid[:, None] - grid) <= NEAR * reach(rows, inner)
+            self.nearby = np.abs(grid[:, None] - grid) <= NEAR * np.ptp(
+                shown_range(rows, inner, 0.0)
+            )
             # one value stands for all rows
             bounds = edges(ascending) if self.size > 1 else np.array([-np.inf, np.inf])
             # the last cell has its upper edge
@@ -95,12 +89,6 @@ class Axis:
             known = (place >= 0) & (rows <= bounds[-1])
         #: position of every row's cell, `size` for rows in none
         self.cells = np.where(known, self.order[np.clip(place, 0, self.size - 1)], self.size)
-
-
-def reach(rows: NDArray, inner: Range) -> float:
-    """Range of a column that nearness is measured by: of its inner rows if tails are heavy."""
-    low, high = float(np.nanmin(rows)), float(np.nanmax(rows))
-    return inner[1] - inner[0] if has_heavy_tails(low, high, inner) else high - low
 
 
 def count_near(axes: Sequence[Axis], weight: NDArray[np.float64]) -> NDArray[np.float64]:
