@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
@@ -214,7 +215,7 @@ class Laplace:
         return min(n_rows, int(counts[max(1, int(np.sum(work <= MOST_WORK))) - 1]))
 
     def solve(
-        self, rows: Rows, responses: Array, rng: np.random.RandomState, part: float = 1.0
+        self, rows: Rows, responses: Array, rng: RandomState, part: float = 1.0
     ) -> tuple[Posterior, Array]:
         """Return the posterior, and the variances of rows given those of other groups.
 
@@ -402,7 +403,7 @@ def _free(
     return chain, total - chain.n_parameters
 
 
-def _unfolded(factor: Array, found: Array, whole: Array, rng: np.random.RandomState) -> Array:
+def _unfolded(factor: Array, found: Array, whole: Array, rng: RandomState) -> Array:
     """Turn a factor in the span of rows into one of all features.
 
     `found` (n, P) are the features of the rows, `whole` (n, n) the same in their span.  What no
@@ -419,7 +420,7 @@ def _unfolded(factor: Array, found: Array, whole: Array, rng: np.random.RandomSt
     return whole_factor
 
 
-def _thin(half: Array, inverse: Array, rng: np.random.RandomState) -> Array:
+def _thin(half: Array, inverse: Array, rng: RandomState) -> Array:
     """Return a factor (m, k) of few directions that stands for the whole one, `inverse` (m, m).
 
     `half` (n, m) are rows times the whole factor.  Directions that carry most of their variance

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ..networks import Cores, Iterate
@@ -35,7 +36,7 @@ SHARE = 0.5
 
 
 def new_terms(
-    objective: Given, iterate: Iterate, count: int, rng: np.random.RandomState, shards: Given = None
+    objective: Given, iterate: Iterate, count: int, rng: RandomState, shards: Given = None
 ) -> Cores:
     """Return cores of new terms of a CPD that follow what an iterate leaves unexplained.
 
@@ -62,11 +63,7 @@ def new_terms(
 
 
 def _start(
-    column: Column,
-    precision: NDArray | None,
-    count: int,
-    objective: Given,
-    rng: np.random.RandomState,
+    column: Column, precision: NDArray | None, count: int, objective: Given, rng: RandomState
 ) -> list[NDArray]:
     """Cores of a column, constant but for noise in its lowest digit.
 

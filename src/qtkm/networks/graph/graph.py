@@ -311,10 +311,7 @@ def check_structure(structure: Structure) -> None:
 
 
 def _noise(
-    edges: Sequence[Edge],
-    weights: Mapping[Site, NDArray],
-    is_complex: bool,
-    rng: np.random.RandomState,
+    edges: Sequence[Edge], weights: Mapping[Site, NDArray], is_complex: bool, rng: RandomState
 ) -> NDArray:
     """Return a Gaussian core; together they make a tensor as large as the constant's."""
     core = rng.standard_normal([edge.size for edge in edges])
