@@ -228,7 +228,8 @@ class Search:
         self.bar = tqdm(desc="search", unit="trial", disable=not model.verbose)
         if is_auto(model.n_basis):
             _widen(prepared)
-            objective = prepared.objective
+        self.prior = mixing.learn_prior(self) if mixing.is_possible(self) else None
+        objective = prepared.objective
         self.parts = self._split(objective)
         self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
@@ -302,8 +303,8 @@ class Search:
         if not isinstance(self.model.rank, str):
             return self._with_all_rows(best)
         is_better = _is_better(alone, best, GAIN, 1.0)
-        if mixing.is_possible(self):
-            self.mixer = mixing.Mixer(self, best)
+        if self.prior is not None:
+            self.mixer = mixing.Mixer(self, self.prior)
             mix = self.mixer.mix(best if is_better else alone)
             if mix is not None and mix.share == 1 and self.n_rows <= mixing.MOST_ALONE:
                 return alone
@@ -487,7 +488,7 @@ class Search:
             result.cores = mix.shrunk(result.cores, mix.factor)
             return result
         assert network is not None
-        result.cores = mix.cores(result.cores, fit_main_effects(objective), objective.loss)
+        result.cores = mix.cores(result.cores, objective.loss)
         if prepared.member is None:
             prepared.member = network.states[0].cores, network.states[0].precisions
         cores, precisions = prepared.member

@@ -1,9 +1,8 @@
 """The network and the full-rank model side by side, as held-out rows ask for it.
 
 Where rows are few enough, the model of all weights (`qtkm.objective.sections`) is solved with the
-length scales and shares that the search has learned, somewhat shorter or longer ones, and another
-smoothness.  Held-out rows say which, how large its penalty is, and how much of it is mixed with
-the network:
+prior that the rows make likeliest (`qtkm.objective.evidence`).  Held-out rows say how large its
+penalty is, and how much of it is mixed with the network:
 
     f = c·((1 - t)·network + t·full rank)
 
@@ -12,19 +11,24 @@ over their predictions.  The result is one CPD with main effects.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from .. import interruption
+from .. import interruption, penalties
 from ..data import Shard
 from ..networks import Cores
 from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
-from ..objective.sections import Part, Sections, solve
+from ..objective import Column, evidence
+from ..objective.sections import FullPrior, Part, Sections, solve
+from ..penalties.priors import GAP_SHARE
+from . import defaults
 from .defaults import is_auto
+from .rows import count_codes
 
 Array = NDArray[np.float64]
 
@@ -33,13 +37,11 @@ MOST_ROWS = 60_000
 #: rows up to which a full-rank model that is best alone at first remains so: with more rows its
 #: centres are a part of them, and a larger network may do better
 MOST_ALONE = 5000
-#: centres of the last model, rows times centres, and rows that kernels are compared on
-MOST_CENTRES, MOST_NUMBERS, COMPARED = 2500, 80_000_000, 900
-#: smoothness to compare, and the shortest and longest factor of the length scales
-SMOOTHNESS, SHORTEST = (0.5, 1.5, 4.5), 1 / 4
-#: first penalty in units of one row, and its ends
-FIRST, LEAST, GREATEST = 1e-2, 1e-6, 10.0
-#: folds that kernels are compared on
+#: centres of the model, and rows times centres
+MOST_CENTRES, MOST_NUMBERS = 2500, 80_000_000
+#: least and greatest penalty in units of one row
+LEAST, GREATEST = 1e-7, 10.0
+#: folds that penalties are compared on
 COMPARED_FOLDS = 2
 #: parts of the full-rank model in the mix
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -47,6 +49,8 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 GAIN, ERRORS = 0.005, 2.0
 #: slopes above this are taken for 1
 LEAST_SLOPE = 0.95
+#: periods of a column to choose from, and distances at which its kernel is compared
+PERIODS, DISTANCES = (2.0, 4.0, 8.0, 16.0, 32.0), np.linspace(0, 1, 65)
 
 
 def is_possible(search: Any) -> bool:
@@ -55,43 +59,186 @@ def is_possible(search: Any) -> bool:
     loss = objective.loss
     return (
         isinstance(search.model.rank, str)
-        and search.size is None
+        and is_auto(search.model.alpha)
         and is_auto(search.model.quantization)
         and objective.rows_are_here
         and objective.n_rows <= MOST_ROWS
         and objective.families is not None
+        and all(map(_has_kernel, objective.columns, objective.penalties))
         and (loss.is_quadratic or loss.has_constant_bound)
     )
+
+
+def _has_kernel(column: Any, penalty: Any) -> bool:
+    """Whether the prior of a column is that of a Matérn kernel or of pooled categories."""
+    is_spectral = isinstance(penalty, penalties.Matern | penalties.RBF)
+    if column.is_categorical:
+        return is_spectral and not column.is_one_hot
+    return is_spectral and hasattr(column.feature_map, "period")
+
+
+# -- the prior --------------------------------------------------------------------------------
+
+
+def learn_prior(search: Any) -> evidence.Prior | None:
+    """Return the likeliest prior of the rows, the columns of the fit scaled as it says."""
+    prepared, model = search.prepared, search.model
+    objective = prepared.objective
+    whole = _whole(objective.shards)
+    chosen = np.random.RandomState(0).permutation(len(whole))[: evidence.REFINED]
+    rows = whole.take(chosen)
+    zero = np.zeros_like(rows.target)
+    target = -objective.loss.gradient(zero, rows.target).real
+    target = target / np.asarray(objective.loss.bound(zero, rows.target)).reshape(-1, 1)
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    target = target - weight @ target / weight.sum()
+    size = float(np.sqrt((weight @ target**2).mean() / weight.sum()))
+    if len(rows) < 3 or not size > 0:
+        return None
+    scalings = [defaults.scaling(model)]
+    if is_auto(model.scaling) and any(_warp(column) is not None for column in objective.columns):
+        scalings.append("range")
+    candidates = [_candidate(objective, rows.codes, scaling) for scaling in scalings]
+    prior = evidence.learn(candidates, target / size, weight, interruption.check)
+    if prior is None:
+        return None
+    prior.parameters[-4:] += 2 * np.log(size)
+    _reshape(prepared, model, prior)
+    return prior
+
+
+def _warp(column: Any) -> Any:
+    return getattr(column.feature_map, "warp", None)
+
+
+def _candidate(objective: Any, codes: NDArray, scaling: str) -> evidence.Candidate:
+    """Return the columns of some rows as a prior sees them."""
+    columns, given = objective.columns, objective.penalties
+    places, plain, missing = [], [], []
+    for d, column in enumerate(columns):
+        own, values = column.feature_map, column.values[codes[:, d]]
+        missing.append(np.isnan(values))
+        values = np.where(missing[-1], own.place, values) if own.has_gaps else values
+        plain.append(np.zeros(len(values)) if column.is_categorical else values)
+        is_moved = _warp(column) is not None and scaling != "range"
+        places.append(own.unwarped(values)[0] if is_moved else values)
+    numbers = np.array([not column.is_categorical for column in columns])
+
+    def known(name: str) -> Array:
+        values = [getattr(each, name, np.inf) for each in given]
+        return np.array([np.nan if isinstance(value, str) else float(value) for value in values])
+
+    smoothness = np.where(np.isfinite(known("nu")), np.round(known("nu") - 0.5) + 0.5, known("nu"))
+    return evidence.Candidate(
+        np.column_stack(places), np.column_stack(plain), np.column_stack(missing), numbers,
+        np.array([getattr(c.feature_map, "period", 2.0) == 1 for c in columns]),
+        known("length_scale"), known("share"), smoothness, GAP_SHARE, scaling,
+    )  # fmt: skip
+
+
+def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
+    """Scale the columns as a prior asks for, and give them periods that suit its length scales."""
+    objective = prepared.objective
+    maps = []
+    for d, column in enumerate(objective.columns):
+        own = clone(column.feature_map)
+        inner = own.inner if own.has_gaps else own
+        if not column.is_categorical:
+            if _warp(column) is not None and prior.scaling == "range":
+                inner.set_params(warp=None)
+            is_usual = inner.n_basis == defaults.N_BASIS and inner.period == defaults.PERIOD
+            if is_auto(model.period) and is_usual:
+                nu, scale = prior.smoothness[d], prior.scales[d]
+                inner.set_params(period=min(PERIODS, key=lambda L: _fit(inner, nu, scale, L)[0]))
+        maps.append(own)
+    inputs = prepared.inputs.with_maps(maps)
+    counts = objective.engine.sum(count_codes, objective.shards)
+    columns = []
+    for own, column, count in zip(inputs.columns, objective.columns, counts, strict=True):
+        columns.append(Column(column.name, own.feature_map, column.box, column.grid))
+        own.weigh(columns[-1].values, count, prior.scaling)
+    prepared.objective = replace(objective, columns=columns)
+    prepared.reading = replace(prepared.reading, inputs=inputs)
+
+
+def _fit(feature_map: Any, nu: float, scale: float, period: float | None = None) -> Any:
+    """Compare a Matérn kernel with its series of exponentials: k ≈ a + b·series.
+
+    Returns
+    -------
+    error : float
+        Largest difference over the kernel's range.
+    slope : float
+        b.
+    """
+    frequencies = feature_map.frequencies
+    if period is not None:
+        frequencies = frequencies * (float(feature_map.period) / period)
+    series = np.cos(np.multiply.outer(DISTANCES, frequencies))
+    series = series @ _member(nu, scale, 1.0).variances(frequencies)
+    exact = evidence.matern(DISTANCES / scale, nu)[0]
+    centred = series - series.mean()
+    slope = float(centred @ exact) / max(float(centred @ centred), 1e-300)
+    rest = exact - exact.mean() - slope * centred
+    return np.abs(rest).max() / max(exact[0] - exact[-1], 1e-300), slope
+
+
+def _member(nu: float, scale: float, share: float) -> Any:
+    if np.isinf(nu):
+        return penalties.RBF(scale, share)
+    return penalties.Matern(nu, scale, share)
+
+
+def full_prior(prior: evidence.Prior, columns: Sequence[Any], counts: Sequence[Array]) -> FullPrior:
+    """Return a prior in the functions of the columns.
+
+    Parameters
+    ----------
+    prior : Prior
+    columns : sequence of Column
+    counts : sequence of (n_grid,) arrays
+        Weights of the grid values.
+    """
+    product, slope, _, smooth = prior.variances
+    smooth, constant = smooth / len(columns), evidence.CONSTANT
+    precisions, main, means = [], [], []
+    for d, (column, count) in enumerate(zip(columns, counts, strict=True)):
+        own, scale, share, nu = column.feature_map, prior.scales[d], prior.shares[d], 0.0
+        if column.is_categorical:
+            precisions.append(_member(1.5, scale, share).precision(own))
+            main.append(np.full(column.n_main, smooth))
+            means.append(np.zeros(column.n_main))
+            continue
+        nu = prior.smoothness[d]
+        inner = own.inner if own.has_gaps else own
+        factor = 1.0 if inner.period == 1 else _fit(inner, nu, scale)[1]
+        precisions.append(_member(nu, scale, min(1.0, factor * share)).precision(own))
+        functions, weight = column.main_features, count / count.sum()
+        mean = weight @ functions[:, 0]
+        spread = float(weight @ (functions[:, 0] - mean) ** 2)
+        density = _member(nu, scale, 1.0).variances(inner.frequencies)
+        half = smooth * factor * density[len(density) // 2 + 1 :][: (inner.n_main - 1) // 2]
+        own_slope = slope / spread if spread > 1e-12 else 0.0
+        gaps = [smooth] if own.has_gaps else []
+        main.append(np.concatenate([[own_slope], np.repeat(half, 2), gaps]))
+        means.append(np.concatenate([[mean], np.zeros(len(main[-1]) - 1)]))
+    return FullPrior(precisions, product, main, means, constant)
+
+
+# -- the mix ----------------------------------------------------------------------------------
 
 
 @dataclass
 class Mix:
     """What held-out rows ask for; see the module.
 
-    Attributes
-    ----------
-    sections : Sections
-    parts : list of Part
-        All rows.
-    shards : list of Shard
-        The same, coded.
-    size : float
-        Penalty of the full-rank model in units of one row.
-    share : float
-        Part t of the full-rank model.
-    factor : float
-        c.
-    centre : (n_outputs,) array
-        What predictions are drawn to.
-    unseen : list of Unseen
-        Of every fold, responses of rows that it has not seen.
-    error : float
-        Mean loss of the held-out rows.
+    `parts` are all rows, `size` the penalty of the full-rank model in units of one row, `centre`
+    what predictions are drawn to, `unseen` gives for every fold responses of rows that it has not
+    seen, and `error` is the mean loss of the held-out rows.
     """
 
     sections: Sections
     parts: list[Part]
-    shards: list[Shard]
     size: float
     share: float
     factor: float
@@ -99,26 +246,16 @@ class Mix:
     unseen: list["Unseen"]
     error: float
 
-    def cores(self, cores: Cores, main: Any, loss: Any) -> Cores:
-        """Cores of the mix, one level per column, main effects last.
-
-        Parameters
-        ----------
-        cores : list
-            Of the network and its main effects, or of main effects alone.
-        main : AdditiveIterate
-            Main effects alone, fitted to all rows.
-        loss : Loss
-        """
-        bases = [main.responses(shard).real for shard in self.shards]
-        found = solve(self.parts, bases, self.size, loss)
+    def cores(self, cores: Cores, loss: Any) -> Cores:
+        """Cores of the mix, one level per column, of those of a network, main effects last."""
+        found = solve(self.parts, self.size, loss)
         assert found is not None  # fewer rows could be solved for
         own, other = self.factor * (1 - self.share), self.factor * self.share
         *inner, effects = self.shrunk([*one_level(cores[:-1]), cores[-1]], own)
-        terms = self.sections.cores(other * found)
+        *terms, more = self.sections.cores(other * found)
         if inner and own > 0:
             terms = [join(a, b) for a, b in zip(inner, terms, strict=True)]
-        return [*terms, [a + other * b for a, b in zip(effects, main.cores[-1], strict=True)]]
+        return [*terms, [a + b for a, b in zip(effects, more, strict=True)]]
 
     def shrunk(self, cores: Cores, factor: float) -> Cores:
         """Cores with a multiple of the response, drawn to the centre by the factor c."""
@@ -138,7 +275,6 @@ class Unseen:
     """Responses of the mix of one fold."""
 
     network: Any
-    main: Any
     sections: Sections
     coefficients: Array
     share: float
@@ -147,8 +283,7 @@ class Unseen:
 
     def responses(self, shard: Shard) -> Array:
         """Responses of a shard's rows."""
-        other = self.main.responses(shard).real
-        other = other + self.sections.design(shard.codes) @ self.coefficients
+        other = self.sections.design(shard.codes) @ self.coefficients
         mixed = (1 - self.share) * self.network.responses(shard).real + self.share * other
         return self.centre + self.factor * (mixed - self.centre)
 
@@ -159,66 +294,45 @@ class Mixer:
     Parameters
     ----------
     search : Search
-    network : Trial
-        The best network so far, whose priors are taken.
+    prior : Prior
+        Of the full-rank model.
     """
 
-    def __init__(self, search: Any, network: Any):
+    def __init__(self, search: Any, prior: evidence.Prior):
         self.folds, self.limits = search.folds, search.limits
         objective = search.prepared.objective
-        self.loss, self.columns = objective.loss, objective.columns
-        self.families, self.penalties = objective.families, objective.penalties
-        self.states = network.states
+        self.loss = objective.loss
         self.shards = [_whole(fold.held_out) for fold in self.folds]
         if len(self.folds) == 1:
             self.shards.append(_whole(search.parts[0][0].shards))
-        self.n_rows = sum(map(len, self.shards))
-        self.found = self._solve()
+        n_rows = sum(map(len, self.shards))
+        counts = objective.engine.sum(count_codes, objective.shards)
+        kernel = full_prior(prior, objective.columns, counts)
+        codes = np.unique(np.concatenate([shard.codes for shard in self.shards]), axis=0)
+        centres = codes[_some(len(codes), min(MOST_CENTRES, MOST_NUMBERS // n_rows))]
+        self.sections = Sections(objective.columns, kernel, centres)
+        self.parts = [Part.of(self.sections, [shard]) for shard in self.shards]
+        first = float(np.clip(prior.variances[2], LEAST, GREATEST))
+        _, self.size = _lowest(self._error_at, first)
+        fits = [self._fit(fold, self.size) for fold in range(len(self.folds))]
+        self.fits = None if any(each is None for each in fits) else fits
 
-    def _solve(self) -> Any:
-        """Solve the full-rank model of every fold at the best prior and penalty."""
-        kernel = self._compare()
-        if kernel is None:
-            return None
-        factors, nu, size = kernel
-        trials = []
-        for factor in factors:
-            trials.append(self._solve_with(factor, nu, size))
-            size = trials[0][3]
-        error, *found = min(trials, key=lambda each: each[0])
-        if not np.isfinite(error):
-            return None
-        sections, parts, size, bases = found
-        fits = [self._fit(parts, bases, fold, size) for fold in range(len(self.folds))]
+    def _fit(self, fold: int, size: float) -> Array | None:
+        """Coefficients of the rows that a fold does not hold out."""
+        others = [part for i, part in enumerate(self.parts) if i != fold]
+        return solve(others, size, self.loss)
+
+    def _error_at(self, size: float) -> float:
+        """Mean loss of the held-out rows of some folds at a penalty."""
+        interruption.check()
+        fits = [self._fit(fold, size) for fold in range(min(COMPARED_FOLDS, len(self.folds)))]
         if any(each is None for each in fits):
-            return None
-        return sections, parts, size, self._unseen(parts, bases, fits), fits
+            return np.inf
+        return float(self._losses(self._unseen(fits)).mean())
 
-    def _solve_with(self, factor: float, nu: float | None, first: float) -> tuple[Any, ...]:
-        """Return the least error of the full-rank model at a prior, and what led to it."""
-        precisions = [self._precision(d, factor, nu) for d in range(len(self.columns))]
-        most = min(MOST_CENTRES, MOST_NUMBERS // self.n_rows)
-        sections = self._sections(self.shards, precisions, most)
-        parts = [Part.of(sections, [shard]) for shard in self.shards]
-        bases = self._bases(self.shards)
-        few = self.n_rows <= COMPARED
-        least, size = self._lowest(parts, bases, self.shards, first, is_refined=True, few=few)
-        return least, sections, parts, size, bases
-
-    def _lowest(
-        self, parts: Any, bases: Any, shards: Any, first: float, is_refined: bool, few: bool
-    ) -> tuple[float, float]:
-        """Return the least error on a path of decades of the penalty, and where."""
-        folds = range(len(self.folds) if few else min(COMPARED_FOLDS, len(self.folds)))
-
-        def error(size: float) -> float:
-            interruption.check()
-            fits = [self._fit(parts, bases, fold, size) for fold in folds]
-            if any(each is None for each in fits):
-                return np.inf
-            return self._error(self._unseen(parts, bases, fits), shards)
-
-        return _lowest(error, first, is_refined)
+    def _unseen(self, fits: Sequence[Any]) -> list[Array]:
+        """Responses of the held-out rows of some folds."""
+        return [part.design @ fit for part, fit in zip(self.parts, fits, strict=False)]
 
     def mix(self, best: Any) -> Mix | None:
         """Return the best mix with a trial; None where that alone is as good.
@@ -228,9 +342,9 @@ class Mixer:
         best : Trial
             Of a network, or of main effects alone.
         """
-        if self.found is None:
+        if self.fits is None:
             return None
-        sections, parts, size, unseen, fits = self.found
+        unseen = self._unseen(self.fits)
         pairs = zip(self.folds, best.states, strict=True)
         iterates = [fold.at(state)[1] for fold, state in pairs]
         seen = zip(iterates, self.shards, strict=False)
@@ -238,7 +352,7 @@ class Mixer:
         found = []
         for share in SHARES:
             mixed = [(1 - share) * a + share * b for a, b in zip(network, unseen, strict=True)]
-            found.append((self._error(mixed), share, mixed))
+            found.append((float(self._losses(mixed).mean()), share, mixed))
         error, share, mixed = min(found, key=lambda each: each[0])
         change = self._losses(network) - self._losses(mixed)
         least = max(GAIN * found[0][0], ERRORS * float(change.std()) / np.sqrt(len(change)))
@@ -248,126 +362,29 @@ class Mixer:
         if share == 0 and factor == 1:
             return None
         mixed = [centre + factor * (each - centre) for each in mixed]
-        mains = [fold.at(fold.main)[1] for fold in self.folds]
         of_folds = [
-            Unseen(iterate, main, sections, fit, share, factor, centre)
-            for iterate, main, fit in zip(iterates, mains, fits, strict=True)
+            Unseen(iterate, self.sections, fit, share, factor, centre)
+            for iterate, fit in zip(iterates, self.fits, strict=True)
         ]
-        return Mix(
-            sections, parts, self.shards, size, share, factor, centre, of_folds, self._error(mixed)
-        )
+        error = float(self._losses(mixed).mean())
+        return Mix(self.sections, self.parts, self.size, share, factor, centre, of_folds, error)
 
-    # -- priors -------------------------------------------------------------------------------
-
-    def _compare(self) -> tuple[list[float], float | None, float] | None:
-        """Return the best prior on some of the rows.
-
-        Returns
-        -------
-        factors : list of float
-            Of the length scales; the two best ones where there are more rows.
-        nu : float or None
-        size : float
-            Penalty.
-        """
-        part = min(1.0, COMPARED / self.n_rows)
-        shards = [shard.take(_alike(shard.codes, part)) for shard in self.shards]
-        if min(map(len, shards)) < 2:
-            return None
-        bases = self._bases(shards)
-        tried: dict[tuple[float, float | None], tuple[float, float]] = {}
-        is_open = any(self._is_open(d, "nu") for d in range(len(self.columns)))
-        smoothness: tuple[float | None, ...] = SMOOTHNESS if is_open else (None,)
-
-        def judge(factor: float, nu: float | None) -> None:
-            interruption.check()
-            precisions = [self._precision(d, factor, nu) for d in range(len(self.columns))]
-            sections = self._sections(shards, precisions, COMPARED)
-            parts = [Part.of(sections, [shard]) for shard in shards]
-            first = min(tried.values())[1] if tried else FIRST
-            tried[factor, nu] = self._lowest(parts, bases, shards, first, False, False)
-
-        for nu in smoothness:
-            judge(1.0, nu)
-        factor, nu = min(tried, key=lambda each: tried[each][0])
-        for step in (0.5, 2.0):
-            while SHORTEST <= step * factor <= 1 / SHORTEST and (step * factor, nu) not in tried:
-                judge(step * factor, nu)
-                if tried[step * factor, nu][0] >= tried[factor, nu][0]:
-                    break
-                factor *= step
-        error, size = tried[factor, nu]
-        if not np.isfinite(error):
-            return None
-        nearest = [each for each in (factor / 2, 2 * factor) if (each, nu) in tried]
-        if part == 1 or not nearest:
-            return [factor], nu, size
-        return [factor, min(nearest, key=lambda each: tried[each, nu][0])], nu, size
-
-    def _is_open(self, d: int, name: str) -> bool:
-        return isinstance(getattr(self.penalties[d], name, None), str)
-
-    def _precision(self, d: int, factor: float, nu: float | None) -> Any:
-        """Precision of a column: what the folds have learned, with another scale and smoothness."""
-        family = self.families[d]
-        members = [family.member_of(state.precisions[d]) for state in self.states]
-        if family.precisions is None:
-            return self.states[0].precisions[d]
-        chosen = {}
-        if self._is_open(d, "length_scale"):
-            chosen["length_scale"] = factor * _mean([each.length_scale for each in members])
-        if self._is_open(d, "share"):
-            chosen["share"] = _mean([each.share for each in members])
-        if nu is not None and self._is_open(d, "nu"):
-            chosen["nu"] = nu
-        return members[0]._with(chosen).precision(self.columns[d].feature_map)
-
-    # -- responses ----------------------------------------------------------------------------
-
-    def _sections(self, shards: Sequence[Shard], precisions: list[Any], most: int) -> Sections:
-        codes = np.unique(np.concatenate([shard.codes for shard in shards]), axis=0)
-        return Sections(self.columns, precisions, codes[_some(len(codes), most)])
-
-    def _bases(self, shards: Sequence[Shard]) -> list[list[Array]]:
-        """Return the main effects of every fold at the rows of every part."""
-        iterates = [fold.at(fold.main)[1] for fold in self.folds]
-        return [[iterate.responses(shard).real for shard in shards] for iterate in iterates]
-
-    def _fit(
-        self, parts: list[Part], bases: list[list[Array]], fold: int, size: float
-    ) -> Array | None:
-        """Coefficients of the rows that a fold does not hold out."""
-        others = [i for i in range(len(parts)) if i != fold]
-        return solve([parts[i] for i in others], [bases[fold][i] for i in others], size, self.loss)
-
-    def _unseen(
-        self, parts: list[Part], bases: list[list[Array]], fits: Sequence[Any]
-    ) -> list[Array]:
-        """Responses of the held-out rows of some folds."""
-        return [bases[i][i] + parts[i].design @ found for i, found in enumerate(fits)]
-
-    def _losses(self, unseen: Sequence[Any], shards: Sequence[Shard] | None = None) -> Array:
+    def _losses(self, unseen: Sequence[Any]) -> Array:
         """Losses of held-out rows, times their weights over the mean weight."""
         losses, weights = [], []
-        for response, shard in zip(unseen, self.shards if shards is None else shards, strict=False):
+        for response, part in zip(unseen, self.parts, strict=False):
             if self.limits is not None:
                 response = np.clip(response, *self.limits)
-            losses.append(self.loss.value(response, shard.target))
-            weights.append(np.ones(len(shard)) if shard.weight is None else shard.weight)
+            losses.append(self.loss.value(response, part.target))
+            weights.append(part.weight)
         weight = np.concatenate(weights)
         return np.concatenate(losses) * weight / weight.mean()
 
-    def _error(self, unseen: Sequence[Any], shards: Sequence[Shard] | None = None) -> float:
-        """Mean loss of held-out rows."""
-        return float(self._losses(unseen, shards).mean())
-
     def _slope(self, unseen: Sequence[Array]) -> tuple[float, Array]:
         """Slope of held-out targets over predictions, at most 1, and the mean of the targets."""
-        shards = self.shards[: len(unseen)]
-        target = np.concatenate([shard.target for shard in shards])
-        weight = np.concatenate([
-            np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards
-        ])  # fmt: skip
+        parts = self.parts[: len(unseen)]
+        target = np.concatenate([part.target for part in parts])
+        weight = np.concatenate([part.weight for part in parts])
         centre = weight @ target / weight.sum()
         if not self.loss.is_quadratic:
             return 1.0, centre
@@ -380,27 +397,21 @@ class Mixer:
         return (1.0 if slope > LEAST_SLOPE else slope), centre
 
 
-def _lowest(
-    error: Callable[[float], float], first: float, is_refined: bool = False
-) -> tuple[float, float]:
-    """Return the least error on a path of decades of the penalty, and where."""
+def _lowest(error: Callable[[float], float], first: float) -> tuple[float, float]:
+    """Return the least error on a path of the penalty, and where."""
     values = {first: error(first)}
 
     def follow(factor: float) -> None:
         size = min(values, key=lambda each: values[each])
-        while LEAST < size * factor < GREATEST:
+        while LEAST <= size * factor <= GREATEST:
             values[size * factor] = error(size * factor)
             if values[size * factor] >= values[size]:
                 break
             size *= factor
 
-    follow(0.1)
+    follow(10**-0.5)
     if len(values) <= 2:
-        follow(10.0)
-    if is_refined:
-        best = min(values, key=lambda each: values[each])
-        for factor in (10**-0.5, 10**0.5):
-            values[best * factor] = error(best * factor)
+        follow(10**0.5)
     best = min(values, key=lambda each: values[each])
     return values[best], best
 
@@ -433,18 +444,3 @@ def _whole(shards: Sequence[Any]) -> Shard:
 def _some(count: int, most: int) -> NDArray[np.int64]:
     """Numbers of rows, all or some at about equal distances."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
-
-
-def _alike(codes: NDArray, part: float) -> NDArray[np.int64]:
-    """Return numbers of about a part of the rows, the same for equal rows."""
-    if part >= 1:
-        return np.arange(len(codes))
-    hashes = np.zeros(len(codes), dtype=np.uint64)
-    for column in codes.T:
-        hashes = (hashes + column.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        hashes ^= hashes >> np.uint64(29)
-    return np.flatnonzero((hashes >> np.uint64(32)) < part * 2**32)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))

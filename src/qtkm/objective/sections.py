@@ -6,7 +6,8 @@ sections of the product kernel at the rows x_j (the representer theorem):
     f(x) = Σ_j a_j Π_d k_d(x_d, x_jd)        k_d(x, x') = Σ_m s_d[m] φ_m(x) conj(φ_m(x'))
 
 So it is a CPD again, with one term per row and one level per column, and everything that reads a
-CPD reads this one.  Some rows are enough as centres j (the Nyström method).  The problem is convex
+CPD reads this one.  Main effects are part of the kernel, and are summed up to one function per
+column.  Some rows are enough as centres j (the Nyström method).  The problem is convex
 and costs n·J² operations for n rows and J centres, so it is for small and medium tables.
 """
 
@@ -30,33 +31,76 @@ NEGLIGIBLE_ROW, NEGLIGIBLE = 1e-9, 1e-12
 MOST_STEPS, LEAST_CHANGE = 200, 1e-3
 
 
+@dataclass
+class FullPrior:
+    """Kernel of the full-rank model, with its main effects.
+
+    Attributes
+    ----------
+    precisions : list of (M,) arrays or None
+        Of every column's functions in the product over the columns; None for 1.
+    product : float
+        Variance of the product.
+    main : list of (n_main,) arrays
+        Variances of the main functions of every column.
+    means : list of (n_main,) arrays
+        What main functions are centred at.
+    constant : float
+        Variance of the intercept.
+    """
+
+    precisions: list[Any]
+    product: float
+    main: list[Array]
+    means: list[Array]
+    constant: float
+
+
 class Sections:
-    """Sections of the product kernel at some rows.
+    """Sections of the kernel at some rows.
 
     Parameters
     ----------
     columns : sequence of Column
-    precisions : sequence of (M,) arrays or None
-        What the penalty multiplies squared weights by; None for 1.
+    prior : FullPrior
     centres : (J, n_columns) array
         Codes of the rows.
     """
 
-    def __init__(self, columns: Sequence[Any], precisions: Sequence[Any], centres: NDArray):
-        self.columns, self.precisions, self.centres = columns, precisions, centres
-        self.factors = [_factor(*pair) for pair in zip(columns, precisions, strict=True)]
+    def __init__(self, columns: Sequence[Any], prior: FullPrior, centres: NDArray):
+        self.columns, self.prior = columns, prior
+        pairs = zip(columns, prior.precisions, strict=True)
+        self.factors = [_factor(column, precision) for column, precision in pairs]
+        self.centres, self.effects = centres, self._effects(centres)
         # the rows that tell most of the others come first, and those they tell all of are left out
-        root, order, rank, _ = dpstrf(self.kernel(centres), tol=NEGLIGIBLE_ROW, lower=1)
-        self.centres = centres[order[:rank] - 1]
+        kernel = self.kernel(centres)
+        least = NEGLIGIBLE_ROW * float(np.diagonal(kernel).max())
+        root, order, rank, _ = dpstrf(kernel, tol=least, lower=1)
+        order = order[:rank] - 1
+        self.centres, self.effects = centres[order], self.effects[order]
         self.root = np.tril(root[:rank, :rank])
 
     def kernel(self, codes: NDArray) -> Array:
         """Kernel between rows and centres, (n, J)."""
-        product: Any = None
+        product = np.full((len(codes), len(self.centres)), self.prior.product)
         for d, factor in enumerate(self.factors):
-            part = factor[codes[:, d]] @ factor[self.centres[:, d]].T
-            product = part if product is None else np.multiply(product, part, out=product)
+            product *= factor[codes[:, d]] @ factor[self.centres[:, d]].T
+        product += self._effects(codes) @ self.effects.T
+        product += self.prior.constant
+        for d, column in enumerate(self.columns):
+            if column.is_categorical and column.n_main:
+                same = codes[:, d, None] == self.centres[:, d]
+                product += self.prior.main[d][0] * same
         return product
+
+    def _effects(self, codes: NDArray) -> Array:
+        """Main functions of numbers, centred and in units of the prior, (n, n_functions)."""
+        prior, parts = self.prior, [np.zeros((len(codes), 1))]
+        for d, column in enumerate(self.columns):
+            if not column.is_categorical:
+                own = np.sqrt(prior.main[d]) * (column.main_features - prior.means[d])
+                parts.append(own[codes[:, d]])
+        return np.concatenate(parts, axis=1)
 
     def design(self, codes: NDArray) -> Array:
         """Orthonormal functions of the kernel's space at some rows, (n, J)."""
@@ -66,20 +110,29 @@ class Sections:
         ).T
 
     def cores(self, coefficients: Array) -> Cores:
-        """Cores of the CPD, one level per column, of coefficients (J, n_outputs) of `design`."""
+        """Cores of the CPD, one level per column, main effects last.
+
+        Coefficients (J, n_outputs) are those of `design`.
+        """
         sizes = solve_triangular(self.root, coefficients, lower=True, trans="T")
         is_complex = any(column.feature_map.is_complex for column in self.columns)
-        kind = np.complex128 if is_complex else np.float64
+        kind, prior = np.complex128 if is_complex else np.float64, self.prior
         cores: Cores = []
-        for d, (column, precision) in enumerate(zip(self.columns, self.precisions, strict=True)):
-            functions = column.feature_map.features(column.values)[self.centres[:, d]]
+        main, intercept = [], prior.constant * sizes.sum(axis=0)
+        for d, (column, precision) in enumerate(zip(self.columns, prior.precisions, strict=True)):
+            centres = self.centres[:, d]
+            functions = column.feature_map.features(column.values)[centres]
             weights = functions.conj().T.astype(kind)
             cores.append([weights if precision is None else weights / precision[:, None]])
+            own = column.main_features[centres] - prior.means[d]
+            main.append(prior.main[d][:, None] * (own.T @ sizes))
+            intercept -= prior.means[d] @ main[-1]
+        sizes = prior.product * sizes
         if sizes.shape[1] == 1:
             cores[0][0] = cores[0][0] * sizes[:, 0]
         else:
             cores.append(sizes.T.astype(kind))
-        return cores
+        return [*cores, [*main, intercept]]
 
 
 def _factor(column: Any, precision: NDArray | None) -> Array:
@@ -123,43 +176,38 @@ class Part:
         return cls(design, target.astype(np.float64), weight, scaled.T @ scaled)
 
 
-def solve(parts: Sequence[Part], bases: Sequence[Array], size: float, loss: Any) -> Array | None:
-    """Coefficients that minimise the loss of rows beside responses that are there already.
+def solve(parts: Sequence[Part], size: float, loss: Any) -> Array | None:
+    """Coefficients (J, n_outputs) that minimise the loss of rows.
 
     Parameters
     ----------
     parts : sequence of Part
-    bases : sequence of (n, n_outputs) arrays
-        Responses to which the sections are added.
     size : float
-        Penalty in units of one row.
+        Penalty in units of one row: the variance of the noise.
     loss : Loss
         Quadratic, or of a constant bound.
 
     Returns
     -------
-    (J, n_outputs) array, or None where rounding leaves nothing to solve.
+    None where rounding leaves nothing to solve.
     """
-    gram = sum(part.gram for part in parts)
-    bound = 2.0 if loss.is_quadratic else _bound(loss, bases[0], parts[0].target)
-    matrix = bound * np.asarray(gram)
+    target = parts[0].target
+    none = np.zeros_like(target[:1])
+    bound = 2.0 if loss.is_quadratic else float(loss.bound(none, target[:1])[0])
+    matrix = bound * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
-    found = np.zeros((len(matrix), bases[0].shape[1]))
+    found = np.zeros((len(matrix), target.shape[1]))
     for _ in range(1 if loss.is_quadratic else MOST_STEPS):
         slope = 2 * size * found
-        for part, base in zip(parts, bases, strict=True):
-            each = loss.gradient(base + part.design @ found, part.target).real
+        for part in parts:
+            each = loss.gradient(part.design @ found, part.target).real
             slope += part.design.T @ (part.weight[:, None] * each)
         step = cho_solve(factor, slope, check_finite=False)
         found -= step
         if np.abs(step).max() <= LEAST_CHANGE * np.abs(found).max():
             break
     return found
-
-
-def _bound(loss: Any, base: Array, target: Array) -> float:
-    return float(loss.bound(base[:1], target[:1])[0])

@@ -1,0 +1,289 @@
+"""The prior of the full-rank model that the rows themselves make likeliest.
+
+A Gaussian process with the kernel
+
+    k(x, x') = product·Π_d ((1 - a_d) + a_d·k_d) + smooth·mean_d k_d + slope·Σ_d z_d·z_d' + constant
+
+has main effects (slopes z_d of the standardized columns and smooth functions) beside all
+interactions.  Length scale and share a_d of every column, the four variances and the noise are
+those of the largest marginal likelihood of some rows, times a weak prior that lets scales grow with
+the number of columns.  Smoothness, and whether columns are warped, are compared by it, too.
+Evidence for the numbers here is in docs/decisions/0021-evidence.md.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+
+Array = NDArray[np.float64]
+
+#: smoothness to compare; the first is the start of the others
+SMOOTHNESS = (1.5, 0.5, 4.5)
+#: rows that priors are compared on and that the best is refined on; each fewer where columns are
+#: many, so that pairs of rows times columns are no more than these
+COMPARED, REFINED, MOST_COMPARED, MOST_REFINED = 300, 600, 1e6, 4e6
+#: steps of the first prior, of the others, and of the best
+FIRST_STEPS, STEPS, LAST_STEPS = 40, 12, 20
+#: logarithms of the length scale at the start for one column, and its standard deviation
+SCALE, SCALE_SPREAD = math.log(0.6), 1.7
+#: for every variance, noise third, its logarithm at the start, the standard deviation, and its ends
+VARIANCES = ((0.0, 2.5, -9.0, 6.0), (-1.0, 3.0, -9.0, 6.0), (-3.0, np.inf, -14.0, 2.0),
+             (-1.0, 3.0, -9.0, 6.0))  # fmt: skip
+#: ends of the logarithms of length scales and of the logits of shares, whose spread is SHARE_SPREAD
+SCALES, SHARES, SHARE_SPREAD = (-3.5, 3.0), (-7.0, 7.0), 2.0
+#: variance of the intercept, and what keeps the kernel's matrix from being singular
+CONSTANT, JITTER = 1.0, 1e-8
+#: failed factorization: so unlikely that a search turns back
+REFUSED = 1e10
+
+
+def matern(distance: Array, nu: float) -> tuple[Array, Array]:
+    """Return the Matérn kernel at distances over the length scale, and its slope by log(scale)."""
+    if np.isinf(nu):
+        square = distance**2
+        value = np.exp(-0.5 * square)
+        return value, square * value
+    degree = round(nu - 0.5)
+    t = math.sqrt(2 * degree + 1) * distance
+    decay = np.exp(-t)
+    if degree == 0:
+        return decay, t * decay
+    value, slope = (_polynomial(t, coefficients) for coefficients in _coefficients(degree))
+    return value * decay, slope * t * t * decay
+
+
+def _coefficients(degree: int) -> tuple[list[float], list[float]]:
+    """Return the polynomials of a Matérn kernel and of -(its slope by t)/t, highest power first."""
+
+    def of(p: int) -> list[float]:
+        factor = math.factorial(p) / math.factorial(2 * p)
+        return [
+            factor * math.factorial(p + i) * 2.0 ** (p - i)
+            / (math.factorial(i) * math.factorial(p - i))
+            for i in range(p + 1)
+        ]  # fmt: skip
+
+    return of(degree), [each / (2 * degree - 1) for each in of(degree - 1)]
+
+
+def _polynomial(t: Array, coefficients: Sequence[float]) -> Array:
+    value = np.full_like(t, coefficients[0])
+    for each in coefficients[1:]:
+        value *= t
+        value += each
+    return value
+
+
+@dataclass
+class Candidate:
+    """Columns as a prior sees them: their places, and what of it is given.
+
+    Attributes
+    ----------
+    places : (n, D) array
+        Warped values; numbers of categories.
+    plain : (n, D) array
+        Values whose slopes are main effects; zero for categories.
+    missing : (n, D) array
+        Whether a value is missing, which makes it differ from those that are not by a part.
+    is_number : (D,) array
+        Whether a column has a length scale; others have categories.
+    is_cyclic : (D,) array
+        Whether the ends of the box meet.
+    scales, shares, smoothness : (D,) arrays
+        Given parameters, NaN where they are to be learned.
+    scaling : str
+        What the places were made with.
+    """
+
+    places: Array
+    plain: Array
+    missing: NDArray[np.bool_]
+    is_number: NDArray[np.bool_]
+    is_cyclic: NDArray[np.bool_]
+    scales: Array
+    shares: Array
+    smoothness: Array
+    gap_share: float
+    scaling: str = "half"
+
+    def take(self, rows: NDArray[np.int64]) -> "Candidate":
+        """Return the same for some rows."""
+        other = Candidate(**vars(self))
+        other.places, other.plain = self.places[rows], self.plain[rows]
+        other.missing = self.missing[rows]
+        return other
+
+
+@dataclass
+class Prior:
+    """What was learned; `merit` is the logarithm of its likelihood for `n_rows` rows."""
+
+    parameters: Array
+    nu: float
+    smoothness: Array
+    scaling: str
+    merit: float = -np.inf
+    tried: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def _n(self) -> int:
+        return (len(self.parameters) - 4) // 2
+
+    @property
+    def scales(self) -> Array:
+        """Length scales of the columns, in units of the box."""
+        return np.exp(self.parameters[: self._n])
+
+    @property
+    def shares(self) -> Array:
+        """Parts of the columns that are not constant."""
+        return 1 / (1 + np.exp(-self.parameters[self._n : -4]))
+
+    @property
+    def variances(self) -> Array:
+        """Variances of the product, the slopes, the noise and the smooth main effects."""
+        return np.exp(self.parameters[-4:])
+
+
+class Likelihood:
+    """Marginal likelihood of some rows; pairs of rows are the lower triangle of their matrix."""
+
+    def __init__(self, rows: Candidate, target: Array, weight: Array, smoothness: Array):
+        n, self.n_columns = rows.places.shape
+        self.target, self.weight, self.smoothness = target, weight, smoothness
+        self.pairs = np.tril_indices(n)
+        first, second = self.pairs
+        self.is_diagonal = first == second
+        self.distances: list[Any] = []
+        self.gaps = np.ones(len(first))
+        for d in range(self.n_columns):
+            distance = np.abs(rows.places[first, d] - rows.places[second, d])
+            if rows.is_cyclic[d]:
+                distance = np.abs(np.sin(np.pi * distance)) / np.pi
+            self.distances.append(distance if rows.is_number[d] else distance > 0)
+            differs = rows.missing[first, d] != rows.missing[second, d]
+            if differs.any():
+                self.gaps *= 1 - rows.gap_share * differs
+        spread = rows.plain.std(axis=0)
+        z = (rows.plain - rows.plain.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+        self.linear = (z @ z.T)[self.pairs]
+        start, spread, low, high = np.array(VARIANCES).T
+        count = self.n_columns
+        scale = SCALE + 0.5 * math.log(count)
+        self.start = np.concatenate([np.full(count, scale), np.zeros(count), start])
+        deviation = np.repeat([SCALE_SPREAD, SHARE_SPREAD], count)
+        self.spread = np.concatenate([deviation, spread])
+        with np.errstate(divide="ignore"):
+            given = np.concatenate([
+                np.log(rows.scales), np.log(rows.shares / (1 - rows.shares)).clip(*SHARES)
+            ])  # fmt: skip
+        ends = np.repeat([SCALES, SHARES], count, axis=0)
+        ends = np.where(np.isnan(given)[:, None], ends, given[:, None])
+        self.ends = np.concatenate([ends, np.column_stack([low, high])])
+
+    def __call__(self, parameters: Array) -> tuple[float, Array]:
+        """Return -log(likelihood · prior) and its gradient."""
+        count, (n, n_outputs) = self.n_columns, self.target.shape
+        scales, shares = np.exp(parameters[:count]), 1 / (1 + np.exp(-parameters[count:-4]))
+        product, slope, noise, smooth = np.exp(parameters[-4:])
+        kernel, total = product * self.gaps, np.zeros(len(self.linear))
+        parts = []
+        for distance, scale, share, nu in zip(
+            self.distances, scales, shares, self.smoothness, strict=True
+        ):
+            if distance.dtype == bool:
+                value, change = 1.0 - distance, None
+            else:
+                value, change = matern(distance * (1 / scale), nu)
+            factor = (1 - share) + share * value
+            kernel *= factor
+            total += value
+            parts.append((factor, value, change))
+        matrix = np.zeros((n, n))
+        matrix[self.pairs] = kernel + slope * self.linear + (smooth / count) * total + CONSTANT
+        matrix[np.diag_indices(n)] += noise / self.weight + JITTER
+        root, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+        if failed:
+            return REFUSED, np.zeros_like(parameters)
+        solved = lapack.dpotrs(root, self.target, lower=1)[0]
+        value = 0.5 * float((self.target * solved).sum())
+        value += n_outputs * float(np.log(np.diagonal(root)).sum())
+        inverse = lapack.dpotri(root, lower=1, overwrite_c=1)[0]
+        slopes = n_outputs * inverse[self.pairs] - (solved @ solved.T)[self.pairs]
+        slopes[self.is_diagonal] *= 0.5
+        gradient, weighted = np.zeros_like(parameters), slopes * kernel
+        for d, (factor, own, change) in enumerate(parts):
+            apart, share = weighted / factor, shares[d]
+            if change is not None:
+                gradient[d] = share * (apart @ change) + (slopes @ change) * (smooth / count)
+            gradient[count + d] = (apart @ own - apart.sum()) * share * (1 - share)
+        gradient[-4:] = (
+            weighted.sum(), slope * (slopes @ self.linear),
+            noise * float(slopes[self.is_diagonal] @ (1 / self.weight)),
+            (slopes @ total) * (smooth / count),
+        )  # fmt: skip
+        away = (parameters - self.start) / self.spread
+        return value + 0.5 * float(away @ away), gradient + away / self.spread
+
+    def maximise(self, start: Array | None, steps: int) -> tuple[Array, float]:
+        """Return the best parameters after some steps, and the logarithm of their likelihood."""
+        begin = np.clip(self.start if start is None else start, *self.ends.T)
+        found = minimize(self, begin, jac=True, method="L-BFGS-B", bounds=self.ends,
+                         options={"maxiter": steps})  # fmt: skip
+        return found.x, -float(found.fun)
+
+
+def learn(
+    candidates: Sequence[Candidate], target: Array, weight: Array, check: Callable[[], None]
+) -> Prior | None:
+    """Return the likeliest prior, or None where there is none.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        The same rows under several scalings, in any order that says nothing.
+    target : (n, n_outputs) array
+        In units of its standard deviation.
+    weight : (n,) array
+        How many rows each stands for.
+    check : callable
+        Called between trials; may raise.
+    """
+    count = candidates[0].places.shape[1]
+    n_compared, n_refined = (
+        int(min(most, max(50.0, math.sqrt(2 * pairs / count))))
+        for most, pairs in ((COMPARED, MOST_COMPARED), (REFINED, MOST_REFINED))
+    )
+    few, tried, start = slice(0, n_compared), [], None
+    best: tuple[float, Any, float, Array] | None = None
+    is_open = np.isnan(candidates[0].smoothness)
+    for candidate in candidates:
+        rows = candidate.take(np.arange(len(target))[few])
+        for nu in SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]:
+            check()
+            own = np.where(is_open, nu, candidate.smoothness)
+            likelihood = Likelihood(rows, target[few], weight[few], own)
+            found, merit = likelihood.maximise(start, FIRST_STEPS if start is None else STEPS)
+            start = found if start is None else start
+            tried.append({"scaling": candidate.scaling, "nu": nu, "evidence": merit})
+            if best is None or merit > best[0]:
+                best = merit, candidate, nu, found
+    assert best is not None
+    merit, candidate, nu, found = best
+    smoothness = np.where(is_open, nu, candidate.smoothness)
+    check()
+    many = slice(0, n_refined)
+    if len(target) > n_compared:
+        rows = candidate.take(np.arange(len(target))[many])
+        likelihood = Likelihood(rows, target[many], weight[many], smoothness)
+        found, merit = likelihood.maximise(found, LAST_STEPS)
+    if merit <= -REFUSED:
+        return None
+    return Prior(found, nu, smoothness, candidate.scaling, merit, tried)
