@@ -40,8 +40,11 @@ logger = logging.getLogger(__name__)
 #: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
 #: rank, and of the last fit to all rows, with folds and without
 FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 15
-#: where the path of λ begins, its least and greatest value, and the step of a refinement
-FIRST, LEAST, GREATEST, STEP = 1.0, 1e-7, 1e2, 10**0.5
+#: where the path of λ begins, its ends where a likelihood says it, its least and greatest value, and
+#: the step of a refinement
+FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
+#: error of a network over that of the full-rank model from which on it is not pursued
+HOPELESS = 1.3
 #: relative gain of held-out rows below which a step has not brought anything
 GAIN = 0.002
 #: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
@@ -299,12 +302,13 @@ class Search:
         alone = self.judge([fold.main for fold in self.folds], 0.0)
         if self.n_columns == 1 or self.rank == 0:
             return alone
+        if self.prior is not None:
+            self.mixer = mixing.Mixer(self, self.prior)
         self.network = best = self._network()
         if not isinstance(self.model.rank, str):
             return self._with_all_rows(best)
         is_better = _is_better(alone, best, GAIN, 1.0)
-        if self.prior is not None:
-            self.mixer = mixing.Mixer(self, self.prior)
+        if self.mixer is not None:
             mix = self.mixer.mix(best if is_better else alone)
             if mix is not None and mix.share == 1 and self.n_rows <= mixing.MOST_ALONE:
                 return alone
@@ -334,21 +338,25 @@ class Search:
         """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
             return self._started(self.size)
-        size, worse, best = FIRST, 0, self._started(FIRST)
-        while worse < 2 and size / 10 > LEAST:
-            size /= 10
-            trial = self._started(size)
-            worse = 0 if trial.error < best.error * (1 - GAIN) else worse + 1
-            best = trial if worse == 0 else best
-        factors = (1 / STEP, STEP) if best.size < FIRST else (STEP, STEP)
-        for factor in factors:
+        first, full = FIRST, 0.0
+        if self.prior is not None and self.mixer is not None:
+            first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
+            full = self.mixer.error if self.n_rows <= mixing.MOST_ALONE else 0.0
+        best = self._started(first)
+        for factor in (0.1, 10.0):
+            while LEAST < best.size * factor < GREATEST and not best.error > HOPELESS * full > 0:
+                trial = self._started(best.size * factor)
+                if trial.error >= best.error * (1 - GAIN):
+                    break
+                best = trial
+            if best.size != first:
+                break
+        for factor in (1 / STEP, STEP):
+            if best.error > HOPELESS * full > 0:
+                break
             trial = self.further(best, best.size * factor, REFINING)
             if trial.error < best.error * (1 - GAIN):
-                best = trial
-                if factor < 1:
-                    break
-            elif best.size >= FIRST:
-                break
+                return trial
         return best
 
     def _grown(self, best: Trial) -> Trial:

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from .. import interruption, penalties
 from ..data import Shard
-from ..networks import Cores
+from ..networks import Additive, Cores
 from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
 from ..objective import Column, evidence
@@ -45,12 +45,15 @@ LEAST, GREATEST = 1e-7, 10.0
 COMPARED_FOLDS = 2
 #: parts of the full-rank model in the mix
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-#: relative gain of held-out rows, and standard errors of it, below which nothing is mixed in
-GAIN, ERRORS = 0.005, 2.0
+#: relative gain of held-out rows below which nothing is mixed in
+GAIN = 0.005
 #: slopes above this are taken for 1
 LEAST_SLOPE = 0.95
-#: periods of a column to choose from, and distances at which its kernel is compared
-PERIODS, DISTANCES = (2.0, 4.0, 8.0, 16.0, 32.0), np.linspace(0, 1, 65)
+#: least factor by which the series of a kernel is multiplied, where it is nearly constant
+LEAST_FACTOR = 0.1
+#: periods of a column to choose from with their numbers of functions, and the latter where there are
+#: more than so many columns; distances at which its kernel is compared
+BASES, MANY_COLUMNS, DISTANCES = ((2.0, 27), (4.0, 27), (8.0, 81)), 30, np.linspace(0, 1, 65)
 
 
 def is_possible(search: Any) -> bool:
@@ -85,7 +88,7 @@ def learn_prior(search: Any) -> evidence.Prior | None:
     prepared, model = search.prepared, search.model
     objective = prepared.objective
     whole = _whole(objective.shards)
-    chosen = np.random.RandomState(0).permutation(len(whole))[: evidence.REFINED]
+    chosen = np.random.RandomState(0).permutation(len(whole))[: evidence.REFINED[0]]
     rows = whole.take(chosen)
     zero = np.zeros_like(rows.target)
     target = -objective.loss.gradient(zero, rows.target).real
@@ -147,9 +150,12 @@ def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
             if _warp(column) is not None and prior.scaling == "range":
                 inner.set_params(warp=None)
             is_usual = inner.n_basis == defaults.N_BASIS and inner.period == defaults.PERIOD
-            if is_auto(model.period) and is_usual:
+            if is_auto(model.period) and is_auto(model.n_basis) and is_usual:
                 nu, scale = prior.smoothness[d], prior.scales[d]
-                inner.set_params(period=min(PERIODS, key=lambda L: _fit(inner, nu, scale, L)[0]))
+                most = np.inf if len(objective.columns) <= MANY_COLUMNS else defaults.N_BASIS
+                bases = [clone(inner).set_params(period=L, n_basis=min(M, most)) for L, M in BASES]
+                best = min(bases, key=lambda each: _fit(each, nu, scale)[0])
+                inner.set_params(period=best.period, n_basis=best.n_basis)
         maps.append(own)
     inputs = prepared.inputs.with_maps(maps)
     counts = objective.engine.sum(count_codes, objective.shards)
@@ -157,11 +163,12 @@ def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
     for own, column, count in zip(inputs.columns, objective.columns, counts, strict=True):
         columns.append(Column(column.name, own.feature_map, column.box, column.grid))
         own.weigh(columns[-1].values, count, prior.scaling)
-    prepared.objective = replace(objective, columns=columns)
+    network = Additive(objective.network.network, [each.n_main for each in maps])
+    prepared.objective = replace(objective, columns=columns, network=network)
     prepared.reading = replace(prepared.reading, inputs=inputs)
 
 
-def _fit(feature_map: Any, nu: float, scale: float, period: float | None = None) -> Any:
+def _fit(feature_map: Any, nu: float, scale: float) -> tuple[float, float]:
     """Compare a Matérn kernel with its series of exponentials: k ≈ a + b·series.
 
     Returns
@@ -172,15 +179,13 @@ def _fit(feature_map: Any, nu: float, scale: float, period: float | None = None)
         b.
     """
     frequencies = feature_map.frequencies
-    if period is not None:
-        frequencies = frequencies * (float(feature_map.period) / period)
     series = np.cos(np.multiply.outer(DISTANCES, frequencies))
     series = series @ _member(nu, scale, 1.0).variances(frequencies)
     exact = evidence.matern(DISTANCES / scale, nu)[0]
     centred = series - series.mean()
     slope = float(centred @ exact) / max(float(centred @ centred), 1e-300)
     rest = exact - exact.mean() - slope * centred
-    return np.abs(rest).max() / max(exact[0] - exact[-1], 1e-300), slope
+    return np.abs(rest).max() / max(exact[0] - exact[-1], 1e-300), max(slope, LEAST_FACTOR)
 
 
 def _member(nu: float, scale: float, share: float) -> Any:
@@ -312,8 +317,8 @@ class Mixer:
         centres = codes[_some(len(codes), min(MOST_CENTRES, MOST_NUMBERS // n_rows))]
         self.sections = Sections(objective.columns, kernel, centres)
         self.parts = [Part.of(self.sections, [shard]) for shard in self.shards]
-        first = float(np.clip(prior.variances[2], LEAST, GREATEST))
-        _, self.size = _lowest(self._error_at, first)
+        first = float(np.clip(prior.noise, LEAST, GREATEST))
+        self.error, self.size = _lowest(self._error_at, first)
         fits = [self._fit(fold, self.size) for fold in range(len(self.folds))]
         self.fits = None if any(each is None for each in fits) else fits
 
@@ -354,9 +359,7 @@ class Mixer:
             mixed = [(1 - share) * a + share * b for a, b in zip(network, unseen, strict=True)]
             found.append((float(self._losses(mixed).mean()), share, mixed))
         error, share, mixed = min(found, key=lambda each: each[0])
-        change = self._losses(network) - self._losses(mixed)
-        least = max(GAIN * found[0][0], ERRORS * float(change.std()) / np.sqrt(len(change)))
-        if found[0][0] - error < least:
+        if found[0][0] - error < GAIN * found[0][0]:
             error, share, mixed = found[0]
         factor, centre = self._slope(mixed)
         if share == 0 and factor == 1:

@@ -25,9 +25,9 @@ Array = NDArray[np.float64]
 
 #: smoothness to compare; the first is the start of the others
 SMOOTHNESS = (1.5, 0.5, 4.5)
-#: rows that priors are compared on and that the best is refined on; each fewer where columns are
-#: many, so that pairs of rows times columns are no more than these
-COMPARED, REFINED, MOST_COMPARED, MOST_REFINED = 300, 600, 1e6, 4e6
+#: most and fewest rows that priors are compared on and that the best is refined on, and pairs of
+#: rows times columns between them
+COMPARED, REFINED = (300, 120, 4e5), (600, 250, 2e6)
 #: steps of the first prior, of the others, and of the best
 FIRST_STEPS, STEPS, LAST_STEPS = 40, 12, 20
 #: logarithms of the length scale at the start for one column, and its standard deviation
@@ -151,6 +151,11 @@ class Prior:
         """Variances of the product, the slopes, the noise and the smooth main effects."""
         return np.exp(self.parameters[-4:])
 
+    @property
+    def noise(self) -> float:
+        """Variance of the noise."""
+        return float(self.variances[2])
+
 
 class Likelihood:
     """Marginal likelihood of some rows; pairs of rows are the lower triangle of their matrix."""
@@ -258,8 +263,8 @@ def learn(
     """
     count = candidates[0].places.shape[1]
     n_compared, n_refined = (
-        int(min(most, max(50.0, math.sqrt(2 * pairs / count))))
-        for most, pairs in ((COMPARED, MOST_COMPARED), (REFINED, MOST_REFINED))
+        int(np.clip(math.sqrt(2 * pairs / count), fewest, most))
+        for most, fewest, pairs in (COMPARED, REFINED)
     )
     few, tried, start = slice(0, n_compared), [], None
     best: tuple[float, Any, float, Array] | None = None
