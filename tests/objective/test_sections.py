@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from qtkm.networks import CPD
-from qtkm.objective.sections import Part, Sections, solve
+from qtkm.networks import CPD, Additive
+from qtkm.objective.sections import FullPrior, Part, Sections, solve
 from qtkm.penalties import Matern
 from tests import dense
 from tests.problems import make_map, make_objective
@@ -23,25 +23,45 @@ def make(loss="squared", n_outputs=1):
     )  # fmt: skip
 
 
-def full_rank(objective, centres=slice(None)):
-    """Sections at the rows, and cores of the best weights."""
+def make_prior(objective, has_main=True):
+    """A prior with main effects of any size, categories alike, and the product's variance 2."""
+    rng = np.random.default_rng(1)
+    main, means = [], []
+    for column in objective.columns:
+        own = rng.uniform(0.1, 1, size=column.n_main)
+        main.append(has_main * (np.full_like(own, 0.5) if column.is_categorical else own))
+        means.append(0.0 if column.is_categorical else rng.standard_normal(column.n_main))
+        means[-1] = np.zeros(column.n_main) + means[-1]
+    return FullPrior(objective.precisions, 2.0, main, means, has_main * 0.7)
+
+
+def full_rank(objective, centres=slice(None), has_main=True):
+    """Sections at the rows, and the best coefficients."""
     shard = objective.shards[0]
-    sections = Sections(objective.columns, objective.precisions, shard.codes[centres])
+    prior = make_prior(objective, has_main)
+    sections = Sections(objective.columns, prior, shard.codes[centres])
     part = Part.of(sections, [shard])
-    base = np.zeros_like(part.target)
-    found = solve([part], [base], SIZE, objective.loss)
-    return sections, part, found
+    return sections, part, solve([part], SIZE, objective.loss)
 
 
+def make_kernel(objective, prior):
+    """The kernel of the rows from all their functions."""
+    phi = dense.rows(objective)[0] / np.sqrt(dense.precisions(objective).reshape(-1))
+    kernel = prior.product * (phi @ phi.conj().T).real + prior.constant
+    for d, column in enumerate(objective.columns):
+        own = column.main_features[objective.shards[0].codes[:, d]] - prior.means[d]
+        kernel = kernel + (own * prior.main[d]) @ own.T
+    return kernel
+
+
+@pytest.mark.parametrize("has_main", [True, False])
 @pytest.mark.parametrize("n_outputs", [1, 2])
-def test_it_is_ridge_regression_on_all_products_of_functions(n_outputs):
+def test_it_is_ridge_regression_on_all_functions(n_outputs, has_main):
     objective = make(n_outputs=n_outputs)
-    _, part, found = full_rank(objective)
-    phi, target, weight = dense.rows(objective)
-    root = phi / np.sqrt(dense.precisions(objective).reshape(-1))
-    root = np.concatenate([root.real, root.imag], axis=1)
-    gram = root @ root.T
-    ridge = gram @ np.linalg.solve(gram + SIZE * np.diag(1 / weight), target)
+    sections, part, found = full_rank(objective, has_main=has_main)
+    _, target, weight = dense.rows(objective)
+    kernel = make_kernel(objective, sections.prior)
+    ridge = kernel @ np.linalg.solve(kernel + SIZE * np.diag(1 / weight), target)
     np.testing.assert_allclose(part.design @ found, ridge, atol=1e-6)
 
 
@@ -49,8 +69,8 @@ def test_it_is_ridge_regression_on_all_products_of_functions(n_outputs):
 def test_its_cores_are_those_of_a_cpd_with_the_same_responses(n_outputs):
     objective = make(n_outputs=n_outputs)
     sections, part, found = full_rank(objective, slice(0, 25))
-    cores = sections.cores(found)
-    iterate = objective.with_parts(CPD(25)).at(cores)
+    network = Additive(CPD(25), [column.n_main for column in objective.columns])
+    iterate = objective.with_parts(network).at(sections.cores(found))
     response = iterate.responses(objective.shards[0])
     np.testing.assert_allclose(response, part.design @ found, atol=1e-7)
 

@@ -51,9 +51,12 @@ GAIN = 0.005
 LEAST_SLOPE = 0.95
 #: least factor by which the series of a kernel is multiplied, where it is nearly constant
 LEAST_FACTOR = 0.1
-#: periods of a column to choose from with their numbers of functions, and the latter where there are
-#: more than so many columns; distances at which its kernel is compared
-BASES, MANY_COLUMNS, DISTANCES = ((2.0, 27), (4.0, 27), (8.0, 81)), 30, np.linspace(0, 1, 65)
+#: periods and numbers of functions of a column to choose from: the first whose kernel differs by
+#: less than a part, which is larger for rough ones; few functions where there are many columns
+BASES, MANY_COLUMNS = ((2.0, 27), (4.0, 27), (2.0, 81), (4.0, 81), (8.0, 81)), 30
+CLOSE, CLOSE_IF_ROUGH = 0.01, 0.05
+#: distances at which kernels are compared
+DISTANCES = np.linspace(0, 1, 65)
 
 
 def is_possible(search: Any) -> bool:
@@ -154,7 +157,9 @@ def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
                 nu, scale = prior.smoothness[d], prior.scales[d]
                 most = np.inf if len(objective.columns) <= MANY_COLUMNS else defaults.N_BASIS
                 bases = [clone(inner).set_params(period=L, n_basis=min(M, most)) for L, M in BASES]
-                best = min(bases, key=lambda each: _fit(each, nu, scale)[0])
+                errors = np.array([_fit(each, nu, scale)[0] for each in bases])
+                close = CLOSE if nu > 1 else CLOSE_IF_ROUGH
+                best = bases[int(np.argmax(errors < max(close, 1.0001 * errors.min())))]
                 inner.set_params(period=best.period, n_basis=best.n_basis)
         maps.append(own)
     inputs = prepared.inputs.with_maps(maps)
