@@ -40,11 +40,11 @@ logger = logging.getLogger(__name__)
 #: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
 #: rank, and of the last fit to all rows, with folds and without
 FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 15
-#: where the path of λ begins, its ends where a likelihood says it, its least and greatest value, and
-#: the step of a refinement
+#: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
+#: value, and the step of a refinement
 FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
 #: error of a network over that of the full-rank model from which on it is not pursued
-HOPELESS = 1.3
+HOPELESS = 1.15
 #: relative gain of held-out rows below which a step has not brought anything
 GAIN = 0.002
 #: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
@@ -314,6 +314,8 @@ class Search:
                 return alone
         if not is_better:
             return alone
+        if self._is_behind(best):
+            return best
         self.network = self._refined(self._grown(self._with_all_rows(best)))
         return self.network
 
@@ -338,13 +340,12 @@ class Search:
         """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
             return self._started(self.size)
-        first, full = FIRST, 0.0
-        if self.prior is not None and self.mixer is not None:
+        first = FIRST
+        if self.prior is not None:
             first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
-            full = self.mixer.error if self.n_rows <= mixing.MOST_ALONE else 0.0
         best = self._started(first)
         for factor in (0.1, 10.0):
-            while LEAST < best.size * factor < GREATEST and not best.error > HOPELESS * full > 0:
+            while LEAST < best.size * factor < GREATEST and not self._is_behind(best):
                 trial = self._started(best.size * factor)
                 if trial.error >= best.error * (1 - GAIN):
                     break
@@ -352,12 +353,18 @@ class Search:
             if best.size != first:
                 break
         for factor in (1 / STEP, STEP):
-            if best.error > HOPELESS * full > 0:
+            if self._is_behind(best):
                 break
             trial = self.further(best, best.size * factor, REFINING)
             if trial.error < best.error * (1 - GAIN):
                 return trial
         return best
+
+    def _is_behind(self, best: Trial) -> bool:
+        """Whether a network is not worth pursuing beside the full-rank model."""
+        if self.mixer is None or self.n_rows > mixing.MOST_ALONE:
+            return False
+        return best.error > HOPELESS * self.mixer.error
 
     def _grown(self, best: Trial) -> Trial:
         """Twice the rank, and again, as long as held-out rows gain."""

@@ -41,6 +41,8 @@ MOST_ALONE = 5000
 MOST_CENTRES, MOST_NUMBERS = 2500, 80_000_000
 #: least and greatest penalty in units of one row
 LEAST, GREATEST = 1e-7, 10.0
+#: rows that length scales are compared on, and the factor from one to the next
+COMPARED, SHORTER = 1000, 0.5
 #: folds that penalties are compared on
 COMPARED_FOLDS = 2
 #: parts of the full-rank model in the mix
@@ -96,7 +98,8 @@ def learn_prior(search: Any) -> evidence.Prior | None:
     zero = np.zeros_like(rows.target)
     target = -objective.loss.gradient(zero, rows.target).real
     target = target / np.asarray(objective.loss.bound(zero, rows.target)).reshape(-1, 1)
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    weight: Array = np.ones(len(rows))
+    weight = weight if rows.weight is None else np.asarray(rows.weight, dtype=np.float64)
     target = target - weight @ target / weight.sum()
     size = float(np.sqrt((weight @ target**2).mean() / weight.sum()))
     if len(rows) < 3 or not size > 0:
@@ -316,16 +319,39 @@ class Mixer:
         if len(self.folds) == 1:
             self.shards.append(_whole(search.parts[0][0].shards))
         n_rows = sum(map(len, self.shards))
-        counts = objective.engine.sum(count_codes, objective.shards)
-        kernel = full_prior(prior, objective.columns, counts)
-        codes = np.unique(np.concatenate([shard.codes for shard in self.shards]), axis=0)
-        centres = codes[_some(len(codes), min(MOST_CENTRES, MOST_NUMBERS // n_rows))]
-        self.sections = Sections(objective.columns, kernel, centres)
-        self.parts = [Part.of(self.sections, [shard]) for shard in self.shards]
-        first = float(np.clip(prior.noise, LEAST, GREATEST))
-        self.error, self.size = _lowest(self._error_at, first)
+        self.columns = objective.columns
+        self.counts = objective.engine.sum(count_codes, objective.shards)
+        if n_rows > evidence.REFINED[0]:
+            prior = self._compared(prior, min(1.0, COMPARED / n_rows))
+        most = min(MOST_CENTRES, MOST_NUMBERS // n_rows)
+        self.error, self.size = self._solve(prior, self.shards, most)
         fits = [self._fit(fold, self.size) for fold in range(len(self.folds))]
-        self.fits = None if any(each is None for each in fits) else fits
+        self.fits = [each for each in fits if each is not None]
+
+    def _solve(self, prior: Any, shards: Sequence[Shard], most: int) -> tuple[float, float]:
+        """Make the sections of a prior; return the least error of held-out rows and its penalty."""
+        codes = np.unique(np.concatenate([shard.codes for shard in shards]), axis=0)
+        kernel = full_prior(prior, self.columns, self.counts)
+        self.sections = Sections(self.columns, kernel, codes[_some(len(codes), most)])
+        self.parts = [Part.of(self.sections, [shard]) for shard in shards]
+        return _lowest(self._error_at, float(np.clip(prior.noise, LEAST, GREATEST)))
+
+    def _compared(self, prior: evidence.Prior, part: float) -> evidence.Prior:
+        """Return a prior with the smoothness and length scales that a part of the rows asks for.
+
+        The prior was learned from fewer rows, and the closer rows are, the more neighbours tell.
+        """
+        shards = [shard.take(_alike(shard.codes, part)) for shard in self.shards]
+        if min(map(len, shards)) < 2:
+            return prior
+        error, size = self._solve(prior, shards, COMPARED)
+        steps = [prior.rough(), prior]
+        while steps:
+            other = steps.pop(0).scaled(SHORTER, size)
+            new, size = self._solve(other, shards, COMPARED)
+            if new < error * (1 - GAIN):
+                prior, error, steps = other, new, [other]
+        return prior
 
     def _fit(self, fold: int, size: float) -> Array | None:
         """Coefficients of the rows that a fold does not hold out."""
@@ -352,7 +378,7 @@ class Mixer:
         best : Trial
             Of a network, or of main effects alone.
         """
-        if self.fits is None:
+        if len(self.fits) < len(self.folds):
             return None
         unseen = self._unseen(self.fits)
         pairs = zip(self.folds, best.states, strict=True)
@@ -452,3 +478,14 @@ def _whole(shards: Sequence[Any]) -> Shard:
 def _some(count: int, most: int) -> NDArray[np.int64]:
     """Numbers of rows, all or some at about equal distances."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
+
+
+def _alike(codes: NDArray, part: float) -> NDArray[np.int64]:
+    """Return numbers of about a part of the rows, the same for equal rows."""
+    if part >= 1:
+        return np.arange(len(codes))
+    hashes = np.zeros(len(codes), dtype=np.uint64)
+    for column in codes.T:
+        hashes = (hashes + column.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return np.flatnonzero((hashes >> np.uint64(32)) < part * 2**32)

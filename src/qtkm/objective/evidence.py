@@ -13,7 +13,7 @@ Evidence for the numbers here is in docs/decisions/0021-evidence.md.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,7 @@ class Prior:
     parameters: Array
     nu: float
     smoothness: Array
+    is_open: NDArray[np.bool_]
     scaling: str
     merit: float = -np.inf
     tried: list[dict[str, Any]] = field(default_factory=list)
@@ -155,6 +156,18 @@ class Prior:
     def noise(self) -> float:
         """Variance of the noise."""
         return float(self.variances[2])
+
+    def rough(self) -> "Prior":
+        """Return the same prior with the least smoothness, where that may be chosen."""
+        least = min(SMOOTHNESS)
+        return replace(self, nu=least, smoothness=np.where(self.is_open, least, self.smoothness))
+
+    def scaled(self, factor: float, noise: float) -> "Prior":
+        """Return the same prior with other length scales and noise."""
+        parameters = self.parameters.copy()
+        parameters[: self._n] += math.log(factor)
+        parameters[-2] = math.log(noise)
+        return replace(self, parameters=parameters)
 
 
 class Likelihood:
@@ -291,4 +304,4 @@ def learn(
         found, merit = likelihood.maximise(found, LAST_STEPS)
     if merit <= -REFUSED:
         return None
-    return Prior(found, nu, smoothness, candidate.scaling, merit, tried)
+    return Prior(found, nu, smoothness, is_open, candidate.scaling, merit, tried)

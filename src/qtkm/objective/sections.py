@@ -94,7 +94,7 @@ class Sections:
         return product
 
     def _effects(self, codes: NDArray) -> Array:
-        """Main functions of numbers, centred and in units of the prior, (n, n_functions)."""
+        """Return main functions of numbers, centred and in units of the prior: (n, n_functions)."""
         prior, parts = self.prior, [np.zeros((len(codes), 1))]
         for d, column in enumerate(self.columns):
             if not column.is_categorical:
