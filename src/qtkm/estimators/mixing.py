@@ -108,7 +108,8 @@ def learn_prior(search: Any) -> evidence.Prior | None:
     if is_auto(model.scaling) and any(_warp(column) is not None for column in objective.columns):
         scalings.append("range")
     candidates = [_candidate(objective, rows.codes, scaling) for scaling in scalings]
-    prior = evidence.learn(candidates, target / size, weight, interruption.check)
+    scatter = objective.scatter * len(rows) / len(whole) / size**2
+    prior = evidence.learn(candidates, target / size, weight, scatter, interruption.check)
     if prior is None:
         return None
     prior.parameters[-4:] += 2 * np.log(size)

@@ -173,8 +173,13 @@ class Prior:
 class Likelihood:
     """Marginal likelihood of some rows; pairs of rows are the lower triangle of their matrix."""
 
-    def __init__(self, rows: Candidate, target: Array, weight: Array, smoothness: Array):
+    def __init__(
+        self, rows: Candidate, target: Array, weight: Array, smoothness: Array, scatter: float = 0.0
+    ):
         n, self.n_columns = rows.places.shape
+        #: repetitions of rows, and the squares in which their targets differ
+        self.repeated = 0.0 if (weight % 1).any() else target.shape[1] * float(weight.sum() - n)
+        self.scatter = scatter if self.repeated else 0.0
         self.target, self.weight, self.smoothness = target, weight, smoothness
         self.pairs = np.tril_indices(n)
         first, second = self.pairs
@@ -233,6 +238,7 @@ class Likelihood:
         solved = lapack.dpotrs(root, self.target, lower=1)[0]
         value = 0.5 * float((self.target * solved).sum())
         value += n_outputs * float(np.log(np.diagonal(root)).sum())
+        value += 0.5 * (self.repeated * float(parameters[-2]) + self.scatter / noise)
         inverse = lapack.dpotri(root, lower=1, overwrite_c=1)[0]
         slopes = n_outputs * inverse[self.pairs] - (solved @ solved.T)[self.pairs]
         slopes[self.is_diagonal] *= 0.5
@@ -244,7 +250,8 @@ class Likelihood:
             gradient[count + d] = (apart @ own - apart.sum()) * share * (1 - share)
         gradient[-4:] = (
             weighted.sum(), slope * (slopes @ self.linear),
-            noise * float(slopes[self.is_diagonal] @ (1 / self.weight)),
+            noise * float(slopes[self.is_diagonal] @ (1 / self.weight))
+            + 0.5 * (self.repeated - self.scatter / noise),
             (slopes @ total) * (smooth / count),
         )  # fmt: skip
         away = (parameters - self.start) / self.spread
@@ -259,8 +266,9 @@ class Likelihood:
 
 
 def learn(
-    candidates: Sequence[Candidate], target: Array, weight: Array, check: Callable[[], None]
-) -> Prior | None:
+    candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float,
+    check: Callable[[], None],
+) -> Prior | None:  # fmt: skip
     """Return the likeliest prior, or None where there is none.
 
     Parameters
@@ -271,6 +279,8 @@ def learn(
         In units of its standard deviation.
     weight : (n,) array
         How many rows each stands for.
+    scatter : float
+        Sum of the squares in which targets of rows that were merged differ.
     check : callable
         Called between trials; may raise.
     """
@@ -287,7 +297,9 @@ def learn(
         for nu in SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]:
             check()
             own = np.where(is_open, nu, candidate.smoothness)
-            likelihood = Likelihood(rows, target[few], weight[few], own)
+            likelihood = Likelihood(
+                rows, target[few], weight[few], own, scatter * len(rows.places) / len(target)
+            )
             found, merit = likelihood.maximise(start, FIRST_STEPS if start is None else STEPS)
             start = found if start is None else start
             tried.append({"scaling": candidate.scaling, "nu": nu, "evidence": merit})
@@ -300,7 +312,8 @@ def learn(
     many = slice(0, n_refined)
     if len(target) > n_compared:
         rows = candidate.take(np.arange(len(target))[many])
-        likelihood = Likelihood(rows, target[many], weight[many], smoothness)
+        part = scatter * len(rows.places) / len(target)
+        likelihood = Likelihood(rows, target[many], weight[many], smoothness, part)
         found, merit = likelihood.maximise(found, LAST_STEPS)
     if merit <= -REFUSED:
         return None
