@@ -280,22 +280,16 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
     if len(labels) < len(shapes) or isinstance(shapes[0], tuple):  # one core a vertex
         radices = [column.radices for column in objective.columns]
         labels = objective.network.structure(radices, objective.n_outputs).vertices
-    if not _has_length(given, len(shapes)):
-        raise ValueError(
-            f"The cores must be a list of {len(shapes)} entries, one for each of "
-            f"{', '.join(labels)}; given was {_describe(given)}."
-        )
+    said = f"The cores must be a list of {len(shapes)} entries, one for each of {', '.join(labels)}"
+    _check_length(given, len(shapes), said)
     cores: list[Any] = []
     for n, (entry, shape, label) in enumerate(zip(given, shapes, labels, strict=True)):
         is_complex = objective.is_complex and n < len(shapes) - bool(objective.network.n_real)
         if isinstance(shape, tuple):
             cores.append(_check_core(entry, shape, is_complex, f"The core of {label}"))
             continue
-        if not _has_length(entry, len(shape)):
-            raise ValueError(
-                f"The cores of {label} must be a list of {len(shape)}, one for each level; given "
-                f"was {_describe(entry)}."
-            )
+        said = f"The cores of {label} must be a list of {len(shape)}, one for each level"
+        _check_length(entry, len(shape), said)
         cores.append([
             _check_core(core, s, is_complex, f"The core of {label}, level {k}")
             for k, (core, s) in enumerate(zip(entry, shape, strict=True))
@@ -319,11 +313,10 @@ def _check_core(core: Any, shape: tuple[int, ...], is_complex: bool, what: str) 
     return np.ascontiguousarray(core.real)
 
 
-def _has_length(value: Any, length: int) -> bool:
-    return isinstance(value, list | tuple | np.ndarray) and len(value) == length
-
-
-def _describe(value: Any) -> str:
+def _check_length(value: Any, length: int, said: str) -> None:
+    if isinstance(value, list | tuple | np.ndarray) and len(value) == length:
+        return
+    given = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
     if isinstance(value, list | tuple):
-        return f"a {type(value).__name__} of {len(value)}"
-    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+        given = f"a {type(value).__name__} of {len(value)}"
+    raise ValueError(f"{said}; given was {given}.")
