@@ -216,8 +216,9 @@ def test_a_name_that_is_no_column_is_refused_with_those_there_are(make, table):
 
 def test_categories_add_what_numbers_cannot_say(table):
     frame, y = table
-    model = QTKMRegressor(categorical_features=["fruit"], random_state=0).fit(frame, y)
-    without = QTKMRegressor(random_state=0).fit(frame[["size"]], y)
+    given = {"rank": 2, "alpha": 1e-5, "random_state": 0}
+    model = QTKMRegressor(categorical_features=["fruit"], **given).fit(frame, y)
+    without = QTKMRegressor(**given).fit(frame[["size"]], y)
     assert model.score(frame, y) > 0.99 > 0.5 > without.score(frame[["size"]], y)
 
 
