@@ -105,7 +105,9 @@ def learn_prior(search: Any) -> evidence.Prior | None:
     if len(rows) < 3 or not size > 0:
         return None
     scalings = [defaults.scaling(model)]
-    if is_auto(model.scaling) and any(_warp(column) is not None for column in objective.columns):
+    is_small = objective.n_rows <= MOST_ALONE
+    is_moved = any(_warp(column) is not None for column in objective.columns)
+    if is_auto(model.scaling) and is_moved and is_small:
         scalings.append("range")
     candidates = [_candidate(objective, rows.codes, scaling) for scaling in scalings]
     scatter = objective.scatter * len(rows) / len(whole) / size**2
@@ -113,7 +115,8 @@ def learn_prior(search: Any) -> evidence.Prior | None:
     if prior is None:
         return None
     prior.parameters[-4:] += 2 * np.log(size)
-    _reshape(prepared, model, prior)
+    if is_small:  # of more rows a few hundred do not tell what a large network needs
+        _reshape(prepared, model, prior)
     return prior
 
 
