@@ -533,6 +533,8 @@ class Search:
 
     def _noted(self, result: solvers.Result) -> solvers.Result:
         result.history.records["path"] = self.path
+        if self.mixer is not None:
+            result.history.records["prior"] = self.mixer.prior.describe()
         return result
 
 

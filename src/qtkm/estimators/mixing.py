@@ -328,7 +328,7 @@ class Mixer:
         if n_rows > evidence.REFINED[0]:
             prior = self._compared(prior, min(1.0, COMPARED / n_rows))
         most = min(MOST_CENTRES, MOST_NUMBERS // n_rows)
-        self.error, self.size = self._solve(prior, self.shards, most)
+        self.prior, (self.error, self.size) = prior, self._solve(prior, self.shards, most)
         fits = [self._fit(fold, self.size) for fold in range(len(self.folds))]
         self.fits = [each for each in fits if each is not None]
 

@@ -168,7 +168,7 @@ def summarize(model: Any, is_whole: bool = False) -> str:
 
 def _column_lines(model: Any, is_whole: bool) -> list[str]:
     shown = model.columns_ if is_whole else model.columns_[:MOST_COLUMNS]
-    priors = model.penalties_ or [None] * len(model.columns_)
+    priors = _priors(model)
     names, lines = [_cut(column["name"], 20) for column in shown], []
     for name, column, prior in zip(names, shown, priors, strict=False):
         basis, text = _column(column)
@@ -176,11 +176,22 @@ def _column_lines(model: Any, is_whole: bool) -> list[str]:
             text += " in every row, so it has no effect"
         elif column["categories"] is None:
             text += f", {basis}"
-            if hasattr(prior, "length_scale"):
-                text += f"; length scale {prior.length_scale:g}, share {prior.share:g}"
+            if prior is not None:
+                text += f"; length scale {prior[0]:.2g}, share {prior[1]:.2g}"
         lines.append(f"  {name:<{max(map(len, names))}}  {text}")
     left_out = len(model.columns_) - len(shown)
     return [*lines, f"  … {left_out} more, see columns_"] if left_out else lines
+
+
+def _priors(model: Any) -> list[Any]:
+    """Length scale and share of every column: of the full-rank model if the fit has mixed it in."""
+    known, path = model.history_.get("prior"), model.history_.get("path")
+    if known and path and path[-1].get("share"):
+        return [(own["length_scale"], own["share"]) for own in known[1:]]
+    return [
+        (own.length_scale, own.share) if hasattr(own, "length_scale") else None
+        for own in model.penalties_ or [None] * len(model.columns_)
+    ]
 
 
 def _network_lines(model: Any, is_whole: bool) -> list[str]:

@@ -123,14 +123,13 @@ class Candidate:
 
 @dataclass
 class Prior:
-    """What was learned; `merit` is the logarithm of its likelihood for `n_rows` rows."""
+    """What was learned; `tried` has the priors that were compared, with their evidence."""
 
     parameters: Array
     nu: float
     smoothness: Array
     is_open: NDArray[np.bool_]
     scaling: str
-    merit: float = -np.inf
     tried: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -156,6 +155,16 @@ class Prior:
     def noise(self) -> float:
         """Variance of the noise."""
         return float(self.variances[2])
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return it as plain values, first what all columns share, then what each has."""
+        product, slope, noise, smooth = self.variances.tolist()
+        shared = {"scaling": self.scaling, "product": product, "slope": slope, "smooth": smooth}
+        own = zip(self.smoothness.tolist(), self.scales.tolist(), self.shares.tolist(), strict=True)
+        return [
+            {**shared, "noise": noise},
+            *({"nu": nu, "length_scale": scale, "share": share} for nu, scale, share in own),
+        ]
 
     def rough(self) -> "Prior":
         """Return the same prior with the least smoothness, where that may be chosen."""
@@ -317,4 +326,4 @@ def learn(
         found, merit = likelihood.maximise(found, LAST_STEPS)
     if merit <= -REFUSED:
         return None
-    return Prior(found, nu, smoothness, is_open, candidate.scaling, merit, tried)
+    return Prior(found, nu, smoothness, is_open, candidate.scaling, tried)
