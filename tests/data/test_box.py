@@ -90,3 +90,9 @@ def test_single_precision_values_meet_a_range_that_it_cannot_hold(extrapolation)
     values = np.array([0.0, 1.0], dtype=np.float32)
     contained = make_box(extrapolation, -1e300, 1e300).contain(values)
     np.testing.assert_array_equal(contained, values)
+
+
+def test_clipped_values_keep_their_distance_up_to_the_reach():
+    box = Box(0.0, 10.0, "clip", "column", reach=0.1)
+    np.testing.assert_array_equal(box.contain(np.array([-5.0, -0.5, 3.0, 10.5, 99.0])),
+                                  [-1.0, -0.5, 3.0, 10.5, 11.0])  # fmt: skip

@@ -179,3 +179,25 @@ def test_repeated_rows_are_remembered_where_that_helps():
     train, test = rows[:233], rows[233:]
     model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[train], y[train])
     assert model.score(X[test], y[test]) > 0.5
+
+
+def test_slopes_continue_a_tenth_of_the_range_beyond_it():
+    X = np.random.default_rng(0).uniform(size=(100, 3))
+    slopes = np.array([1.0, 2.0, 3.0])
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X, X @ slopes)
+    beyond = np.array([[1.05, 0.5, 0.5], [0.5, -0.05, 0.5]])
+    np.testing.assert_allclose(model.predict(beyond), beyond @ slopes, rtol=1e-4)
+    far = model.predict([[0.5, 0.5, 50.0]])
+    np.testing.assert_array_equal(far, model.predict([[0.5, 0.5, 60.0]]))
+
+
+def test_a_smooth_product_of_few_rows_is_learned_as_a_gaussian_process_would():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(140, 4))
+    y = X[:, 0] * X[:, 1] + np.exp(X[:, 2]) * X[:, 3]
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[:70], y[:70])
+    assert model.score(X[70:], y[70:]) > 0.9999
+    shared, *columns = model.history_["prior"]
+    assert shared["scaling"] == "range"
+    assert len(columns) == 4
+    assert min(column["length_scale"] for column in columns) > 0.5

@@ -20,12 +20,22 @@ CROWDED, SAMPLE_VALUES = 1 / 32, 4096
 
 @dataclass(frozen=True)
 class Box:
-    """Range of one column that is mapped to [0, 1]; `extrapolation` says what values outside do."""
+    """Range of one column that is mapped to [0, 1]; `extrapolation` says what values outside do.
+
+    Those that are clipped keep their distance up to `reach` times the width of the range.
+    """
 
     low: float
     high: float
     extrapolation: str
     name: str
+    reach: float = 0.0
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where values are clipped."""
+        more = self.reach * self.high - self.reach * self.low
+        return self.low - more, self.high + more
 
     @property
     def is_point(self) -> bool:
@@ -36,7 +46,7 @@ class Box:
         """Apply the rule for values outside."""
         values = np.asarray(raw, dtype=np.float64)
         if self.extrapolation == "clip":
-            return np.clip(values, self.low, self.high)
+            return np.clip(values, *self.ends)
         if self.extrapolation == "error":
             outside = values[(values < self.low) | (values > self.high)]
             if len(outside):

@@ -64,8 +64,8 @@ RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
 MOST_ROUNDS = 3
 #: least relative progress of the last fit
 TOL = 2e-3
-#: part of its range by which a prediction may leave the targets
-MARGIN = 0.1
+#: part of its range by which a prediction may leave the targets, and a column that of training
+MARGIN, REACH = 0.1, 0.1
 
 
 def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
@@ -232,6 +232,10 @@ class Search:
         if is_auto(model.n_basis):
             _widen(prepared)
         self.prior = mixing.learn_prior(self) if mixing.is_possible(self) else None
+        if model.bounds is None:
+            for column in prepared.inputs.columns:
+                if hasattr(column.feature_map, "period") and column.cycle is None:
+                    column.box = replace(column.box, reach=REACH)
         objective = prepared.objective
         self.parts = self._split(objective)
         self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]

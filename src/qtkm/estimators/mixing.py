@@ -55,7 +55,8 @@ LEAST_SLOPE = 0.95
 LEAST_FACTOR = 0.1
 #: periods and numbers of functions of a column to choose from: the first whose kernel differs by
 #: less than a part, which is larger for rough ones; few functions where there are many columns
-BASES, MANY_COLUMNS = ((2.0, 27), (4.0, 27), (2.0, 81), (4.0, 81), (8.0, 81)), 30
+BASES = ((2.0, 27), (4.0, 27), (2.0, 81), (4.0, 81), (8.0, 81), (16.0, 81))
+MANY_COLUMNS = 30
 CLOSE, CLOSE_IF_ROUGH = 0.01, 0.05
 #: distances at which kernels are compared
 DISTANCES = np.linspace(0, 1, 65)

@@ -114,6 +114,7 @@ class QTKMRegressor(RegressorMixin, Model):
     extrapolation : {"clip", "continue", "error"}, default="clip"
         Treatment of values outside of the range: clip them to the nearest end, evaluate the basis
         outside of the box, or raise a ValueError. With `bounds` this also holds for training rows.
+        A default fit clips a tenth of the range later, so that slopes continue up to there.
     normalize_y : bool, default=True
         Scale y to mean 0 and variance 1 for the fit, each output by itself; by median and median
         deviation for "huber" and "quantile", to mean 1 for losses with a logarithmic link. `alpha`,

@@ -11,6 +11,7 @@ rest, a checksum over both.  The layout of format 2, where a star marks what may
         basis             its feature map, with all parameters
         bounds            [low, high], or null for categories
         extrapolation     rule for values outside of the bounds, or null for categories
+        reach             part of the range by which clipped values may leave it
         categories        list of categories, null among them for missing values; or null
         counts            training weight of each category, or null
         grid *            what `columns_` says of the fit: n_grid, binned, bin_error, path
@@ -205,7 +206,10 @@ def _set_numbers(own: Any, column: Any) -> None:
     _need(_is_number(low) and _is_number(high), f"the bounds of {label} are not finite numbers")
     _need(low <= high, f"the bounds of {label} are ({low:g}, {high:g}), not low <= high")
     _need(rule in data.EXTRAPOLATIONS, f"extrapolation={rule!r} of {label} is not known")
-    own.box, own.extrapolation = data.Box(float(low), float(high), rule, label), rule
+    reach = column.get("reach", 0.0)
+    _need(_is_number(reach) and 0 <= reach <= 1, f"reach={reach!r} of {label} is not in [0, 1]")
+    box = data.Box(float(low), float(high), rule, label, float(reach))
+    own.box, own.extrapolation = box, rule
     own.has_gaps, center = own.feature_map.has_gaps, column.get("center", 0.5)
     _need(_is_number(center), f"the median of {label} is not a finite number")
     own.center = float(center)
@@ -424,6 +428,7 @@ def _write_columns(model: Any) -> list[dict[str, Any]]:
             "basis": _encode(own.label, own.feature_map, encode_part),
             "bounds": None if bounds is None else list(bounds),
             "extrapolation": None if bounds is None else own.box.extrapolation,
+            "reach": 0.0 if bounds is None else own.box.reach,
             "categories": _encode(f"the categories of {own.label}", said["categories"]),
             "counts": None,
             **{name: getattr(own, name) for name in names},

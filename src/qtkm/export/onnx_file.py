@@ -103,7 +103,8 @@ class Graph:
         fill = facts["place"] if facts["gaps"] else facts["center"]
         unit = self.add("Where", missing, self.constant(fill), unit)
         if facts["extrapolation"] == "clip":
-            unit = self.add("Clip", unit, self.constant(0.0), self.constant(1.0))
+            reach = facts["reach"]
+            unit = self.add("Clip", unit, self.constant(-reach), self.constant(1.0 + reach))
         return unit, missing if facts["gaps"] else None
 
     def _read_categories(self, column: ColumnPlan) -> Read:

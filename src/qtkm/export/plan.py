@@ -170,6 +170,7 @@ def _column(own: Any, d: int, evaluator: Any, main: Any) -> ColumnPlan:
     box = own.box
     facts = {
         "low": box.low, "high": box.high, "extrapolation": box.extrapolation,
+        "ends": list(box.ends), "reach": box.reach,
         "cycle": own.cycle, "gaps": has_gaps, "center": float(own.center or 0.0),
         "place": float(feature_map.place) if has_gaps else 0.0,
         "radices": [int(r) for r in feature_map.radices], "n_basis": int(inner.n_basis),

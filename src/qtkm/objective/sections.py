@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 #: part of the prior variance that a row must have beyond the centres to be one, and part of a
 #: column's kernel that a direction must have
-NEGLIGIBLE_ROW, NEGLIGIBLE = 1e-9, 1e-12
+NEGLIGIBLE_ROW, NEGLIGIBLE = 1e-11, 1e-13
 #: steps of a loss that is not quadratic, and the least relative change of the coefficients
 MOST_STEPS, LEAST_CHANGE = 200, 1e-3
 
