@@ -30,7 +30,7 @@ from ..networks import CPD, Additive, Cores, flatten, unflatten
 from ..objective import Column, Objective
 from ..objective.bands import wanted
 from ..objective.terms import new_terms
-from . import mixing
+from . import full_rank, mixing
 from .defaults import is_auto
 from .prepare import fit_main_effects
 from .uncertainty import hashed
@@ -231,7 +231,7 @@ class Search:
         self.bar = tqdm(desc="search", unit="trial", disable=not model.verbose)
         if is_auto(model.n_basis):
             _widen(prepared)
-        self.prior = mixing.learn_prior(self) if mixing.is_possible(self) else None
+        self.prior = full_rank.learn_prior(self) if full_rank.is_possible(self) else None
         if model.bounds is None:
             for column in prepared.inputs.columns:
                 if hasattr(column.feature_map, "period") and column.cycle is None:
@@ -314,7 +314,7 @@ class Search:
         is_better = _is_better(alone, best, GAIN, 1.0)
         if self.mixer is not None:
             mix = self.mixer.mix(best if is_better else alone)
-            if mix is not None and mix.share == 1 and self.n_rows <= mixing.MOST_ALONE:
+            if mix is not None and mix.share == 1 and self.n_rows <= full_rank.MOST_ALONE:
                 return alone
         if not is_better:
             return alone
@@ -366,7 +366,7 @@ class Search:
 
     def _is_behind(self, best: Trial) -> bool:
         """Whether a network is not worth pursuing beside the full-rank model."""
-        if self.mixer is None or self.n_rows > mixing.MOST_ALONE:
+        if self.mixer is None or self.n_rows > full_rank.MOST_ALONE:
             return False
         return best.error > HOPELESS * self.mixer.error
 

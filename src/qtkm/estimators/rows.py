@@ -319,3 +319,17 @@ def count_distinct(arrays: Sequence[NDArray]) -> int:
         bits = bits ^ (bits >> np.uint64(29))
         mixed += bits * np.uint64(2 * int(multiplier.integers(2**62)) + 1)
     return len(np.unique(mixed))
+
+
+def joined(shards: Sequence[data.Shard]) -> data.Shard:
+    """Return all rows of some shards in one."""
+    if len(shards) == 1:
+        return shards[0]
+    weight = None
+    if any(shard.weight is not None for shard in shards):
+        weight = np.concatenate([
+            np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards
+        ])  # fmt: skip
+    codes = np.concatenate([shard.codes for shard in shards])
+    target = np.concatenate([shard.target for shard in shards])
+    return data.Shard(codes, target, weight, shards[0].n_codes)

@@ -28,6 +28,7 @@ from ..objective.posterior import Laplace, Posterior, Rows
 from ..parameters import as_random_state
 from . import defaults
 from .inputs import read_columns
+from .rows import joined
 from .working import run_by_steps
 
 Array = NDArray[Any]
@@ -187,7 +188,7 @@ def _gather(
     train = sampled(shards, max(most - len(aside), most // 2), engine, rng, rows)
     group = np.repeat([-1, 0], [len(train), len(aside)])
     weight = np.concatenate([_shared(train, objective), np.zeros(len(aside))])
-    return _joined([train, aside]), group, weight
+    return joined([train, aside]), group, weight
 
 
 def _shared(shard: Shard, objective: Any) -> Array:
@@ -209,7 +210,7 @@ def sampled(
     if len(kept) > most:  # chosen first: all rows side by side would take as much again
         kept = kept[np.sort(rng.permutation(len(kept))[: int(most)])]
     parts = np.split(kept, np.searchsorted(kept, ends[:-1]))
-    return _joined([
+    return joined([
         shard if len(part) == len(shard) else shard.take(part - end + len(shard))
         for shard, part, end in zip(shards, parts, ends, strict=True)
     ])  # fmt: skip
@@ -257,19 +258,6 @@ class _SamplePass:
         facts = np.array(shard.n_codes, dtype=np.float64)
         is_weighted = np.array([float(shard.weight is not None)])
         return counts, codes, target, weight, facts, is_weighted
-
-
-def _joined(shards: Sequence[Shard]) -> Shard:
-    if len(shards) == 1:
-        return shards[0]
-    weight = None
-    if any(shard.weight is not None for shard in shards):
-        weight = np.concatenate([
-            np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards
-        ])  # fmt: skip
-    codes = np.concatenate([shard.codes for shard in shards])
-    target = np.concatenate([shard.target for shard in shards])
-    return Shard(codes, target, weight, shards[0].n_codes)
 
 
 def _calibrated(
