@@ -81,7 +81,7 @@ TOLD = [
     "qtkm: {} of {} rows have categories that the model has not seen, which it takes for a mean "
     "one: 'kind' in {}",
     "qtkm: {} of {} rows have numbers outside of the range that the model was fitted to, which it "
-    "takes for the nearest end: 'sun' in {}, 'wind' in 3",
+    "takes for values near its ends: 'sun' in {}, 'wind' in 3",
 ]
 
 

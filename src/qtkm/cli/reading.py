@@ -191,7 +191,7 @@ class ModelTable:
         """Return a sentence for each kind of values that the fit has not seen."""
         columns = self.model._reading.inputs.columns
         rules = {column.box.extrapolation for column in columns if not column.is_categorical}
-        end = ", which it takes for the nearest end" if rules == {"clip"} else ""
+        end = ", which it takes for values near its ends" if rules == {"clip"} else ""
         texts = {
             "categories": "categories that the model has not seen, which it takes for a mean one",
             "numbers": f"numbers outside of the range that the model was fitted to{end}",

@@ -168,7 +168,7 @@ def summarize(model: Any, is_whole: bool = False) -> str:
 
 def _column_lines(model: Any, is_whole: bool) -> list[str]:
     shown = model.columns_ if is_whole else model.columns_[:MOST_COLUMNS]
-    priors = _priors(model)
+    priors = learned_priors(model)
     names, lines = [_cut(column["name"], 20) for column in shown], []
     for name, column, prior in zip(names, shown, priors, strict=False):
         basis, text = _column(column)
@@ -183,8 +183,11 @@ def _column_lines(model: Any, is_whole: bool) -> list[str]:
     return [*lines, f"  … {left_out} more, see columns_"] if left_out else lines
 
 
-def _priors(model: Any) -> list[Any]:
-    """Length scale and share of every column: of the full-rank model if the fit has mixed it in."""
+def learned_priors(model: Any) -> list[Any]:
+    """Return length scale and share of every column that has one, else None.
+
+    They are those of the full-rank model if the fit has mixed it in, else of the network.
+    """
     known, path = model.history_.get("prior"), model.history_.get("path")
     if known and path and path[-1].get("share"):
         return [(own["length_scale"], own["share"]) for own in known[1:]]

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from .. import inspection
 from ..escaping import as_json, shorten, visible
-from ..estimators.wording import name_network, name_score, readable
+from ..estimators.wording import learned_priors, name_network, name_score, readable
 from ..inspection.effects import effect_std
 from ..inspection.response import Response, default_output, known, take_rows
 from .scores import reliability, score_classes, score_numbers
@@ -89,12 +89,13 @@ def _target_name(model: Any, y: Any) -> str:
 
 def _columns(model: Any, X: Any, shares: Any, order: NDArray) -> list[dict[str, Any]]:
     gaps = _gaps(X)
-    penalties = getattr(model, "penalties_", None) or [None] * len(model.columns_)
+    priors = learned_priors(model)
     lines = []
     for rank, d in enumerate(order):
         column, basis = model.columns_[d], model.columns_[d]["basis"]
         categories, bounds = column["categories"], column["bounds"]
-        scale = getattr(penalties[d], "length_scale", None)
+        own = priors[d]
+        scale = None if own is None or categories is not None else round(float(own[0]), 3)
         lines.append({
             "name": _text(shares.names[d]), "rank": rank + 1,
             "kind": "numbers" if categories is None else "categories",
@@ -143,9 +144,8 @@ def _decisions(model: Any) -> list[list[str]]:
     if noise is not None:
         shown = ", ".join(readable(each, 3) for each in np.atleast_1d(noise))
         lines.append(["noise", shown, "standard deviation of targets around the true response"])
-    penalties = getattr(model, "penalties_", None)
-    if penalties and hasattr(penalties[0], "length_scale"):
-        scales = [p.length_scale for p in penalties if hasattr(p, "length_scale")]
+    scales = [own[0] for own in learned_priors(model) if own is not None]
+    if scales:
         shown = f"{readable(min(scales), 3)} to {readable(max(scales), 3)}"
         lines.append(["length scales", shown, "learned for each column, in parts of its range"])
     return [[shorten(word, 200) for word in line] for line in lines]
