@@ -126,7 +126,6 @@ class Prior:
     """What was learned; `tried` has the priors that were compared, with their evidence."""
 
     parameters: Array
-    nu: float
     smoothness: Array
     is_open: NDArray[np.bool_]
     scaling: str
@@ -169,7 +168,7 @@ class Prior:
     def rough(self) -> "Prior":
         """Return the same prior with the least smoothness, where that may be chosen."""
         least = min(SMOOTHNESS)
-        return replace(self, nu=least, smoothness=np.where(self.is_open, least, self.smoothness))
+        return replace(self, smoothness=np.where(self.is_open, least, self.smoothness))
 
     def scaled(self, factor: float, noise: float) -> "Prior":
         """Return the same prior with other length scales and noise."""
@@ -326,4 +325,4 @@ def learn(
         found, merit = likelihood.maximise(found, LAST_STEPS)
     if merit <= -REFUSED:
         return None
-    return Prior(found, nu, smoothness, is_open, candidate.scaling, tried)
+    return Prior(found, smoothness, is_open, candidate.scaling, tried)
