@@ -1,11 +1,13 @@
 """The model of full rank minimises over all weights, and is a CPD of one term per row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from qtkm.networks import CPD, Additive
-from qtkm.objective.sections import FullPrior, Part, Sections, solve
+from qtkm.objective.sections import FullPrior, Part, Sections, factorize, solve
 from qtkm.penalties import Matern
 from tests import dense
 from tests.problems import make_map, make_objective
@@ -41,7 +43,8 @@ def full_rank(objective, centres=slice(None), has_main=True):
     prior = make_prior(objective, has_main)
     sections = Sections(objective.columns, prior, shard.codes[centres])
     part = Part.of(sections, [shard])
-    return sections, part, solve([part], SIZE, objective.loss)
+    factor = factorize([part], SIZE, objective.loss)
+    return sections, part, solve(factor, [part], SIZE, objective.loss)
 
 
 def make_kernel(objective, prior):
@@ -73,6 +76,16 @@ def test_its_cores_are_those_of_a_cpd_with_the_same_responses(n_outputs):
     iterate = objective.with_parts(network).at(sections.cores(found))
     response = iterate.responses(objective.shards[0])
     np.testing.assert_allclose(response, part.design @ found, atol=1e-7)
+
+
+def test_an_offset_is_what_the_targets_have_beyond_the_responses():
+    objective = make(n_outputs=2)
+    _, part, _ = full_rank(objective)
+    factor, loss = factorize([part], SIZE, objective.loss), objective.loss
+    offset = np.sin(np.arange(part.target.size)).reshape(part.target.shape)
+    found = solve(factor, [part], SIZE, loss, [offset])
+    rest = solve(factor, [replace(part, target=part.target - offset)], SIZE, loss)
+    np.testing.assert_allclose(found, rest, atol=1e-10)
 
 
 def test_a_loss_with_a_bound_comes_to_its_minimum():

@@ -312,9 +312,9 @@ class Search:
         if not isinstance(self.model.rank, str):
             return self._with_all_rows(best)
         is_better = _is_better(alone, best, GAIN, 1.0)
-        if self.mixer is not None:
+        if self.mixer is not None and self.n_rows <= full_rank.MOST_ALONE:
             mix = self.mixer.mix(best if is_better else alone)
-            if mix is not None and mix.share == 1 and self.n_rows <= full_rank.MOST_ALONE:
+            if mix is not None and mix.kept == 0:
                 return alone
         if not is_better:
             return alone
@@ -417,6 +417,8 @@ class Search:
             unseen = mix.unseen
         judged = zip(self.aside, self.folds, unseen, strict=True)
         prepared.held_out = [(rows, fold.held_out, each) for rows, fold, each in judged]
+        if self.prior is not None:
+            prepared.n_chosen = len(self.prior.parameters)
         functions = prepared.objective.network.functions
         network = Additive(CPD(best.rank) if best.rank else None, functions)
         alpha = best.size / prepared.objective.total_weight
@@ -503,11 +505,11 @@ class Search:
             return result
         prepared = self.prepared
         objective, network = prepared.objective, self.network
-        if mix.share == 0:
+        if not mix.is_full:
             result.cores = mix.shrunk(result.cores, mix.factor)
             return result
         assert network is not None
-        result.cores = mix.cores(result.cores, objective.loss)
+        result.cores = mix.cores(result.cores, objective.at(result.cores), objective.loss)
         if prepared.member is None:
             prepared.member = network.states[0].cores, network.states[0].precisions
         cores, precisions = prepared.member
@@ -525,13 +527,13 @@ class Search:
         prepared.reading = replace(prepared.reading, inputs=inputs)
         self.path.append({
             "rank": rank, "alpha": mix.size / objective.total_weight, "error": mix.error,
-            "seconds": time.perf_counter() - self.begin, "share": mix.share, "factor": mix.factor,
+            "seconds": time.perf_counter() - self.begin, "kept": mix.kept, "factor": mix.factor,
         })  # fmt: skip
         if result.status == "converged":
             result.message = (
                 f"Held-out rows chose a model of full rank, {len(mix.sections.centres)} terms of "
-                f"one row each, for {100 * mix.share:.0f} % of the response"
-                + (", and a network for the rest." if mix.share < 1 else ".")
+                "one row each"
+                + (f", for what {100 * mix.kept:.0f} % of a network leaves." if mix.kept else ".")
             )
         return result
 

@@ -1,10 +1,10 @@
-"""The network and the full-rank model side by side, as held-out rows ask for it.
+"""The network and the full-rank model together, as held-out rows ask for it.
 
 Where rows are few enough, the model of all weights (`qtkm.objective.sections`) is solved with the
-prior that the rows make likeliest (`qtkm.objective.evidence`).  Held-out rows say how large its
-penalty is, and how much of it is mixed with the network:
+prior that the rows make likeliest (`qtkm.objective.evidence`).  It is fitted to what a part of the
+network leaves unexplained; held-out rows choose its penalty and that part:
 
-    f = c·((1 - t)·network + t·full rank)
+    f = c·(kept·network + full rank)
 
 Predictions of noise have no use for either: the factor c <= 1 is the slope of the held-out targets
 over their predictions.  The result is one CPD with main effects.
@@ -23,22 +23,22 @@ from ..networks import Cores
 from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
 from ..objective import evidence
-from ..objective.sections import Part, Sections, solve
+from ..objective.sections import Part, Sections, factorize, solve
 from .full_rank import full_prior
 from .rows import count_codes, joined
 
 Array = NDArray[np.float64]
 
-#: centres of the model, and rows times centres
-MOST_CENTRES, MOST_NUMBERS = 2500, 80_000_000
+#: centres of the model, rows times centres, and rows times centres²
+MOST_CENTRES, MOST_NUMBERS, MOST_WORK = 4000, 100_000_000, 1.8e11
 #: least and greatest penalty in units of one row
 LEAST, GREATEST = 1e-7, 10.0
 #: rows that length scales are compared on, and the factor from one to the next
 COMPARED, SHORTER = 1000, 0.5
 #: folds that penalties are compared on
 COMPARED_FOLDS = 2
-#: parts of the full-rank model in the mix
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: parts of the network beside the full-rank model
+KEPT = (0.0, 0.5, 1.0)
 #: relative gain of held-out rows below which nothing is mixed in
 GAIN = 0.005
 #: slopes above this are taken for 1
@@ -49,27 +49,32 @@ LEAST_SLOPE = 0.95
 class Mix:
     """What held-out rows ask for; see the module.
 
-    `parts` are all rows, `size` the penalty of the full-rank model in units of one row, `centre`
-    what predictions are drawn to, `unseen` gives for every fold responses of rows that it has not
-    seen, and `error` is the mean loss of the held-out rows.
+    `parts` and `shards` are all rows, `size` is the penalty of the full-rank model in units of one
+    row, `is_full` whether there is one, `kept` the part of the network, `centre` what predictions
+    are drawn to, `unseen` gives for every fold responses of rows that it has not seen, and `error`
+    is the mean loss of the held-out rows.
     """
 
     sections: Sections
     parts: list[Part]
+    shards: list[Shard]
     size: float
-    share: float
+    is_full: bool
+    kept: float
     factor: float
     centre: Array
     unseen: list["Unseen"]
     error: float
 
-    def cores(self, cores: Cores, loss: Any) -> Cores:
+    def cores(self, cores: Cores, iterate: Any, loss: Any) -> Cores:
         """Cores of the mix, one level per column, of those of a network, main effects last."""
-        found = solve(self.parts, self.size, loss)
-        assert found is not None  # fewer rows could be solved for
-        own, other = self.factor * (1 - self.share), self.factor * self.share
+        offsets = [self.kept * iterate.responses(shard).real for shard in self.shards]
+        factor = factorize(self.parts, self.size, loss)
+        assert factor is not None  # fewer rows could be solved for
+        found = solve(factor, self.parts, self.size, loss, offsets)
+        own = self.factor * self.kept
         *inner, effects = self.shrunk([*one_level(cores[:-1]), cores[-1]], own)
-        *terms, more = self.sections.cores(other * found)
+        *terms, more = self.sections.cores(self.factor * found)
         if inner and own > 0:
             terms = [join(a, b) for a, b in zip(inner, terms, strict=True)]
         return [*terms, [a + b for a, b in zip(effects, more, strict=True)]]
@@ -94,14 +99,14 @@ class Unseen:
     network: Any
     sections: Sections
     coefficients: Array
-    share: float
+    kept: float
     factor: float
     centre: Array
 
     def responses(self, shard: Shard) -> Array:
         """Responses of a shard's rows."""
         other = self.sections.design(shard.codes) @ self.coefficients
-        mixed = (1 - self.share) * self.network.responses(shard).real + self.share * other
+        mixed = self.kept * self.network.responses(shard).real + other
         return self.centre + self.factor * (mixed - self.centre)
 
 
@@ -127,10 +132,9 @@ class Mixer:
         self.counts = objective.engine.sum(count_codes, objective.shards)
         if n_rows > evidence.REFINED[0]:
             prior = self._compared(prior, min(1.0, COMPARED / n_rows))
-        most = min(MOST_CENTRES, MOST_NUMBERS // n_rows)
+        most = min(MOST_CENTRES, MOST_NUMBERS // n_rows, int((MOST_WORK / n_rows) ** 0.5))
         self.prior, (self.error, self.size) = prior, self._solve(prior, self.shards, most)
-        fits = [self._fit(fold, self.size) for fold in range(len(self.folds))]
-        self.fits = [each for each in fits if each is not None]
+        self.factors = self._factors(len(self.folds), self.size)
 
     def _solve(self, prior: Any, shards: Sequence[Shard], most: int) -> tuple[float, float]:
         """Make the sections of a prior; return the least error of held-out rows and its penalty."""
@@ -157,18 +161,31 @@ class Mixer:
                 prior, error, steps = other, new, [other]
         return prior
 
-    def _fit(self, fold: int, size: float) -> Array | None:
-        """Coefficients of the rows that a fold does not hold out."""
-        others = [part for i, part in enumerate(self.parts) if i != fold]
-        return solve(others, size, self.loss)
+    def _others(self, fold: int, every: Sequence[Any]) -> list[Any]:
+        """Return what belongs to the parts that a fold does not hold out."""
+        return [each for i, each in enumerate(every) if i != fold]
+
+    def _factors(self, count: int, size: float) -> list[Any]:
+        """Return the factors of the problems of some folds."""
+        return [factorize(self._others(i, self.parts), size, self.loss) for i in range(count)]
+
+    def _fits(self, factors: Sequence[Any], size: float, offsets: Sequence[Any] = ()) -> list[Any]:
+        """Return the coefficients of some folds, each of the rows that it does not hold out."""
+        return [
+            solve(
+                factor, self._others(i, self.parts), size, self.loss,
+                self._others(i, offsets[i]) if offsets else (),
+            )
+            for i, factor in enumerate(factors)
+        ]  # fmt: skip
 
     def _error_at(self, size: float) -> float:
         """Mean loss of the held-out rows of some folds at a penalty."""
         interruption.check()
-        fits = [self._fit(fold, size) for fold in range(min(COMPARED_FOLDS, len(self.folds)))]
-        if any(each is None for each in fits):
+        factors = self._factors(min(COMPARED_FOLDS, len(self.folds)), size)
+        if any(each is None for each in factors):
             return np.inf
-        return float(self._losses(self._unseen(fits)).mean())
+        return float(self._losses(self._unseen(self._fits(factors, size))).mean())
 
     def _unseen(self, fits: Sequence[Any]) -> list[Array]:
         """Responses of the held-out rows of some folds."""
@@ -182,30 +199,36 @@ class Mixer:
         best : Trial
             Of a network, or of main effects alone.
         """
-        if len(self.fits) < len(self.folds):
+        if any(each is None for each in self.factors):
             return None
-        unseen = self._unseen(self.fits)
         pairs = zip(self.folds, best.states, strict=True)
         iterates = [fold.at(state)[1] for fold, state in pairs]
-        seen = zip(iterates, self.shards, strict=False)
-        network = [iterate.responses(shard).real for iterate, shard in seen]
-        found = []
-        for share in SHARES:
-            mixed = [(1 - share) * a + share * b for a, b in zip(network, unseen, strict=True)]
-            found.append((float(self._losses(mixed).mean()), share, mixed))
-        error, share, mixed = min(found, key=lambda each: each[0])
-        if found[0][0] - error < GAIN * found[0][0]:
-            error, share, mixed = found[0]
+        responses = [[i.responses(shard).real for shard in self.shards] for i in iterates]
+        own = [each[fold] for fold, each in enumerate(responses)]  # of the rows held out
+        nothing: Any = np.zeros((len(self.sections.centres), own[0].shape[1]))
+        alone = float(self._losses(own).mean())
+        error, kept, fits, mixed = alone, 1.0, [nothing] * len(own), own
+        for part in KEPT:
+            offsets = [[part * each for each in every] for every in responses]
+            found = self._fits(self.factors, self.size, offsets)
+            both = [part * a + b for a, b in zip(own, self._unseen(found), strict=True)]
+            loss = float(self._losses(both).mean())
+            if loss < error and alone - loss >= GAIN * alone:
+                error, kept, fits, mixed = loss, part, found, both
+        is_full = error < alone
         factor, centre = self._slope(mixed)
-        if share == 0 and factor == 1:
+        if not is_full and factor == 1:
             return None
         mixed = [centre + factor * (each - centre) for each in mixed]
         of_folds = [
-            Unseen(iterate, self.sections, fit, share, factor, centre)
-            for iterate, fit in zip(iterates, self.fits, strict=True)
+            Unseen(iterate, self.sections, fit, kept, factor, centre)
+            for iterate, fit in zip(iterates, fits, strict=True)
         ]
         error = float(self._losses(mixed).mean())
-        return Mix(self.sections, self.parts, self.size, share, factor, centre, of_folds, error)
+        return Mix(
+            self.sections, self.parts, self.shards, self.size, is_full, kept, factor, centre,
+            of_folds, error,
+        )  # fmt: skip
 
     def _losses(self, unseen: Sequence[Any]) -> Array:
         """Losses of held-out rows, times their weights over the mean weight."""

@@ -63,6 +63,8 @@ class Prepared:
     held_out: list[Any] = field(default_factory=list)
     #: cores and precisions of one of the models whose mean is the result
     member: Any = None
+    #: how many numbers of the prior were learned from all rows, those held out among them
+    n_chosen: int = 0
 
     @property
     def inputs(self) -> Inputs:

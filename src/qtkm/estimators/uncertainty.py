@@ -36,6 +36,8 @@ Array = NDArray[Any]
 METHODS = ("auto", "posterior", "conformal")
 #: rows held out below which nothing is calibrated, and most of them that are used
 FEWEST, MOST_HELD_OUT = 20, 800
+#: most numbers that a search has chosen, in parts of the rows, by which errors are enlarged
+MOST_CHOSEN = 0.3
 #: most basis functions of a column whose weights are written out
 MOST_FUNCTIONS = 2**16
 #: parts of the variance that may be noise, and degrees of freedom of Student's distribution
@@ -151,6 +153,8 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
         bounds = np.array(prepared.reading.bounds(margin))
         unseen = np.clip(unseen, *prepared.reading.scale.apply(bounds))
     errors = (shard.target - unseen)[is_out]
+    # a search has chosen these numbers by the rows that it held out, so their errors are too small
+    errors = errors / np.sqrt(1 - min(prepared.n_chosen / n_rows, MOST_CHOSEN))
     if len(errors) >= FEWEST:
         own = np.ones(len(shard)) if shard.weight is None else count * shard.weight
         return _calibrated(found, errors, variances[is_out], own[is_out])

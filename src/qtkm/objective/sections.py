@@ -176,8 +176,8 @@ class Part:
         return cls(design, target.astype(np.float64), weight, scaled.T @ scaled)
 
 
-def solve(parts: Sequence[Part], size: float, loss: Any) -> Array | None:
-    """Coefficients (J, n_outputs) that minimise the loss of rows.
+def factorize(parts: Sequence[Part], size: float, loss: Any) -> Any:
+    """Return a factor of the matrix that `solve` needs; None where rounding leaves nothing.
 
     Parameters
     ----------
@@ -186,25 +186,38 @@ def solve(parts: Sequence[Part], size: float, loss: Any) -> Array | None:
         Penalty in units of one row: the variance of the noise.
     loss : Loss
         Quadratic, or of a constant bound.
-
-    Returns
-    -------
-    None where rounding leaves nothing to solve.
     """
-    target = parts[0].target
-    none = np.zeros_like(target[:1])
-    bound = 2.0 if loss.is_quadratic else float(loss.bound(none, target[:1])[0])
+    target = parts[0].target[:1]
+    bound = 2.0 if loss.is_quadratic else float(loss.bound(np.zeros_like(target), target)[0])
     matrix = bound * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
-        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
-    found = np.zeros((len(matrix), target.shape[1]))
+
+
+def solve(
+    factor: Any, parts: Sequence[Part], size: float, loss: Any, offsets: Sequence[Array] = ()
+) -> Array:
+    """Coefficients (J, n_outputs) that minimise the loss of rows.
+
+    Parameters
+    ----------
+    factor : from `factorize`
+        Of the same parts, size and loss.
+    parts, size, loss
+    offsets : sequence of (n, n_outputs) arrays
+        Of every part, what is added to the responses; nothing by default.
+    """
+    found = np.zeros((parts[0].design.shape[1], parts[0].target.shape[1]))
     for _ in range(1 if loss.is_quadratic else MOST_STEPS):
         slope = 2 * size * found
-        for part in parts:
-            each = loss.gradient(part.design @ found, part.target).real
+        for number, part in enumerate(parts):
+            response = part.design @ found
+            if offsets:
+                response += offsets[number]
+            each = loss.gradient(response, part.target).real
             slope += part.design.T @ (part.weight[:, None] * each)
         step = cho_solve(factor, slope, check_finite=False)
         found -= step
