@@ -124,7 +124,7 @@ def test_the_full_rank_model_is_mixed_in_saved_and_started_anew(tmp_path):
     X, y = bumps()
     model = QTKMRegressor(random_state=0, warm_start=True, n_jobs=1).fit(X, y)
     last = model.history_["path"][-1]
-    assert 0 <= last["kept"] <= 1
+    assert 0 < last["share"] <= 1
     assert last["error"] <= min(step["error"] for step in model.history_["path"][:-1])
     assert model.rank_ >= len(X)
     X_test, y_test = bumps(500)

@@ -302,14 +302,14 @@ def test_the_path_shows_every_trial_and_a_fit_without_a_search_says_so(cpd):
         {"rank": 8, "alpha": 1e-3, "error": 0.5},
         {"rank": 8, "alpha": 1e-4, "error": 0.4},
         {"rank": 16, "alpha": 1e-4, "error": 0.3},
-        {"rank": 90, "alpha": 1e-5, "error": 0.2, "kept": 0.5},
+        {"rank": 90, "alpha": 1e-5, "error": 0.2, "share": 0.75},
     ]
     labels = [text.get_text() for text in PathDisplay(path).plot().ax_.get_legend().get_texts()]
     assert labels == [
         "rank 8",
         "rank 16",
         "main effects alone",
-        "full rank, beside 50 % of a network",
+        "full rank, 75 % of it",
     ]
     with pytest.raises(ValueError, match="searched for nothing"):
         PathDisplay.from_estimator(cpd)

@@ -42,7 +42,7 @@ def full_rank(objective, centres=slice(None), has_main=True):
     shard = objective.shards[0]
     prior = make_prior(objective, has_main)
     sections = Sections(objective.columns, prior, shard.codes[centres])
-    part = Part.of(sections, [shard])
+    part = Part.of(sections, shard)
     factor = factorize([part], SIZE, objective.loss)
     return sections, part, solve(factor, [part], SIZE, objective.loss)
 
@@ -76,6 +76,18 @@ def test_its_cores_are_those_of_a_cpd_with_the_same_responses(n_outputs):
     iterate = objective.with_parts(network).at(sections.cores(found))
     response = iterate.responses(objective.shards[0])
     np.testing.assert_allclose(response, part.design @ found, atol=1e-7)
+
+
+def test_rows_that_are_centres_are_known_already_those_left_out_too():
+    objective = make()
+    shard = objective.shards[0]
+    twice = np.concatenate([shard.codes, shard.codes[:10]])
+    sections, _, _ = full_rank(objective)
+    sections = Sections(objective.columns, sections.prior, twice)
+    assert len(sections.centres) < len(twice)
+    np.testing.assert_allclose(sections.own_design, sections.design(twice), atol=1e-5)
+    known = Part.of(sections, shard, np.arange(len(shard)))
+    assert known.gram == pytest.approx(Part.of(sections, shard).gram, abs=1e-4)
 
 
 def test_an_offset_is_what_the_targets_have_beyond_the_responses():

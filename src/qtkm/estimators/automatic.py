@@ -505,7 +505,7 @@ class Search:
             return result
         prepared = self.prepared
         objective, network = prepared.objective, self.network
-        if not mix.is_full:
+        if mix.share == 0:
             result.cores = mix.shrunk(result.cores, mix.factor)
             return result
         assert network is not None
@@ -527,13 +527,14 @@ class Search:
         prepared.reading = replace(prepared.reading, inputs=inputs)
         self.path.append({
             "rank": rank, "alpha": mix.size / objective.total_weight, "error": mix.error,
-            "seconds": time.perf_counter() - self.begin, "kept": mix.kept, "factor": mix.factor,
+            "seconds": time.perf_counter() - self.begin, "share": mix.share,
+            "kept": mix.kept, "factor": mix.factor,
         })  # fmt: skip
         if result.status == "converged":
             result.message = (
                 f"Held-out rows chose a model of full rank, {len(mix.sections.centres)} terms of "
-                "one row each"
-                + (f", for what {100 * mix.kept:.0f} % of a network leaves." if mix.kept else ".")
+                f"one row each, {100 * mix.share:.0f} % of it"
+                + (f" beside {100 * mix.kept:.0f} % of a network." if mix.kept else ".")
             )
         return result
 

@@ -1,11 +1,12 @@
 """The network and the full-rank model together, as held-out rows ask for it.
 
 Where rows are few enough, the model of all weights (`qtkm.objective.sections`) is solved with the
-prior that the rows make likeliest (`qtkm.objective.evidence`).  It is fitted to what a part of the
-network leaves unexplained; held-out rows choose its penalty and that part:
+prior that the rows make likeliest (`qtkm.objective.evidence`).  It is fitted to the targets, or to
+what the network leaves of them.  Held-out rows choose its target, its penalty and its share t:
 
-    f = c·(kept·network + full rank)
+    f = c·((1 - t)·network + t·full rank)        or        c·(network + t·full rank of what is left)
 
+The first averages two models of noisy rows, the second adds details that a network cannot have.
 Predictions of noise have no use for either: the factor c <= 1 is the slope of the held-out targets
 over their predictions.  The result is one CPD with main effects.
 """
@@ -37,8 +38,8 @@ LEAST, GREATEST = 1e-7, 10.0
 COMPARED, SHORTER = 1000, 0.5
 #: folds that penalties are compared on
 COMPARED_FOLDS = 2
-#: parts of the network beside the full-rank model
-KEPT = (0.0, 0.5, 1.0)
+#: parts of the full-rank model
+SHARES = (0.25, 0.5, 0.75, 1.0)
 #: relative gain of held-out rows below which nothing is mixed in
 GAIN = 0.005
 #: slopes above this are taken for 1
@@ -50,16 +51,17 @@ class Mix:
     """What held-out rows ask for; see the module.
 
     `parts` and `shards` are all rows, `size` is the penalty of the full-rank model in units of one
-    row, `is_full` whether there is one, `kept` the part of the network, `centre` what predictions
-    are drawn to, `unseen` gives for every fold responses of rows that it has not seen, and `error`
-    is the mean loss of the held-out rows.
+    row, `share` and `kept` are the parts of that model and of the network, `centre` is what
+    predictions are drawn to, `unseen` gives for every fold responses of rows that it has not seen,
+    and `error` is the mean loss of the held-out rows.  A network that is kept as a whole leaves the
+    full-rank model what it does not explain.
     """
 
     sections: Sections
     parts: list[Part]
     shards: list[Shard]
     size: float
-    is_full: bool
+    share: float
     kept: float
     factor: float
     centre: Array
@@ -68,13 +70,13 @@ class Mix:
 
     def cores(self, cores: Cores, iterate: Any, loss: Any) -> Cores:
         """Cores of the mix, one level per column, of those of a network, main effects last."""
-        offsets = [self.kept * iterate.responses(shard).real for shard in self.shards]
+        offsets = [iterate.responses(each).real for each in self.shards] if self.kept == 1 else ()
         factor = factorize(self.parts, self.size, loss)
         assert factor is not None  # fewer rows could be solved for
         found = solve(factor, self.parts, self.size, loss, offsets)
         own = self.factor * self.kept
         *inner, effects = self.shrunk([*one_level(cores[:-1]), cores[-1]], own)
-        *terms, more = self.sections.cores(self.factor * found)
+        *terms, more = self.sections.cores(self.factor * self.share * found)
         if inner and own > 0:
             terms = [join(a, b) for a, b in zip(inner, terms, strict=True)]
         return [*terms, [a + b for a, b in zip(effects, more, strict=True)]]
@@ -138,10 +140,16 @@ class Mixer:
 
     def _solve(self, prior: Any, shards: Sequence[Shard], most: int) -> tuple[float, float]:
         """Make the sections of a prior; return the least error of held-out rows and its penalty."""
-        codes = np.unique(np.concatenate([shard.codes for shard in shards]), axis=0)
+        every = np.concatenate([shard.codes for shard in shards])
+        codes, places = np.unique(every, axis=0, return_inverse=True)
+        chosen = _some(len(codes), most)
         kernel = full_prior(prior, self.columns, self.counts)
-        self.sections = Sections(self.columns, kernel, codes[_some(len(codes), most)])
-        self.parts = [Part.of(self.sections, [shard]) for shard in shards]
+        self.sections = Sections(self.columns, kernel, codes[chosen])
+        own: list[Any] = [None] * len(shards)
+        if len(chosen) == len(codes):
+            ends = np.cumsum([len(shard) for shard in shards])[:-1]
+            own = np.split(places.ravel(), ends)
+        self.parts = [Part.of(self.sections, *each) for each in zip(shards, own, strict=True)]
         return _lowest(self._error_at, float(np.clip(prior.noise, LEAST, GREATEST)))
 
     def _compared(self, prior: evidence.Prior, part: float) -> evidence.Prior:
@@ -205,28 +213,31 @@ class Mixer:
         iterates = [fold.at(state)[1] for fold, state in pairs]
         responses = [[i.responses(shard).real for shard in self.shards] for i in iterates]
         own = [each[fold] for fold, each in enumerate(responses)]  # of the rows held out
-        nothing: Any = np.zeros((len(self.sections.centres), own[0].shape[1]))
         alone = float(self._losses(own).mean())
-        error, kept, fits, mixed = alone, 1.0, [nothing] * len(own), own
-        for part in KEPT:
-            offsets = [[part * each for each in every] for every in responses]
-            found = self._fits(self.factors, self.size, offsets)
-            both = [part * a + b for a, b in zip(own, self._unseen(found), strict=True)]
-            loss = float(self._losses(both).mean())
-            if loss < error and alone - loss >= GAIN * alone:
-                error, kept, fits, mixed = loss, part, found, both
-        is_full = error < alone
+        found, fits = [(alone, 0.0, 1.0, own)], {}
+        for of_rest in (False, True):
+            fits[of_rest] = self._fits(self.factors, self.size, responses if of_rest else ())
+            unseen = self._unseen(fits[of_rest])
+            for share in SHARES:
+                kept = 1.0 if of_rest else 1 - share
+                both = [kept * a + share * b for a, b in zip(own, unseen, strict=True)]
+                found.append((float(self._losses(both).mean()), share, kept, both))
+        error, share, kept, mixed = min(found, key=lambda each: each[0])
+        if alone - error < GAIN * alone:
+            error, share, kept, mixed = found[0]
         factor, centre = self._slope(mixed)
-        if not is_full and factor == 1:
+        if share == 0 and factor == 1:
             return None
         mixed = [centre + factor * (each - centre) for each in mixed]
         of_folds = [
-            Unseen(iterate, self.sections, fit, kept, factor, centre)
-            for iterate, fit in zip(iterates, fits, strict=True)
+            Unseen(
+                iterate, self.sections, share * fit, 1.0 if of_rest else 1 - share, factor, centre
+            )
+            for iterate, fit in zip(iterates, fits[of_rest], strict=True)
         ]
         error = float(self._losses(mixed).mean())
         return Mix(
-            self.sections, self.parts, self.shards, self.size, is_full, kept, factor, centre,
+            self.sections, self.parts, self.shards, self.size, share, kept, factor, centre,
             of_folds, error,
         )  # fmt: skip
 

@@ -51,7 +51,7 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         if not self.warm_start or not hasattr(self, "_reading"):
             return False
         # no epoch can continue from a full-rank model, which has one term per row
-        return not any("kept" in step for step in self.history_.get("path", ()))
+        return not any("share" in step for step in self.history_.get("path", ()))
 
     @property
     def _known(self) -> Reading | None:

@@ -107,7 +107,7 @@ class PathDisplay(Display):
     ----------
     path : sequence of dict
         `history_["path"]`: rank, alpha and error of every trial. Main effects alone have rank 0;
-        a trial with "kept" is the model of full rank, beside that part of the network.
+        a trial with a "share" is the model of full rank, beside the network.
     """
 
     def __init__(self, path: Sequence[Mapping[str, float]]):
@@ -125,7 +125,7 @@ class PathDisplay(Display):
         return cls(path).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        networks = [step for step in self.path if step["rank"] > 0 and "kept" not in step]
+        networks = [step for step in self.path if step["rank"] > 0 and "share" not in step]
         ranks = sorted({int(step["rank"]) for step in networks})
         for n, rank in enumerate(ranks, start=1):
             own = sorted((s["alpha"], s["error"]) for s in networks if s["rank"] == rank)
@@ -134,8 +134,8 @@ class PathDisplay(Display):
         for step in self.path:
             if step["rank"] == 0:
                 ax.axhline(step["error"], color=FAINT, ls="--", label="main effects alone")
-            elif "kept" in step:
-                mixed = f"full rank, beside {100 * step['kept']:.0f} % of a network"
+            elif "share" in step:
+                mixed = f"full rank, {100 * step['share']:.0f} % of it"
                 ax.plot(step["alpha"], step["error"], "D", color=SECOND, label=mixed)
         if networks:
             ax.set_xscale("log")

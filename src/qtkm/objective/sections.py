@@ -76,9 +76,13 @@ class Sections:
         kernel = self.kernel(centres)
         least = NEGLIGIBLE_ROW * float(np.diagonal(kernel).max())
         root, order, rank, _ = dpstrf(kernel, tol=least, lower=1)
-        order = order[:rank] - 1
+        root, order = np.tril(root)[:, :rank], order - 1
+        #: what `design` gives for the rows that were asked for as centres, left out or not
+        self.own_design = np.empty_like(root)
+        self.own_design[order] = root
+        order = order[:rank]
         self.centres, self.effects = centres[order], self.effects[order]
-        self.root = np.tril(root[:rank, :rank])
+        self.root = root[:rank]
 
     def kernel(self, codes: NDArray) -> Array:
         """Kernel between rows and centres, (n, J)."""
@@ -165,15 +169,13 @@ class Part:
     gram: Array
 
     @classmethod
-    def of(cls, sections: Sections, shards: Sequence[Any]) -> "Part":
-        """Part of the rows of some shards."""
-        target = np.concatenate([shard.target for shard in shards])
-        weight = np.concatenate([
-            np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards
-        ])  # fmt: skip
-        design = sections.design(np.concatenate([shard.codes for shard in shards]))
+    def of(cls, sections: Sections, shard: Any, places: NDArray | None = None) -> "Part":
+        """Part of the rows of a shard, whose `places` among the centres may be known."""
+        weight = np.ones(len(shard)) if shard.weight is None else shard.weight
+        known = places is not None
+        design = sections.own_design[places] if known else sections.design(shard.codes)
         scaled = design * np.sqrt(weight)[:, None]
-        return cls(design, target.astype(np.float64), weight, scaled.T @ scaled)
+        return cls(design, shard.target.astype(np.float64), weight, scaled.T @ scaled)
 
 
 def factorize(parts: Sequence[Part], size: float, loss: Any) -> Any:

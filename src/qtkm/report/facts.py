@@ -126,10 +126,10 @@ def _decisions(model: Any) -> list[list[str]]:
     terms = "interactions beside" if is_beside else "products of"
     lines = [["model", name_network(model.network_), f"{terms} one function per column"]]
     last = path[-1] if path else {}
-    if "kept" in last:
-        beside = f"beside {last['kept']:.0%} of a network" if last["kept"] else "alone"
-        lines.append(["full rank", beside, "exact solution under the learned prior, one term per "
-                      "row, as held-out rows asked for"])  # fmt: skip
+    if "share" in last:
+        beside = f" beside {last['kept']:.0%} of a network" if last["kept"] else ""
+        lines.append(["full rank", f"{last['share']:.0%}{beside}", "exact solution under the "
+                      "learned prior, one term per row, as held-out rows asked for"])  # fmt: skip
     if (factor := last.get("factor")) is not None and factor < 1:
         lines.append(["drawn to the mean", f"times {readable(factor, 3)}", "slope of held-out "
                       "targets over predictions: less is noisier"])  # fmt: skip
@@ -152,7 +152,7 @@ def _decisions(model: Any) -> list[list[str]]:
 
 
 def _path(model: Any) -> list[list[Any]]:
-    keys = ("rank", "alpha", "error", "seconds", "kept")
+    keys = ("rank", "alpha", "error", "seconds", "share")
     return [[step.get(key) for key in keys] for step in model.history_.get("path") or []]
 
 

@@ -330,7 +330,7 @@ rows.append(el("div", { class: "pair" }, table("Rows, counted from 0", [["row", 
 // decisions
 const decisions = section("decisions", "What was decided, and why");
 decisions.append(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Decisions" }, el("table", {}, el("tbody", {}, D.decisions.map(([name, value, text]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value), el("td", { class: "soft" }, text)))))));
-if (D.path.length) decisions.append(el("h3", {}, "Models that were tried"), table("Errors on held-out rows", [["rank", "rank", num, true], ["penalty α", "alpha", num, true], ["held-out error", "error", num, true], ["seconds so far", "seconds", num, true], ...(D.path.some((p) => p[4] !== null) ? [["network beside full rank", "share", share, true]] : [])], D.path.map(([rank, alpha, error, seconds, mixed]) => ({ rank, alpha, error, seconds, share: mixed }))));
+if (D.path.length) decisions.append(el("h3", {}, "Models that were tried"), table("Errors on held-out rows", [["rank", "rank", num, true], ["penalty α", "alpha", num, true], ["held-out error", "error", num, true], ["seconds so far", "seconds", num, true], ...(D.path.some((p) => p[4] !== null) ? [["full rank mixed in", "share", share, true]] : [])], D.path.map(([rank, alpha, error, seconds, mixed]) => ({ rank, alpha, error, seconds, share: mixed }))));
 const curve = (name, list) => figure((width) => {
   const xs = list.map((v) => v[0]), ys = list.map((v) => v[1]), p = plot(width, 230, { x: span(xs), y: grow(span(ys)), xlabel: "epoch", ylabel: name, label: `${name}: ${num(ys[0])} after the first epoch, ${num(ys[ys.length - 1])} at the end` });
   p.root.append(line(p.X, p.Y, xs, ys, { stroke: "var(--one)" }));
