@@ -60,8 +60,8 @@ SAMPLE = 6000
 #: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
 #: some rows, whose passes are compiled, so much for each
 RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
-#: most further rounds of epochs
-MOST_ROUNDS = 3
+#: most steps of the penalty at a larger rank, and most further rounds of epochs
+MOST_SLIDES, MOST_ROUNDS = 2, 3
 #: least relative progress of the last fit
 TOL = 2e-3
 #: part of its range by which a prediction may leave the targets, and a column that of training
@@ -242,6 +242,7 @@ class Search:
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
         least = min(40, 2 * objective.n_outputs) if objective.n_outputs > 1 else 1
         self.rank = max(self.rank, least) if isinstance(model.rank, str) else self.rank
+        self.direction = STEP
         self.size = None
         if not isinstance(model.alpha, str):
             self.size = float(model.alpha) * objective.total_weight
@@ -328,11 +329,12 @@ class Search:
         pairs = zip(self.folds, self.parts, strict=True)
         if all(fold.objective is own for fold, (own, _) in pairs):
             return best
+        self.direction = 1 / STEP  # more rows allow for more
         self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
         for fold, state in zip(self.folds, best.states, strict=True):
             main = len(fold.main.precisions) - self.n_columns
             state.precisions = [*state.precisions[:main], *fold.main.precisions[main:]]
-        return self.further(best, best.size, GROWING)
+        return self._slid(self.further(best, best.size, GROWING), 4 * MOST_SLIDES)
 
     def _started(self, size: float) -> Trial:
         states = [
@@ -378,16 +380,27 @@ class Search:
                 for fold, state in zip(self.folds, best.states, strict=True)
             ]
             start = replace(best, states=states, rank=2 * best.rank)
-            first = self.further(start, best.size, GROWING)
-            trials = [first]
-            if self.size is None:
-                trials.append(self.further(first, best.size * STEP, GROWING))
-                if first.error < trials[1].error:
-                    trials.append(self.further(first, best.size / STEP, GROWING))
-            found = min(trials, key=lambda trial: trial.error)
+            found = self._slid(self.further(start, best.size, GROWING), MOST_SLIDES)
             if found.error >= best.error:
                 break
             best = found
+        return best
+
+    def _slid(self, best: Trial, most: int) -> Trial:
+        """Move the penalty as long as held-out rows gain, first in the direction of last time."""
+        if self.size is not None:
+            return best
+        for factor in (self.direction, 1 / self.direction):
+            before = best
+            for _ in range(most):
+                trial = self.further(best, best.size * factor, GROWING)
+                if trial.error >= best.error * (1 - GAIN):
+                    break
+                best, self.direction = trial, factor
+                if not LEAST < best.size * factor < GREATEST:
+                    return best
+            if best is not before:
+                break
         return best
 
     def _refined(self, best: Trial) -> Trial:
