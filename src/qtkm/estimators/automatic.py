@@ -45,6 +45,8 @@ FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 1
 FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
 #: error of a network over that of the full-rank model from which on it is not pursued
 HOPELESS = 1.15
+#: held-out error of main effects, in units of the scaled targets, that is rounding
+EXACT = 1e-14
 #: relative gain of held-out rows below which a step has not brought anything
 GAIN = 0.002
 #: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
@@ -305,7 +307,7 @@ class Search:
         if not self.folds:  # there is nothing to choose by
             return Trial([], 0, 0.0, np.zeros(1), 0.0)
         alone = self.judge([fold.main for fold in self.folds], 0.0)
-        if self.n_columns == 1 or self.rank == 0:
+        if self.n_columns == 1 or self.rank == 0 or alone.error < EXACT:
             return alone
         if self.prior is not None:
             self.mixer = mixing.Mixer(self, self.prior)
