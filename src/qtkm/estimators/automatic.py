@@ -14,26 +14,21 @@ docs/decisions/0016-automatic.md.
 
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from tqdm.auto import tqdm
 
-from .. import interruption, solvers
-from ..data import Shard, ShardList
-from ..limits import LIMITS
-from ..networks import CPD, Additive, Cores, flatten, unflatten
+from .. import solvers
+from ..networks import CPD, Additive, flatten, unflatten
 from ..objective import Column, Objective
 from ..objective.bands import wanted
-from ..objective.terms import new_terms
 from . import full_rank, mixing
 from .defaults import is_auto
+from .held_out import FEWEST_ROWS, Fold, State, Trial, sampled_objective, split
 from .prepare import fit_main_effects
-from .uncertainty import hashed
 
 logger = logging.getLogger(__name__)
 
@@ -49,16 +44,6 @@ HOPELESS = 1.15
 EXACT = 1e-14
 #: relative gain of held-out rows below which a step has not brought anything
 GAIN = 0.002
-#: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
-FOLDED_ROWS, FOLDED, FOLDED_COLUMNS, FOLDS = 2000, 14_000, 40, 4
-#: rows that differ below which none can be held out, and main effects are all there is
-FEWEST_ROWS = 8
-#: part of the rows that is held out otherwise, and the most of them
-HELD_OUT, MOST_HELD_OUT = 0.2, 5000
-#: repeated rows that are dealt out one by one, and the most that their targets may differ for it
-MOST_COPIES, SAME_TARGET = 200_000, 0.05
-#: rows of the sample that the penalty is chosen on where there are more
-SAMPLE = 6000
 #: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
 #: some rows, whose passes are compiled, so much for each
 RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
@@ -90,123 +75,6 @@ def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
     )
 
 
-@dataclass
-class State:
-    """Where the model of a fold stands: cores of a network of some rank, and their priors."""
-
-    rank: int
-    cores: Cores
-    precisions: list[Any]
-
-
-@dataclass
-class Trial:
-    """States of all folds, and what they say of the held-out rows.
-
-    Attributes
-    ----------
-    states : list of State
-    rank : int
-    size : float
-        λ, the penalty in units of one row.
-    losses : (n,) array
-        Of every held-out row, weighted; one number where the rows are elsewhere.
-    error : float
-        Mean of them.
-    """
-
-    states: list[State]
-    rank: int
-    size: float
-    losses: NDArray[np.float64]
-    error: float
-
-
-class Fold:
-    """Rows to fit to, rows to judge by, and the main effects alone.
-
-    Parameters
-    ----------
-    objective : Objective
-        With main effects; of the rows to fit to.
-    held_out : sequence of Shard
-    limits : (low, high) arrays or None
-        Range that predictions are kept in.
-    """
-
-    def __init__(self, objective: Objective, held_out: Sequence[Any], limits: Any):
-        self.objective, self.held_out, self.limits = objective, held_out, limits
-        iterate = fit_main_effects(objective)
-        self.main = State(0, iterate.cores, list(iterate.precisions))
-        self._terms: Cores | None = None
-        self.sample = _sample(objective).shards
-
-    def at(self, state: State, size: float = 0.0) -> tuple[Objective, Any]:
-        """Return the objective of a state at a given penalty, and its iterate."""
-        functions = self.objective.network.functions
-        network = Additive(CPD(state.rank) if state.rank else None, functions)
-        alpha = size / self.objective.total_weight
-        objective = self.objective.with_parts(network, alpha)
-        objective.precisions = list(state.precisions)
-        return objective, objective.at(state.cores)
-
-    def begin(self, rank: int, rng: np.random.RandomState) -> State:
-        """Start a network on the residual of the main effects; deterministic."""
-        if self._terms is None:
-            objective, iterate = self.at(self.main)
-            self._terms = new_terms(objective, iterate, rank, rng, self.sample)
-        return State(rank, [*self._terms, *self.main.cores], self.main.precisions)
-
-    def grow(self, state: State, count: int, rng: np.random.RandomState) -> State:
-        """Add terms, started on the residual."""
-        objective, iterate = self.at(state)
-        more = new_terms(objective, iterate, count, rng, self.sample)
-        inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
-        return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
-
-    def fit(self, state: State, size: float, epochs: int) -> State:
-        """Run more epochs."""
-        objective, _ = self.at(state, size)
-        solver = solvers.ALS(momentum=True)
-        now = solver.start(objective, state.cores)
-        for _ in range(epochs):
-            now = solver.step(objective, now, _ignore)
-        return State(state.rank, now.iterate.snapshot(), list(now.iterate.precisions))
-
-    def losses(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Losses of the held-out rows and their weights."""
-        objective, iterate = self.at(state)
-        judge = Judge(iterate.response_pass(), objective.loss, self.limits)
-        if getattr(self.held_out, "are_here", True):
-            run = objective.engine.run
-            parts = [judge.each(shard, run) for shard in self.held_out]
-            return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
-        total, weight = objective.engine.sum(judge, self.held_out)
-        return np.array([total / weight]), np.array([float(weight)])
-
-
-@dataclass
-class Judge:
-    """Losses of rows, predictions of numbers kept within a range."""
-
-    respond: Any
-    loss: Any
-    limits: Any
-
-    def each(self, shard: Any, run: Any) -> tuple[NDArray, NDArray]:
-        """Loss and weight of every row."""
-        response = np.ascontiguousarray(self.respond(shard, run=run).real)
-        if self.limits is not None:
-            response = np.clip(response, *self.limits)
-        losses = self.loss.value(response, shard.target)
-        weight = np.ones(len(losses)) if shard.weight is None else shard.weight
-        return losses, weight
-
-    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
-        losses, weight = self.each(shard, run)
-        return np.array([weight @ losses, weight.sum()])
-
-
 class Search:
     """The search of one fit.
 
@@ -226,7 +94,6 @@ class Search:
             reading = prepared.reading
             self.limits = tuple(reading.scale.apply(np.array(reading.bounds(MARGIN))))
         self.n_rows, self.n_columns = objective.n_rows, len(objective.columns)
-        self.aside: list[NDArray | None] = []
         self.network: Trial | None = None
         self.mixer: mixing.Mixer | None = None
         self.best: Trial | None = None
@@ -239,8 +106,10 @@ class Search:
                 if hasattr(column.feature_map, "period") and column.cycle is None:
                     column.box = replace(column.box, reach=REACH)
         objective = prepared.objective
-        self.parts = self._split(objective)
-        self.folds = [Fold(_sample(own), rest, self.limits) for own, rest in self.parts]
+        every = split(objective, prepared.validation, self.rng)
+        self.parts = [(own, rest) for own, rest, _ in every]
+        self.aside = [rows for *_, rows in every]
+        self.folds = [Fold(sampled_objective(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
         least = min(40, 2 * objective.n_outputs) if objective.n_outputs > 1 else 1
         self.rank = max(self.rank, least) if isinstance(model.rank, str) else self.rank
@@ -248,32 +117,6 @@ class Search:
         self.size = None
         if not isinstance(model.alpha, str):
             self.size = float(model.alpha) * objective.total_weight
-
-    def _split(self, objective: Objective) -> list[tuple[Objective, Any]]:
-        if self.prepared.validation is not None:
-            self.aside = [None]
-            return [(objective, self.prepared.validation)]
-        if objective.n_rows < FEWEST_ROWS:
-            return []
-        shard, *others = objective.shards
-        copies = _copies(objective, shard)
-        n = len(copies)
-        order = np.random.RandomState(self.rng.randint(2**31 - 1)).permutation(n)
-        is_small = (
-            len(shard) <= min(FOLDED_ROWS, FOLDED / self.n_columns)
-            and self.n_columns <= FOLDED_COLUMNS
-        )
-        if is_small and not others:
-            parts = [np.sort(copies[order[i::FOLDS]]) for i in range(FOLDS)]
-        else:
-            parts = [np.sort(copies[order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]])]
-        found = []
-        for part in parts:
-            held_out, rows = _divide(shard, part, n > len(shard))
-            self.aside.append(np.unique(part))
-            own = replace(objective, shards=ShardList([rows, *others]), scatter=0.0)
-            found.append((own, ShardList([held_out])))
-        return found
 
     # -- steps --------------------------------------------------------------------------------
 
@@ -583,7 +426,7 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
 def _widen(prepared: Any) -> None:
     """Give columns the functions that what main effects leave unexplained asks for."""
     objective = prepared.objective
-    sample = _sample(objective)
+    sample = sampled_objective(objective)
     sizes = wanted(objective, fit_main_effects(sample), sample.shards)
     if sizes == [column.feature_map.n_features for column in objective.columns]:
         return
@@ -602,50 +445,6 @@ def _widen(prepared: Any) -> None:
     prepared.reading = replace(prepared.reading, inputs=inputs)
 
 
-def _sample(objective: Objective) -> Objective:
-    """Return the objective on a sample of the rows if there are many and they are in memory."""
-    if objective.n_rows <= 2 * SAMPLE:
-        return objective
-    if objective.n_rows > LIMITS.merge_rows:  # the same rows, wherever they are
-        some = hashed(objective.shards, SAMPLE, objective.engine)
-        if len(some) < SAMPLE / 2:  # most rows are equal to others
-            return objective
-        return replace(objective, shards=ShardList([some]), scatter=0.0)
-    step = -(-objective.n_rows // SAMPLE)
-    shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
-    return replace(objective, shards=ShardList(shards), scatter=0.0)
-
-
-def _copies(objective: Objective, shard: Shard) -> NDArray[np.int64]:
-    """Return row numbers of a shard, merged rows as often as they occurred with the same target.
-
-    Copies of a row fall on both sides of a split, as they do between training and test rows, and
-    so a model that remembers rows is judged fairly.
-    """
-    rows = np.arange(len(shard))
-    weight = shard.weight
-    if weight is None or weight.sum() > MOST_COPIES or (weight % 1 != 0).any():
-        return rows
-    merged = weight > 1
-    squares = shard.target[merged] - weight @ shard.target / weight.sum()
-    if objective.scatter > SAME_TARGET * float((weight[merged] @ squares**2).sum()):
-        return rows
-    return np.repeat(rows, weight.astype(np.int64))
-
-
-def _divide(shard: Shard, part: NDArray[np.int64], by_copies: bool) -> tuple[Shard, Shard]:
-    """Return the rows of a part and the rest; copies take their share of a row's weight."""
-    weight = np.ones(len(shard)) if shard.weight is None else shard.weight
-    held = np.bincount(part, minlength=len(shard)) * (1.0 if by_copies else weight)
-    found = []
-    for own in (held, weight - held):
-        rows = np.flatnonzero(own)
-        found.append(shard.take(rows))
-        if by_copies:
-            found[-1].weight = own[rows]
-    return found[0], found[1]
-
-
 def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:
     """Whether held-out rows gain by a part of their error, and by so many standard errors."""
     change = before.losses - after.losses
@@ -660,8 +459,3 @@ def _whole_column(column: Any) -> Any:
     while len(column.radices) > 1:
         column = column.merged(0)
     return column
-
-
-def _ignore(cores: Any, values: list[float]) -> None:
-    """Take no note of an update, but for Ctrl-C."""
-    interruption.check()

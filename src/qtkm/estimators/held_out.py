@@ -1,0 +1,228 @@
+"""Rows that a search holds out, and the models of the others.
+
+Rows are held out in turn where they are few, and one part of them where they are many; rows that
+were set aside for early stopping serve as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import interruption, solvers
+from ..data import Shard, ShardList
+from ..limits import LIMITS
+from ..networks import CPD, Additive, Cores
+from ..objective import Objective
+from ..objective.terms import new_terms
+from . import mixing
+from .prepare import fit_main_effects
+from .uncertainty import hashed
+
+#: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
+FOLDED_ROWS, FOLDED, FOLDED_COLUMNS, FOLDS = 2000, 14_000, 40, 4
+#: rows that differ below which none can be held out, and main effects are all there is
+FEWEST_ROWS = 8
+#: part of the rows that is held out otherwise, and the most of them
+HELD_OUT, MOST_HELD_OUT = 0.2, 5000
+#: repeated rows that are dealt out one by one, and the most that their targets may differ for it
+MOST_COPIES, SAME_TARGET = 200_000, 0.05
+#: rows of the sample that the penalty is chosen on where there are more
+SAMPLE = 6000
+
+
+@dataclass
+class State:
+    """Where the model of a fold stands: cores of a network of some rank, and their priors."""
+
+    rank: int
+    cores: Cores
+    precisions: list[Any]
+
+
+@dataclass
+class Trial:
+    """States of all folds, and what they say of the held-out rows.
+
+    Attributes
+    ----------
+    states : list of State
+    rank : int
+    size : float
+        λ, the penalty in units of one row.
+    losses : (n,) array
+        Of every held-out row, weighted; one number where the rows are elsewhere.
+    error : float
+        Mean of them.
+    """
+
+    states: list[State]
+    rank: int
+    size: float
+    losses: NDArray[np.float64]
+    error: float
+
+
+class Fold:
+    """Rows to fit to, rows to judge by, and the main effects alone.
+
+    Parameters
+    ----------
+    objective : Objective
+        With main effects; of the rows to fit to.
+    held_out : sequence of Shard
+    limits : (low, high) arrays or None
+        Range that predictions are kept in.
+    """
+
+    def __init__(self, objective: Objective, held_out: Sequence[Any], limits: Any):
+        self.objective, self.held_out, self.limits = objective, held_out, limits
+        iterate = fit_main_effects(objective)
+        self.main = State(0, iterate.cores, list(iterate.precisions))
+        self._terms: Cores | None = None
+        self.sample = sampled_objective(objective).shards
+
+    def at(self, state: State, size: float = 0.0) -> tuple[Objective, Any]:
+        """Return the objective of a state at a given penalty, and its iterate."""
+        functions = self.objective.network.functions
+        network = Additive(CPD(state.rank) if state.rank else None, functions)
+        alpha = size / self.objective.total_weight
+        objective = self.objective.with_parts(network, alpha)
+        objective.precisions = list(state.precisions)
+        return objective, objective.at(state.cores)
+
+    def begin(self, rank: int, rng: np.random.RandomState) -> State:
+        """Start a network on the residual of the main effects; deterministic."""
+        if self._terms is None:
+            objective, iterate = self.at(self.main)
+            self._terms = new_terms(objective, iterate, rank, rng, self.sample)
+        return State(rank, [*self._terms, *self.main.cores], self.main.precisions)
+
+    def grow(self, state: State, count: int, rng: np.random.RandomState) -> State:
+        """Add terms, started on the residual."""
+        objective, iterate = self.at(state)
+        more = new_terms(objective, iterate, count, rng, self.sample)
+        inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
+        return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
+
+    def fit(self, state: State, size: float, epochs: int) -> State:
+        """Run more epochs."""
+        objective, _ = self.at(state, size)
+        solver = solvers.ALS(momentum=True)
+        now = solver.start(objective, state.cores)
+        for _ in range(epochs):
+            now = solver.step(objective, now, _ignore)
+        return State(state.rank, now.iterate.snapshot(), list(now.iterate.precisions))
+
+    def losses(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Losses of the held-out rows and their weights."""
+        objective, iterate = self.at(state)
+        judge = Judge(iterate.response_pass(), objective.loss, self.limits)
+        if getattr(self.held_out, "are_here", True):
+            run = objective.engine.run
+            parts = [judge.each(shard, run) for shard in self.held_out]
+            return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        total, weight = objective.engine.sum(judge, self.held_out)
+        return np.array([total / weight]), np.array([float(weight)])
+
+
+@dataclass
+class Judge:
+    """Losses of rows, predictions of numbers kept within a range."""
+
+    respond: Any
+    loss: Any
+    limits: Any
+
+    def each(self, shard: Any, run: Any) -> tuple[NDArray, NDArray]:
+        """Loss and weight of every row."""
+        response = np.ascontiguousarray(self.respond(shard, run=run).real)
+        if self.limits is not None:
+            response = np.clip(response, *self.limits)
+        losses = self.loss.value(response, shard.target)
+        weight = np.ones(len(losses)) if shard.weight is None else shard.weight
+        return losses, weight
+
+    def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
+        losses, weight = self.each(shard, run)
+        return np.array([weight @ losses, weight.sum()])
+
+
+def split(
+    objective: Objective, validation: Any, rng: np.random.RandomState
+) -> list[tuple[Objective, Any, NDArray | None]]:
+    """Return for every fold the objective of its rows, those held out, and their numbers.
+
+    Numbers are those in the first shard; None for validation rows, which are no training rows.
+    """
+    if validation is not None:
+        return [(objective, validation, None)]
+    if objective.n_rows < FEWEST_ROWS:
+        return []
+    shard, *others = objective.shards
+    n_columns = len(objective.columns)
+    copies = _copies(objective, shard)
+    n = len(copies)
+    order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(n)
+    is_small = len(shard) <= min(FOLDED_ROWS, FOLDED / n_columns) and n_columns <= FOLDED_COLUMNS
+    if is_small and not others:
+        parts = [np.sort(copies[order[i::FOLDS]]) for i in range(FOLDS)]
+    else:
+        parts = [np.sort(copies[order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]])]
+    found: list[tuple[Objective, Any, NDArray | None]] = []
+    for part in parts:
+        held_out, rows = _divide(shard, part, n > len(shard))
+        own = replace(objective, shards=ShardList([rows, *others]), scatter=0.0)
+        found.append((own, ShardList([held_out]), np.unique(part)))
+    return found
+
+
+def sampled_objective(objective: Objective) -> Objective:
+    """Return the objective on a sample of the rows if there are many and they are in memory."""
+    if objective.n_rows <= 2 * SAMPLE:
+        return objective
+    if objective.n_rows > LIMITS.merge_rows:  # the same rows, wherever they are
+        some = hashed(objective.shards, SAMPLE, objective.engine)
+        if len(some) < SAMPLE / 2:  # most rows are equal to others
+            return objective
+        return replace(objective, shards=ShardList([some]), scatter=0.0)
+    step = -(-objective.n_rows // SAMPLE)
+    shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
+    return replace(objective, shards=ShardList(shards), scatter=0.0)
+
+
+def _copies(objective: Objective, shard: Shard) -> NDArray[np.int64]:
+    """Return row numbers of a shard, merged rows as often as they occurred with the same target.
+
+    Copies of a row fall on both sides of a split, as they do between training and test rows, and
+    so a model that remembers rows is judged fairly.
+    """
+    rows = np.arange(len(shard))
+    weight = shard.weight
+    if weight is None or weight.sum() > MOST_COPIES or (weight % 1 != 0).any():
+        return rows
+    merged = weight > 1
+    squares = shard.target[merged] - weight @ shard.target / weight.sum()
+    if objective.scatter > SAME_TARGET * float((weight[merged] @ squares**2).sum()):
+        return rows
+    return np.repeat(rows, weight.astype(np.int64))
+
+
+def _divide(shard: Shard, part: NDArray[np.int64], by_copies: bool) -> tuple[Shard, Shard]:
+    """Return the rows of a part and the rest; copies take their share of a row's weight."""
+    weight = np.ones(len(shard)) if shard.weight is None else shard.weight
+    held = np.bincount(part, minlength=len(shard)) * (1.0 if by_copies else weight)
+    found: list[tuple[Objective, Any, NDArray | None]] = []
+    for own in (held, weight - held):
+        rows = np.flatnonzero(own)
+        found.append(shard.take(rows))
+        if by_copies:
+            found[-1].weight = own[rows]
+    return found[0], found[1]
+
+
+def _ignore(cores: Any, values: list[float]) -> None:
+    """Take no note of an update, but for Ctrl-C."""
+    interruption.check()
