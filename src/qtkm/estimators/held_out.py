@@ -214,7 +214,7 @@ def _divide(shard: Shard, part: NDArray[np.int64], by_copies: bool) -> tuple[Sha
     """Return the rows of a part and the rest; copies take their share of a row's weight."""
     weight = np.ones(len(shard)) if shard.weight is None else shard.weight
     held = np.bincount(part, minlength=len(shard)) * (1.0 if by_copies else weight)
-    found: list[tuple[Objective, Any, NDArray | None]] = []
+    found = []
     for own in (held, weight - held):
         rows = np.flatnonzero(own)
         found.append(shard.take(rows))
