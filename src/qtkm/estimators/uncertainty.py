@@ -37,7 +37,7 @@ METHODS = ("auto", "posterior", "conformal")
 #: rows held out below which nothing is calibrated, and most of them that are used
 FEWEST, MOST_HELD_OUT = 20, 800
 #: most numbers that a search has chosen, in parts of the rows, by which errors are enlarged
-MOST_CHOSEN = 0.3
+MOST_CHOSEN = 0.15
 #: most basis functions of a column whose weights are written out
 MOST_FUNCTIONS = 2**16
 #: parts of the variance that may be noise, and degrees of freedom of Student's distribution
