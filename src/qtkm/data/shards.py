@@ -130,7 +130,7 @@ class Shard:
         """Return the same rows with other weights and targets."""
         return Shard(self.codes, target, weight, self.n_codes, self.find_order, self._groups)
 
-    def take(self, rows: NDArray[np.integer]) -> "Shard":
+    def take(self, rows: NDArray | slice) -> "Shard":
         """Return the selected rows."""
         weight = None if self.weight is None else self.weight[rows]
         return Shard(self.codes[rows], self.target[rows], weight, self.n_codes)

@@ -6,9 +6,10 @@ rows become codes on the grids of their columns.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from itertools import chain, repeat
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,12 @@ from ..limits import LIMITS
 from ..protocols import Run
 from .columns import Summary
 from .inputs import Inputs
-from .rows import Split, make_shards
+from .rows import Split, joined
 from .targets import check_weight, tame_exponent
 
 #: rows from which columns are worked on side by side; below, handing out the work takes longer
 THREADED_ROWS = 20_000
+Part = TypeVar("Part")
 
 
 def for_columns(run: Run, n_rows: int) -> Run:
@@ -83,8 +85,7 @@ class Scan(Summary):
     def merge(self, other: "Scan") -> None:
         self.n_rows += other.n_rows
         self.largest_weight = max(self.largest_weight, other.largest_weight)
-        self.target.merge(other.target)
-        for mine, theirs in zip(self.columns, other.columns, strict=True):
+        for mine, theirs in zip(self.summaries, other.summaries, strict=True):
             mine.merge(theirs)
 
     def settle(self) -> None:
@@ -95,12 +96,16 @@ class Scan(Summary):
         for column, summary in zip(self.inputs.columns, self.columns, strict=True):
             column.learn(summary)
 
+    @property
+    def summaries(self) -> list[Any]:
+        """Summaries of the target and of all columns."""
+        return [self.target, *self.columns]
+
     def state(self) -> dict[str, Any]:
-        inner = [summary.state() for summary in (self.target, *self.columns)]
-        return super().state() | {"inner": inner}
+        return super().state() | {"inner": [summary.state() for summary in self.summaries]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        for summary, kept in zip((self.target, *self.columns), state["inner"], strict=True):
+        for summary, kept in zip(self.summaries, state["inner"], strict=True):
             summary.restore(kept)
         super().restore(state)
 
@@ -162,14 +167,14 @@ class Coding:
         for_columns(run, len(codes))(code, range(len(plain)))
         return codes
 
-    def encode(self, block: Block, run: Run) -> list[Any]:
-        """Return codes, targets and weights of the rows of a block that have positive weight."""
+    def encode(self, block: Block, run: Run) -> data.Shard:
+        """Return the rows of a block that have positive weight, not sorted yet."""
         with naming(block.where):
             plain, target, weight = self.scan.read(block, self.weight_exponent)
             codes = self.codes(plain, run)
             if len(codes) and (codes.max(axis=0) >= self.n_codes).any():
                 raise ValueError("the source has changed while it was read; fit again")
-            return [codes, target, weight]
+            return data.Shard(codes, target, weight, self.n_codes)
 
 
 class Pieces:
@@ -182,24 +187,18 @@ class Pieces:
 
     def encode(self, blocks: Iterator[Block], run: Run) -> Iterator[tuple[str, data.Shard]]:
         """Code all rows, and yield their shards, each with "train" or "validation"."""
-        number, filled, held = 0, 0, []
-        for block in blocks:
-            rows = self.coding.encode(block, run)
-            begin, end = 0, len(rows[0])
-            while begin < end:
-                if number == len(self.pieces):
-                    raise DataFileError("the source has more rows than when it was first read")
-                size = self.pieces[number][1] - self.pieces[number][0]
-                count = min(end - begin, size - filled)
-                part = slice(begin, begin + count)
-                held.append([None if array is None else array[part] for array in rows])
-                begin, filled = begin + count, filled + count
-                if filled == size:
-                    piece, held, filled = _join(held), [], 0
-                    shards = make_shards(piece, number, self.splitter, self.coding.n_codes)
-                    yield from shards.items()
-                    number += 1
-        if number < len(self.pieces):
+        sizes = [end - begin for begin, end in self.pieces]
+        coded = (self.coding.encode(block, run) for block in blocks)
+        number = 0
+        # a further piece, if there is one, shows rows that were not there before
+        for rows in deal(coded, chain(sizes, repeat(1)), len, _cut, joined):
+            if number == len(sizes):
+                raise DataFileError("the source has more rows than when it was first read")
+            if len(rows) < sizes[number]:
+                break
+            yield from self.splitter.shards(rows, number).items()
+            number += 1
+        if number < len(sizes):
             raise DataFileError("the source has fewer rows than when it was first read; fit again")
 
     def key(self) -> str:
@@ -216,7 +215,29 @@ class Pieces:
         return found.hexdigest()
 
 
-def _join(parts: list[Any]) -> list[Any]:
-    if len(parts) == 1:
-        return parts[0]
-    return [None if own[0] is None else np.concatenate(own) for own in zip(*parts, strict=True)]
+def _cut(rows: data.Shard, begin: int, end: int) -> data.Shard:
+    return rows.take(slice(begin, end))
+
+
+def deal(
+    parts: Iterable[Part],
+    sizes: Iterable[int],
+    count: Callable[[Part], int],
+    cut: Callable[[Part, int, int], Part],
+    join: Callable[[list[Part]], Part],
+) -> Iterator[Part]:
+    """Deal consecutive rows out again in pieces of other sizes; the last one may be smaller."""
+    held: list[Part] = []
+    left, sizes = 0, iter(sizes)
+    for part in parts:
+        begin, end = 0, count(part)
+        while begin < end:
+            left = left or next(sizes)
+            taken = min(left, end - begin)
+            held.append(cut(part, begin, begin + taken))
+            begin, left = begin + taken, left - taken
+            if not left:
+                yield join(held)
+                held = []
+    if held:
+        yield join(held)

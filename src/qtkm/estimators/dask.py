@@ -25,7 +25,7 @@ from ..engines.remote import Held, hold, pack, serial
 from ..limits import LIMITS
 from .coding import Coding, Scan
 from .inputs import Reading, read_inputs
-from .rows import Arranged, Split, make_shards
+from .rows import Arranged, Split
 from .tables import Table, names_of
 
 
@@ -47,8 +47,8 @@ class Partitions(Table):
         weights = [] if given["sample_weight"] is None else ["the sample_weight"]
         offsets = [] if given["offset"] is None else ["the offset"]
         reader = model._target_reader(target, *offsets, is_vector=getattr(y, "ndim", 1) == 1)
-        weight = weights[0] if weights else None
-        super().__init__(model, inputs, features, reader, weight, names_of(y))
+        scan = Scan(inputs, model.max_bins, features, reader, weights[0] if weights else None)
+        super().__init__(model, scan, names_of(y))
         parts = {
             name: _to_delayed(name, value) for name, value in given.items() if value is not None
         }
@@ -59,23 +59,19 @@ class Partitions(Table):
         #: rows of positive weight in each partition, once they have been scanned
         self._sizes: list[int] = []
 
-    def scan(self, engine: Engine) -> Scan:
-        scan = self.empty_scan()
-        for found in self._each("scan", _scan_partition, scan):
+    def look(self, engine: Engine) -> None:
+        for found in self._each("scan", _scan_partition, self.scan):
             if isinstance(found, Exception):
                 if not isinstance(found, DataFileError):  # which says where it was
                     found.add_note(f"This was in partition {len(self._sizes)}.")
                 raise found
             self._sizes.append(found.n_rows)
-            scan.merge(found)
-        return scan
+            self.scan.merge(found)
 
     def blocks(self, what: str) -> Iterator[Block]:
         return (block for block in self._each(what, _read_partition) if block.n_rows)
 
-    def arrange(
-        self, coding: Coding, split: Split, network: Any, loss: Any, engine: Engine
-    ) -> Arranged:
+    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
         sizes = {number: n for number, n in enumerate(self._sizes) if n}
         pieces = {number: list(data.blocks(n, LIMITS.shard_rows)) for number, n in sizes.items()}
         splitter = split(coding.scan.n_rows, sum(map(len, pieces.values())))
@@ -163,8 +159,7 @@ def _code_partition(
     rows = coding.encode(block, serial)
     found: dict[str, list[data.Shard]] = {"train": [], "validation": []}
     for i, (a, b) in enumerate(bounds, start=first):
-        piece = [None if array is None else array[a:b] for array in rows]
-        for kind, shard in make_shards(piece, i, splitter, coding.n_codes).items():
+        for kind, shard in splitter.shards(rows.take(slice(a, b)), i).items():
             found[kind].append(shard)
     return Held(found["train"], block.where), Held(found["validation"], block.where)
 

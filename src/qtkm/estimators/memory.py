@@ -9,6 +9,7 @@ state of the source is removed when a new one is kept.
 """
 
 import contextlib
+import copy
 import errno
 import hashlib
 import logging
@@ -89,14 +90,15 @@ class Need:
     factors: int
 
     @classmethod
-    def of_fit(cls, coding: Any, network: Any, loss: Any, n_outputs: int) -> "Need":
+    def of_fit(cls, coding: Any, network: Any) -> "Need":
+        target = coding.scan.target
         radices = [column.radices for column in coding.columns]
         planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
-        numbers = network.numbers_held(coding.n_codes, radices, n_outputs, planes)
+        numbers = network.numbers_held(coding.n_codes, radices, target.n_outputs, planes)
         factors = sum(n * sum(r) for n, r in zip(coding.n_codes, radices, strict=True))
         return cls(
-            coding.scan.n_rows, len(radices), n_outputs, coding.code_type.itemsize,
-            coding.is_weighted, loss.is_quadratic, numbers, factors,
+            coding.scan.n_rows, len(radices), target.n_outputs, coding.code_type.itemsize,
+            coding.is_weighted, target.loss.is_quadratic, numbers, factors,
         )  # fmt: skip
 
     def fixed(self, shard_rows: int) -> int:
@@ -192,20 +194,20 @@ class Cache:
         self._folder.mkdir(exist_ok=True)
         return self._folder
 
-    def recall_scan(self, scan: Any, key: str) -> bool:
-        """Restore a scan; return False if there is none with this key."""
+    def recall_scan(self, scan: Any, key: str) -> Any:
+        """Return the kept scan of this key, made from an empty one; None if there is none."""
         state = self._read_scan(key) if self.is_kept else None
         if state is None:
-            return False
+            return None
+        found = copy.deepcopy(scan)
         try:
-            scan.restore(decode(state))
+            found.restore(decode(state))
         except (ValueError, KeyError, TypeError):
-            return False
+            return None
         logger.info("the first scan is taken from %s", self.folder)
-        return True
+        return found
 
     def _read_scan(self, key: str) -> Any:
-        """Return the state of a scan with this key, if there is one."""
         try:
             tree = storage.read(self.folder / "scan.qtkm", "scan")
             return tree["scan"] if tree["key"] == key else None

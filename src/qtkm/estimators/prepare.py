@@ -112,14 +112,14 @@ def prepare(
     """Prepare a fit of a model whose parameters have been checked; `known` is of an earlier fit."""
     rng = as_random_state(model.random_state)
     with table:
-        scan = table.scan(engine)
+        table.look(engine)
+        scan = table.scan
         scan.settle()
-        few = table.gather(scan) if scan.n_rows <= LIMITS.merge_rows else None
-        shape = (few.count() if few else scan.n_rows), len(table.inputs)
-        n_outputs, loss = table.reader.n_outputs, table.reader.loss
+        few = table.gather() if scan.n_rows <= LIMITS.merge_rows else None
+        inputs, n_outputs, loss = scan.inputs, scan.target.n_outputs, scan.target.loss
+        shape = (few.count() if few else scan.n_rows), len(inputs)
         if known is not None:
-            known.check_same(table.inputs, n_outputs)
-        inputs = table.inputs
+            known.check_same(inputs, n_outputs)
         _warn_unless_savable(inputs)
         maps = parts.make_maps(model, inputs, shape, None if known is None else known.inputs.maps)
         network = parts.make_network(model, shape, n_outputs, model.rank_ if known else None)
@@ -136,11 +136,8 @@ def prepare(
             Splitter, early_stopping=model.early_stopping, fraction=model.validation_fraction,
             rng=rng, by_class=model._classes_of,
         )  # fmt: skip
-        if few:
-            rows = few.arrange(coding, split, engine)
-        else:
-            rows = table.arrange(coding, split, network, loss, engine)
-        loss.check_range(*rows.target_range)
+        rows = (few or table).arrange(coding, split, network, engine)
+        loss.check_range(*scan.target.target_range)
         is_scaled = getattr(model, "normalize_y", False) and loss.normalizes_target
         known_scale = None if known is None else known.known_scale
         scale, scatter = rows.scale(loss if is_scaled else None, known_scale, engine)
@@ -163,8 +160,8 @@ def prepare(
                 objective.begin_at(model.penalties_)
             earlier = None if known is None else model.cores_
             yield Prepared(
-                Reading(inputs, scale, rows.target_range, table.target_names), objective,
-                rows.validation, solver, shape, rng, earlier, table.reader.learned,
+                Reading(inputs, scale, scan.target.target_range, table.target_names), objective,
+                rows.validation, solver, shape, rng, earlier, scan.target.learned,
             )  # fmt: skip
 
 

@@ -150,10 +150,8 @@ class Arranged:
 
     train: Shards
     validation: Shards | None
-    #: least and greatest targets of all rows in units of y, (2, n_outputs)
-    target_range: NDArray[np.float64]
-    #: power of two that was taken out of the targets, (n_outputs,)
-    exponent: NDArray[np.int64]
+    #: a NumberTarget or LabelTarget, with the range of y and the power of two taken out of it
+    target: Any
     #: weighted sum of squares that merging took out of the targets, (n_outputs,)
     scatter: NDArray[np.float64]
 
@@ -164,17 +162,18 @@ class Arranged:
 
         With no loss the targets stay as they are.
         """
+        exponent = self.target.exponent
+        ends = np.ldexp(self.target.target_range, -exponent)
         if known is not None:
-            here = known.times_power_of_two(-self.exponent)
+            here = known.times_power_of_two(-exponent)
         elif loss is not None:
             found = moments(self.train, self.scatter, engine)
             if loss.is_robust:
-                ends = np.ldexp(self.target_range, -self.exponent)
                 found = robust_moments(self.train, ends, found[1], engine)
             here = standardize(*found, loss.center_and_scale)
         else:
-            here = as_given(len(self.scatter)).times_power_of_two(-self.exponent)
-        largest = np.abs(here.apply(np.ldexp(self.target_range, -self.exponent))).max()
+            here = as_given(len(self.scatter)).times_power_of_two(-exponent)
+        largest = np.abs(here.apply(ends)).max()
         if not largest < SAFE:
             raise ValueError(
                 f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
@@ -185,7 +184,7 @@ class Arranged:
             if shards is not None:
                 shards.map_targets(here.apply)
         root = np.where(here.is_constant, 0, np.sqrt(self.scatter)) / here.scale
-        return known or here.times_power_of_two(self.exponent), float(np.sum(root**2))
+        return known or here.times_power_of_two(exponent), float(np.sum(root**2))
 
     @contextmanager
     def placed(self, engine: Engine) -> Iterator["Arranged"]:
@@ -202,14 +201,6 @@ class Arranged:
             for shards in (rows.train, rows.validation):
                 if shards is not None:
                     shards.release()
-
-
-def make_shards(
-    piece: Sequence[Any], number: int, splitter: "Splitter", n_codes: tuple[int, ...]
-) -> dict[str, data.Shard]:
-    """Return shards of training and validation rows from codes, targets and weights."""
-    parts = splitter.parts(number, piece)
-    return {kind: data.sort_rows(c, y, w, n_codes) for kind, (c, y, w) in parts.items()}
 
 
 class Splitter:
@@ -238,21 +229,21 @@ class Splitter:
         self._order = rng.permutation(n_rows) if self.wanted and n_pieces == 1 else None
         self._seeds = rng.randint(2**31, size=n_pieces) if self.wanted and n_pieces > 1 else None
 
-    def parts(self, number: int, piece: Sequence[Any]) -> dict[str, Any]:
-        """Split a piece, whose second array holds targets, into training and validation rows."""
+    def parts(self, rows: data.Shard, number: int = 0) -> dict[str, data.Shard]:
+        """Split a piece into training and validation rows, unless none are set aside."""
         if not self.wanted:
-            return {"train": list(piece)}
-        n_rows, order = len(piece[1]), self._order
+            return {"train": rows}
+        n_rows, order = len(rows), self._order
         if self._seeds is not None:
             order = np.random.RandomState(self._seeds[number]).permutation(n_rows)
         assert order is not None
         if self.by_class is None:
             aside = order[: int(np.ceil(self.fraction * n_rows))]
         else:
-            aside = _of_each_class(order, self.by_class(piece[1]), self.fraction)
+            aside = _of_each_class(order, self.by_class(rows.target), self.fraction)
         if not 0 < len(aside) < n_rows:
             if not self.needs_both:
-                return {"train": list(piece)}
+                return {"train": rows}
             what, remedy = "validate", "more rows of each class"
             if len(aside):
                 what, remedy = "train", "more rows, a smaller validation_fraction"
@@ -262,10 +253,16 @@ class Splitter:
             )
         is_aside = np.zeros(n_rows, dtype=bool)
         is_aside[aside] = True
-        return {
-            kind: [None if array is None else array[rows] for array in piece]
-            for kind, rows in (("validation", is_aside), ("train", ~is_aside))
-        }
+        return {"validation": rows.take(is_aside), "train": rows.take(~is_aside)}
+
+    def shards(self, rows: data.Shard, number: int) -> dict[str, data.Shard]:
+        """Split a piece and sort the rows of each part."""
+        return {kind: sort(part) for kind, part in self.parts(rows, number).items()}
+
+
+def sort(rows: data.Shard) -> data.Shard:
+    """Sort the rows of a shard by their codes."""
+    return data.sort_rows(rows.codes, rows.target, rows.weight, rows.n_codes)
 
 
 def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray:
@@ -275,7 +272,7 @@ def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray
     return np.concatenate([rows[:size] for rows, size in zip(members, sizes, strict=True)])
 
 
-#: makes the Splitter of so many rows and pieces
+#: makes the Splitter of given numbers of rows and pieces
 Split = Callable[[int, int], Splitter]
 
 

@@ -20,10 +20,11 @@ from ..data.sources import ArraySource, Block, DataFileError, Source
 from ..data.sources.source import is_there, take_rows
 from ..engines import Engine
 from ..limits import LIMITS
+from ..protocols import Shards
 from .coding import Coding, Pieces, Scan
-from .inputs import Inputs, Reading, read_inputs
+from .inputs import Reading, read_inputs
 from .memory import Cache, Need, parse_limit
-from .rows import Arranged, Split, Splitter, count_distinct
+from .rows import Arranged, Split, Splitter, count_distinct, sort
 from .targets import check_offset, check_weight, refuse_unequal, tame_exponent
 from .values import shorten
 from .working import warn_user
@@ -36,12 +37,8 @@ class Table(AbstractContextManager["Table"]):
     """Rows that are read by blocks, twice; open for the length of a with block."""
 
     model: Any
-    #: the columns, which have boxes and categories after the scan
-    inputs: Inputs
-    #: columns of the blocks: those of X, a NumberTarget or LabelTarget, and weights
-    features: list[str]
-    reader: Any
-    weight: str | None
+    #: which columns there are and how they are read; of no rows yet
+    scan: Scan
     #: names of the targets' columns, if they have any
     target_names: list[str] | None
 
@@ -52,19 +49,14 @@ class Table(AbstractContextManager["Table"]):
         """Yield all rows, with a progress bar if the model is verbose."""
         raise NotImplementedError
 
-    def empty_scan(self) -> Scan:
-        return Scan(self.inputs, self.model.max_bins, self.features, self.reader, self.weight)
-
-    def scan(self, engine: Engine) -> Scan:
-        """Scan all rows; the scan is not settled yet."""
-        scan = self.empty_scan()
+    def look(self, engine: Engine) -> None:
+        """Scan all rows."""
         for block in self.blocks("scan"):
-            scan.add(block, engine.run)
-        return scan
+            self.scan.add(block, engine.run)
 
-    def gather(self, scan: Scan) -> "FewRows":
-        """Read all rows, which are few, into memory."""
-        read = map(scan.read, self.blocks("read"))
+    def gather(self) -> "FewRows":
+        """Read all rows, which are few and have been scanned, into memory."""
+        read = map(self.scan.read, self.blocks("read"))
         parts: Any = [[*plain, target, weight] for plain, target, weight in read]
         columns: Any = [
             None if column[0] is None else np.concatenate(column)
@@ -77,11 +69,9 @@ class Table(AbstractContextManager["Table"]):
             exponent = tame_exponent(columns[-1].max())
             columns[-1] = np.ldexp(columns[-1], -exponent)
         *plain, target, weight = columns
-        return FewRows(plain, target, weight, self.reader)
+        return FewRows(plain, target, weight, self.scan.target)
 
-    def arrange(
-        self, coding: Coding, split: Split, network: Any, loss: Any, engine: Engine
-    ) -> Arranged:
+    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
         """Code all rows into shards; `split(n_rows, n_pieces)` sets validation rows aside."""
         pieces = Pieces(coding, split, LIMITS.shard_rows)
         found = {"train": data.ShardList(), "validation": data.ShardList()}
@@ -89,10 +79,10 @@ class Table(AbstractContextManager["Table"]):
             found[kind].append(shard)
         return self._arranged(pieces.splitter, **found)
 
-    def _arranged(self, splitter: Splitter, train: Any, validation: Any) -> Arranged:
-        aside, reader = validation if splitter.wanted else None, self.reader
-        scatter = np.zeros(reader.n_outputs)
-        return Arranged(train, aside, reader.target_range, reader.exponent, scatter)
+    def _arranged(self, splitter: Splitter, train: Shards, validation: Shards) -> Arranged:
+        target = self.scan.target
+        aside = validation if splitter.wanted else None
+        return Arranged(train, aside, target, np.zeros(target.n_outputs))
 
 
 @dataclass
@@ -110,33 +100,24 @@ class FewRows:
         counted = self.plain if told is None else [column[told] for column in self.plain]
         return max(1, count_distinct(counted))
 
-    def arrange(self, coding: Coding, split: Split, engine: Engine) -> Arranged:
+    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
         """Code the rows into one shard, and one for validation."""
-        codes, reader = coding.codes(self.plain, engine.run), self.reader
-        parts = split(len(codes), 1).parts(0, [codes, self.target, self.weight])
-        own, y, weight = parts["train"]
-        *parts["train"], scatter = data.merge(own, y, weight, reader.loss.is_quadratic)
-        shards = {
-            kind: data.ShardList([data.sort_rows(own, y, weight, coding.n_codes)])
-            for kind, (own, y, weight) in parts.items()
-        }
-        return Arranged(
-            shards["train"], shards.get("validation"), reader.target_range, reader.exponent, scatter
-        )
+        codes = coding.codes(self.plain, engine.run)
+        rows = data.Shard(codes, self.target, self.weight, coding.n_codes)
+        parts = split(len(rows), 1).parts(rows)
+        own, average = parts["train"], self.reader.loss.is_quadratic
+        codes, y, weight, scatter = data.merge(own.codes, own.target, own.weight, average)
+        parts["train"] = data.Shard(codes, y, weight, coding.n_codes)
+        shards = {kind: data.ShardList([sort(part)]) for kind, part in parts.items()}
+        return Arranged(shards["train"], shards.get("validation"), self.reader, scatter)
 
 
 class ArrayTable(Table):
-    """Rows in memory: a single block, whose columns are read once."""
+    """Rows in memory: a single block, whose columns the scan has read already."""
 
-    def __init__(self, *common: Any, block: Block, found: list[Any]):
+    def __init__(self, *common: Any, block: Block):
         super().__init__(*common)
-        self._block, self._found = block, found
-
-    def empty_scan(self) -> Scan:
-        max_bins = self.model.max_bins
-        if max_bins is None:  # all values are kept, however many
-            max_bins = self._block.n_rows
-        return Scan(self.inputs, max_bins, self.features, self.reader, self.weight, self._found)
+        self._block = block
 
     def blocks(self, what: str) -> Iterator[Block]:
         return iter([self._block])
@@ -147,8 +128,9 @@ class FileTable(Table):
 
     def __init__(self, *common: Any, source: Source, cache: Any = None):
         super().__init__(*common)
-        self.source, self.needed = source, self.reader.names
-        self._columns = [*self.features, *self.needed, *([self.weight] if self.weight else [])]
+        scan = self.scan
+        self.source, self.needed = source, scan.target.names
+        self._columns = [*scan.features, *self.needed, *([scan.weight] if scan.weight else [])]
         self._cache = Cache(cache, source, self._columns)
 
     def __exit__(self, *error: Any) -> None:
@@ -173,23 +155,22 @@ class FileTable(Table):
             left = "is" if n_missing == 1 else "are"
             warn_user(f"{rows} {told} and {left} left out.", UserWarning)
 
-    def scan(self, engine: Engine) -> Scan:
-        scan = self.empty_scan()
-        kinds = [self.reader.key(), *(summary.key() for summary in scan.columns)]
+    def look(self, engine: Engine) -> None:
+        kinds = [summary.key() for summary in self.scan.summaries]
         key = json.dumps([self.source.fingerprint(), self._columns, kinds])
-        if not self._cache.recall_scan(scan, key):
-            scan = super().scan(engine)
-            self._cache.keep_scan(scan, key)
-        return scan
+        known = self._cache.recall_scan(self.scan, key)
+        if known is not None:
+            self.scan = known
+        else:
+            super().look(engine)
+            self._cache.keep_scan(self.scan, key)
 
-    def arrange(
-        self, coding: Coding, split: Split, network: Any, loss: Any, engine: Engine
-    ) -> Arranged:
-        need = Need.of_fit(coding, network, loss, self.reader.n_outputs)
+    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
+        need = Need.of_fit(coding, network)
         in_memory, shard_rows = need.place(parse_limit(self.model.memory_limit))
         if in_memory:
             logger.info("%s rows are kept in memory", f"{need.n_rows:,}")
-            return super().arrange(coding, split, network, loss, engine)
+            return super().arrange(coding, split, network, engine)
         pieces = Pieces(coding, split, shard_rows)
         found = self._cache.shards(
             pieces.key(), lambda: pieces.encode(self.blocks("encode"), engine.run), need.disk()
@@ -215,13 +196,17 @@ def read_arrays(
     inputs, columns, is_finite = read_inputs(model, X, known)
     refuse_unequal(len(columns[0]), n_rows)
     features = [f"x{d}" for d in range(len(columns))]
-    common = (model, inputs, features, reader, None if weight is None else "weight", names_of(y))
+    weighted = None if weight is None else "weight"
     if by_blocks:
-        return FileTable(*common, source=ArraySource(X, given, weight))
+        scan = Scan(inputs, model.max_bins, features, reader, weighted)
+        return FileTable(model, scan, names_of(y), source=ArraySource(X, given, weight))
     keep = None if weight is None or weight.all() else weight > 0
     found = inputs.read(columns, is_finite, keep)
+    # all values are kept with max_bins=None, however many
+    max_bins = n_rows if model.max_bins is None else model.max_bins
+    scan = Scan(inputs, max_bins, features, reader, weighted, found)
     rest = dict(zip([*names, *offsets, "weight"], [*given.T, weight], strict=True))
-    return ArrayTable(*common, block=Block(rest, n_rows, 0, ""), found=found)
+    return ArrayTable(model, scan, names_of(y), block=Block(rest, n_rows, 0, ""))
 
 
 def names_of(y: Any) -> list[str] | None:
@@ -264,5 +249,5 @@ def open_table(
 
     example = pandas.DataFrame({name: first.columns[name] for name in chosen})
     inputs = read_inputs(model, example, known)[0]
-    common = (model, inputs, chosen, reader, weight, targets)
-    return FileTable(*common, source=source, cache=cache)
+    scan = Scan(inputs, model.max_bins, chosen, reader, weight)
+    return FileTable(model, scan, targets, source=source, cache=cache)
