@@ -1,6 +1,5 @@
 """Classification: the same machine, with losses that tell classes apart."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,14 +9,11 @@ from scipy.special import ndtri
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from ..data import Shard
-from ..objective import Objective
 from ..parameters import keep_parameters
 from . import parts, targets
-from .dask import is_collection, predict_lazily
-from .model import Model, Score, filled_from
+from .dask import predict_lazily
+from .model import Model, filled_from
 from .regressor import QTKMRegressor
 from .uncertainty import check_coverage, flattened
 from .working import ended_by_interrupts
@@ -42,10 +38,6 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     Parameters
     ----------
-    alpha : float or "auto", default="auto"
-        Penalty on the squared norm of the weights, relative to the mean loss. "auto" is chosen
-        together with the rank where that is searched for, and decreases with the number of rows
-        otherwise.
     loss : {"logistic", "softmax", "squared_hinge", "hinge", "squared"} or Loss, default="logistic"
         Loss of a row. With more than two classes "logistic" means "softmax", and the others, an
         object `Logistic()` among them, are one-vs-rest. Probabilities come with "logistic" and
@@ -56,24 +48,11 @@ class QTKMClassifier(ClassifierMixin, Model):
         Weights of the classes, by which those of their rows are multiplied: a dict from labels
         to weights, 1 for a class that is not in it, or weights inversely proportional to the
         total weight of a class. None weighs all alike.
-    early_stopping : "auto" or bool, default="auto"
-        Set some training rows of each class aside, stop when the score on them, minus their mean
-        loss, has not improved for ten epochs, and keep the best cores. "auto" does so above
-        10,000 rows.
-    warm_start : bool, default=False
-        Whether a further `fit` continues from `cores_`. It keeps the ranges of the columns,
-        their categories, the classes, and the values of "auto" parameters.
 
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
         Labels of the classes in ascending order.
-    history_ : dict of lists
-        ``objective_updates``, the objective after every column (after every core with the
-        squared loss); ``objective`` and ``seconds`` since the start, after every epoch;
-        ``validation_score``, minus the mean loss on the validation rows after every epoch,
-        empty without early stopping; what the solver records after every epoch; and after a
-        search ``path``, as in `QTKMRegressor`.
 
     Notes
     -----
@@ -185,8 +164,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         self._fit(X, y, sample_weight)
         return self
 
-    def _check_target(self, y: Any) -> NDArray:
-        return targets.check_labels(y, type(self).__name__)
+    _check_target = targets.check_labels
 
     def _target_reader(
         self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
@@ -215,8 +193,7 @@ class QTKMClassifier(ClassifierMixin, Model):
             With two classes, positive for ``classes_[1]``: Re f, or the difference of the two
             outputs of a softmax. Otherwise one column per class, of which the largest wins.
         """
-        if is_collection(X):
-            check_is_fitted(self)
+        if self._is_lazy(X):
             width = len(self.classes_) if len(self.classes_) > 2 else None
             return predict_lazily(self, "decision_function", X, np.float64, width)
         response = self._responses(X)
@@ -236,8 +213,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         array of shape (n_rows,)
             Labels, of the type of `classes_`.
         """
-        if is_collection(X):
-            check_is_fitted(self)
+        if self._is_lazy(X):
             return predict_lazily(self, "predict", X, self.classes_.dtype, None)
         codes = targets.to_codes(self._responses(X))
         return self.classes_[codes]
@@ -260,8 +236,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         array of shape (n_rows, n_classes)
             In the order of `classes_`; every row adds up to 1.
         """
-        if is_collection(X):
-            check_is_fitted(self)
+        if self._is_lazy(X):
             width, given = len(self.classes_), {"average": average}
             return predict_lazily(self, "predict_proba", X, np.float64, width, None, given)
         response = self._responses(X)
@@ -315,11 +290,6 @@ class QTKMClassifier(ClassifierMixin, Model):
         sample_weight : array of shape (n_rows,), optional
         """
         predicted = self.predict(X)
-        y = targets.check_labels(y, type(self).__name__)
+        y = targets.check_labels(self, y)
         targets.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)
-
-    _classes_of = staticmethod(targets.to_codes)
-
-    def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
-        return lambda state: -objective.mean_loss(state.iterate, shards)

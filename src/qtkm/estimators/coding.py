@@ -189,9 +189,9 @@ class Pieces:
         """Code all rows, and yield their shards, each with "train" or "validation"."""
         sizes = [end - begin for begin, end in self.pieces]
         coded = (self.coding.encode(block, run) for block in blocks)
-        number = 0
+        number, following = 0, chain(sizes, repeat(1))
         # a further piece, if there is one, shows rows that were not there before
-        for rows in deal(coded, chain(sizes, repeat(1)), len, _cut, joined):
+        for rows in deal(coded, lambda _: next(following), len, _cut, joined):
             if number == len(sizes):
                 raise DataFileError("the source has more rows than when it was first read")
             if len(rows) < sizes[number]:
@@ -221,18 +221,21 @@ def _cut(rows: data.Shard, begin: int, end: int) -> data.Shard:
 
 def deal(
     parts: Iterable[Part],
-    sizes: Iterable[int],
+    size: Callable[[int], int],
     count: Callable[[Part], int],
     cut: Callable[[Part, int, int], Part],
     join: Callable[[list[Part]], Part],
 ) -> Iterator[Part]:
-    """Deal consecutive rows out again in pieces of other sizes; the last one may be smaller."""
+    """Deal consecutive rows out again in pieces of other sizes; the last one may be smaller.
+
+    size(n) is the size of the next piece where n further rows of a part are there.
+    """
     held: list[Part] = []
-    left, sizes = 0, iter(sizes)
+    left = 0
     for part in parts:
         begin, end = 0, count(part)
         while begin < end:
-            left = left or next(sizes)
+            left = left or size(end - begin)
             taken = min(left, end - begin)
             held.append(cut(part, begin, begin + taken))
             begin, left = begin + taken, left - taken

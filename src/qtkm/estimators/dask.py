@@ -27,6 +27,7 @@ from .coding import Coding, Scan
 from .inputs import Reading, read_inputs
 from .rows import Arranged, Split
 from .tables import Table, names_of
+from .targets import refuse_none
 
 
 def is_collection(*values: Any) -> bool:
@@ -39,8 +40,7 @@ class Partitions(Table):
 
     def __init__(self, model: Any, given: dict[str, Any], engine: Dask, known: Reading | None):
         X, y = given["X"], given["y"]
-        if y is None:
-            raise ValueError(f"{type(model).__name__} requires y to be passed, but y is None.")
+        refuse_none(y, model)
         inputs = read_inputs(model, _example(X), known)[0]
         features = [f"column {d} of X" for d in range(len(inputs))]
         target = _names_of(y)
@@ -54,13 +54,17 @@ class Partitions(Table):
         }
         _refuse_unequal(parts, given)
         nothing = [None] * len(parts["X"])
-        self.parts = list(zip(*(parts.get(name, nothing) for name in given), strict=True))
-        self.engine, self._names = engine, [features, target, weights, offsets]
+        each = zip(*(parts.get(name, nothing) for name in given), strict=True)
+        names = [features, target, weights, offsets]
+        self._delayed = [_delay(_make_block, names, n, *own) for n, own in enumerate(each)]
+        self.engine = engine
         #: rows of positive weight in each partition, once they have been scanned
         self._sizes: list[int] = []
 
     def look(self, engine: Engine) -> None:
-        for found in self._each("scan", _scan_partition, self.scan):
+        shared = _share(self.scan)
+        delayed = [_delay(_scan_block, shared, block) for block in self._delayed]
+        for found in self._each("scan", delayed):
             if isinstance(found, Exception):
                 if not isinstance(found, DataFileError):  # which says where it was
                     found.add_note(f"This was in partition {len(self._sizes)}.")
@@ -69,16 +73,16 @@ class Partitions(Table):
             self.scan.merge(found)
 
     def blocks(self, what: str) -> Iterator[Block]:
-        return (block for block in self._each(what, _read_partition) if block.n_rows)
+        return (block for block in self._each(what, self._delayed) if block.n_rows)
 
     def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
         sizes = {number: n for number, n in enumerate(self._sizes) if n}
         pieces = {number: list(data.blocks(n, LIMITS.shard_rows)) for number, n in sizes.items()}
         splitter = split(coding.scan.n_rows, sum(map(len, pieces.values())))
         splitter.needs_both = False
-        shared, first, delayed = self._share((coding, splitter)), 0, []
+        shared, first, delayed = _share((coding, splitter)), 0, []
         for number, bounds in pieces.items():
-            delayed.append(self._delay(_code_partition, shared, number, bounds, first))
+            delayed.append(_delay(_code_block, shared, self._delayed[number], bounds, first))
             first += len(bounds)
         with self.engine.tasks() as tasks:
             coded = tasks.compute(delayed)
@@ -100,14 +104,10 @@ class Partitions(Table):
             )
         return self._arranged(splitter, train, validation)
 
-    def _each(self, what: str, function: Any, value: Any = None) -> Iterator[Any]:
-        """Yield the results of a function of a value and every partition, in order."""
-        shared = self._share(value)
+    def _each(self, what: str, delayed: list[Any]) -> Iterator[Any]:
+        """Yield what is delayed for each partition, in order."""
         with self.engine.tasks() as tasks:
-            futures = tasks.compute(
-                [self._delay(function, shared, number) for number in range(len(self.parts))]
-            )
-            yield from self._fetch(what, range(len(futures)), futures)
+            yield from self._fetch(what, range(len(delayed)), tasks.compute(delayed))
 
     def _fetch(self, what: str, numbers: Iterable[int], futures: list[Any]) -> Iterator[Any]:
         """Yield the results of some partitions, with a progress bar if the model is verbose."""
@@ -121,28 +121,22 @@ class Partitions(Table):
                 raise
             future.release()
 
-    def _share(self, value: Any) -> Any:
-        """Wrap a value needed by all partitions in a task, so that it is sent once."""
-        import dask
 
-        return dask.delayed(hold, pure=False)(pack((self._names, value)))
+def _delay(function: Any, *arguments: Any) -> Any:
+    import dask
 
-    def _delay(self, function: Any, shared: Any, number: int, *arguments: Any) -> Any:
-        import dask
-
-        return dask.delayed(function, pure=False)(shared, number, *arguments, *self.parts[number])
+    return dask.delayed(function, pure=False)(*arguments)
 
 
-def _read_partition(shared: bytes, number: int, *parts: Any) -> Block:
-    names, _ = pickle.loads(shared)
-    return _make_block(names, number, parts)
+def _share(value: Any) -> Any:
+    """Wrap a value needed by all partitions in a task, so that it is sent once."""
+    return _delay(hold, pack(value))
 
 
-def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan | Exception:
+def _scan_block(shared: bytes, block: Block) -> Scan | Exception:
     """Return the scan, or an error: if it were raised, each worker would print it."""
-    names, scan = pickle.loads(shared)
+    scan = pickle.loads(shared)
     try:
-        block = _make_block(names, number, parts)
         if block.n_rows:
             scan.add(block, serial)
     except (TypeError, ValueError) as error:
@@ -150,12 +144,11 @@ def _scan_partition(shared: bytes, number: int, *parts: Any) -> Scan | Exception
     return scan
 
 
-def _code_partition(
-    shared: bytes, number: int, bounds: Sequence[tuple[int, int]], first: int, *parts: Any
+def _code_block(
+    shared: bytes, block: Block, bounds: Sequence[tuple[int, int]], first: int
 ) -> tuple[Held, Held]:
     """Return training and validation shards of a partition; pieces count from `first`."""
-    names, (coding, splitter) = pickle.loads(shared)
-    block = _make_block(names, number, parts)
+    coding, splitter = pickle.loads(shared)
     rows = coding.encode(block, serial)
     found: dict[str, list[data.Shard]] = {"train": [], "validation": []}
     for i, (a, b) in enumerate(bounds, start=first):
@@ -164,7 +157,7 @@ def _code_partition(
     return Held(found["train"], block.where), Held(found["validation"], block.where)
 
 
-def _make_block(names: Sequence[Sequence[str]], number: int, parts: Sequence[Any]) -> Block:
+def _make_block(names: Sequence[Sequence[str]], number: int, *parts: Any) -> Block:
     """Return the rows of one partition of X, y, weights and offsets as a block."""
     columns: dict[str, Any] = {}
     for named, part in zip(names, parts, strict=True):

@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .. import data, networks, solvers
+from .. import networks, solvers
 from ..data.sources import open_source
-from ..engines import Engine
+from ..engines import Dask, Engine
 from ..interruption import held
-from ..objective import Column, Objective
+from ..objective import Column
 from . import automatic, uncertainty
 from .dask import Partitions, is_collection
 from .defaults import check_parameters
@@ -28,18 +28,10 @@ from .prepare import Prepared, prepare
 from .tables import Table, open_table, read_arrays
 from .uncertainty import Uncertain
 from .wording import Summarized
-from .working import (
-    cluster_of,
-    ended_by_interrupts,
-    engine_of,
-    run_by_steps,
-    warn_user,
-)
+from .working import ended_by_interrupts, engine_of, run_by_steps, warn_user
 
 #: columns that a warning names
 MOST_CONSTANTS = 5
-#: validation score of a solver's state
-Score = Callable[[Any], float]
 
 
 class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
@@ -58,12 +50,8 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         """How the last fit reads rows, if a fit continues from it."""
         return self._reading if self._goes_on else None
 
-    #: from targets to the classes of rows, each of which gives its share for validation
-    _classes_of: Callable[[NDArray], NDArray] | None = None
-
-    def _check_target(self, y: Any) -> NDArray:
-        """Check y of rows in memory."""
-        raise NotImplementedError
+    #: checks y of rows in memory
+    _check_target: Callable[[Any], NDArray]
 
     def _target_reader(
         self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
@@ -72,10 +60,6 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
 
         `kind` is the type of labels in memory.
         """
-        raise NotImplementedError
-
-    def _validation_score(self, objective: Objective, shards: Sequence[data.Shard]) -> Score:
-        """Return the function that scores a solver's state on the validation rows."""
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
@@ -153,16 +137,17 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         check_parameters(self)
         refuse_path(X)
         known = self._known
+        is_lazy = is_collection(X, y, sample_weight, offset)
+        is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and not np.ma.isMA(X)
+        by_blocks = engine is None and is_matrix and self.memory_limit is not None and not is_lazy
         with ExitStack() as stack:
-            if is_collection(X, y, sample_weight, offset):
-                engine = cluster = stack.enter_context(cluster_of(self))
+            if engine is None or is_lazy:
+                kinds = {"reads_blocks": by_blocks, "has_collections": is_lazy}
+                engine = stack.enter_context(engine_of(self, **kinds))
+            if is_lazy:
                 given = {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset}
-                table: Table = Partitions(self, given, cluster, known)
+                table: Table = Partitions(self, given, cast(Dask, engine), known)
             else:
-                is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and not np.ma.isMA(X)
-                by_blocks = engine is None and is_matrix and self.memory_limit is not None
-                if engine is None:
-                    engine = stack.enter_context(engine_of(self, reads_blocks=by_blocks))
                 table = read_arrays(self, X, y, sample_weight, offset, known, by_blocks)
             yield stack.enter_context(prepare(self, table, engine, known))
 
@@ -317,6 +302,11 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         tags.input_tags.categorical = self.categorical_features is not None
         tags.input_tags.string = self.categorical_features is not None
         return tags
+
+    def _is_lazy(self, *given: Any) -> bool:
+        """Return True for collections of Dask, once the model is fitted."""
+        check_is_fitted(self)
+        return is_collection(*given)
 
     def _responses(self, X: Any) -> NDArray:
         """Return predictions (n_rows, n_outputs) in units of y."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..data.sources import Block, Source, open_source
 from ..data.sources.conversion import DataFileError, need
 from ..data.sources.writing import TableWriter
 from ..limits import LIMITS
+from .coding import deal
 from .uncertainty import check_coverage, half_widths
 
 
@@ -88,7 +90,8 @@ class PredictsDatasets:
         table_of = need("pyarrow", "predictions are written").table
         names = list(dict.fromkeys([*features, *([] if offset is None else [offset])]))
         with bar, TableWriter(out, avoid=table.paths) as writer:
-            for block in _in_step(_of_one_schema(table.blocks(names, carry=keep))):
+            blocks = _of_one_schema(table.blocks(names, carry=keep))
+            for block in deal(blocks, _whole_steps, attrgetter("n_rows"), _cut, _join):
                 shift = None if offset is None else block.columns[offset]
                 found = predict(as_X(self, block, features), block.where, shift)
                 found = {name: np.ascontiguousarray(values) for name, values in found.items()}
@@ -154,23 +157,10 @@ def _of_one_schema(blocks: Iterator[Block]) -> Iterator[Block]:
         yield block
 
 
-def _in_step(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Deal the same rows out in blocks of whole steps of `run_by_steps`, but for the last."""
-    held: list[Block] = []
-    for block in blocks:
-        count = sum(each.n_rows for each in held)
-        fill = min(-count % LIMITS.predict_rows, block.n_rows)
-        if count:
-            held.append(_cut(block, 0, fill))
-            if count + fill < LIMITS.predict_rows:
-                continue
-            yield _join(held)
-        end = block.n_rows - (block.n_rows - fill) % LIMITS.predict_rows
-        if end > fill:
-            yield _cut(block, fill, end)
-        held = [_cut(block, end, block.n_rows)] if end < block.n_rows else []
-    if held:
-        yield _join(held)
+def _whole_steps(n_rows: int) -> int:
+    """Return the rows of whole steps of `run_by_steps`, which have the same bits in any block."""
+    step = LIMITS.predict_rows
+    return max(step, n_rows // step * step)
 
 
 def _cut(block: Block, begin: int, end: int) -> Block:

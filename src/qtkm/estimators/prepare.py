@@ -7,7 +7,7 @@ A fit solves what is prepared and stores the result; a gradient check looks at w
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from .. import solvers
 from ..engines import Engine
 from ..limits import LIMITS
+from ..losses import Squared
 from ..networks import CPD, Additive, flatten
 from ..objective import Objective
 from ..objective.terms import new_terms
@@ -30,7 +32,7 @@ from .coding import Coding
 from .defaults import as_callbacks, float_type
 from .encoding import encode
 from .inputs import Inputs, Reading
-from .rows import Splitter, count_codes, digest
+from .rows import Splitter, count_codes, digest, spread
 from .tables import Table
 from .working import warn_user
 
@@ -92,7 +94,7 @@ class Prepared:
         """Run the solver, stopping as the model's parameters say unless others are given."""
         score = None
         if self.validation is not None:
-            score = model._validation_score(self.objective, self.validation)
+            score = validation_score(model, self.objective, self.validation)
         tol = defaults.tol(score is not None) if model.tol == "auto" else model.tol
         checkpoint = None
         if model.checkpoint is not None:
@@ -103,6 +105,17 @@ class Prepared:
             solvers.Stopping(model.max_iter if max_iter is None else max_iter, tol),
             score, as_callbacks(model.callbacks), model.verbose, checkpoint,
         )  # fmt: skip
+
+
+def validation_score(model: Any, objective: Objective, shards: Shards) -> Callable[[Any], float]:
+    """Return the function that scores a solver's state on the validation rows.
+
+    R² for numbers under the squared loss, otherwise minus the mean loss.
+    """
+    if not isinstance(objective.loss, Squared) or is_classifier(model):
+        return lambda state: -objective.mean_loss(state.iterate, shards)
+    variance = spread(shards, objective.engine)
+    return lambda state: 1 - objective.mean_square(state.iterate, shards) / variance
 
 
 @contextmanager
@@ -134,7 +147,7 @@ def prepare(
         coding = Coding(inputs, scan, engine.run)
         split = partial(
             Splitter, early_stopping=model.early_stopping, fraction=model.validation_fraction,
-            rng=rng, by_class=model._classes_of,
+            rng=rng, by_class=scan.target.classes_of,
         )  # fmt: skip
         rows = (few or table).arrange(coding, split, network, engine)
         loss.check_range(*scan.target.target_range)

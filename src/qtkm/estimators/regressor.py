@@ -1,6 +1,5 @@
 """Regression: the estimator most users meet first."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,14 +7,11 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Shard
-from ..losses import Loss, Squared
-from ..objective import Objective
+from ..losses import Loss
 from ..parameters import keep_parameters
 from . import defaults, parts
-from .dask import is_collection, predict_lazily
-from .model import Model, Score
-from .rows import spread
+from .dask import predict_lazily
+from .model import Model
 from .targets import NumberTarget, check_offset, check_target, check_weight, refuse_unequal
 from .uncertainty import check_coverage, half_widths, samples
 from .working import ended_by_interrupts
@@ -54,7 +50,7 @@ class QTKMRegressor(RegressorMixin, Model):
         rows also tries the model of full rank, see Notes. Otherwise it grows with the numbers of
         rows and outputs; with cores given as `init` it is theirs.
     alpha : float or "auto", default="auto"
-        Penalty on the squared norm of the weights, relative to the mean loss of scaled targets.
+        Penalty on the squared norm of the weights, relative to the mean loss (of scaled targets).
         "auto" is chosen together with the rank where that is searched for, and decreases with
         the number of rows otherwise.
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="matern"
@@ -121,8 +117,8 @@ class QTKMRegressor(RegressorMixin, Model):
         `init` and `cores_` refer to the scaled targets. A loss with
         ``normalizes_target = False`` sees y unscaled.
     early_stopping : "auto" or bool, default="auto"
-        Set some training rows aside, stop when the score on them has not improved for ten
-        epochs, and keep the best cores. "auto" does so above 10,000 rows.
+        Set some training rows aside (some of each class), stop when the score on them has not
+        improved for ten epochs, and keep the best cores. "auto" does so above 10,000 rows.
     validation_fraction : float, default=0.1
         Fraction of rows to set aside for early stopping.
     posterior : "auto" or bool, default="auto"
@@ -132,7 +128,7 @@ class QTKMRegressor(RegressorMixin, Model):
         "cpd", "train" or "ring".
     warm_start : bool, default=False
         Whether a further `fit` continues from `cores_`. It keeps the ranges of the columns,
-        their categories, the scale of y, and the values of "auto" parameters.
+        their categories, the scale of y or the classes, and the values of "auto" parameters.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the passes over the rows; sums and solutions are always double.
     random_state : int, RandomState or None, default=None
@@ -171,12 +167,13 @@ class QTKMRegressor(RegressorMixin, Model):
     n_iter_ : int
         Number of epochs.
     history_ : dict of lists
-        ``objective_updates``, the objective after every core update; ``objective`` and
-        ``seconds`` since the start, after every epoch; ``validation_score``, R² on the
-        validation rows after every epoch (minus the mean loss if it is not the squared one),
-        empty without early stopping; and what the solver records after every epoch. After a
-        search also ``path``: a dict for each trial with its rank, alpha, held-out error and
-        seconds, the last one with the share of the full-rank model, if there is one.
+        ``objective_updates``, the objective after every core update (after every column if the
+        loss is not the squared one); ``objective`` and ``seconds`` since the start, after every
+        epoch; ``validation_score`` after every epoch, R² on the validation rows (minus their mean
+        loss for classes and for losses other than the squared one), empty without early stopping;
+        and what the solver records after every epoch. After a search also ``path``: a dict for
+        each trial with its rank, alpha, held-out error and seconds, the last one with the share
+        of the full-rank model, if there is one.
     status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
@@ -332,8 +329,7 @@ class QTKMRegressor(RegressorMixin, Model):
         self._fit(X, y, sample_weight, offset)
         return self
 
-    def _check_target(self, y: Any) -> NDArray:
-        return check_target(self, y)
+    _check_target = check_target
 
     def _target_reader(
         self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
@@ -366,8 +362,7 @@ class QTKMRegressor(RegressorMixin, Model):
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov exclude each other; ask for one of them.")
-        if is_collection(X, offset):
-            check_is_fitted(self)
+        if self._is_lazy(X, offset):
             if return_cov:
                 raise ValueError("return_cov is for few rows in memory, not for a Dask collection.")
             width = None if self._y_ndim == 1 else self._reading.n_outputs
@@ -434,7 +429,7 @@ class QTKMRegressor(RegressorMixin, Model):
         """
         known = self._known_uncertainty()
         widths = half_widths(known, check_coverage(coverage), method)
-        if is_collection(X):
+        if self._is_lazy(X):
             if self._y_ndim > 1:
                 raise ValueError("Intervals of a Dask collection are for one column of y.")
             given = {"coverage": coverage, "method": method}
@@ -498,12 +493,6 @@ class QTKMRegressor(RegressorMixin, Model):
             target, weight = self.loss_.take_offset(target, weight, known)
         pairs = zip((target / unit).T, (prediction / unit).T, strict=True)
         return float(np.mean([self.loss_.score(*pair, weight) for pair in pairs]))
-
-    def _validation_score(self, objective: Objective, shards: Sequence[Shard]) -> Score:
-        if not isinstance(objective.loss, Squared):
-            return lambda state: -objective.mean_loss(state.iterate, shards)
-        variance = spread(shards, objective.engine)
-        return lambda state: 1 - objective.mean_square(state.iterate, shards) / variance
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ Labels of classes become signs.  `NumberTarget` and `LabelTarget` read the targe
 rows: once to scan them, once to return them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number, Real
 from typing import Any
 
@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..data.sources import Block
 from ..losses import Softmax
-from .columns import UNKNOWN, Summary, factorize, is_missing
+from .columns import Summary, factorize, is_missing
 from .values import read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
@@ -24,10 +24,15 @@ SAFE = 1e100
 
 def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
     """Return y as an array of one or two dimensions."""
-    who = type(estimator).__name__
-    if y is None:
-        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+    refuse_none(y, estimator)
     return _as_numbers(y, "y", estimator, "encode the target as numbers")
+
+
+def refuse_none(y: Any, estimator: Any) -> None:
+    """Raise a ValueError if there is no y."""
+    if y is None:
+        who = type(estimator).__name__
+        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
 
 
 def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray[np.float64]:
@@ -94,10 +99,10 @@ def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
 
 
-def check_labels(y: Any, who: str) -> NDArray:
-    """Return y as a vector of labels that can be sorted; `who` is the estimator's name."""
-    if y is None:
-        raise ValueError(f"{who} requires y to be passed, but the target y is None.")
+def check_labels(estimator: Any, y: Any) -> NDArray:
+    """Return y as a vector of labels that can be sorted."""
+    refuse_none(y, estimator)
+    who = type(estimator).__name__
     labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if hasattr(y, "toarray") or (labels.ndim == 2 and labels.shape[1] != 1):
         raise ValueError(
@@ -149,20 +154,14 @@ def as_labels(values: list[Any]) -> NDArray:
     return labels
 
 
-def code_labels(labels: NDArray, classes: NDArray) -> NDArray[np.int64]:
-    """Return positions of labels among the classes; UNKNOWN for other labels."""
-    positions = {label: code for code, label in enumerate(classes.tolist())}
-    distinct, inverse = np.unique(labels, return_inverse=True)
-    codes = [positions.get(label, UNKNOWN) for label in distinct.tolist()]
-    return np.array(codes, dtype=np.int64)[inverse]
-
-
 def refuse_unknown(labels: NDArray, classes: NDArray, what: str, hint: str) -> None:
     """Raise a ValueError for labels that are not among the classes."""
-    unknown = np.unique(labels[code_labels(labels, classes) == UNKNOWN]).tolist()
+    known = classes.tolist()
+    unknown = sorted(set(labels.tolist()).difference(known))
     if unknown:
-        known = shorten(classes.tolist())
-        raise ValueError(f"{what}{shorten(unknown)}; the fit has seen the classes {known}. {hint}")
+        raise ValueError(
+            f"{what}{shorten(unknown)}; the fit has seen the classes {shorten(known)}. {hint}"
+        )
 
 
 def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> NDArray:
@@ -205,6 +204,8 @@ class NumberTarget(Summary):
     """
 
     kept = ("target_range",)
+    #: from targets to the classes of rows, each of which gives its share for validation
+    classes_of: Callable[[NDArray], NDArray] | None = None
 
     def __init__(self, names: Sequence[str], offset: str | None, loss: Any, is_vector: bool):
         self.n_outputs, self.offset, self.loss = len(names), offset, loss
@@ -270,6 +271,7 @@ class LabelTarget(Summary):
     """
 
     kept = ("counts", "has_weightless")
+    classes_of = staticmethod(to_codes)
 
     def __init__(
         self, name: str, who: str, class_weight: Any, known: Any, make_loss: Any, kind: Any = None
@@ -323,9 +325,10 @@ class LabelTarget(Summary):
 
     def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Any:
         found, inverse = self._read(block, keep)
-        codes = code_labels(found, self.classes)[inverse]
-        if (codes == UNKNOWN).any():
+        positions = {label: code for code, label in enumerate(self.classes.tolist())}
+        if not positions.keys() >= set(found.tolist()):
             raise ValueError("the source has changed while it was read; fit again")
+        codes = np.array([positions[label] for label in found.tolist()], dtype=np.int64)[inverse]
         if self.by_class is not None:
             own = self.by_class[codes]
             weight = own if weight is None else check_weight(own * weight, len(own), every=False)

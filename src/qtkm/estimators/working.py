@@ -32,16 +32,23 @@ def threads(n_jobs: int | None) -> Iterator[Threads]:
 
 
 @contextmanager
-def engine_of(model: Any, *, reads_blocks: bool = False) -> Iterator[Engine]:
+def engine_of(
+    model: Any, *, reads_blocks: bool = False, has_collections: bool = False
+) -> Iterator[Engine]:
     """Engine of a model for the length of a with block; one that was given stays open.
 
-    `reads_blocks` says that this process reads the rows block by block.
+    `reads_blocks` says that this process reads the rows block by block, `has_collections` that
+    they are in collections of Dask, which need its client.
     """
     engine = model.engine
+    if has_collections and not isinstance(engine, str | Dask):
+        raise ValueError(
+            f"X is a collection of Dask, which engine={engine!r} does not know; use engine='dask'."
+        )
     if isinstance(engine, str):
-        engine = REGISTRY[engine](n_jobs=model.n_jobs)
+        engine = REGISTRY["dask" if has_collections else engine](n_jobs=model.n_jobs)
     with one_blas_thread(), closing(engine) if engine is not model.engine else nullcontext():
-        if isinstance(engine, Dask):
+        if isinstance(engine, Dask) and not has_collections:
             engine.client  # noqa: B018  no client is an error, also where so few rows need none
         if reads_blocks and is_elsewhere(engine):
             raise ValueError(
@@ -50,22 +57,6 @@ def engine_of(model: Any, *, reads_blocks: bool = False) -> Iterator[Engine]:
                 "such as dask.dataframe.read_parquet(…), to fit, or use engine='threads'."
             )
         yield engine
-
-
-@contextmanager
-def cluster_of(model: Any) -> Iterator[Dask]:
-    """Engine for collections of Dask: the one of a model, or that of the running client."""
-    if not isinstance(model.engine, str | Dask):
-        raise ValueError(
-            f"X is a collection of Dask, which engine={model.engine!r} does not know; use "
-            "engine='dask'."
-        )
-    with one_blas_thread():
-        if isinstance(model.engine, Dask):
-            yield model.engine
-        else:
-            with closing(Dask(n_jobs=model.n_jobs)) as engine:
-                yield engine
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
