@@ -166,7 +166,9 @@ def test_a_fit_ends_with_the_cores_so_far():
 def test_ctrl_c_after_the_last_epoch_loses_nothing():
     last = ("epoch", 3)
     model = make(max_iter=3, callbacks=lambda p: press() if (p.event, p.epoch) == last else None)
-    with pytest.warns(ConvergenceWarning, match="had come to its end: it is complete") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match="at the end of the fit, which is complete"
+    ) as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
     assert (model.status_, model.n_iter_) == ("max_iter", 3)

@@ -191,7 +191,7 @@ def test_the_order_of_rows_does_not_matter(make, table):
     np.testing.assert_array_equal(a.predict(frame), b.predict(frame))
 
 
-@pytest.mark.filterwarnings("ignore:Of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
 def test_a_column_of_one_category(make, table):
     frame, y = table
     model = make(categorical_features=["fruit"]).fit(frame.assign(fruit="apple"), y)

@@ -60,7 +60,7 @@ def test_many_columns_may_be_categories(classify, X, two):
     assert list(model.feature_names_in_) == ["kind", "x"]
 
 
-@pytest.mark.filterwarnings("ignore:Of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
 def test_the_rank_grows_with_the_number_of_classes():
     X, y = load_digits(return_X_y=True)
     model = QTKMClassifier(max_iter=2, penalty="ridge", posterior=False, random_state=0)

@@ -154,7 +154,7 @@ def test_kinds_of_missing_values_are_the_same(rows, value):
 def test_a_column_that_is_missing_throughout_is_a_constant_one(rows):
     X, y = rows
     empty = np.column_stack([X, np.full(len(X), np.nan)])
-    with pytest.warns(UserWarning, match="Of one value, which tells nothing: column 3"):
+    with pytest.warns(UserWarning, match="Columns of one value have no effect: column 3"):
         model = QTKMRegressor(**MODEL).fit(empty, y)
     assert r2_score(y, model.predict(empty)) > 0.9
 

@@ -317,6 +317,6 @@ def test_columns_of_one_value_are_named(X, y, categorical):
     model = QTKMRegressor(
         max_iter=2, random_state=0, categorical_features=categorical, penalty="ridge"
     )
-    message = "Of one value, which tells nothing: column 'a', column 'c'. Leave out of X"
+    message = "Columns of one value have no effect: column 'a', column 'c'. Leave them out"
     with pytest.warns(UserWarning, match=message):
         model.fit(frame, y)

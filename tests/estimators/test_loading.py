@@ -142,7 +142,7 @@ REFUSED = {
         ("columns", 0, "basis"),
         {"type": "part", "kind": "features", "name": "categorical", "parameters": {}},
     ),
-    "stands where one of 'features'": (("columns", 0, "basis", "kind"), "solvers"),
+    "expected a part of 'features'": (("columns", 0, "basis", "kind"), "solvers"),
     "the bounds of column 0 are .2, 1.": (("columns", 0, "bounds"), [2, 1]),
     "the bounds of column 0 are not finite": (("columns", 0, "bounds", 1), float("inf")),
     "extrapolation='run' of column 0": (("columns", 0, "extrapolation"), "run"),

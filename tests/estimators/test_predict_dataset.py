@@ -232,7 +232,7 @@ def test_rows_that_cannot_be_predicted_are_told_with_their_place(fitted, frame, 
     frame.to_parquet(table, row_group_size=37)
     out = tmp_path / "out.parquet"
     out.write_text("what was there before")
-    message = r"infinity.*1 of .*'b'.* The rows stand in .*table\.parquet, row group 3 of 4"
+    message = r"infinity.*1 of .*'b'.* The rows are in .*table\.parquet, row group 3 of 4"
     with pytest.raises(ValueError, match=message):
         fitted.predict_dataset(table, out)
     assert out.read_text() == "what was there before"

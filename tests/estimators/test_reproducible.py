@@ -159,7 +159,7 @@ class Stopper:
             self.first = progress.history.objective_updates[0]
 
 
-@pytest.mark.filterwarnings("ignore:Of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
 def test_a_warm_start_keeps_a_box_of_one_value(make, X, y):
     constant = np.column_stack([X[:, 0], np.full(len(X), 5.0)])
     model = make(warm_start=True).fit(constant, y).fit(constant, y)

@@ -237,8 +237,8 @@ class QTKMClassifier(ClassifierMixin, Model):
             In the order of `classes_`; every row adds up to 1.
         """
         if self._is_lazy(X):
-            width, given = len(self.classes_), {"average": average}
-            return predict_lazily(self, "predict_proba", X, np.float64, width, None, given)
+            width = len(self.classes_)
+            return predict_lazily(self, "predict_proba", X, np.float64, width, average=average)
         response = self._responses(X)
         if average:
             response = flattened(response, self._variances(X))

@@ -22,7 +22,7 @@ from ..protocols import Run
 from .columns import Summary
 from .inputs import Inputs
 from .rows import Split, joined
-from .targets import check_weight, tame_exponent
+from .targets import Target, check_weight, tame_exponent
 
 #: rows from which columns are worked on side by side; below, handing out the work takes longer
 THREADED_ROWS = 20_000
@@ -60,7 +60,7 @@ class Scan(Summary):
         inputs: Inputs,
         max_bins: Any,
         features: Sequence[str],
-        target: Any,
+        target: Target,
         weight: str | None,
         found: list[Any] | None = None,
     ):
@@ -153,7 +153,7 @@ class Coding:
         self.n_codes = tuple(map(len, self.columns))
         # the compiled loops know 16 and 32 bits
         self.code_type = np.promote_types(data.code_type(max(self.n_codes)), np.uint16)
-        self.is_weighted = scan.weight is not None or getattr(scan.target, "is_weighted", False)
+        self.is_weighted = scan.weight is not None or scan.target.is_weighted
         self.weight_exponent = tame_exponent(scan.largest_weight) if scan.weight else 0
 
     def codes(self, plain: Sequence[NDArray], run: Run) -> NDArray[np.unsignedinteger]:
@@ -206,7 +206,7 @@ class Pieces:
         for coder in coding.coders:
             found.update(b"" if coder is None else coder.key())
         target, state = coding.scan.target, cast(Any, splitter.state)
-        for array in (target.exponent, getattr(target, "by_class", None), state[1]):
+        for array in (target.exponent, target.by_class, state[1]):
             found.update(b"" if array is None else array.tobytes())
         categorical = [d for d, each in enumerate(coding.columns) if each.is_categorical]
         facts = (splitter.wanted, splitter.fraction, self.pieces, state[2:],

@@ -23,6 +23,7 @@ from ..engines import Engine
 from ..engines.dask_cluster import Dask, RemoteShards
 from ..engines.remote import Held, hold, pack, serial
 from ..limits import LIMITS
+from ..networks import Network
 from .coding import Coding, Scan
 from .inputs import Reading, read_inputs
 from .rows import Arranged, Split
@@ -75,7 +76,7 @@ class Partitions(Table):
     def blocks(self, what: str) -> Iterator[Block]:
         return (block for block in self._each(what, self._delayed) if block.n_rows)
 
-    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
+    def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         sizes = {number: n for number, n in enumerate(self._sizes) if n}
         pieces = {number: list(data.blocks(n, LIMITS.shard_rows)) for number, n in sizes.items()}
         splitter = split(coding.scan.n_rows, sum(map(len, pieces.values())))
@@ -244,19 +245,19 @@ def _divisions(value: Any) -> tuple[Any, ...] | None:
 
 def predict_lazily(
     model: Any,
-    method: str,
+    function: str,
     X: Any,
     kind: Any,
     width: int | None,
     offset: Any = None,
-    options: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Any:
     """Return predictions for a collection as another one, `width` per row or a vector."""
     light = copy.copy(model).set_params(
         callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
     )
     nothing = np.empty((0,) if width is None else (0, width), dtype=kind)
-    predict = partial(_predict_partition, light, method, nothing, options or {})
+    predict = partial(_predict_partition, light, function, nothing, options)
     if not hasattr(X, "_meta"):
         raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
     is_frame = hasattr(X, "_meta_nonempty")

@@ -119,7 +119,7 @@ def decode(tree: Any) -> Any:
         case "scalar":
             value = decode(tree["value"])
             if value.shape != ():
-                raise ValueError(f"an array of shape {value.shape} stands where a number belongs")
+                raise ValueError(f"expected a number, found an array of shape {value.shape}")
             return value[()]
         case "array":
             return _decode_array(tree)
@@ -167,7 +167,7 @@ def decode_part(tree: Any, kind: str | None = None) -> Any:
     """Return the part of a tree; parameters that the class does not have are left out."""
     kind, name = tree["kind"] if kind is None else kind, tree["name"]
     if tree["type"] != "part" or tree["kind"] != kind:
-        raise ValueError(f"a part of {tree['kind']!r} stands where one of {kind!r} belongs")
+        raise ValueError(f"expected a part of {kind!r}, found one of {tree['kind']!r}")
     cls = REGISTRIES[kind].get(name)
     if cls is None:
         raise storage.ForeignFileError(
@@ -195,7 +195,7 @@ def _encode_array(array: NDArray) -> Any:
 def _decode_array(tree: Any) -> NDArray:
     dtype, values = np.dtype(tree["dtype"]), decode(tree["values"])
     if dtype.kind not in "UO":
-        raise ValueError(f"an array of {dtype} stands where one of text belongs")
+        raise ValueError(f"expected an array of text, found one of {dtype}")
     if dtype.itemsize * len(values) > 4 * MOST_CHARACTERS:
         raise ValueError("an array of text is too large")
     if dtype.kind == "U" and not all(isinstance(value, str) for value in values):

@@ -30,6 +30,8 @@ from .. import storage
 from ..data import ShardWriter, StoredShards
 from ..data.sources import Source
 from ..limits import LIMITS
+from ..networks import Network
+from .coding import Coding, Scan
 from .encoding import decode, encode
 
 logger = logging.getLogger(__name__)
@@ -90,7 +92,7 @@ class Need:
     factors: int
 
     @classmethod
-    def of_fit(cls, coding: Any, network: Any) -> "Need":
+    def of_fit(cls, coding: Coding, network: Network) -> "Need":
         target = coding.scan.target
         radices = [column.radices for column in coding.columns]
         planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
@@ -194,37 +196,34 @@ class Cache:
         self._folder.mkdir(exist_ok=True)
         return self._folder
 
-    def recall_scan(self, scan: Any, key: str) -> Any:
-        """Return the kept scan of this key, made from an empty one; None if there is none."""
-        state = self._read_scan(key) if self.is_kept else None
-        if state is None:
-            return None
-        found = copy.deepcopy(scan)
-        try:
-            found.restore(decode(state))
-        except (ValueError, KeyError, TypeError):
-            return None
-        logger.info("the first scan is taken from %s", self.folder)
-        return found
+    def scan(self, key: str, scan: Scan, look: Callable[[], None]) -> Scan:
+        """Return the kept scan of a key; if there is none, fill the empty one by look()."""
+        state = self._state(key)
+        if state is not None:
+            known = copy.deepcopy(scan)
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                known.restore(decode(state))
+                logger.info("the first scan is taken from %s", self.folder)
+                return known
+        look()
+        if self.is_kept and self._state(key) is None:  # else another process was faster
+            for old in self.folder.glob("shards-*"):  # of another state of the source
+                shutil.rmtree(old, ignore_errors=True)
+            # values of types that a file cannot hold: the scan will be made again
+            with contextlib.suppress(TypeError):
+                tree = {"key": key, "scan": encode(scan.state())}
+                storage.write(self.folder / "scan.qtkm", "scan", tree)
+        return scan
 
-    def _read_scan(self, key: str) -> Any:
+    def _state(self, key: str) -> Any:
+        """Return the state of the kept scan, if there is one of this key."""
+        if not self.is_kept:
+            return None
         try:
             tree = storage.read(self.folder / "scan.qtkm", "scan")
             return tree["scan"] if tree["key"] == key else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
-
-    def keep_scan(self, scan: Any, key: str) -> None:
-        """Keep a scan, and remove shards of another state of the source."""
-        if not self.is_kept or self._read_scan(key) is not None:  # another process was faster
-            return
-        for old in self.folder.glob("shards-*"):
-            shutil.rmtree(old, ignore_errors=True)
-        # values of types that a file cannot hold: the scan will be made again
-        with contextlib.suppress(TypeError):
-            storage.write(
-                self.folder / "scan.qtkm", "scan", {"key": key, "scan": encode(scan.state())}
-            )
 
     def shards(self, key: str, make: Callable[[], Any], size: int) -> dict[str, StoredShards]:
         """Return the shards of a key by their kinds; make() yields missing ones, `size` bytes."""

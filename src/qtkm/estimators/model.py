@@ -27,11 +27,9 @@ from .predicting import PredictsDatasets
 from .prepare import Prepared, prepare
 from .tables import Table, open_table, read_arrays
 from .uncertainty import Uncertain
+from .values import shorten
 from .wording import Summarized
 from .working import ended_by_interrupts, engine_of, run_by_steps, warn_user
-
-#: columns that a warning names
-MOST_CONSTANTS = 5
 
 
 class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
@@ -344,8 +342,8 @@ def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None
             UserWarning,
         )
     elif constant:
-        shown = ", ".join(constant[:MOST_CONSTANTS]) + ", …" * (len(constant) > MOST_CONSTANTS)
-        warn_user(f"Of one value, which tells nothing: {shown}. Leave out of X.", UserWarning)
+        shown = shorten(constant, 5, plain=True)
+        warn_user(f"Columns of one value have no effect: {shown}. Leave them out.", UserWarning)
 
 
 def filled_from(source: type) -> Callable[[type], Any]:

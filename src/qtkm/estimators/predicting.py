@@ -240,7 +240,7 @@ def predictor(
                 center = found.reshape(half.shape)
                 more = {"std": deviation, "lower": center - half, "upper": center + half}
         except ValueError as error:
-            raise ValueError(f"{error} The rows stand in {where}.") from error
+            raise ValueError(f"{error} The rows are in {where}.") from error
         columns = _named(names, found)
         for word, taken in beside.items():
             columns |= _named(taken, more[word])

@@ -313,9 +313,9 @@ def _check_core(core: Any, shape: tuple[int, ...], is_complex: bool, what: str) 
     try:
         core = np.array(core, dtype=np.complex128)
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be an array of numbers; given was {core!r}.") from None
+        raise ValueError(f"{what} must be an array of numbers, got {core!r}.") from None
     if core.shape != shape:
-        raise ValueError(f"{what} has the shape {core.shape} where {shape} belongs.")
+        raise ValueError(f"{what} has the shape {core.shape}; expected {shape}.")
     if not np.isfinite(core).all():
         raise ValueError(f"{what} has entries that are not finite.")
     if is_complex:
@@ -331,4 +331,4 @@ def _check_length(value: Any, length: int, said: str) -> None:
     given = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
     if isinstance(value, list | tuple):
         given = f"a {type(value).__name__} of {len(value)}"
-    raise ValueError(f"{said}; given was {given}.")
+    raise ValueError(f"{said}; got {given}.")

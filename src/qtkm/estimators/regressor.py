@@ -433,7 +433,7 @@ class QTKMRegressor(RegressorMixin, Model):
             if self._y_ndim > 1:
                 raise ValueError("Intervals of a Dask collection are for one column of y.")
             given = {"coverage": coverage, "method": method}
-            return predict_lazily(self, "predict_interval", X, np.float64, 2, None, given)
+            return predict_lazily(self, "predict_interval", X, np.float64, 2, **given)
         center, half = self._predict(X), widths * self._deviations(X)
         return np.stack([self._as_y(center - half), self._as_y(center + half)], axis=-1)
 

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from .. import data
 from ..engines import Engine, is_elsewhere
 from ..limits import LIMITS
-from ..protocols import Shards
-from .targets import SAFE
+from ..losses import Loss
+from ..protocols import Run, Shards
+from .targets import SAFE, Target
 
 #: bins in which targets are counted to find their median
 N_BINS = 1024
@@ -129,14 +130,14 @@ def standardize(
     return TargetScale(center, np.where(constant, 1.0, scale), constant)
 
 
-def _first_moments(shard: data.Shard, run: Any) -> tuple[NDArray, NDArray]:
+def _first_moments(shard: data.Shard, run: Run) -> tuple[NDArray, NDArray]:
     """Total weight and weighted sums of the targets."""
     if shard.weight is None:
         return np.array([float(len(shard))]), shard.target.sum(axis=0)
     return np.array([shard.weight.sum()]), shard.weight @ shard.target
 
 
-def _squares_around(shard: data.Shard, mean: NDArray, run: Any) -> NDArray[np.float64]:
+def _squares_around(shard: data.Shard, mean: NDArray, run: Run) -> NDArray[np.float64]:
     """Weighted sums of squares of the targets around a mean."""
     deviation = shard.target - mean
     if shard.weight is None:
@@ -150,13 +151,13 @@ class Arranged:
 
     train: Shards
     validation: Shards | None
-    #: a NumberTarget or LabelTarget, with the range of y and the power of two taken out of it
-    target: Any
+    #: with the range of y, and the power of two taken out of it
+    target: Target
     #: weighted sum of squares that merging took out of the targets, (n_outputs,)
     scatter: NDArray[np.float64]
 
     def scale(
-        self, loss: Any, known: TargetScale | None, engine: Engine
+        self, loss: Loss | None, known: TargetScale | None, engine: Engine
     ) -> tuple[TargetScale, float]:
         """Scale the targets, by `known` or as a loss says; return the scale and scaled scatter.
 
@@ -282,7 +283,7 @@ def spread(shards: Sequence[data.Shard], engine: Engine) -> float:
     return variance if variance > 0 else 1.0
 
 
-def count_codes(shard: data.Shard, run: Any) -> tuple[NDArray[np.float64], ...]:
+def count_codes(shard: data.Shard, run: Run) -> tuple[NDArray[np.float64], ...]:
     """Return the weight of the rows of each code, for every column."""
     return tuple(
         np.bincount(codes, shard.weight, minlength=n_codes).astype(np.float64)
@@ -290,7 +291,7 @@ def count_codes(shard: data.Shard, run: Any) -> tuple[NDArray[np.float64], ...]:
     )
 
 
-def digest(shard: data.Shard, run: Any) -> NDArray[np.uint64]:
+def digest(shard: data.Shard, run: Run) -> NDArray[np.uint64]:
     """Return four numbers that differ for other rows; sums of them wrap around."""
     found = hashlib.sha256()
     for array in (shard.codes, shard.target, shard.weight):

@@ -159,7 +159,7 @@ def _model(tree: Any) -> Any:
     if target.get("range") is not None:
         reading.target_range = _numbers(target["range"], (2, n_outputs), "the range of y")
     reading.target_names = labels = target.get("names")
-    _need(labels is None or _are_texts(labels), "the names of its targets are no list of text")
+    _need(labels is None or _are_texts(labels), "the names of its targets are not a list of text")
     (network, cores), loss = _network(tree, inputs.maps, n_outputs), _part(tree["loss"], "losses")
     # parts that give no responses are found by one row
     values = [np.zeros(1, dtype=np.int64 if own.is_categorical else np.float64)
@@ -268,7 +268,7 @@ def _set_task(model: Any, target: Any, loss: Any, n_outputs: int) -> None:
         model._y_ndim = int(ndim)
         return
     classes = decode(target["classes"])
-    _need(isinstance(classes, np.ndarray) and classes.ndim == 1, "its classes are no list")
+    _need(isinstance(classes, np.ndarray) and classes.ndim == 1, "its classes are not a list")
     _need(classes.dtype.kind in "biufUSO", f"its classes are {classes.dtype}")
     texts = classes.dtype.kind != "O" or all(isinstance(label, str) for label in classes)
     _need(texts and np.array_equal(np.unique(classes), classes), "its classes are not in order")
@@ -354,7 +354,7 @@ def _numbers(tree: Any, shape: tuple[int, ...], what: str, types: str = "f8") ->
     array = decode(tree)
     is_right = isinstance(array, np.ndarray) and array.dtype.str[1:] in types.split()
     _need(is_right, f"{what} is not an array of numbers of the right type")
-    _need(array.shape == shape, f"{what} has the shape {array.shape} where {shape} belongs")
+    _need(array.shape == shape, f"{what} has the shape {array.shape}, expected {shape}")
     _need(np.isfinite(array).all(), f"{what} has entries that are not finite")
     return array
 
@@ -414,7 +414,7 @@ def to_tree(model: Any) -> dict[str, Any]:
         from_tree(tree)
     except ValueError as error:
         raise ValueError(
-            f"The model cannot be saved, for it could not be loaded again: {error}."
+            f"The model cannot be saved, because it could not be loaded again: {error}."
         ) from error
     return tree
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from ..data.sources import ArraySource, Block, DataFileError, Source
 from ..data.sources.source import is_there, take_rows
 from ..engines import Engine
 from ..limits import LIMITS
+from ..networks import Network
 from ..protocols import Shards
 from .coding import Coding, Pieces, Scan
 from .inputs import Reading, read_inputs
 from .memory import Cache, Need, parse_limit
 from .rows import Arranged, Split, Splitter, count_distinct, sort
-from .targets import check_offset, check_weight, refuse_unequal, tame_exponent
+from .targets import Target, check_offset, check_weight, refuse_unequal, tame_exponent
 from .values import shorten
 from .working import warn_user
 
@@ -71,7 +73,7 @@ class Table(AbstractContextManager["Table"]):
         *plain, target, weight = columns
         return FewRows(plain, target, weight, self.scan.target)
 
-    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
+    def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         """Code all rows into shards; `split(n_rows, n_pieces)` sets validation rows aside."""
         pieces = Pieces(coding, split, LIMITS.shard_rows)
         found = {"train": data.ShardList(), "validation": data.ShardList()}
@@ -92,7 +94,7 @@ class FewRows:
     plain: list[NDArray]
     target: NDArray[np.float64]
     weight: NDArray[np.float64] | None
-    reader: Any
+    reader: Target
 
     def count(self) -> int:
         """Count the distinct rows, without those that tell the loss nothing."""
@@ -100,7 +102,7 @@ class FewRows:
         counted = self.plain if told is None else [column[told] for column in self.plain]
         return max(1, count_distinct(counted))
 
-    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
+    def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         """Code the rows into one shard, and one for validation."""
         codes = coding.codes(self.plain, engine.run)
         rows = data.Shard(codes, self.target, self.weight, coding.n_codes)
@@ -158,14 +160,9 @@ class FileTable(Table):
     def look(self, engine: Engine) -> None:
         kinds = [summary.key() for summary in self.scan.summaries]
         key = json.dumps([self.source.fingerprint(), self._columns, kinds])
-        known = self._cache.recall_scan(self.scan, key)
-        if known is not None:
-            self.scan = known
-        else:
-            super().look(engine)
-            self._cache.keep_scan(self.scan, key)
+        self.scan = self._cache.scan(key, self.scan, partial(super().look, engine))
 
-    def arrange(self, coding: Coding, split: Split, network: Any, engine: Engine) -> Arranged:
+    def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         need = Need.of_fit(coding, network)
         in_memory, shard_rows = need.place(parse_limit(self.model.memory_limit))
         if in_memory:

@@ -4,7 +4,8 @@ Labels of classes become signs.  `NumberTarget` and `LabelTarget` read the targe
 rows: once to scan them, once to return them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from numbers import Number, Real
 from typing import Any
 
@@ -20,6 +21,8 @@ from .values import read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
+#: targets (n_rows, n_outputs), and weights if there are some
+Targets = tuple[NDArray[np.float64], NDArray | None]
 
 
 def check_target(estimator: Any, y: Any) -> NDArray[np.float64]:
@@ -206,6 +209,8 @@ class NumberTarget(Summary):
     kept = ("target_range",)
     #: from targets to the classes of rows, each of which gives its share for validation
     classes_of: Callable[[NDArray], NDArray] | None = None
+    #: weights of the classes
+    by_class: NDArray | None = None
 
     def __init__(self, names: Sequence[str], offset: str | None, loss: Any, is_vector: bool):
         self.n_outputs, self.offset, self.loss = len(names), offset, loss
@@ -238,14 +243,14 @@ class NumberTarget(Summary):
     def settle(self) -> None:
         self.exponent = power_of_two(self.target_range)
 
-    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Any:
+    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
         """Return the targets and weights of the rows to keep."""
         target, weight = self._read(block, weight, keep, check=False)
         return np.ldexp(target, -self.exponent) if self.exponent.any() else target, weight
 
     def _read(
         self, block: Block, weight: NDArray | None, keep: NDArray | None, check: bool
-    ) -> tuple[NDArray[np.float64], NDArray | None]:
+    ) -> Targets:
         columns = []
         for k, name in enumerate(self.names):
             role, argument = ("target", "y") if k < self.n_outputs else ("offset", "offset")
@@ -280,30 +285,22 @@ class LabelTarget(Summary):
         self.known, self.make_loss, self.kind = known, make_loss, kind
         self.is_weighted = class_weight is not None
         #: weight of the rows of each label, and whether there are rows without any weight
-        self.counts: dict[Any, float] = {}
+        self.counts: Any = Counter()
         self.has_weightless = False
         self.by_class: NDArray | None = None
 
     def key(self) -> str:
         return type(self).__name__
 
-    @property
-    def target_range(self) -> NDArray[np.float64]:
-        return np.array([[-1.0], [1.0]]) * np.ones(self.n_outputs)
-
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
         found, inverse = self._read(block, keep)
         self.has_weightless |= keep is not None
         counts = np.bincount(inverse, weight, minlength=len(found))
-        self._count(zip(found.tolist(), counts.tolist(), strict=True))
+        self.counts.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
     def merge(self, other: "LabelTarget") -> None:
-        self._count(other.counts.items())
+        self.counts.update(other.counts)
         self.has_weightless |= other.has_weightless
-
-    def _count(self, pairs: Iterable[tuple[Any, float]]) -> None:
-        for label, count in pairs:
-            self.counts[label] = self.counts.get(label, 0.0) + count
 
     def settle(self) -> None:
         seen = np.unique(as_labels(list(self.counts)))  # of one kind in all blocks
@@ -319,11 +316,12 @@ class LabelTarget(Summary):
         self.loss = self.make_loss(n_classes)
         self.n_outputs = 1 if n_classes == 2 and not isinstance(self.loss, Softmax) else n_classes
         self.exponent = np.zeros(self.n_outputs, dtype=np.int64)
+        self.target_range = np.array([[-1.0], [1.0]]) * np.ones(self.n_outputs)
         if self.class_weight is not None:
             counts = np.array([self.counts.get(label, 0.0) for label in self.classes.tolist()])
             self.by_class = weights_of_classes(counts, self.classes, self.class_weight)
 
-    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Any:
+    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
         found, inverse = self._read(block, keep)
         positions = {label: code for code, label in enumerate(self.classes.tolist())}
         if not positions.keys() >= set(found.tolist()):
@@ -337,3 +335,6 @@ class LabelTarget(Summary):
     def _read(self, block: Block, keep: NDArray | None) -> tuple[NDArray, NDArray]:
         name = self.names[0]
         return read_labels(block.columns[name], f"target {name!r}", keep, block.first_row)
+
+
+Target = NumberTarget | LabelTarget

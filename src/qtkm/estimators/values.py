@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -46,9 +47,10 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
     try:
         return values.astype(np.float64), NUMBERS
     except (TypeError, ValueError) as error:
-        found = _infer(values) if kind == "O" else values
-        if found.dtype.kind in "biufmM":
-            return read_numbers(found, label)
+        with suppress(DataFileError):
+            found = to_column(values, "", "X") if kind == "O" else values
+            if isinstance(found, np.ndarray) and found.dtype.kind in "biufmM":
+                return read_numbers(found, label)
         raise type(error)(_not_numbers(values.tolist(), str(values.dtype), label, error)) from None
 
 
@@ -58,15 +60,6 @@ def _to_array(column: Any, label: str) -> Any:
         return to_column(column, label, "X")
     except DataFileError as error:
         raise TypeError(str(error)) from None
-
-
-def _infer(values: NDArray) -> NDArray:
-    """Array of what an array of objects holds, itself where that is not a numeric type."""
-    try:
-        found = to_column(values, "", "X")
-    except DataFileError:
-        return values
-    return found if isinstance(found, np.ndarray) else values
 
 
 def _of_categories(series: Any, label: str) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ FEW_ROWS = 32
 @contextmanager
 def ended_by_interrupts() -> Iterator[None]:
     """Let Ctrl-C end a fit with the model so far, for the length of a with block or a method."""
-    late = "Interrupted when the fit had come to its end: it is complete."
+    late = "Interrupted at the end of the fit, which is complete."
     with deferred(lambda: warn_user(late, ConvergenceWarning)):
         yield
 
