@@ -126,6 +126,7 @@ def assert_equal_fits(one, other):
     for name in ("objective", "objective_updates", "validation_score"):
         assert_same(one.history_[name], other.history_[name])
     assert repr(one.columns_) == repr(other.columns_)
+    assert one.target_names_ == other.target_names_
 
 
 # -- the same bits --------------------------------------------------------------------------------

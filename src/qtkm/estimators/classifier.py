@@ -1,4 +1,4 @@
-"""Classification: the same machine, with losses that tell classes apart."""
+"""Classification: the same machine, with losses for classes."""
 
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
 class QTKMClassifier(ClassifierMixin, Model):
     """Classification with a quantized tensor-network kernel machine.
 
-    The model is that of `QTKMRegressor` with losses for classes.  Two classes are told apart by
+    The model is that of `QTKMRegressor` with losses for classes.  Two classes are separated by
     the sign of the response; more than two share one network with an output each, and the largest
     output wins.
 
@@ -181,7 +181,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         )
 
     def decision_function(self, X: Any) -> NDArray:
-        """Return the response by which the classes are told apart.
+        """Return the response that separates the classes.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """From rows to codes, the same for arrays, blocks of files and partitions of a cluster.
 
-A scan looks at rows, of which it may see any part; scans of different parts are merged, so that
-they may be made anywhere and in any order.  What they have seen decides on a coding, by which
-rows become codes on the grids of their columns.
+A scan summarizes any part of the rows; scans of different parts are merged, so they may be made
+anywhere and in any order.  The merged scan decides on the coding, by which rows become codes on the
+grids of their columns.
 """
 
 import hashlib
@@ -30,13 +30,13 @@ Part = TypeVar("Part")
 
 
 def for_columns(run: Run, n_rows: int) -> Run:
-    """Return `run` if so many rows are worth it, else one that does one column after the other."""
+    """Return `run` for many rows; for few, a function that treats one column after the other."""
     return run if n_rows >= THREADED_ROWS else serial
 
 
 @contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Say in errors about values where the values are, unless that goes without saying."""
+    """Name the place of the values in errors about them, if it has a name."""
     try:
         yield
     except DataFileError:
@@ -48,9 +48,10 @@ def naming(where: str) -> Iterator[None]:
 
 
 class Scan(Summary):
-    """What one look at all rows tells; blocks are read by the names of columns.
+    """Summaries of the target and of all columns, from one pass over the rows.
 
-    `found` are the columns of the only block as returned by `Inputs.read`, if they are known.
+    Blocks are read by the names of columns.  `found` are the columns of the only block as returned
+    by `Inputs.read`, if they are known.
     """
 
     kept = ("n_rows", "largest_weight")

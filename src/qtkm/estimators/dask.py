@@ -44,10 +44,11 @@ class Partitions(Table):
         refuse_none(y, model)
         inputs = read_inputs(model, _example(X), known)[0]
         features = [f"column {d} of X" for d in range(len(inputs))]
-        target = _names_of(y)
+        is_vector = getattr(y, "ndim", 1) == 1
+        target = names_of(y) or (["y"] if is_vector else [f"y{k}" for k in range(y.shape[1])])
         weights = [] if given["sample_weight"] is None else ["the sample_weight"]
         offsets = [] if given["offset"] is None else ["the offset"]
-        reader = model._target_reader(target, *offsets, is_vector=getattr(y, "ndim", 1) == 1)
+        reader = model._target_reader(target, *offsets, is_vector=is_vector)
         scan = Scan(inputs, model.max_bins, features, reader, weights[0] if weights else None)
         super().__init__(model, scan, names_of(y))
         parts = {
@@ -193,15 +194,6 @@ def _example(X: Any) -> Any:
             "pass all of them as Dask arrays or frames with the same partitions, or none."
         )
     return np.zeros((1, *X.shape[1:]), dtype=X.dtype)
-
-
-def _names_of(y: Any) -> list[str]:
-    """Return the names of the columns of y."""
-    if hasattr(y, "columns"):
-        return [str(name) for name in y.columns]
-    if getattr(y, "ndim", 1) == 2:
-        return [f"y{k}" for k in range(y.shape[1])]
-    return [str(name) if (name := getattr(y, "name", None)) and hasattr(y, "dtypes") else "y"]
 
 
 def _to_delayed(name: str, value: Any) -> list[Any]:

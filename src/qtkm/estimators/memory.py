@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 from numbers import Real
@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 
 from .. import storage
-from ..data import ShardWriter, StoredShards
+from ..data import Shard, ShardWriter, StoredShards
 from ..data.sources import Source
 from ..limits import LIMITS
 from ..networks import Network
+from ..protocols import Given
 from .coding import Coding, Scan
 from .encoding import decode, encode
 
@@ -39,13 +40,15 @@ logger = logging.getLogger(__name__)
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
           "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}  # fmt: skip
 _TEXT = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+#: shards, each with "train" or "validation"
+Made = Iterator[tuple[str, Shard]]
 #: fewest rows of a shard on disk: with fewer, what is done once a shard outweighs its rows
 FEWEST_ROWS = 1 << 14
 #: bytes that reading files takes whatever their size, as measured
 READING = 120_000_000
 
 
-def parse_limit(value: Any) -> int | None:
+def parse_limit(value: Given) -> int | None:
     """Return the bytes of `memory_limit`, None for no limit."""
     if value is None:
         return None
@@ -167,7 +170,7 @@ class Need:
 class Cache:
     """A folder for one source, removed after use unless the user has named it."""
 
-    def __init__(self, folder: Any, source: Source, columns: Sequence[str]):
+    def __init__(self, folder: Given, source: Source, columns: Sequence[str]):
         # rows that may change without a sign are not looked up
         self.is_kept = folder is not None and source.fingerprint() is not None
         self._base = None if folder is None else Path(folder)
@@ -225,7 +228,7 @@ class Cache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def shards(self, key: str, make: Callable[[], Any], size: int) -> dict[str, StoredShards]:
+    def shards(self, key: str, make: Callable[[], Made], size: int) -> dict[str, StoredShards]:
         """Return the shards of a key by their kinds; make() yields missing ones, `size` bytes."""
         final = self.folder / f"shards-{key[:24]}"
         try:
@@ -236,7 +239,7 @@ class Cache:
             found = _open(final)
         return found
 
-    def _make(self, final: Path, make: Callable[[], Any], size: int) -> None:
+    def _make(self, final: Path, make: Callable[[], Made], size: int) -> None:
         if shutil.disk_usage(self.folder).free < size:
             raise self._no_space(size)
         logger.info("coded rows go to %s, %s", final, format_bytes(size))

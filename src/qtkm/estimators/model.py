@@ -1,4 +1,4 @@
-"""What all estimators share: from X and y to a solved objective, and back to responses."""
+"""Base class of both estimators: from X and y to a solved objective, and back to responses."""
 
 import inspect
 import os
@@ -26,14 +26,15 @@ from .inputs import Reading, read_columns, refuse_path
 from .predicting import PredictsDatasets
 from .prepare import Prepared, prepare
 from .tables import Table, open_table, read_arrays
+from .targets import Target
 from .uncertainty import Uncertain
 from .values import shorten
-from .wording import Summarized
+from .wording import Shown, learned, summarize
 from .working import ended_by_interrupts, engine_of, run_by_steps, warn_user
 
 
-class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
-    """A tensor-network kernel machine without a task: fits targets, gives responses."""
+class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
+    """A tensor-network kernel machine without a task: it fits targets and returns responses."""
 
     @property
     def _goes_on(self) -> bool:
@@ -51,14 +52,9 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
     #: checks y of rows in memory
     _check_target: Callable[[Any], NDArray]
 
-    def _target_reader(
-        self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
-    ) -> Any:
-        """Return the reader of the target, and of the offset if any, from blocks of rows.
-
-        `kind` is the type of labels in memory.
-        """
-        raise NotImplementedError
+    #: makes the reader of columns of targets, and of an offset, from blocks of rows: from their
+    #: names, the offset's name, whether y is a vector, and the type of labels in memory
+    _target_reader: Callable[..., Target]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> None:
         with self._prepare(X, y, sample_weight, offset) as prepared:
@@ -108,7 +104,7 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         qtkm.data.sources.DataFileError
             A ValueError that names file and rows, for what cannot be read or fitted to.
         MemoryError
-            If `memory_limit` is too small; says the smallest that works.
+            If `memory_limit` is too small; the message names the smallest that works.
         OSError
             If the disk is full.
         """
@@ -190,7 +186,7 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         _warn_of_constants(objective.columns, prepared.inputs.labels)
 
     def _place(self, cores: list[Any], network: Any, loss: Any) -> None:
-        """Set cores and network, and what follows from them."""
+        """Set cores, network and loss, and the attributes that follow from them."""
         # in one order of memory, so that a copy of a model has the same bits in its predictions
         flat = [np.asarray(core, order="C") for core in networks.flatten(cores)]
         self.cores_ = networks.unflatten(cores, flat)
@@ -202,9 +198,25 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
 
     @property
     def target_names_(self) -> list[str] | None:
-        """Names of the columns of the targets, where y had some."""
+        """Names of the columns of y; None if it has none."""
         check_is_fitted(self)
         return self._reading.target_names
+
+    def summary(self) -> str:
+        """Describe the fitted model in a text of one screen.
+
+        The columns, the network with its parameters, the penalty, and how the fit ended.
+        `qtkm.inspection` shows which columns matter; that needs rows.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        return summarize(self)
+
+    def _learned_html(self) -> str:
+        return learned(self) if hasattr(self, "history_") else ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to one file, which `qtkm.load` reads.
@@ -212,14 +224,14 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
         Parameters
         ----------
         path : path-like
-            Folders that are missing are made; a file that is there is replaced in one step.
+            Missing folders are created; an existing file is replaced in one step.
 
         Raises
         ------
         TypeError
             For a part of a class in no registry, or values of types that a file cannot hold.
         OSError
-            If the file cannot be written; one that was there is left as it was.
+            If the file cannot be written; an existing one is left unchanged.
 
         Notes
         -----
@@ -251,7 +263,7 @@ class Model(Uncertain, PredictsDatasets, Summarized, BaseEstimator):
             Rows to score and to look at; best rows that the fit has not seen.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         path : path-like
-            File to write; one that is there is replaced.
+            File to write; an existing one is replaced.
         output : int, str or class, optional
             Which output or class effects are about; by default the first, or the second of two
             classes.

@@ -41,8 +41,8 @@ class PredictsDatasets:
             A CSV or Parquet file, a folder of such files, a pattern, a list of files, frames or
             other batches of rows: what `qtkm.data.sources.open_source` takes.
         out : path-like
-            CSV or Parquet file to write, by its name. It is there as a whole in the end, or it is
-            as before; it must not be one of the files that are read.
+            CSV or Parquet file to write, by its name. It is written completely or not at all,
+            and must not be one of the files that are read.
         columns : sequence of str, optional
             The columns to predict from, in the order of those of the fit. By default those with
             the names that the fit saw; where it saw none, all columns but those of `keep`.
@@ -74,8 +74,8 @@ class PredictsDatasets:
         -----
         The predictions are those of `predict` or `predict_proba` for the whole table, bit for
         bit, in the columns "prediction" ("prediction 0", "prediction 1", … with several outputs)
-        or "probability of …".  Memory holds one block of rows at a time.  With `verbose` a bar
-        shows the progress.
+        or "probability of …".  Memory holds one block of rows at a time; with `verbose`, a progress
+        bar is shown.
         """
         check_is_fitted(self)
         keep = [keep] if isinstance(keep, str) else list(keep)
@@ -181,7 +181,7 @@ def _join(blocks: Sequence[Block]) -> Block:
 
 
 def concatenate(columns: Sequence[Any]) -> Any:
-    """One column of several; their categories may differ."""
+    """Join parts of a column, whose categories may differ."""
     if all(isinstance(column, np.ndarray) for column in columns):
         return np.concatenate(columns)
     pandas = need("pandas", "columns of text are held")

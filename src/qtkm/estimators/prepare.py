@@ -26,7 +26,7 @@ from ..networks import CPD, Additive, flatten
 from ..objective import Objective
 from ..objective.terms import new_terms
 from ..parameters import as_random_state
-from ..protocols import Shards
+from ..protocols import Cores, Given, Run, Shard, Shards
 from . import defaults, parts
 from .coding import Coding
 from .defaults import as_callbacks, float_type
@@ -51,13 +51,13 @@ class Prepared:
     #: of the training rows; it has network, loss and penalty
     objective: Objective
     validation: Shards | None
-    solver: Any
+    solver: solvers.Solver
     #: numbers of rows, duplicates counted once where that is known, and of columns
     shape: tuple[int, int]
     #: random numbers for the first cores
     rng: np.random.RandomState
     #: cores of the fit that this one continues
-    earlier: list[Any] | None
+    earlier: Cores | None
     #: fitted attributes that depend on y alone
     learned: dict[str, Any]
     #: rows that a search has judged its choice by: their numbers in the first training shard (None
@@ -72,7 +72,7 @@ class Prepared:
     def inputs(self) -> Inputs:
         return self.reading.inputs
 
-    def start(self, init: Any) -> list[Any]:
+    def start(self, init: Given) -> Cores:
         """Return cores to start from: those of the last fit, given ones, or drawn ones."""
         labels, earlier = self.inputs.labels, self.earlier
         # of cores that are zero, with a response of zero everywhere, no update would change any
@@ -89,7 +89,12 @@ class Prepared:
         return check_given(self.objective, init, labels)
 
     def solve(
-        self, model: Any, cores: list[Any], *, solver: Any = None, max_iter: int | None = None
+        self,
+        model: Any,
+        cores: Cores,
+        *,
+        solver: solvers.Solver | None = None,
+        max_iter: int | None = None,
     ) -> solvers.Result:
         """Run the solver, stopping as the model's parameters say unless others are given."""
         score = None
@@ -197,7 +202,7 @@ FREE = {
 }  # fmt: skip
 
 
-def fingerprint(model: Any, objective: Objective, cores: Any) -> dict[str, str]:
+def fingerprint(model: Any, objective: Objective, cores: Cores) -> dict[str, str]:
     """Return parameters, rows and start of a fit, each as a short text."""
     parameters = {
         f"parameter {name}": _text(value)
@@ -218,7 +223,7 @@ def _hash(arrays: Iterable[NDArray]) -> str:
     return found.hexdigest()
 
 
-def _text(value: Any) -> str:
+def _text(value: Given) -> str:
     """Return a text that is the same for equal values."""
     if isinstance(value, np.ndarray):
         return f"array {value.dtype} {value.shape} {_hash([value])}"
@@ -229,7 +234,7 @@ def _text(value: Any) -> str:
     return repr(value)
 
 
-def draw(objective: Any, kind: str, rng: np.random.RandomState) -> list[Any]:
+def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> Cores:
     """Return cores of a named kind of start.
 
     Main effects are fitted alone, and the objective begins at their smoothness; a network beside
@@ -263,7 +268,7 @@ def fit_main_effects(objective: Any) -> Any:
     return iterate
 
 
-def _draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[Any]:
+def _draw(objective: Objective, kind: str, rng: np.random.RandomState) -> Cores:
     constants = [column.feature_map.constant() for column in objective.columns]
     cores = objective.network.start(constants, objective.n_outputs, objective.is_complex, kind, rng)
     if objective.loss.is_quadratic:  # whose first update does not see the scale
@@ -278,12 +283,12 @@ def _draw(objective: Objective, kind: str, rng: np.random.RandomState) -> list[A
     return cores
 
 
-def _squares(shard: Any, response: NDArray, run: Any) -> NDArray[np.float64]:
+def _squares(shard: Shard, response: NDArray, run: Run) -> NDArray[np.float64]:
     """Sum of |f|², and how many there are."""
     return np.array([float(np.vdot(response, response).real), response.size])
 
 
-def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list[Any]:
+def check_given(objective: Objective, given: Given, labels: Sequence[str]) -> Cores:
     """Copy given cores after checking their layout, shapes and type."""
     shapes = objective.shapes
     if objective.network.has_main_effects:
@@ -294,7 +299,7 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
         labels = objective.network.structure(radices, objective.n_outputs).vertices
     said = f"The cores must be a list of {len(shapes)} entries, one for each of {', '.join(labels)}"
     _check_length(given, len(shapes), said)
-    cores: list[Any] = []
+    cores: Cores = []
     for n, (entry, shape, label) in enumerate(zip(given, shapes, labels, strict=True)):
         is_complex = objective.is_complex and n < len(shapes) - bool(objective.network.n_real)
         if isinstance(shape, tuple):
@@ -309,7 +314,7 @@ def check_given(objective: Objective, given: Any, labels: Sequence[str]) -> list
     return cores
 
 
-def _check_core(core: Any, shape: tuple[int, ...], is_complex: bool, what: str) -> NDArray:
+def _check_core(core: Given, shape: tuple[int, ...], is_complex: bool, what: str) -> NDArray:
     try:
         core = np.array(core, dtype=np.complex128)
     except (TypeError, ValueError):
@@ -325,7 +330,7 @@ def _check_core(core: Any, shape: tuple[int, ...], is_complex: bool, what: str) 
     return np.ascontiguousarray(core.real)
 
 
-def _check_length(value: Any, length: int, said: str) -> None:
+def _check_length(value: Given, length: int, said: str) -> None:
     if isinstance(value, list | tuple | np.ndarray) and len(value) == length:
         return
     given = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)

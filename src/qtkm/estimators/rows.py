@@ -14,7 +14,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +104,7 @@ def _middle(
 
 
 def _count_between(
-    shard: data.Shard, lows: NDArray, highs: NDArray, center: NDArray | None, run: Any
+    shard: data.Shard, lows: NDArray, highs: NDArray, center: NDArray | None, run: Run
 ) -> NDArray[np.float64]:
     """Weights of the targets in equal bins from low to high, with those below and above."""
     values, counts = shard.target if center is None else np.abs(shard.target - center), []
@@ -217,10 +216,10 @@ class Splitter:
         self,
         n_rows: int,
         n_pieces: int,
-        early_stopping: Any,
+        early_stopping: bool | str,
         fraction: float,
         rng: np.random.RandomState,
-        by_class: Any = None,
+        by_class: Callable[[NDArray], NDArray] | None = None,
     ):
         self.state = rng.get_state()  # before any number is drawn
         is_auto = isinstance(early_stopping, str)

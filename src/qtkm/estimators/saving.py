@@ -59,7 +59,7 @@ from ..objective.posterior import Posterior, Tangents
 from ..parameters import is_number
 from .classifier import QTKMClassifier
 from .defaults import check_parameters
-from .encoding import decode, decode_part, encode, encode_part
+from .encoding import decode, decode_part, encode
 from .inputs import Inputs, Reading
 from .regressor import QTKMRegressor
 from .rows import TargetScale
@@ -399,8 +399,8 @@ def to_tree(model: Any) -> dict[str, Any]:
         "feature_names": None if names is None else list(names),
         "columns": _write_columns(model),
         "target": _write_target(model),
-        "network": _encode("network", model.network_, encode_part),
-        "loss": _encode("loss", model.loss_, encode_part),
+        "network": _encode("network", model.network_),
+        "loss": _encode("loss", model.loss_),
         "cores": _encode("cores_", model.cores_),
         "alpha": float(model.alpha_),
         "penalties": _encode("penalties_", model.penalties_),
@@ -425,7 +425,7 @@ def _write_columns(model: Any) -> list[dict[str, Any]]:
         names = ("counts",) if own.is_categorical else ("center", "holds", "cycle")
         bounds = said["bounds"]
         columns.append({
-            "basis": _encode(own.label, own.feature_map, encode_part),
+            "basis": _encode(own.label, own.feature_map),
             "bounds": None if bounds is None else list(bounds),
             "extrapolation": None if bounds is None else own.box.extrapolation,
             "reach": 0.0 if bounds is None else own.box.reach,
@@ -452,7 +452,7 @@ def _write_posterior(known: Any) -> Any:
         return known
     found, chain = known.posterior, known.posterior.tangents.chain
     return {
-        "network": None if chain is None else encode_part(chain.network),
+        "network": None if chain is None else encode(chain.network),
         "cores": None if chain is None else encode(chain.all_cores),
         "held": [] if chain is None else [bool(held) for held in chain.is_held],
         "main": found.tangents.is_main,
@@ -463,8 +463,8 @@ def _write_posterior(known: Any) -> Any:
     }  # fmt: skip
 
 
-def _encode(what: str, value: Any, encoder: Any = encode) -> Any:
+def _encode(what: str, value: Any) -> Any:
     try:
-        return encoder(value)
+        return encode(value)
     except TypeError as error:
         raise TypeError(f"The model cannot be saved because of {what}: {error}.") from None

@@ -22,7 +22,7 @@ from ..data.sources.source import is_there, take_rows
 from ..engines import Engine
 from ..limits import LIMITS
 from ..networks import Network
-from ..protocols import Shards
+from ..protocols import Given, Shards
 from .coding import Coding, Pieces, Scan
 from .inputs import Reading, read_inputs
 from .memory import Cache, Need, parse_limit
@@ -97,7 +97,7 @@ class FewRows:
     reader: Target
 
     def count(self) -> int:
-        """Count the distinct rows, without those that tell the loss nothing."""
+        """Count the distinct rows, without those that the loss learns nothing from."""
         told = self.reader.loss.informative(self.target)
         counted = self.plain if told is None else [column[told] for column in self.plain]
         return max(1, count_distinct(counted))
@@ -114,21 +114,20 @@ class FewRows:
         return Arranged(shards["train"], shards.get("validation"), self.reader, scatter)
 
 
+@dataclass
 class ArrayTable(Table):
     """Rows in memory: a single block, whose columns the scan has read already."""
 
-    def __init__(self, *common: Any, block: Block):
-        super().__init__(*common)
-        self._block = block
+    block: Block
 
     def blocks(self, what: str) -> Iterator[Block]:
-        return iter([self._block])
+        return iter([self.block])
 
 
 class FileTable(Table):
     """Rows of a source, of which memory holds a block at a time."""
 
-    def __init__(self, *common: Any, source: Source, cache: Any = None):
+    def __init__(self, *common: Any, source: Source, cache: Given = None):
         super().__init__(*common)
         scan = self.scan
         self.source, self.needed = source, scan.target.names
@@ -203,36 +202,38 @@ def read_arrays(
     max_bins = n_rows if model.max_bins is None else model.max_bins
     scan = Scan(inputs, max_bins, features, reader, weighted, found)
     rest = dict(zip([*names, *offsets, "weight"], [*given.T, weight], strict=True))
-    return ArrayTable(model, scan, names_of(y), block=Block(rest, n_rows, 0, ""))
+    return ArrayTable(model, scan, names_of(y), Block(rest, n_rows, 0, ""))
 
 
-def names_of(y: Any) -> list[str] | None:
+def names_of(y: Given) -> list[str] | None:
     """Return the names of the columns of y; None where it has none."""
     found: list[Any] = list(y.columns) if hasattr(y, "columns") else [getattr(y, "name", None)]
+    if hasattr(y, "chunks"):  # of a Dask array, whose name is a hash
+        return None
     return found if all(isinstance(name, str) and name for name in found) else None
 
 
 def open_table(
     model: Any,
     source: Source,
-    target: Any,
-    features: Any,
-    weight: Any,
-    offset: Any,
-    known: Any,
-    cache: Any,
+    target: Given,
+    features: Given,
+    weight: str | None,
+    offset: str | None,
+    known: Reading | None,
+    cache: Given,
 ) -> FileTable:
     """Check the columns of a source by their roles and return the table of them."""
     targets = [target] if isinstance(target, str) else list(target)
     if isinstance(features, str):
         raise ValueError(f"features={features!r} must be a list of names, or None.")
-    others = {*targets, weight, offset}
+    others = [name for name in (*targets, weight, offset) if name is not None]
     chosen = [n for n in source.names if n not in others] if features is None else list(features)
-    for name in [*chosen, *targets, *(name for name in (weight, offset) if name is not None)]:
+    for name in [*chosen, *others]:
         if name not in source.names:
             known_names = shorten(source.names)
             raise ValueError(f"There is no column {name!r}; the source has {known_names}.")
-    if both := sorted(others.intersection(chosen)):
+    if both := sorted(set(others).intersection(chosen)):
         raise ValueError(
             f"{both[0]!r} is a feature and target, weight or offset; leave it out of one."
         )

@@ -12,7 +12,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..escaping import visible
 
@@ -225,26 +224,6 @@ class Shown:
 
     def _learned_html(self) -> str:
         raise NotImplementedError
-
-
-class Summarized(Shown):
-    """An estimator that describes what it has learned."""
-
-    def summary(self) -> str:
-        """Describe what was learned in a text of one screen.
-
-        The columns, the network with its parameters, the penalty, and how the fit ended.
-        `qtkm.inspection` tells which columns matter; that needs rows.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self)
-        return summarize(self)
-
-    def _learned_html(self) -> str:
-        return learned(self) if hasattr(self, "history_") else ""
 
 
 def learned(model: Any) -> str:

@@ -1,4 +1,4 @@
-"""Where an estimator computes: on threads of its own or by an engine, BLAS held to one thread."""
+"""Engines and threads of an estimator, with BLAS limited to one thread, and its warnings."""
 
 import sys
 import warnings
@@ -26,7 +26,7 @@ def ended_by_interrupts() -> Iterator[None]:
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[Threads]:
-    """Threads of our own for the length of a with block, BLAS held to one thread."""
+    """Open threads for the length of a with block, and limit BLAS to one thread."""
     with deferred(), one_blas_thread(), closing(Threads(n_jobs)) as engine:
         yield engine
 
@@ -35,7 +35,7 @@ def threads(n_jobs: int | None) -> Iterator[Threads]:
 def engine_of(
     model: Any, *, reads_blocks: bool = False, has_collections: bool = False
 ) -> Iterator[Engine]:
-    """Engine of a model for the length of a with block; one that was given stays open.
+    """Open the engine of a model for the length of a with block; one that was given stays open.
 
     `reads_blocks` says that this process reads the rows block by block, `has_collections` that
     they are in collections of Dask, which need its client.
@@ -49,7 +49,7 @@ def engine_of(
         engine = REGISTRY["dask" if has_collections else engine](n_jobs=model.n_jobs)
     with one_blas_thread(), closing(engine) if engine is not model.engine else nullcontext():
         if isinstance(engine, Dask) and not has_collections:
-            engine.client  # noqa: B018  no client is an error, also where so few rows need none
+            engine.client  # noqa: B018  a missing client is an error, even if the rows are too few to need it
         if reads_blocks and is_elsewhere(engine):
             raise ValueError(
                 f"engine={model.engine!r} keeps rows on a cluster, while fit_dataset and "
