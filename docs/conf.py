@@ -40,7 +40,7 @@ smartquotes = False
 default_role = "py:obj"
 nitpick_ignore_regex = [
     ("py:obj", ".*"),
-    ("py:class", r"qtkm\.solvers\.\w+\.State"),
+    ("py:class", r"qtkm\.solvers\.\w+\.\w*State"),
     ("py:class", r"qtkm\.networks\.(\w+\.)+\w+Tables"),
 ]
 

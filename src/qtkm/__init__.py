@@ -39,100 +39,41 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ALS",
-    "CPD",
-    "DMRG",
-    "LBFGS",
-    "MERA",
-    "Adam",
-    "BlockTerm",
-    "Categorical",
-    "Fourier",
-    "Gamma",
-    "GaussNewton",
-    "Graph",
-    "Grid2D",
-    "HierarchicalTucker",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Poisson",
-    "Power",
-    "QTKMClassifier",
-    "QTKMClassifierCV",
-    "QTKMRegressor",
-    "QTKMRegressorCV",
-    "Quantile",
-    "Riemannian",
-    "Softmax",
-    "Squared",
-    "SquaredHinge",
-    "TensorRing",
-    "TensorTrain",
-    "Tucker",
-    "Tweedie",
-    "check_gradient",
-    "compare",
-    "load",
-]
-
 #: where the public names live; they are imported when they are first asked for, so that the
 #: command line answers at once
 _PLACES = {
-    "QTKMClassifier": "estimators",
-    "QTKMRegressor": "estimators",
-    "load": "estimators",
-    "Categorical": "features",
-    "Fourier": "features",
-    "Power": "features",
-    "Gamma": "losses",
-    "Hinge": "losses",
-    "Huber": "losses",
-    "Logistic": "losses",
-    "Poisson": "losses",
-    "Quantile": "losses",
-    "Softmax": "losses",
-    "Squared": "losses",
-    "SquaredHinge": "losses",
-    "Tweedie": "losses",
-    "CPD": "networks",
-    "MERA": "networks",
-    "BlockTerm": "networks",
-    "Graph": "networks",
-    "Grid2D": "networks",
-    "HierarchicalTucker": "networks",
-    "TensorRing": "networks",
-    "TensorTrain": "networks",
-    "Tucker": "networks",
-    "QTKMClassifierCV": "selection",
-    "QTKMRegressorCV": "selection",
-    "ALS": "solvers",
-    "DMRG": "solvers",
-    "LBFGS": "solvers",
-    "Adam": "solvers",
-    "GaussNewton": "solvers",
-    "Riemannian": "solvers",
-    "check_gradient": "solvers",
-    "compare": "comparison",
-}
-#: packages that may be named without being imported
-_PACKAGES = {
-    "baselines", "comparison", "data", "datasets", "engines", "estimators", "export", "features",
-    "inspection", "losses", "networks", "objective", "penalties", "report", "selection", "solvers",
-    "storage",
+    "comparison": ("compare",),
+    "estimators": ("QTKMClassifier", "QTKMRegressor", "load"),
+    "features": ("Categorical", "Fourier", "Power"),
+    "losses": (
+        "Gamma", "Hinge", "Huber", "Logistic", "Poisson", "Quantile", "Softmax", "Squared",
+        "SquaredHinge", "Tweedie",
+    ),
+    "networks": (
+        "CPD", "MERA", "BlockTerm", "Graph", "Grid2D", "HierarchicalTucker", "TensorRing",
+        "TensorTrain", "Tucker",
+    ),
+    "selection": ("QTKMClassifierCV", "QTKMRegressorCV"),
+    "solvers": ("ALS", "DMRG", "LBFGS", "Adam", "GaussNewton", "Riemannian", "check_gradient"),
 }  # fmt: skip
+#: other packages that may be named without being imported
+_PACKAGES = {
+    "baselines", "data", "datasets", "engines", "export", "inspection", "objective", "penalties",
+    "report", "storage", *_PLACES,
+}  # fmt: skip
+
+__all__ = sorted(name for names in _PLACES.values() for name in names)
 
 
 def __getattr__(name: str) -> _Any:
     if name in _PACKAGES:
         return _import_module(f".{name}", __name__)
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(_import_module(f".{_PLACES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+    for package, names in _PLACES.items():
+        if name in names:
+            value = globals()[name] = getattr(_import_module(f".{package}", __name__), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(globals().keys() | _PLACES.keys() | _PACKAGES)
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.baselines.kernel import Spectrum, solve
+from qtkm.baselines.kernel import Eigenpairs, solve
 
 
 @pytest.fixture(params=[(6, float), (25, float), (6, complex), (25, complex)], ids=str)
@@ -24,7 +24,7 @@ def test_solutions_satisfy_their_equations(kernel, ridge, dtype):
     right = rng.normal(size=(30, 2))
     right = kernel @ (right + 1j * rng.normal(size=(30, 2)) if dtype is complex else right)
     expected = np.linalg.solve(kernel + ridge * np.eye(30), right)
-    for found in (solve(kernel, ridge, right), Spectrum(kernel).solve(ridge, right)):
+    for found in (solve(kernel, ridge, right), Eigenpairs(kernel).solve(ridge, right)):
         assert found.dtype == dtype
         error = max(1e-9, 1e-14 / ridge)  # what rounding the kernel alone can do
         np.testing.assert_allclose(found, expected, atol=error * np.abs(expected).max())
@@ -38,7 +38,7 @@ def test_a_singular_kernel_has_the_solution_of_least_norm(kernel, ridge):
 
 
 def test_eigenvectors_are_orthonormal_and_give_the_kernel_back(kernel):
-    spectrum = Spectrum(kernel)
+    spectrum = Eigenpairs(kernel)
     rank = np.linalg.matrix_rank(kernel)
     assert spectrum.vectors.shape == (30, rank)
     vectors = spectrum.vectors

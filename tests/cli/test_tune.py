@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 import qtkm
 from qtkm.cli import tuning
 from qtkm.cli.tuning import remark_on_edges
-from qtkm.selection.search import Search
+from qtkm.selection.search import SearchCV
 from tests.cli.commands import command, is_tested
 
 pandas = pytest.importorskip("pandas")
@@ -132,7 +132,7 @@ def test_quiet_says_nothing(tmp_path, data, capsys):
 
 
 def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
-    search = Search._search
+    search = SearchCV._search
 
     def interrupted(self, *arguments):
         race, best, _ = search(self, *arguments)

@@ -121,7 +121,7 @@ def changes_of(tree):
 @pytest.fixture
 def path(tmp_path, monkeypatch):
     """Name a file that need not outlive a loss of power: thousands of them are written here."""
-    monkeypatch.setattr("qtkm.storage.file.os.fsync", lambda _: None)
+    monkeypatch.setattr("qtkm.storage.os.fsync", lambda _: None)
     return tmp_path / "a.qtkm"
 
 

@@ -285,7 +285,7 @@ def test_a_place_that_cannot_be_written_is_named(saved, tmp_path, monkeypatch):
     def full(_):
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("qtkm.storage.file.os.fsync", full)
+    monkeypatch.setattr("qtkm.storage.os.fsync", full)
     with pytest.raises(OSError, match=r"The model was not saved: No space left.*b\.qtkm"):
         model.save(tmp_path / "b.qtkm")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -9,7 +9,7 @@ import pytest
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor, storage
 from qtkm.networks import flatten
-from qtkm.storage.file import _checksum
+from qtkm.storage import _checksum
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(40, 2)).astype(object)
@@ -78,7 +78,7 @@ def alter_text(data, rng):
         place = text.find(": ", place) + 2
         end = min((i for i in (text.find(c, place) for c in ",}]") if i > 0), default=len(text))
     text = text[:place] + token + text[end:]
-    arrays = storage.file.safetensors.load(data)
+    arrays = storage.safetensors.load(data)
     return joined(header | {"__metadata__": metadata | resealed(text, arrays)}, rest)
 
 
@@ -112,7 +112,7 @@ def resealed(text, arrays):
 def test_an_altered_file_is_refused_or_is_a_model(
     files, tmp_path, monkeypatch, times, tally, name, alter
 ):
-    monkeypatch.setattr("qtkm.storage.file.os.fsync", lambda _: None)
+    monkeypatch.setattr("qtkm.storage.os.fsync", lambda _: None)
     path, rng = tmp_path / "a.qtkm", np.random.default_rng(len(name))
     count, refused = times(60), 0
     for _ in range(count):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
-from qtkm.selection.folds import Fold, Rows, sample, split
+from qtkm.selection.folds import GivenRows, TrainTest, sample, split
 
 
 def rows_of(n_rows=60, weight=None, labels=None):
     X = np.arange(n_rows, dtype=float)[:, None]
-    return Rows(X, np.arange(n_rows) if labels is None else labels, weight)
+    return GivenRows(X, np.arange(n_rows) if labels is None else labels, weight)
 
 
 def pairs_of(cv, rows=None, by_class=False, is_large=False):
@@ -96,7 +96,7 @@ def test_a_fold_scores_a_model_on_its_test_rows():
             return X[:, 0] + 1
 
     rows = rows_of(weight=np.arange(1.0, 61.0))
-    fold = Fold(rows, np.arange(40), np.arange(40, 60))
+    fold = TrainTest(rows, np.arange(40), np.arange(40, 60))
 
     def scorer(model, X, y, sample_weight):
         return np.average(model.predict(X) - y, weights=sample_weight) * len(y)

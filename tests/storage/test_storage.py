@@ -125,7 +125,7 @@ def test_other_files_are_refused(file, data):
 
 
 def hostile(file, text, arrays=None):
-    from qtkm.storage.file import _checksum
+    from qtkm.storage import _checksum
 
     arrays = arrays or {}
     metadata = {"qtkm": "1", "kind": "test", "json": text, "sha256": _checksum(text, arrays)}
@@ -159,7 +159,7 @@ def test_a_write_that_fails_leaves_the_old_file(file, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("qtkm.storage.file.os.fsync", full)
+    monkeypatch.setattr("qtkm.storage.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         storage.write(file, "test", {"big": np.zeros(1000)})
     assert file.read_bytes() == before

@@ -20,7 +20,7 @@ BLOCK_SIZE = 2**22
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScaledRows:
     """Values in the unit box, scaled targets (n_rows, n_outputs), and weights."""
 
     values: NDArray[np.float64]
@@ -30,9 +30,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: NDArray) -> "Rows":
+    def take(self, rows: NDArray) -> "ScaledRows":
         """Return the selected rows."""
-        return Rows(self.values[rows], self.target[rows], self.weight[rows])
+        return ScaledRows(self.values[rows], self.target[rows], self.weight[rows])
 
     def roots(self) -> NDArray[np.float64]:
         """Return the square roots of the weights, scaled to weights of mean 1: (n_rows, 1)."""
@@ -43,7 +43,33 @@ class Baseline(RegressorMixin, BaseEstimator):
     """A regressor that scales columns and targets as `QTKMRegressor` does.
 
     A baseline has `_fit(rows)`, which gets the rows of zero weight too, `_respond(values)`, which
-    returns Re f for scaled targets, and `_width()`, the size of one row of a block.
+    returns Re f for scaled targets, and `_width()`, the size of one row of a block. What follows
+    is part of the docstrings of all baselines.
+
+    Parameters
+    ----------
+    n_basis : int, "auto" or a sequence of these, default=16
+        Number M of basis functions of a column.
+    period : float, "auto" or a sequence of these, default="auto"
+        Period L ≥ 1 of the Fourier basis where the box of a column has length 1. Not used by
+        the power basis.
+    bounds : (low, high), a sequence of pairs or None, default=None
+        Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
+        takes the least and the greatest value in the training rows.
+    extrapolation : {"clip", "continue", "error"}, default="clip"
+        How to treat values outside of the range: clip them to the nearest end, continue the
+        features outside of the box, or raise a ValueError.
+    normalize_y : bool, default=True
+        Scale y to mean 0 and variance 1 for the fit, each output by itself.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The penalty that was used.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns; only if X is a frame whose names are all text.
     """
 
     _fit: Any
@@ -71,7 +97,7 @@ class Baseline(RegressorMixin, BaseEstimator):
     def _check(self) -> None:
         """Check the parameters that the other baselines do not have."""
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> ScaledRows:
         """Return all rows; boxes and the scale of y are learned from those of positive weight."""
         defaults.check_parameters(self)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
@@ -91,7 +117,7 @@ class Baseline(RegressorMixin, BaseEstimator):
             self._scale = standardize(mean, np.average(squares, axis=0, weights=weight[keep]))
         self._shape = count_distinct(arrays), len(arrays)
         self._y_ndim = np.ndim(y)
-        return Rows(self._to_unit(X), self._scale.apply(target), weight)
+        return ScaledRows(self._to_unit(X), self._scale.apply(target), weight)
 
     def _inputs(self) -> Inputs:
         names = getattr(self, "feature_names_in_", None)

@@ -126,14 +126,14 @@ def solve(kernel: NDArray, ridge: float, right: NDArray) -> NDArray:
     try:
         factor = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
-        return Spectrum(kernel).solve(ridge, right)
+        return Eigenpairs(kernel).solve(ridge, right)
     estimate = lapack.zpocon if np.iscomplexobj(kernel) else lapack.dpocon
     if estimate(factor[0], norm, uplo="L")[0] < LEAST_CONDITION:
-        return Spectrum(kernel).solve(ridge, right)
+        return Eigenpairs(kernel).solve(ridge, right)
     return _by_parts(lambda array: cho_solve(factor, array, check_finite=False), kernel, right)
 
 
-class Spectrum:
+class Eigenpairs:
     """Eigenvectors of a kernel matrix, with which every ridge is solved in no time.
 
     Directions in which the kernel is nothing but rounding are left out: the functions there are

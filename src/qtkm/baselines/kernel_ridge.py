@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_limits
 
 from ..engines import Threads
 from ..estimators import parts
-from ..parameters import check_number
-from .baseline import Baseline, Rows
-from .kernel import ProductKernel, Spectrum, solve, times
+from ..estimators.model import filled_from
+from ..parameters import check_number, keep_parameters
+from .baseline import Baseline, ScaledRows
+from .kernel import Eigenpairs, ProductKernel, solve, times
 
 ALPHAS = tuple(10.0**exponent for exponent in range(-5, 6))
 PERIODS = tuple(1 + 2.0**exponent for exponent in range(-2, 7))
@@ -30,7 +31,7 @@ class KernelRidge(Baseline):
     def _check(self) -> None:
         check_number("max_rows", self.max_rows, Integral, 1)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> ScaledRows:
         """Return all rows, if a kernel matrix of them is allowed."""
         rows = super()._read(X, y, sample_weight)
         if len(rows) > self.max_rows:
@@ -43,7 +44,7 @@ class KernelRidge(Baseline):
         return rows
 
     def _solve(
-        self, rows: Rows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
+        self, rows: ScaledRows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
     ) -> None:
         """Find the coefficients of rows; those of weight zero play no part."""
         rows = rows.take(np.flatnonzero(rows.weight > 0))
@@ -76,7 +77,7 @@ class KernelRidge(Baseline):
             return (self._kernel.phase(values).conj() * response).real
 
 
-def make_matrix(kernel: ProductKernel, rows: Rows) -> NDArray:
+def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
     """Return the scaled kernel matrix of all rows: (n_rows, n_rows)."""
     with np.errstate(over="ignore", invalid="ignore"):
         matrix = kernel.scaled(rows.values, rows.values)
@@ -88,6 +89,7 @@ def make_matrix(kernel: ProductKernel, rows: Rows) -> NDArray:
     return matrix
 
 
+@filled_from(Baseline)
 class ProductKernelRidge(KernelRidge):
     """Kernel ridge regression with the kernel of the features of `QTKMRegressor`.
 
@@ -98,25 +100,12 @@ class ProductKernelRidge(KernelRidge):
     ----------
     basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
         Basis of the columns, as in `QTKMRegressor`. How it is quantized makes no difference.
-    n_basis : int, "auto" or a sequence of these, default=16
-        Number M of basis functions of a column.
-    period : float, "auto" or a sequence of these, default="auto"
-        Period L ≥ 1 of the Fourier basis where the box of a column has length 1. Not used by
-        the power basis.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" is 1 over the number of rows.
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
         Prior of the weights of all columns, or of each of them: "ridge" is the norm of the
         paper, others have variances s that depend on the frequency, see `qtkm.penalties`.
-    bounds : (low, high), a sequence of pairs or None, default=None
-        Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
-        takes the least and the greatest value in the training rows.
-    extrapolation : {"clip", "continue", "error"}, default="clip"
-        How to treat values outside of the range: clip them to the nearest end, continue the
-        basis outside of the box, or raise a ValueError.
-    normalize_y : bool, default=True
-        Scale y to mean 0 and variance 1 for the fit, each output by itself.
     max_rows : int, default=10000
         Largest number of rows: the kernel matrix takes 8·n² bytes, solving up to four times
         that.
@@ -127,15 +116,9 @@ class ProductKernelRidge(KernelRidge):
         Coefficients of the kernel divided by the product of M_d over the columns whose penalty is
         "ridge", for the scaled targets and the training rows of positive weight. Complex if any
         basis is.
-    alpha_ : float
-        The penalty that was used.
     columns_ : list of dict
         What was learned about each column: ``name``; ``basis``, the feature map with all its
         parameters; ``bounds``.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
-        Names of the columns; only if X is a frame whose names are all text.
 
     See Also
     --------
@@ -178,21 +161,14 @@ class ProductKernelRidge(KernelRidge):
         normalize_y=True,
         max_rows=10_000,
     ):
-        self.basis = basis
-        self.n_basis = n_basis
-        self.period = period
-        self.alpha = alpha
-        self.penalty = penalty
-        self.bounds = bounds
-        self.extrapolation = extrapolation
-        self.normalize_y = normalize_y
-        self.max_rows = max_rows
+        keep_parameters(self, locals())
 
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: ScaledRows) -> None:
         priors = parts.make_penalties(self, self._inputs().labels)
         self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
 
 
+@filled_from(ProductKernelRidge)
 class ProductKernelRidgeCV(KernelRidge):
     """`ProductKernelRidge` with `alpha` and `period` chosen by cross-validation.
 
@@ -200,8 +176,6 @@ class ProductKernelRidgeCV(KernelRidge):
     ----------
     basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
         Basis of the columns, without a period of its own.
-    n_basis : int, "auto" or a sequence of these, default=16
-        Number M of basis functions of a column.
     alphas : sequence of float, default=(1e-5, 1e-4, …, 1e5)
         Penalties to choose from.
     periods : sequence of float, default=(1 + 2**-2, 1 + 2**-1, …, 1 + 2**6)
@@ -210,9 +184,6 @@ class ProductKernelRidgeCV(KernelRidge):
     cv : int, splitter or iterable of (train, test), default=3
         Folds, as scikit-learn has them: an integer cuts the rows in their order, so shuffle
         sorted ones or pass ``KFold(3, shuffle=True)``.
-    bounds, extrapolation, normalize_y : optional
-        As in `ProductKernelRidge`. Ranges and the scale of y are those of all training rows,
-        in every fold.
     max_rows : int, default=10000
         Most rows that are accepted: a kernel matrix takes 8·n² bytes, and each thread up to five
         times that.
@@ -234,11 +205,12 @@ class ProductKernelRidgeCV(KernelRidge):
         no column has a Fourier basis.
     best_score_ : float
         Its mean error.
-    dual_coef_, alpha_, columns_, n_features_in_, feature_names_in_
-        As in `ProductKernelRidge`, of the fit to all rows.
 
     Notes
     -----
+    Ranges and the scale of y are those of all training rows, in every fold. What was fitted
+    belongs to the last fit, to all rows.
+
     The kernel matrix of a period is formed once, and one eigendecomposition of a fold's part
     of it serves all alphas.  That matrix is real: the phases of a Fourier kernel can be moved
     to the right side.
@@ -269,23 +241,14 @@ class ProductKernelRidgeCV(KernelRidge):
         max_rows=10_000,
         n_jobs=None,
     ):
-        self.basis = basis
-        self.n_basis = n_basis
-        self.alphas = alphas
-        self.periods = periods
-        self.cv = cv
-        self.bounds = bounds
-        self.extrapolation = extrapolation
-        self.normalize_y = normalize_y
-        self.max_rows = max_rows
-        self.n_jobs = n_jobs
+        keep_parameters(self, locals())
 
     def _check(self) -> None:
         super()._check()
         _check_list("alphas", self.alphas, 0.0)
         _check_list("periods", self.periods, 1.0)
 
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: ScaledRows) -> None:
         """Choose alpha and period, and fit to all rows; errors are weighted as rows are."""
         alphas = _check_list("alphas", self.alphas, 0.0)
         periods: Sequence[Any] = _check_list("periods", self.periods, 1.0)
@@ -297,7 +260,7 @@ class ProductKernelRidgeCV(KernelRidge):
         maps = self._make_maps(self.basis, self.best_params_["period"])
         self._solve(rows, maps, self.best_params_["alpha"])
 
-    def _folds(self, rows: Rows) -> list[Fold]:
+    def _folds(self, rows: ScaledRows) -> list[Fold]:
         """Rows of positive weight of every fold."""
         splitter = check_cv(self.cv, rows.target[:, 0], classifier=False)
         folds: list[Fold] = []
@@ -313,7 +276,7 @@ class ProductKernelRidgeCV(KernelRidge):
         return folds
 
     def _scores(
-        self, rows: Rows, folds: list[Fold], periods: Sequence[Any], alphas: Sequence[float]
+        self, rows: ScaledRows, folds: list[Fold], periods: Sequence[Any], alphas: Sequence[float]
     ) -> NDArray[np.float64]:
         """Mean squared errors: (n_periods, n_alphas, n_folds)."""
 
@@ -350,7 +313,7 @@ class ProductKernelRidgeCV(KernelRidge):
 
 
 def _errors(
-    kernel: ProductKernel, matrix: NDArray, rows: Rows, fold: Fold, alphas: Sequence[float]
+    kernel: ProductKernel, matrix: NDArray, rows: ScaledRows, fold: Fold, alphas: Sequence[float]
 ) -> NDArray[np.float64]:
     """Mean squared errors on a fold, for the scaled targets: (n_alphas, n_outputs)."""
     train, test = rows.take(fold[0]), rows.take(fold[1])
@@ -358,7 +321,7 @@ def _errors(
     part = matrix[np.ix_(fold[0], fold[0])]
     part *= root
     part *= root.T
-    spectrum = Spectrum(part)
+    spectrum = Eigenpairs(part)
     turned = spectrum.turn(root * kernel.phase(train.values) * train.target)
     solutions = [spectrum.scale(kernel.relative(len(train) * alpha), turned) for alpha in alphas]
     across = matrix[np.ix_(fold[1], fold[0])]

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from ..parameters import as_random_state, check_number, check_option
-from .baseline import Baseline, Rows, blocks
+from ..estimators.model import filled_from
+from ..parameters import as_random_state, check_number, check_option, keep_parameters
+from .baseline import Baseline, ScaledRows, blocks
 from .kernel import solve
 
 #: features of a block and their targets, each times the root of the row's weight
@@ -17,6 +18,7 @@ Block = tuple[NDArray, NDArray]
 LEAST_RIDGE = 1e-8
 
 
+@filled_from(Baseline)
 class RandomFourierRidge(Baseline):
     """Ridge regression on random Fourier features.
 
@@ -36,14 +38,6 @@ class RandomFourierRidge(Baseline):
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" is 1 over the number of rows, 0 the least squares of least norm.
-    bounds : (low, high), a sequence of pairs or None, default=None
-        Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
-        takes the least and the greatest value in the training rows.
-    extrapolation : {"clip", "continue", "error"}, default="clip"
-        How to treat values outside of the range: clip them to the nearest end, continue the
-        features outside of the box, or raise a ValueError.
-    normalize_y : bool, default=True
-        Scale y to mean 0 and variance 1 for the fit, each output by itself.
     random_state : int, RandomState or None, default=None
         Seed of the features. The first features of a seed are the same for every
         `n_components`, but for their scale.
@@ -56,12 +50,6 @@ class RandomFourierRidge(Baseline):
         Phases b.
     coef_ : array of shape (n_components, n_outputs)
         Weights, for the scaled targets; complex if `kind` is.
-    alpha_ : float
-        The penalty that was used.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
-        Names of the columns; only if X is a frame whose names are all text.
 
     Notes
     -----
@@ -99,21 +87,13 @@ class RandomFourierRidge(Baseline):
         normalize_y=True,
         random_state=None,
     ):
-        self.n_components = n_components
-        self.kind = kind
-        self.n_basis = n_basis
-        self.period = period
-        self.alpha = alpha
-        self.bounds = bounds
-        self.extrapolation = extrapolation
-        self.normalize_y = normalize_y
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _check(self) -> None:
         check_number("n_components", self.n_components, Integral, 1)
         check_option("kind", self.kind, ("complex", "real"))
 
-    def _fit(self, rows: Rows) -> None:
+    def _fit(self, rows: ScaledRows) -> None:
         rng = as_random_state(self.random_state)
         rows = rows.take(np.flatnonzero(rows.weight > 0))
         self._draw(rng)
@@ -131,7 +111,7 @@ class RandomFourierRidge(Baseline):
         self.frequencies_ = (2 * np.pi * (uniform[:, :-1] - 0.5) * band).T
         self.offsets_ = 2 * np.pi * uniform[:, -1]
 
-    def _blocks(self, rows: Rows) -> Iterator[Block]:
+    def _blocks(self, rows: ScaledRows) -> Iterator[Block]:
         root = rows.roots()
         for part in blocks(len(rows), self.n_components, least=self.n_components):
             yield root[part] * self._features(rows.values[part]), root[part] * rows.target[part]

@@ -19,7 +19,7 @@ Pair = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 @dataclass
-class Rows:
+class GivenRows:
     """All that was given to `fit`."""
 
     X: Any
@@ -35,10 +35,10 @@ class Rows:
         return _safe_indexing(self.X, numbers), self.y[numbers], weight
 
 
-class Fold:
+class TrainTest:
     """Rows to train and rows to test on, by their numbers."""
 
-    def __init__(self, rows: Rows, train: NDArray[np.integer], test: NDArray[np.integer]):
+    def __init__(self, rows: GivenRows, train: NDArray[np.integer], test: NDArray[np.integer]):
         self._rows, self.train, self.test = rows, train, test
 
     @cached_property
@@ -61,7 +61,7 @@ class Fold:
 
 
 def split(
-    rows: Rows, cv: Any, by_class: bool, is_large: bool, rng: np.random.RandomState
+    rows: GivenRows, cv: Any, by_class: bool, is_large: bool, rng: np.random.RandomState
 ) -> list[Pair]:
     """Row numbers of every fold, without rows of weight zero."""
     pairs: list[Pair] = []
@@ -79,7 +79,7 @@ def split(
 
 
 def _make_splitter(
-    cv: Any, rows: Rows, by_class: bool, is_large: bool, rng: np.random.RandomState
+    cv: Any, rows: GivenRows, by_class: bool, is_large: bool, rng: np.random.RandomState
 ) -> Any:
     if cv is None:
         cv = "hold-out" if is_large else FOLDS
@@ -109,7 +109,7 @@ def _numbers_of(part: Any, weight: NDArray | None) -> NDArray[np.integer]:
 
 
 def sample(
-    pairs: Sequence[Pair], rows: Rows, size: int, by_class: bool, rng: np.random.RandomState
+    pairs: Sequence[Pair], rows: GivenRows, size: int, by_class: bool, rng: np.random.RandomState
 ) -> list[Pair]:
     """Sample about `size` rows of the folds in all, stratified if asked for."""
     # not rng itself: shuffled folds of the same seed have its very order, and rows of whole folds

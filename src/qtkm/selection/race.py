@@ -28,7 +28,7 @@ from ..engines import Threads
 from ..engines.remote import serial
 from ..estimators.defaults import as_callbacks
 from ..limits import LIMITS
-from .folds import Fold
+from .folds import TrainTest
 
 #: parameters of the candidates, in the order of the columns of a table
 PARAMETERS = ("alpha", "n_basis", "penalty", "period", "rank", "scaling")
@@ -55,7 +55,7 @@ WHOLE_FITS = (Round(1, None, 2), Round(2, None, 4))
 LAST = Round(None, None, 1)
 
 
-class Candidate:
+class Entrant:
     """Parameters, and their scores, seconds, epochs and rows on each fold."""
 
     def __init__(self, params: dict[str, Any], n_folds: int):
@@ -86,19 +86,19 @@ class Race:
     """
 
     estimator: Any
-    folds: list[Fold]
+    folds: list[TrainTest]
     scorer: Any
     engine: Threads
-    sampled: list[Fold] | None = None
+    sampled: list[TrainTest] | None = None
     report: Callable[[int], None] = lambda epochs: None
-    candidates: list[Candidate] = field(default_factory=list)
+    candidates: list[Entrant] = field(default_factory=list)
     rounds: tuple[Round, ...] = (LAST,)
     is_stopped: bool = False
 
-    def add(self, params: Sequence[dict[str, Any]]) -> list[Candidate]:
+    def add(self, params: Sequence[dict[str, Any]]) -> list[Entrant]:
         """Add candidates that are not there yet, and return these."""
         known = [candidate.params for candidate in self.candidates]
-        new = [Candidate(each, len(self.folds)) for each in params if each not in known]
+        new = [Entrant(each, len(self.folds)) for each in params if each not in known]
         self.candidates += new
         return new
 
@@ -110,7 +110,7 @@ class Race:
             alive = self._n_kept(each)
         return total
 
-    def order(self) -> list[Candidate]:
+    def order(self) -> list[Entrant]:
         """Return the candidates, best first."""
         return sorted(self.candidates, key=lambda candidate: candidate.place)
 
@@ -130,9 +130,7 @@ class Race:
             alive = self._leaders(number, each)
         self._run_last(alive)
 
-    def run_folds(
-        self, some: Sequence[Candidate], best: Candidate | None = None
-    ) -> list[Candidate]:
+    def run_folds(self, some: Sequence[Entrant], best: Entrant | None = None) -> list[Entrant]:
         """Fit candidates to the end, fold by fold; return those that are ahead of `best`.
 
         After every fold no more than half of them remain, and none that has fallen behind.
@@ -154,7 +152,7 @@ class Race:
                 candidate.settle(len(self.rounds), n_folds)
         return alive
 
-    def run_round(self, alive: Sequence[Candidate], each: Round = LAST) -> None:
+    def run_round(self, alive: Sequence[Entrant], each: Round = LAST) -> None:
         """Fit candidates on all folds of a round."""
         number, n_folds = self.rounds.index(each) + 1, self._n_folds(each)
         try:
@@ -163,7 +161,7 @@ class Race:
             for candidate in alive:
                 candidate.settle(number, n_folds)
 
-    def _run_last(self, alive: list[Candidate]) -> None:
+    def _run_last(self, alive: list[Entrant]) -> None:
         """Fit the best candidate to the end, and others that may still overtake it."""
         self.sampled = None
         number, (best, *others) = len(self.rounds), alive
@@ -194,11 +192,11 @@ class Race:
     def _n_kept(self, each: Round) -> int:
         return max(LIMITS.fewest_candidates, -(-len(self.candidates) // each.kept))
 
-    def _leaders(self, number: int, each: Round) -> list[Candidate]:
+    def _leaders(self, number: int, each: Round) -> list[Entrant]:
         """Return the candidates that remain, best first."""
         order = [candidate for candidate in self.order() if candidate.round == number]
         if each.is_varied:
-            first: dict[str, Candidate] = {}
+            first: dict[str, Entrant] = {}
             for candidate in order:
                 band = {k: v for k, v in candidate.params.items() if k not in ("alpha", "rank")}
                 first.setdefault(repr(band), candidate)
@@ -206,10 +204,10 @@ class Race:
             order = [*ahead, *(c for c in order if c not in ahead)]
         return sorted(order[: self._n_kept(each)], key=lambda candidate: candidate.place)
 
-    def _fit_all(self, number: int, each: Round, jobs: Sequence[tuple[Candidate, int]]) -> None:
+    def _fit_all(self, number: int, each: Round, jobs: Sequence[tuple[Entrant, int]]) -> None:
         """Do jobs side by side if there are enough of them, else one by one on all threads."""
 
-        def do(job: tuple[Candidate, int]) -> None:
+        def do(job: tuple[Entrant, int]) -> None:
             try:
                 self._fit(*job, number, each)
             except KeyboardInterrupt:
@@ -219,7 +217,7 @@ class Race:
         run = self.engine.run if 2 * len(jobs) > self.engine.n_threads else serial
         run(do, jobs)
 
-    def _fit(self, candidate: Candidate, number: int, round_number: int, each: Round) -> None:
+    def _fit(self, candidate: Entrant, number: int, round_number: int, each: Round) -> None:
         if self.is_stopped:
             return
         fold, begin = (self.sampled or self.folds)[number], perf_counter()
@@ -265,7 +263,7 @@ class Race:
         }
 
 
-def _may_win(hoped: NDArray, best: Candidate) -> bool:
+def _may_win(hoped: NDArray, best: Entrant) -> bool:
     """Return True if hoped-for scores are ahead on the folds where there are some."""
     known = np.isfinite(hoped)
     return not known.any() or bool(hoped[known].mean() > best.score[known].mean())

@@ -28,8 +28,8 @@ from ..estimators.wording import Shown, found, readable
 from ..estimators.working import ended_by_interrupts, threads
 from ..parameters import as_random_state, check_n_jobs, check_number, keep_parameters
 from .candidates import Candidates, check_lists
-from .folds import Fold, Rows, sample, split
-from .race import LAST, ROUNDS, WHOLE_FITS, Candidate, Race
+from .folds import GivenRows, TrainTest, sample, split
+from .race import LAST, ROUNDS, WHOLE_FITS, Entrant, Race
 
 #: rows from which sample_rows="auto" searches on a sample of this size
 SAMPLE_ROWS = 50_000
@@ -75,7 +75,7 @@ def name_score(search: Any) -> str:
     return str(getattr(scoring, "__name__", type(scoring).__name__))
 
 
-class Search(Shown, BaseEstimator):
+class SearchCV(Shown, BaseEstimator):
     """A search for the best parameters of an estimator, and a model with them."""
 
     #: class of the estimators that are tuned
@@ -167,25 +167,25 @@ class Search(Shown, BaseEstimator):
             return estimator
         return self._kind(random_state=self.random_state, n_jobs=self.n_jobs)
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> GivenRows:
         columns, _ = read_columns(self, X, reset=True)
         target = self._kind._check_target(self, y)
         refuse_unequal(len(columns[0]), len(target))
         weight = None if sample_weight is None else check_weight(sample_weight, len(target))
-        return Rows(X if hasattr(X, "columns") else np.asarray(X), target, weight)
+        return GivenRows(X if hasattr(X, "columns") else np.asarray(X), target, weight)
 
     def _search(
-        self, trial: Any, rows: Rows, engine: Threads, rng: np.random.RandomState
-    ) -> tuple[Race, Candidate, bool]:
+        self, trial: Any, rows: GivenRows, engine: Threads, rng: np.random.RandomState
+    ) -> tuple[Race, Entrant, bool]:
         """Return the race, the chosen candidate, and whether the search was interrupted."""
         size = SAMPLE_ROWS if isinstance(self.sample_rows, str) else self.sample_rows
         is_large = size is not None and len(rows) > size
         by_class = is_classifier(trial)
         pairs = split(rows, self.cv, by_class, is_large, rng)
-        folds, sampled = [Fold(rows, *pair) for pair in pairs], None
+        folds, sampled = [TrainTest(rows, *pair) for pair in pairs], None
         if is_large:
             pairs = sample(pairs, rows, size, by_class, rng)
-            sampled = [Fold(rows, *pair) for pair in pairs]
+            sampled = [TrainTest(rows, *pair) for pair in pairs]
         first = (sampled or folds)[0]
         with clone(trial)._prepare(*first.trained) as prepared:
             candidates = Candidates(self, trial, prepared, len(rows), len(first.train))
@@ -205,7 +205,7 @@ class Search(Shown, BaseEstimator):
                 race.is_stopped = True
         return race, best, False
 
-    def _race(self, race: Race, candidates: Candidates) -> Candidate:
+    def _race(self, race: Race, candidates: Candidates) -> Entrant:
         """Race over a grid, and continue where the best value of an "auto" list is at its end."""
         race.run(WHOLE_FITS if candidates.is_automatic else ROUNDS)
         best = race.order()[0]
@@ -218,7 +218,7 @@ class Search(Shown, BaseEstimator):
         self.message_ = f"The best of {len(race.candidates)} candidates is chosen."
         return best
 
-    def _vary(self, race: Race, candidates: Candidates) -> Candidate:
+    def _vary(self, race: Race, candidates: Candidates) -> Entrant:
         """Go step by step from the defaults to settings that are clearly better on all folds."""
         race.rounds = (*WHOLE_FITS[:1], LAST)
         best = default = race.candidates[0]
@@ -253,12 +253,12 @@ class Search(Shown, BaseEstimator):
             )
         return best
 
-    def _is_clear(self, candidate: Candidate, best: Candidate) -> bool:
+    def _is_clear(self, candidate: Entrant, best: Entrant) -> bool:
         gain = candidate.score - best.score
         error = 1 - best.mean if self.scoring is None else abs(best.mean)
         return bool((gain > 0).all() and gain.mean() > max(gain.std(), CLEAR * error))
 
-    def _store(self, race: Race, best: Candidate) -> None:
+    def _store(self, race: Race, best: Entrant) -> None:
         last = max(candidate.round for candidate in race.candidates)
         if all(np.isnan(each.mean) for each in race.candidates if each.round == last):
             raise ValueError(
@@ -311,7 +311,7 @@ class Search(Shown, BaseEstimator):
         return tags
 
 
-def _find_change(candidate: Candidate, before: Candidate) -> tuple[str, Any]:
+def _find_change(candidate: Entrant, before: Entrant) -> tuple[str, Any]:
     """Return name and value of the parameter in which two candidates differ."""
     return next((k, v) for k, v in candidate.params.items() if v != before.params[k])
 

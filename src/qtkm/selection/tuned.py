@@ -4,10 +4,10 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.model import filled_from
-from .search import Search, by_best, is_refitted
+from .search import SearchCV, by_best, is_refitted
 
 
-class QTKMRegressorCV(RegressorMixin, Search):
+class QTKMRegressorCV(RegressorMixin, SearchCV):
     """`QTKMRegressor` with parameters chosen by cross-validation.
 
     A default fit searches for its rank and penalty itself.  Without lists, this search compares
@@ -113,7 +113,7 @@ class QTKMRegressorCV(RegressorMixin, Search):
     _kind = QTKMRegressor
 
     predict = by_best(QTKMRegressor.predict)
-    score = Search.score  # by `scoring`, not the mixin's
+    score = SearchCV.score  # by `scoring`, not the mixin's
 
 
 def _gives_probabilities(search: "QTKMClassifierCV") -> bool:
@@ -122,7 +122,7 @@ def _gives_probabilities(search: "QTKMClassifierCV") -> bool:
 
 
 @filled_from(QTKMRegressorCV)
-class QTKMClassifierCV(ClassifierMixin, Search):
+class QTKMClassifierCV(ClassifierMixin, SearchCV):
     """`QTKMClassifier` with parameters chosen by cross-validation, see `QTKMRegressorCV`.
 
     Parameters
@@ -172,4 +172,4 @@ class QTKMClassifierCV(ClassifierMixin, Search):
     decision_function = by_best(QTKMClassifier.decision_function)
     predict_proba = by_best(QTKMClassifier.predict_proba, _gives_probabilities)
     predict_log_proba = by_best(QTKMClassifier.predict_log_proba, _gives_probabilities)
-    score = Search.score  # by `scoring`, not the mixin's
+    score = SearchCV.score  # by `scoring`, not the mixin's

@@ -10,10 +10,9 @@ import numpy as np
 from ..data import Shard
 from ..networks import Cores
 from ..objective import Objective
-from ..parameters import check_number
+from ..parameters import check_number, keep_parameters
 from ..protocols import Kept
-from . import solver
-from .solver import Report, Solver, Vector, shrink
+from .solver import Report, Solver, State, Vector, shrink
 
 #: rows of a batch: not so many that an epoch has few steps, not so few that tables of the grids,
 #: which every step fills anew, cost more than the rows; never more than memory allows
@@ -23,7 +22,7 @@ PATIENCE = 5
 
 
 @dataclass
-class State(solver.State):
+class AdamState(State):
     """All cores as real numbers, running means, and what the learning rate depends on."""
 
     vector: Vector
@@ -40,13 +39,13 @@ class State(solver.State):
         return super().keep() | {"rng": self.rng.bit_generator.state}
 
     @classmethod
-    def regain(cls, objective: Objective, kept: Kept) -> "State":
+    def regain(cls, objective: Objective, kept: Kept) -> "AdamState":
         rng = np.random.default_rng()
         rng.bit_generator.state = kept["rng"]
         return super().regain(objective, kept | {"rng": rng})
 
 
-class Adam(Solver[State]):
+class Adam(Solver[AdamState]):
     """Adaptive moments: stochastic gradient steps, each number scaled by its own gradients.
 
     Parameters
@@ -86,17 +85,12 @@ class Adam(Solver[State]):
 
     is_monotone: ClassVar[bool] = False
     needs_rows: ClassVar[bool] = True
-    state: ClassVar[type[solver.State] | None] = State
+    state: ClassVar[type[State] | None] = AdamState
 
     def __init__(
         self, learning_rate=0.01, batch_size="auto", beta_1=0.9, beta_2=0.99, epsilon=1e-8, seed=0
     ):
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-        self.seed = seed
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         for name, usual in (("learning_rate", "0.01"), ("epsilon", "1e-8")):
@@ -106,13 +100,13 @@ class Adam(Solver[State]):
         check_number("batch_size", self.batch_size, Integral, 1, or_word="auto")
         check_number("seed", self.seed, Integral, 0)
 
-    def start(self, objective: Objective, cores: Cores) -> State:
+    def start(self, objective: Objective, cores: Cores) -> AdamState:
         cores = shrink(objective, cores)
         vector = objective.to_vector(cores)
         zeros, rng = np.zeros_like(vector), np.random.default_rng(self.seed)
-        return State(objective.at(cores), vector, zeros, zeros, rng, self.learning_rate)
+        return AdamState(objective.at(cores), vector, zeros, zeros, rng, self.learning_rate)
 
-    def step(self, objective: Objective, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: AdamState, report: Report) -> AdamState:
         for shards in self._batches(objective, state.rng):
             _, gradient = objective.gradient(state.iterate, shards)
             self._move(state, objective.to_vector(gradient))
@@ -143,7 +137,7 @@ class Adam(Solver[State]):
                 if cuts[s] < cuts[s + 1]
             ]
 
-    def _move(self, state: State, gradient: Vector) -> None:
+    def _move(self, state: AdamState, gradient: Vector) -> None:
         state.n_steps += 1
         state.mean = self.beta_1 * state.mean + (1 - self.beta_1) * gradient
         state.square = self.beta_2 * state.square + (1 - self.beta_2) * gradient**2

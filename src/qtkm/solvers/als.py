@@ -7,15 +7,14 @@ from typing import ClassVar
 from ..networks import Cores, Iterate, flatten, unflatten
 from ..objective import Objective
 from ..parameters import check_flag, check_number
-from . import solver
-from .solver import Report, Solver
+from .solver import Report, Solver, State
 
 #: momentum waits while an epoch lowers the objective by more than this fraction of it
 FAST = 0.01
 
 
 @dataclass
-class State(solver.State):
+class ALSState(State):
     """Objective, and what momentum needs."""
 
     value: float = float("inf")
@@ -25,7 +24,7 @@ class State(solver.State):
     count: int = 0
 
 
-class ALS(Solver[State]):
+class ALS(Solver[ALSState]):
     """Alternating linear scheme.
 
     An epoch visits the columns in order and a column's levels from the lowest digit up; each
@@ -55,7 +54,7 @@ class ALS(Solver[State]):
     restarts; docs/decisions/0010-momentum.md has measurements.
     """
 
-    state: ClassVar[type[solver.State] | None] = State
+    state: ClassVar[type[State] | None] = ALSState
 
     def __init__(self, inner_sweeps=1, momentum=False):
         self.inner_sweeps = inner_sweeps
@@ -65,18 +64,18 @@ class ALS(Solver[State]):
         check_number("inner_sweeps", self.inner_sweeps, Integral, 1)
         check_flag("momentum", self.momentum)
 
-    def start(self, objective: Objective, cores: Cores) -> State:
-        return State(objective.at(cores))
+    def start(self, objective: Objective, cores: Cores) -> ALSState:
+        return ALSState(objective.at(cores))
 
-    def step(self, objective: Objective, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: ALSState, report: Report) -> ALSState:
         if self.momentum:
-            return self._step_with_momentum(objective, state, report)
+            return self._accelerated(objective, state, report)
         for block in objective.blocks:
             values = objective.update(state.iterate, block, self.inner_sweeps)
             report(state.iterate.snapshot(), values)
         return state
 
-    def _step_with_momentum(self, objective: Objective, state: State, report: Report) -> State:
+    def _accelerated(self, objective: Objective, state: ALSState, report: Report) -> ALSState:
         before, beyond = state.iterate.snapshot(), None
         if state.previous is not None and state.count > 1:
             beta = (state.count - 1) / (state.count + 2)

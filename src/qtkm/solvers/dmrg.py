@@ -9,19 +9,18 @@ from ..networks.chain import ChainIterate
 from ..networks.train.pairs import PairProblem, Truncation
 from ..objective import Objective
 from ..parameters import check_number
-from . import solver
-from .solver import Report, Solver
+from .solver import Report, Solver, State
 
 
 @dataclass
-class State(solver.State):
+class DMRGState(State):
     """Current state: the iterate, and the largest rank of a bond."""
 
     iterate: ChainIterate
     max_rank: int
 
 
-class DMRG(Solver[State]):
+class DMRG(Solver[DMRGState]):
     """Density-matrix renormalization group: pairs of neighbouring cores, ranks by truncation.
 
     An epoch visits the pairs of neighbouring cores of a train from the first to the last.  Each
@@ -52,7 +51,7 @@ class DMRG(Solver[State]):
 
     needs_rows: ClassVar[bool] = True
     fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
-    state: ClassVar[type[solver.State] | None] = State
+    state: ClassVar[type[State] | None] = DMRGState
 
     def __init__(self, max_rank=None, tol=1e-3):
         self.max_rank = max_rank
@@ -64,11 +63,11 @@ class DMRG(Solver[State]):
             check_number("max_rank", self.max_rank, Integral, 1, hint=hint)
         check_number("tol", self.tol, Real, 0, below=1, hint="; 1e-3 is usual")
 
-    def start(self, objective: Objective, cores: Cores) -> State:
+    def start(self, objective: Objective, cores: Cores) -> DMRGState:
         iterate = objective.at(cores)
-        return State(iterate, self.max_rank or max(core.shape[2] for core in iterate.sites))
+        return DMRGState(iterate, self.max_rank or max(core.shape[2] for core in iterate.sites))
 
-    def step(self, objective: Objective, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: DMRGState, report: Report) -> DMRGState:
         iterate, cost = state.iterate, 0.0
         for block in objective.blocks:
             if block == len(iterate.columns):  # the output core

@@ -11,8 +11,7 @@ from scipy.linalg import solve_banded
 from ..networks import Cores
 from ..objective import Objective
 from ..parameters import check_number
-from . import solver
-from .solver import Report, Solver, Vector, shrink
+from .solver import Report, Solver, State, Vector, shrink
 
 #: steps tried along one set of directions before the fit is taken to be at its end
 TRIES = 12
@@ -21,7 +20,7 @@ LEAST_DAMPING = 1e-12
 
 
 @dataclass
-class State(solver.State):
+class NewtonState(State):
     """All cores as real numbers, their objective, and the damping of the next step."""
 
     vector: Vector
@@ -29,7 +28,7 @@ class State(solver.State):
     damping: float | None = None
 
 
-class GaussNewton(Solver[State]):
+class GaussNewton(Solver[NewtonState]):
     """Damped Gauss-Newton steps on all cores together.
 
     Parameters
@@ -60,7 +59,7 @@ class GaussNewton(Solver[State]):
     .. [1] Nielsen, "Damping parameter in Marquardt's method", IMM-REP-1999-05, 1999.
     """
 
-    state: ClassVar[type[solver.State] | None] = State
+    state: ClassVar[type[State] | None] = NewtonState
 
     def __init__(self, cg_iterations=30, cg_tol=0.1, damping=0.01):
         self.cg_iterations = cg_iterations
@@ -73,12 +72,12 @@ class GaussNewton(Solver[State]):
         check_number("cg_tol", self.cg_tol, Real, above=0, below=1, hint="; 0.1 is usual")
         check_number("damping", self.damping, Real, above=0, hint="; 0.01 is usual")
 
-    def start(self, objective: Objective, cores: Cores) -> State:
+    def start(self, objective: Objective, cores: Cores) -> NewtonState:
         cores = shrink(objective, cores)
         iterate = objective.at(cores)
-        return State(iterate, objective.to_vector(cores), objective.value(iterate))
+        return NewtonState(iterate, objective.to_vector(cores), objective.value(iterate))
 
-    def step(self, objective: Objective, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: NewtonState, report: Report) -> NewtonState:
         gradient = objective.to_vector(objective.gradient(state.iterate)[1])
         if not np.isfinite(state.value) or not np.isfinite(gradient).all():
             report(state.iterate.snapshot(), [np.nan])
@@ -92,7 +91,7 @@ class GaussNewton(Solver[State]):
             if value < state.value:
                 gain = (state.value - value) / promise
                 damping *= max(1 / 3, 1 - (2 * gain - 1) ** 3)
-                state = State(iterate, vector, value, damping)
+                state = NewtonState(iterate, vector, value, damping)
                 break
             damping *= growth
             growth *= 2  # the next time by more
@@ -106,7 +105,7 @@ class GaussNewton(Solver[State]):
         return state
 
     def _directions(
-        self, objective: Objective, state: State, gradient: Vector
+        self, objective: Objective, state: NewtonState, gradient: Vector
     ) -> tuple["Directions", float]:
         """Return Lanczos directions of the Gauss-Newton matrix, and the damping to start with."""
         product = objective.curvature(state.iterate)

@@ -9,7 +9,6 @@ from scipy.optimize import OptimizeResult, minimize
 from ..networks import Cores
 from ..objective import Objective
 from ..parameters import check_number
-from ..protocols import Kept
 from .solver import EndEpoch, Report, Solver, State, Stop, Vector
 
 #: the loop counts epochs, so SciPy must not stop by itself
@@ -73,16 +72,6 @@ class LBFGS(Solver[State]):
             raise Stop("converged", message)
         is_flat = slope <= FLAT * abs(float(outcome.fun))
         raise Stop("converged" if is_flat else "stopped early", _NO_STEP)
-
-    def run_with_checkpoints(
-        self,
-        objective: Objective,
-        cores: Cores,
-        report: Report,
-        end_epoch: EndEpoch,
-        kept: Kept | None,
-    ) -> None:
-        self.run(objective, kept["cores"] if kept else cores, report, end_epoch)
 
 
 _NO_STEP = (

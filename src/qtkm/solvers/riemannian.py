@@ -13,8 +13,7 @@ from ..networks.train.frame import Gauges, TrainFrame
 from ..objective import Objective
 from ..parameters import check_number
 from ..protocols import Kept
-from . import solver
-from .solver import Report, Solver, Vector
+from .solver import Report, Solver, State, Vector
 
 #: a step must gain at least this fraction of what its slope promises
 LEAST_GAIN = 1e-4
@@ -23,7 +22,7 @@ TRIES = 20
 
 
 @dataclass
-class State(solver.State):
+class FrameState(State):
     """Objective, and tangent space, gradient and direction of the last step (if any)."""
 
     iterate: ChainIterate
@@ -33,13 +32,13 @@ class State(solver.State):
     direction: Vector = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def regain(cls, objective: Objective, kept: Kept) -> "State":
+    def regain(cls, objective: Objective, kept: Kept) -> "FrameState":
         state = super().regain(objective, kept)
         state.frame = state.frame and Gauges(*state.frame)
         return state
 
 
-class Riemannian(Solver[State]):
+class Riemannian(Solver[FrameState]):
     """Conjugate gradients on the manifold of tensor trains of fixed ranks.
 
     Parameters
@@ -63,7 +62,7 @@ class Riemannian(Solver[State]):
     fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
     #: in its coordinates only the norm of the weights is simple
     takes_priors: ClassVar[bool] = False
-    state: ClassVar[type[solver.State] | None] = State
+    state: ClassVar[type[State] | None] = FrameState
 
     def __init__(self, iterations=5):
         self.iterations = iterations
@@ -71,11 +70,11 @@ class Riemannian(Solver[State]):
     def check(self) -> None:
         check_number("iterations", self.iterations, Integral, 1, hint="; 5 is usual")
 
-    def start(self, objective: Objective, cores: Cores) -> State:
+    def start(self, objective: Objective, cores: Cores) -> FrameState:
         iterate = objective.at(cores)
-        return State(iterate, objective.value(iterate))
+        return FrameState(iterate, objective.value(iterate))
 
-    def step(self, objective: Objective, state: State, report: Report) -> State:
+    def step(self, objective: Objective, state: FrameState, report: Report) -> FrameState:
         state.record = {"gradient_norm": 0.0}
         for _ in range(self.iterations):
             self._iteration(objective, state)
@@ -84,7 +83,7 @@ class Riemannian(Solver[State]):
                 break
         return state
 
-    def _iteration(self, objective: Objective, state: State) -> None:
+    def _iteration(self, objective: Objective, state: FrameState) -> None:
         frame = TrainFrame(state.iterate)
         state.value, cores = objective.gradient(frame)
         gradient = objective.to_vector(cores)
@@ -104,7 +103,7 @@ class Riemannian(Solver[State]):
         )
 
     def _directions(
-        self, objective: Objective, state: State, frame: TrainFrame, gradient: Vector
+        self, objective: Objective, state: FrameState, frame: TrainFrame, gradient: Vector
     ) -> Iterator[Vector]:
         """Yield the conjugate direction if it descends, then that of steepest descent."""
         if state.frame is not None:
@@ -122,7 +121,7 @@ class Riemannian(Solver[State]):
     def _search(
         self,
         objective: Objective,
-        state: State,
+        state: FrameState,
         frame: TrainFrame,
         gradient: Vector,
         direction: Vector,

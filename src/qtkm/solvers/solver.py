@@ -134,8 +134,11 @@ class Solver(BaseEstimator, Generic[Own]):
         """Run with checkpoints, from the start or from what one held.
 
         Every epoch begins with what a checkpoint would hold, so that interrupted and
-        uninterrupted fits have the same bits.
+        uninterrupted fits have the same bits; a solver with a `run` of its own, which knows
+        nothing of epochs before, continues from the cores alone.
         """
+        if type(self).run is not Solver.run:
+            return self.run(objective, kept["cores"] if kept else cores, report, end_epoch)
         regain: Callable[[Objective, Kept], Own] = self.state.regain  # type: ignore
         state = regain(objective, kept) if kept else self.start(objective, cores)
         while True:
