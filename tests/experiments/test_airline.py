@@ -53,11 +53,11 @@ def few_models(monkeypatch):
                 n_basis=8, rank=rank, max_iter=1, random_state=setting.seed, penalty="ridge"
             )
 
-        return airline.Candidate(name, make, 1.0, family)
+        return airline.Contender(name, make, 1.0, family)
 
     table = [machine("TKM R=8", 2, "TKM"), machine("QTKM R=40", 1, "QTKM")]
     process = next(c for c in airline.alternatives() if c.family == "GP")
-    linear = airline.Candidate("linear", lambda _: LinearRegression(), 1.0, "boosting")
+    linear = airline.Contender("linear", lambda _: LinearRegression(), 1.0, "boosting")
     monkeypatch.setattr(airline, "table_one", lambda: table)
     monkeypatch.setattr(airline, "alternatives", lambda: [linear, process])
     monkeypatch.setattr(airline_models, "PACKAGE", "no_such_package")
@@ -108,7 +108,7 @@ def test_a_quick_run_writes_results_figure_and_page(tmp_path, monkeypatch):
 def test_models_of_the_table_have_the_parameters_of_the_paper(tmp_path):
     halves = airline.rows_of("nyc_flights", 0, options(tmp_path))
     for candidate in airline.table_one():
-        model = candidate.make(airline.Setting(8, 0, 1)).set_params(max_iter=1)
+        model = candidate.make(airline.FitSetting(8, 0, 1)).set_params(max_iter=1)
         model.fit(halves.X_train[:40], halves.y_train[:40])
         assert count_parameters(model) == airline.TABLE[candidate.name].parameters
 

@@ -14,7 +14,7 @@ from qtkm.experiments import generalization as protocol
 from qtkm.experiments.generalization import curve, draw
 from qtkm.experiments.runs import Options, draw_rows
 
-SMALL = protocol.Protocol(
+SMALL = protocol.CurveProtocol(
     sets=("yacht", "banana"), seeds=(0, 1), tkm_ranks=(1, 2), qtkm_ranks=(1, 2, 4),
     n_frequencies=3, max_iter=8, window=4,
 )  # fmt: skip
@@ -119,7 +119,7 @@ def test_more_splits_add_to_what_is_there(data, again):
 def test_both_models_begin_at_the_same_function(data):
     """One epoch apart from equal starts, the quantized model is a special case of the other."""
     arguments = {"alpha": 1e-3, "period": 1.5, "data_home": None, "seed": 3, "split": 0}
-    one = protocol.Protocol(sets=("yacht",), max_iter=1)
+    one = protocol.CurveProtocol(sets=("yacht",), max_iter=1)
     rows = draw_rows("yacht", 0, 0.2, None)
     start = protocol.quantized_start([protocol.RADICES] * 2, 2, 3)
     full = protocol.unquantized(start)

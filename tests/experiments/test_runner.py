@@ -23,8 +23,8 @@ def records(tmp_path):
 
 def test_every_fit_of_two_processes_is_recorded(tmp_path):
     run_fits(fits(3), records(tmp_path), title="squares", n_jobs=2, progress=False)
-    found = {row["seed"]: row["value"] for row in records(tmp_path).rows}
-    assert found == {seed: seed**2 for seed in range(3)}
+    found = records(tmp_path).frame.set_index("seed")["value"]
+    assert found.to_dict() == {seed: seed**2 for seed in range(3)}
 
 
 def test_an_interrupted_run_goes_on_and_repeats_nothing(tmp_path):
@@ -34,7 +34,7 @@ def test_an_interrupted_run_goes_on_and_repeats_nothing(tmp_path):
     assert log == [0, 1, 2, 3]
     run_fits(fits(5, log=log), records(tmp_path), title="squares", progress=False)
     assert log == [0, 1, 2, 3, 3, 4]
-    assert len(records(tmp_path).rows) == 5
+    assert len(records(tmp_path).frame) == 5
 
 
 def test_progress_counts_the_fits_and_tells_the_time_left(tmp_path, capsys):

@@ -12,11 +12,11 @@ import pytest
 
 from qtkm.experiments import sound as experiment
 from qtkm.experiments.runs import Options, Split
-from qtkm.experiments.sound import Protocol, find_gaps, load, respond, run, solve_free
+from qtkm.experiments.sound import SoundProtocol, find_gaps, load, respond, run, solve_free
 
 REAL_HOME = os.environ.get("QTKM_DATA_HOME")
 SAMPLES = 2400
-TINY = Protocol(n_basis=64, epochs={2: 12, 4: 12}, plain_epochs={2: 12}, tol=1e-8)
+TINY = SoundProtocol(n_basis=64, epochs={2: 12, 4: 12}, plain_epochs={2: 12}, tol=1e-8)
 
 
 def make_home(folder):
@@ -103,7 +103,7 @@ def test_the_page_has_the_numbers_of_the_records(finished):
 
 
 def test_the_papers_numbers_stand_only_beside_its_own_models(resumed, monkeypatch):
-    row = experiment.Published(24, 2.7, 0.123, 0.456)
+    row = experiment.TableTwoRow(24, 2.7, 0.123, 0.456)
     monkeypatch.setattr(experiment, "PUBLISHED", {2: row, 4: row})  # 4 has 48 parameters
     lines = run(resumed).read_text().splitlines()
     beside = [line for line in lines if "| 0.123 |" in line and "(" in line]
@@ -216,7 +216,7 @@ def test_too_few_rows_for_all_weights_are_refused():
 
 def test_a_model_of_full_rank_recovers_the_weights(finished, tmp_path):
     # eight terms, one for each value of three of the four digits, hold any 16 weights
-    chosen = Protocol(n_basis=16, epochs={8: 20}, plain_epochs={8: 1}, tol=0)
+    chosen = SoundProtocol(n_basis=16, epochs={8: 20}, plain_epochs={8: 1}, tol=0)
     sound = load(finished)
     free = solve_free(sound, 16)
     found = experiment.fit_one(

@@ -111,7 +111,7 @@ def choose(options: Options) -> list[str]:
     return found
 
 
-class Setting(NamedTuple):
+class FitSetting(NamedTuple):
     """What a model is made for; `seed` is that of the split and of the model."""
 
     n_columns: int
@@ -121,21 +121,21 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Contender:
     """A model of the experiment; a family is drawn in one colour."""
 
     name: str
-    make: Callable[[Setting], Any]
+    make: Callable[[FitSetting], Any]
     cost: float  # expected work of a fit on a row; QTKM of rank 20 has 1
     family: str
     most_splits: int | None = SPLITS
     left_out: tuple[str, ...] = ()  # data sets that it is not run on
 
 
-def table_one() -> list[Candidate]:
+def table_one() -> list[Contender]:
     """List the six models of the paper."""
 
-    def make(to: Setting, rank: int, quantization: int | None) -> QTKMRegressor:
+    def make(to: FitSetting, rank: int, quantization: int | None) -> QTKMRegressor:
         start = quantized_start([RADICES] * to.n_columns, rank, to.seed)
         return paper_model(
             n_basis=N_BASIS, period=PERIOD, quantization=quantization, rank=rank, alpha=ALPHA,
@@ -144,16 +144,16 @@ def table_one() -> list[Candidate]:
             random_state=to.seed, n_jobs=to.cores,
         )  # fmt: skip
 
-    def candidate(kind: str, rank: int, quantization: int | None, cost: float) -> Candidate:
+    def candidate(kind: str, rank: int, quantization: int | None, cost: float) -> Contender:
         made = partial(make, rank=rank, quantization=quantization)
-        return Candidate(f"{kind} R={rank}", made, cost, kind, None)
+        return Contender(f"{kind} R={rank}", made, cost, kind, None)
 
     # an epoch of a small rank is bound by reading the rows, a large one by rank squared
     plain = [candidate("TKM", rank, None, 0.5) for rank in TKM_RANKS]
     return plain + [candidate("QTKM", rank, 2, (rank / 20) ** 1.5) for rank in QTKM_RANKS]
 
 
-def alternatives() -> list[Candidate]:
+def alternatives() -> list[Contender]:
     """List this library's defaults and other methods."""
     # the default penalty of the same band is that of noise as large as the function: see RIDGES
     band = {"kind": "real", "n_basis": N_BASIS, "period": PERIOD}
@@ -171,11 +171,11 @@ def alternatives() -> list[Candidate]:
         (GAUSSIAN_PROCESS, SparseGaussianProcess(), 8.0, "GP", PROCESS_SPLITS, (LARGE,)),
     ]
     return [
-        Candidate(name, partial(_make_other, model=model), *more) for name, model, *more in every
+        Contender(name, partial(_make_other, model=model), *more) for name, model, *more in every
     ]
 
 
-def _make_other(to: Setting, model: Any) -> Any:
+def _make_other(to: FitSetting, model: Any) -> Any:
     """Return a model with the seed, threads and number of features of a fit."""
     given = {
         "random_state": to.seed,
@@ -187,11 +187,11 @@ def _make_other(to: Setting, model: Any) -> Any:
 
 
 def fit_one(
-    dataset: str, model: str, split: int, *, candidates: Mapping[str, Candidate], options: Options
+    dataset: str, model: str, split: int, *, candidates: Mapping[str, Contender], options: Options
 ) -> dict[str, Any]:
     """Fit a model that is named as in the records, and test it; returns the columns `VALUES`."""
     rows = rows_of(dataset, split, options)
-    setting = Setting(rows.X_train.shape[1], split, options.cores, options.quick)
+    setting = FitSetting(rows.X_train.shape[1], split, options.cores, options.quick)
     fitted = candidates[model].make(setting)
     seconds = fit_timed(fitted, rows, setting.cores)
     return {
@@ -206,7 +206,7 @@ def fit_one(
 
 
 def _run(
-    dataset: str, candidates: Sequence[Candidate], splits: int, records: Records, options: Options
+    dataset: str, candidates: Sequence[Contender], splits: int, records: Records, options: Options
 ) -> None:
     """Run the fits of one data set that are not recorded yet."""
     arguments = {"candidates": {each.name: each for each in candidates}, "options": options}
@@ -220,7 +220,7 @@ def _run(
     ]
     if left := records.left(fits):
         rows = rows_of(dataset, left[0].name["split"], options)
-        setting = Setting(rows.X_train.shape[1], 0, options.cores, options.quick)
+        setting = FitSetting(rows.X_train.shape[1], 0, options.cores, options.quick)
         compile_loops((each.make(setting) for each in candidates), rows.X_train, rows.y_train)
     run_fits(fits, records, title=f"airline, {dataset}", progress=options.progress)
 
@@ -240,7 +240,7 @@ DESCRIPTIONS = {
 }
 
 
-class Published(NamedTuple):
+class TableOneRow(NamedTuple):
     """A row of the paper's Table 1: basis functions, parameters, test error, its deviation."""
 
     basis: int
@@ -250,17 +250,17 @@ class Published(NamedTuple):
 
 
 TABLE = {
-    "VFF": Published(40, 320, 0.827, 0.004),
-    "Hilbert-GP": Published(40, 320, 0.827, 0.005),
-    "VISH": Published(660, 660, 0.834, 0.055),
-    "SVIGP": Published(1000, 1000, 0.791, 0.005),
-    "Falkon": Published(10000, 10000, 0.758, 0.005),
-    "TKM R=4": Published(64, 2048, 0.789, 0.005),
-    "TKM R=6": Published(64, 3072, 0.773, 0.006),
-    "TKM R=8": Published(64, 4096, 0.765, 0.007),
-    "QTKM R=20": Published(64, 1920, 0.764, 0.005),
-    "QTKM R=30": Published(64, 2880, 0.754, 0.005),
-    "QTKM R=40": Published(64, 3840, 0.748, 0.005),
+    "VFF": TableOneRow(40, 320, 0.827, 0.004),
+    "Hilbert-GP": TableOneRow(40, 320, 0.827, 0.005),
+    "VISH": TableOneRow(660, 660, 0.834, 0.055),
+    "SVIGP": TableOneRow(1000, 1000, 0.791, 0.005),
+    "Falkon": TableOneRow(10000, 10000, 0.758, 0.005),
+    "TKM R=4": TableOneRow(64, 2048, 0.789, 0.005),
+    "TKM R=6": TableOneRow(64, 3072, 0.773, 0.006),
+    "TKM R=8": TableOneRow(64, 4096, 0.765, 0.007),
+    "QTKM R=20": TableOneRow(64, 1920, 0.764, 0.005),
+    "QTKM R=30": TableOneRow(64, 2880, 0.754, 0.005),
+    "QTKM R=40": TableOneRow(64, 3840, 0.748, 0.005),
 }
 # Section 5.3 of the paper: training rows, machine, and seconds of a fit
 TRAINING_ROWS, MACHINE = 3_952_942, "a laptop with 4 cores and 16 GB"
@@ -283,7 +283,7 @@ STYLES = {
 
 
 def write(
-    options: Options, results: Results, models: Sequence[Candidate], further: Sequence[Candidate],
+    options: Options, results: Results, models: Sequence[Contender], further: Sequence[Contender],
     has_new: bool, no_process: str | None,
 ) -> Path:  # fmt: skip
     """Draw the figure and write the page; `no_process` says why there is no Gaussian process."""

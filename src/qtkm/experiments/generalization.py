@@ -49,7 +49,7 @@ KRR_VALUES = ("rows", "columns", "alpha", "period", "cv_mse", "train_mse", "test
 
 
 @dataclass(frozen=True)
-class Protocol:
+class CurveProtocol:
     """What is varied, and how long a fit runs.
 
     `splits` are seeds of the 80/20 splits, `seeds` those of starts and random features, and
@@ -79,18 +79,18 @@ class Protocol:
         return frame[frame["set"].isin(self.sets) & frame["split"].isin(self.splits)]
 
 
-QUICK = Protocol(
+QUICK = CurveProtocol(
     sets=("yacht", "airfoil"), seeds=(0, 1), tkm_ranks=(1, 2, 4), qtkm_ranks=(1, 2, 4, 8),
     n_frequencies=6, max_iter=300,
 )  # fmt: skip
 
 
-def run(options: Options, *, splits: int = 1, protocol: Protocol | None = None) -> Path:
+def run(options: Options, *, splits: int = 1, protocol: CurveProtocol | None = None) -> Path:
     """Run the experiment, or what is left of it, and write results, figures and page.
 
     The paper has one split of each set: it redraws starts and random features only.
     """
-    protocol = protocol or (QUICK if options.quick else Protocol())
+    protocol = protocol or (QUICK if options.quick else CurveProtocol())
     protocol = replace(protocol, splits=tuple(range(splits)))
     settings = {name: getattr(protocol, name) for name in ("max_iter", "window", "tolerance")}
     krr = Records(options.output / "generalization_krr.csv", KRR_KEYS, KRR_VALUES)
@@ -105,7 +105,7 @@ def run(options: Options, *, splits: int = 1, protocol: Protocol | None = None) 
     return write(options, protocol, protocol.choose(records.frame), wanted, has_new)
 
 
-def krr_fits(protocol: Protocol, options: Options) -> Iterator[Fit]:
+def krr_fits(protocol: CurveProtocol, options: Options) -> Iterator[Fit]:
     """Choose penalty and period of every set and split."""
     arguments = {"data_home": options.data_home, "n_jobs": options.cores}
     for name in protocol.sets:
@@ -130,7 +130,9 @@ def fit_krr(set: str, split: int, data_home: str | None, n_jobs: int) -> dict[st
     }
 
 
-def make_fits(protocol: Protocol, row: Mapping[str, Any], data_home: str | None) -> Iterator[Fit]:
+def make_fits(
+    protocol: CurveProtocol, row: Mapping[str, Any], data_home: str | None
+) -> Iterator[Fit]:
     """List all fits of the models of a set, from its row of the KRR record."""
     arguments = {
         "alpha": row["alpha"],
@@ -154,7 +156,7 @@ def make_fits(protocol: Protocol, row: Mapping[str, Any], data_home: str | None)
 
 def fit_one(
     set: str, split: int, model: str, size: int, seed: int, alpha: float, period: float,
-    data_home: str | None, protocol: Protocol,
+    data_home: str | None, protocol: CurveProtocol,
 ) -> dict[str, Any]:  # fmt: skip
     """Fit a model of rank `size` to convergence, or `size` random features.
 
@@ -234,7 +236,7 @@ def curve(rows: Any, name: str, model: str, error: str = "test_mse") -> Any:
     return errors.agg(mean="mean", deviation="std", error="sem").fillna(0.0)
 
 
-class Comparison(NamedTuple):
+class Lead(NamedTuple):
     """QTKM beside TKM at equal numbers of parameters below the number of rows."""
 
     n_compared: int
@@ -248,14 +250,14 @@ class Comparison(NamedTuple):
         return self.n_compared > 0 and self.n_ahead == self.n_compared
 
 
-def compare(quantized: Any, full: Any, n_rows: int) -> Comparison:
+def compare(quantized: Any, full: Any, n_rows: int) -> Lead:
     """Compare two curves at the numbers of parameters that both have, below `n_rows`."""
     both = quantized.join(full.add_suffix("_full"), how="inner")
     both = both[both.index < n_rows]
     excess = both["mean"] - both["mean_full"]
     limit = 2 * np.hypot(both["error"], both["error_full"])
     gap = (1 - both["mean"] / both["mean_full"]).mean()
-    return Comparison(len(both), int((excess <= 0).sum()), int((excess > limit).sum()), gap)
+    return Lead(len(both), int((excess <= 0).sum()), int((excess > limit).sum()), gap)
 
 
 def turning_point(line: Any) -> int | None:
@@ -279,7 +281,7 @@ def descends_twice(line: Any) -> bool:
     return False
 
 
-def write(options: Options, protocol: Protocol, rows: Any, krr: Any, has_new: bool) -> Path:
+def write(options: Options, protocol: CurveProtocol, rows: Any, krr: Any, has_new: bool) -> Path:
     """Draw the figures and write the page; `has_new` tells whether fits were made since."""
 
     def draw_both() -> dict[str, str]:
@@ -328,7 +330,7 @@ def _choices(krr: Any) -> str:
     return table([*forms, "time"], lines)
 
 
-def _error_table(protocol: Protocol, rows: Any, krr: Any) -> str:
+def _error_table(protocol: CurveProtocol, rows: Any, krr: Any) -> str:
     lines = []
     for name in protocol.sets:
         models = {model: curve(rows, name, model) for model in MODELS}
@@ -352,7 +354,7 @@ def _rows_of(krr: Any, name: str) -> int:
     return krr[krr["set"] == name]["rows"].iloc[0]
 
 
-def _quantized_ahead(protocol: Protocol, rows: Any, krr: Any) -> dict[str, Any]:
+def _quantized_ahead(protocol: CurveProtocol, rows: Any, krr: Any) -> dict[str, Any]:
     lines, holds = [], {"test": 0, "train": 0}
     for name in protocol.sets:
         entry: list[Any] = [name]
@@ -374,7 +376,7 @@ def _quantized_ahead(protocol: Protocol, rows: Any, krr: Any) -> dict[str, Any]:
     }
 
 
-def _yacht(protocol: Protocol, rows: Any, krr: Any) -> str:
+def _yacht(protocol: CurveProtocol, rows: Any, krr: Any) -> str:
     if "yacht" not in protocol.sets:
         return "Not run."
     line = curve(rows, "yacht", "QTKM")
@@ -388,7 +390,7 @@ def _yacht(protocol: Protocol, rows: Any, krr: Any) -> str:
     )
 
 
-def _overfitting(protocol: Protocol, rows: Any) -> dict[str, Any]:
+def _overfitting(protocol: CurveProtocol, rows: Any) -> dict[str, Any]:
     lines, sooner, later = [], 0, 0
     for name in protocol.sets:
         ours, theirs = (turning_point(curve(rows, name, model)) for model in ("QTKM", "TKM"))
@@ -399,7 +401,7 @@ def _overfitting(protocol: Protocol, rows: Any) -> dict[str, Any]:
     return {"n_sooner": sooner, "n_later": later, "turning_points": points}
 
 
-def _double_descent(protocol: Protocol, rows: Any) -> str:
+def _double_descent(protocol: CurveProtocol, rows: Any) -> str:
     found = {
         name
         for name in protocol.sets
@@ -421,7 +423,7 @@ def _double_descent(protocol: Protocol, rows: Any) -> str:
     )
 
 
-def _random_features(protocol: Protocol, rows: Any, krr: Any) -> str:
+def _random_features(protocol: CurveProtocol, rows: Any, krr: Any) -> str:
     if "banana" not in protocol.sets:
         return "Not run."
     said = []

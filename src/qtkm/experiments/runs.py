@@ -5,7 +5,6 @@ name, one line of a CSV file for each finished fit, so that nothing finished is 
 must be importable, because it may run in another process.
 """
 
-import csv
 import json
 import os
 import shlex
@@ -111,58 +110,49 @@ class Records:
     ):  # fmt: skip
         self.path, self.keys = Path(path), list(keys)
         self.columns = [*keys, *values]
-        self.rows: list[dict[str, Any]] = []
         self.n_new = 0
         self._check_settings(json.loads(json.dumps(dict(settings or {}))))
         if self.path.exists():
-            self._read()
+            self._check_file()
 
     @property
     def frame(self) -> Any:
         """All rows as a pandas frame."""
-        return pandas().DataFrame(self.rows, columns=self.columns)
-
-    def key(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the key of a row's fit."""
-        return tuple(_text(row[name]) for name in self.keys)
+        if not self.path.exists():
+            return pandas().DataFrame(columns=self.columns)
+        # by Python: versions of pandas differ in the last bit of what they read
+        return pandas().read_csv(self.path, converters=dict.fromkeys(self.columns, _number))
 
     def left(self, fits: Iterable["Fit"]) -> list["Fit"]:
         """Return the fits that are not recorded yet."""
-        done = set(map(self.key, self.rows))
-        return [fit for fit in fits if self.key(fit.name) not in done]
+        done = set(self.frame[self.keys].itertuples(index=False, name=None))
+        return [fit for fit in fits if tuple(fit.name[key] for key in self.keys) not in done]
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add a finished fit and put it safely on disk."""
         is_new = not self.path.exists()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        texts = [_text(row[name]) for name in self.columns]
         with self.path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerows([self.columns, texts] if is_new else [texts])
+            line = pandas().DataFrame([row], columns=self.columns)
+            line.to_csv(file, header=is_new, index=False, lineterminator="\n")
             file.flush()
             os.fsync(file.fileno())
-        self._add(texts)
         self.n_new += 1
 
-    def _add(self, texts: list[str]) -> None:
-        self.rows.append(dict(zip(self.columns, map(_number, texts), strict=True)))
-
-    def _read(self) -> None:
-        """Take over the rows of the file; a last line that was cut off is dropped."""
+    def _check_file(self) -> None:
+        """Compare the columns, and drop a last line that was cut off."""
         text = self.path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
-        lines = list(csv.reader(whole.splitlines()))
-        if lines and lines[0] != self.columns:
+        if not whole:
+            self.path.unlink()
+            return
+        if (found := whole.partition("\n")[0].split(",")) != self.columns:
             raise ValueError(
-                f"{self.path} has columns {', '.join(lines[0])} where {', '.join(self.columns)} "
+                f"{self.path} has columns {', '.join(found)} where {', '.join(self.columns)} "
                 "were expected; it comes from another version: choose another output folder"
             )
-        if not lines:
-            self.path.unlink()
-        elif whole != text:
+        if whole != text:
             replace_text(self.path, whole)
-        for line in lines[1:]:
-            self._add(line)
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         file = self.path.with_suffix(".settings.json")
@@ -181,12 +171,6 @@ class Records:
         elif settings:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def _number(text: str) -> Any:

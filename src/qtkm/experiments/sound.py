@@ -43,7 +43,7 @@ NEAR = 0.01
 FREE, ENERGY = "#202020", 0.999
 
 
-class Published(NamedTuple):
+class TableTwoRow(NamedTuple):
     """A row of the paper's Table 2, from one start and 5000 sweeps over all cores."""
 
     parameters: int
@@ -54,15 +54,15 @@ class Published(NamedTuple):
 
 #: rank → row of Table 2 in the supplement of the paper
 PUBLISHED = {
-    10: Published(260, 31.5, 0.841, 0.579),
-    25: Published(650, 12.6, 0.712, 0.571),
-    50: Published(1300, 6.3, 0.528, 0.451),
-    100: Published(2600, 3.1, 0.310, 0.182),
+    10: TableTwoRow(260, 31.5, 0.841, 0.579),
+    25: TableTwoRow(650, 12.6, 0.712, 0.571),
+    50: TableTwoRow(1300, 6.3, 0.528, 0.451),
+    100: TableTwoRow(2600, 3.1, 0.310, 0.182),
 }
 
 
 @dataclass(frozen=True)
-class Protocol:
+class SoundProtocol:
     """Sizes of the experiment: M, rank → most epochs, and the least relative progress of one.
 
     `plain_epochs` are those of the ranks whose first start is repeated without momentum.
@@ -80,13 +80,13 @@ class Protocol:
 
 #: A start of rank 10 crept at 1.1e-6 an epoch for sixty epochs before it fell by another 2 %, so a
 #: tolerance of 1e-6 ends too early.
-FULL = Protocol(
+FULL = SoundProtocol(
     n_basis=2**13,
     epochs={10: 2000, 25: 2000, 50: 1000, 100: 600},
     plain_epochs={10: 5000, 25: 5000, 50: 1500},
     tol=1e-8,
 )
-QUICK = Protocol(n_basis=2**9, epochs={5: 60, 10: 60}, plain_epochs={5: 60}, tol=1e-8)
+QUICK = SoundProtocol(n_basis=2**9, epochs={5: 60, 10: 60}, plain_epochs={5: 60}, tol=1e-8)
 
 
 def run(options: Options, *, starts: int = 5) -> Path:
@@ -118,7 +118,7 @@ def run(options: Options, *, starts: int = 5) -> Path:
 
 
 def make_fits(
-    chosen: Protocol, starts: int, sound: Split, free: NDArray, folder: Path
+    chosen: SoundProtocol, starts: int, sound: Split, free: NDArray, folder: Path
 ) -> list[Fit]:
     """List all fits, the longest first; an epoch takes 14, 45, 109, 358 ms at the paper's ranks."""
     arguments = {"sound": sound, "free": free, "protocol": chosen, "folder": folder}
@@ -209,7 +209,7 @@ def respond(weights: NDArray, sound: Split, X: NDArray) -> NDArray:
 
 
 def fit_one(
-    solver: str, rank: int, start: int, *, sound: Split, free: NDArray, protocol: Protocol,
+    solver: str, rank: int, start: int, *, sound: Split, free: NDArray, protocol: SoundProtocol,
     folder: Path,
 ) -> dict[str, Any]:  # fmt: skip
     """Fit a model on one thread, measure it, and keep its cores and its course."""
@@ -244,7 +244,7 @@ def fit_one(
 class Trace:
     """Callback that measures a fit on its way: `rows` with the columns `TRACE`."""
 
-    def __init__(self, sound: Split, free: NDArray, protocol: Protocol):
+    def __init__(self, sound: Split, free: NDArray, protocol: SoundProtocol):
         self.free, self.sound = free, sound
         last = max([*protocol.epochs.values(), *protocol.plain_epochs.values()])
         # epochs 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, … up to the last
@@ -318,7 +318,7 @@ class Results:
         self.objective = float(np.mean(np.abs(train - sound.y_train) ** 2))
 
     @property
-    def published(self) -> dict[int, Published]:
+    def published(self) -> dict[int, TableTwoRow]:
         """Rows of the paper's table whose models have the same numbers of parameters."""
         return {
             rank: row
@@ -332,7 +332,7 @@ def median_row(rows: Any) -> Any:
     return rows.sort_values("weight_error", kind="stable").iloc[(len(rows) - 1) // 2]
 
 
-def write(options: Options, results: Results, chosen: Protocol, has_new: bool) -> Path:
+def write(options: Options, results: Results, chosen: SoundProtocol, has_new: bool) -> Path:
     """Draw the figures and write the page; `has_new` tells whether fits were made since."""
     figures = report.try_to_draw(
         lambda: {
