@@ -5,6 +5,7 @@ from functools import cache
 from itertools import combinations, product
 from typing import Any
 
+import numpy as np
 import pytest
 
 
@@ -50,16 +51,18 @@ def crossed(
 
 def cover(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Choose rows, always the one that brings most new pairs, until no pair of these is missing."""
-    every, bits = list(rows), dict[Any, int]()
-    met = [
-        sum(1 << bits.setdefault(pair, len(bits)) for pair in combinations(enumerate(row), 2))
-        for row in every
-    ]
-    missing, chosen = (1 << len(bits)) - 1, set()
-    while missing:
-        best = max(range(len(every)), key=lambda row: (met[row] & missing).bit_count())
+    every, numbers = list(rows), dict[Any, int]()
+    met = np.array(  # numbers of the pairs of every row
+        [
+            [numbers.setdefault(pair, len(numbers)) for pair in combinations(enumerate(row), 2)]
+            for row in every
+        ]
+    )
+    missing, chosen = np.ones(len(numbers), dtype=bool), set()
+    while missing.any():
+        best = int(missing[met].sum(axis=1).argmax())
         chosen.add(best)
-        missing &= ~met[best]
+        missing[met[best]] = False
     return [every[row] for row in sorted(chosen)]
 
 

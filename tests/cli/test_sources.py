@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow")
 
 TUNE = ["--target", "power", "--drop", "high", "--drop", "id", "--drop", "w", "--out", "m.qtkm",
         "--ranks", "1,4", "--n-basis", "8", "--periods", "2", "--alphas", "1e-4",
-        "--max-iter", 4]  # fmt: skip
+        "--max-iter", 4, "--penalty", "ridge"]  # fmt: skip
 #: the table of `parts`, in other words
 SOURCES = [["parts/*.parquet"], [f"parts/{name}.parquet" for name in "abc"], ["csv"]]
 names = "+".join
@@ -38,7 +38,7 @@ def test_a_search_takes_many_files(frame, parts, data, capsys):
     assert f"{len(train):,}, 3" in shown.out
     model = qtkm.QTKMRegressor(
         rank=4, n_basis=8, period=2, alpha=1e-4, max_iter=4, random_state=0,
-        categorical_features=["kind"],
+        categorical_features=["kind"], penalty="ridge",
     ).fit(train[FEATURES], train["power"])  # fmt: skip
     found = qtkm.load("m.qtkm").predict(frame[FEATURES])
     np.testing.assert_array_equal(found, model.predict(frame[FEATURES]))

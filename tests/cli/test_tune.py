@@ -18,10 +18,10 @@ from tests.cli.commands import command, is_tested
 pandas = pytest.importorskip("pandas")
 
 SMALL = ["--ranks", "1,3", "--n-basis", "4,8", "--periods", "2", "--alphas", "1e-3,1e-1",
-         "--max-iter", 6]  # fmt: skip
+         "--max-iter", 6, "--penalty", "ridge"]  # fmt: skip
 #: for classes, whose fits take longer
 SMALLER = ["--ranks", "1,3", "--n-basis", "4", "--periods", "2", "--alphas", "1e-3,1e-1",
-           "--max-iter", 6]  # fmt: skip
+           "--max-iter", 6, "--penalty", "ridge"]  # fmt: skip
 
 
 @pytest.fixture

@@ -16,15 +16,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from qtkm import ALS, CPD, Fourier, Hinge, Power, QTKMClassifier, QTKMRegressor, Squared
 
-#: what the checks can tell apart: defaults (but for the search, which takes long), parts given as
-#: objects, several classes, precision
+#: what the checks can tell apart: defaults (but for the search and main effects of classes, which
+#: take long), parts given as objects, several classes, precision
 ESTIMATORS = [
-    QTKMRegressor(rank=2, alpha=1e-3, max_iter=8),
+    QTKMRegressor(rank=2, alpha=1e-3, max_iter=4),
     QTKMRegressor(
         Fourier(n_basis=6), network=CPD(3), loss=Squared("real"), solver=ALS(), max_bins=None,
-        max_iter=10, extrapolation="continue", penalty="ridge",
+        max_iter=6, extrapolation="continue", penalty="ridge",
     ),
-    QTKMClassifier(rank=2, alpha=1e-3, max_iter=8),
+    QTKMClassifier(rank=2, alpha=1e-3, max_iter=4, main_effects=False),
     QTKMClassifier(
         Power(), max_iter=5, penalty="ridge", loss="softmax", quantization=None,
         class_weight="balanced", dtype="float32", init="random",

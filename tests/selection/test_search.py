@@ -10,9 +10,15 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 import qtkm
 from qtkm import CPD, Fourier, QTKMClassifierCV, QTKMRegressor, QTKMRegressorCV
 from qtkm.limits import LIMITS
-from tests.selection.conftest import GRID, PARAMETERS
+from tests.selection.conftest import GRID, PARAMETERS, SETTINGS
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def searched(X, y):
+    """A search over the grid, to be read only."""
+    return QTKMRegressorCV(QTKMRegressor(**SETTINGS), **GRID, cv=FOLDS, n_jobs=1).fit(X, y)
 
 
 def splits(search):
@@ -34,15 +40,14 @@ def test_one_candidate_has_the_scores_of_cross_validation(regressor, changes, al
     assert search.best_params_ == {}
 
 
-def test_a_fit_that_was_paused_has_the_scores_of_cross_validation(regressor, X, y):
-    search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
-    finished = np.flatnonzero(search.cv_results_["finished"])
-    assert 0 < len(finished) < len(search.cv_results_["params"])
+def test_a_fit_that_was_paused_has_the_scores_of_cross_validation(searched, regressor, X, y):
+    finished = np.flatnonzero(searched.cv_results_["finished"])
+    assert 0 < len(finished) < len(searched.cv_results_["params"])
     for number in finished:
-        model = clone(regressor).set_params(**search.cv_results_["params"][number])
+        model = clone(regressor).set_params(**searched.cv_results_["params"][number])
         expected = cross_val_score(model, X, y, cv=FOLDS)
-        np.testing.assert_array_equal(splits(search)[number], expected)
-        assert search.cv_results_["mean_test_score"][number] == pytest.approx(expected.mean())
+        np.testing.assert_array_equal(splits(searched)[number], expected)
+        assert searched.cv_results_["mean_test_score"][number] == pytest.approx(expected.mean())
 
 
 def test_with_all_candidates_to_the_end_it_is_a_grid_search(regressor, monkeypatch, X, y):
@@ -59,17 +64,16 @@ def test_with_all_candidates_to_the_end_it_is_a_grid_search(regressor, monkeypat
     np.testing.assert_array_equal(search.predict(X), plain.predict(X))
 
 
-def test_the_chosen_candidate_is_among_the_best(regressor, X, y):
-    search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
-    assert search.best_params_["rank"] == 3
-    assert search.best_params_["alpha"] == 1e-3
-    assert search.best_score_ == search.cv_results_["mean_test_score"][search.best_index_]
-    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
-    assert search.score(X, y) > 0.9
+def test_the_chosen_candidate_is_among_the_best(searched, X, y):
+    assert searched.best_params_["rank"] == 3
+    assert searched.best_params_["alpha"] == 1e-3
+    assert searched.best_score_ == searched.cv_results_["mean_test_score"][searched.best_index_]
+    assert searched.cv_results_["rank_test_score"][searched.best_index_] == 1
+    assert searched.score(X, y) > 0.9
 
 
-def test_the_table_tells_how_far_each_candidate_came(regressor, X, y):
-    results = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y).cv_results_
+def test_the_table_tells_how_far_each_candidate_came(searched):
+    results = searched.cv_results_
     assert {len(values) for values in results.values()} == {16}
     early = results["round"] == 1
     assert 4 <= early.sum() <= 14
@@ -99,8 +103,8 @@ def test_only_those_that_may_win_are_fitted_to_the_end(regressor, X, y, monkeypa
     assert few["mean_test_score"][first] == all_of_them["mean_test_score"][first]
 
 
-def test_of_large_folds_one_is_enough_until_the_last_round(regressor, X, y, monkeypatch):
-    usual = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
+def test_of_large_folds_one_is_enough_until_the_last_round(searched, regressor, X, y, monkeypatch):
+    usual = searched
     monkeypatch.setattr(LIMITS, "large_fold", len(X) // 3)
     search = QTKMRegressorCV(regressor, **GRID, cv=FOLDS).fit(X, y)
     results, finished = search.cv_results_, search.cv_results_["finished"]
@@ -135,16 +139,16 @@ def test_the_seed_serves_an_estimator_without_one(X, y):
     assert search.best_estimator_.random_state == 5
 
 
-def test_threads_do_not_change_the_result(regressor, X, y):
-    one, two = (QTKMRegressorCV(regressor, **GRID, cv=FOLDS, n_jobs=n).fit(X, y) for n in (1, 2))
+def test_threads_do_not_change_the_result(searched, regressor, X, y):
+    one, two = searched, QTKMRegressorCV(regressor, **GRID, cv=FOLDS, n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(splits(one), splits(two))
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
 
 
 def test_a_generator_of_random_numbers_is_the_same_for_all_candidates(regressor, X, y):
     model = regressor.set_params(random_state=np.random.RandomState(3))
-    search = QTKMRegressorCV(model, ranks=[2], n_basis=[4], periods=[2.0], cv=FOLDS).fit(X, y)
-    again = QTKMRegressorCV(model, ranks=[2], n_basis=[4], periods=[2.0], cv=FOLDS).fit(X, y)
+    lists = {"ranks": [2], "n_basis": [4], "periods": [2.0], "alphas": [1e-3, 1e-2]}
+    search, again = (QTKMRegressorCV(model, **lists, cv=FOLDS).fit(X, y) for _ in "12")
     np.testing.assert_array_equal(splits(search), splits(again))
 
 
@@ -199,7 +203,7 @@ def test_a_frame_with_categories(regressor, X, y):
 
 def test_columns_of_many_values_are_binned_as_in_a_fit_of_its_own(regressor, monkeypatch):
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(3000, 2))
+    X = rng.uniform(size=(2000, 2))
     y = np.sin(9 * X[:, 0]) * X[:, 1]
     # 16 basis functions of period 1 ask for more bins than 4 of period 2
     lists = {"n_basis": [4, 16], "periods": [1.0, 2.0], "ranks": [2], "alphas": [1e-3]}
@@ -210,19 +214,19 @@ def test_columns_of_many_values_are_binned_as_in_a_fit_of_its_own(regressor, mon
         np.testing.assert_array_equal(splits(search)[number], expected)
 
 
-def test_the_search_sees_a_sample_and_the_best_few_see_all_rows(regressor, X, y):
+def test_the_search_sees_a_sample_and_the_best_few_see_all_rows(searched, regressor, X, y):
     search = QTKMRegressorCV(regressor, **GRID, sample_rows=60, random_state=0).fit(X, y)
     assert search.n_splits_ == 1  # a hold-out, where there are so many rows
     results = search.cv_results_
     finished = results["finished"]
     np.testing.assert_array_equal(results["n_rows"][finished], 120)
     assert (np.abs(results["n_rows"][~finished] - 48) < 12).all()
-    whole = QTKMRegressorCV(regressor, **GRID, sample_rows=None, cv=FOLDS).fit(X, y)
-    np.testing.assert_array_equal(whole.cv_results_["n_rows"], 100)
+    np.testing.assert_array_equal(searched.cv_results_["n_rows"], 100)
 
 
 def test_without_a_refit_there_are_parameters_but_no_model(regressor, X, y):
-    search = QTKMRegressorCV(regressor, **GRID, refit=False).fit(X, y)
+    lists = {"ranks": [1, 3], "n_basis": [8], "periods": [2.0], "alphas": [1e-3]}
+    search = QTKMRegressorCV(regressor, **lists, refit=False).fit(X, y)
     assert search.best_params_["rank"] == 3
     assert not hasattr(search, "best_estimator_")
     with pytest.raises(AttributeError, match="no attribute 'predict'") as refused:
@@ -231,7 +235,8 @@ def test_without_a_refit_there_are_parameters_but_no_model(regressor, X, y):
 
 
 def test_the_best_model_is_saved(regressor, X, y, tmp_path):
-    search = QTKMRegressorCV(regressor, ranks=[1, 2], n_basis=[4], periods=[2.0]).fit(X, y)
+    lists = {"ranks": [1, 2], "n_basis": [4], "periods": [2.0], "alphas": [1e-3]}
+    search = QTKMRegressorCV(regressor, **lists).fit(X, y)
     search.save(tmp_path / "best.qtkm")
     loaded = qtkm.load(tmp_path / "best.qtkm")
     np.testing.assert_array_equal(loaded.predict(X), search.predict(X))
@@ -279,11 +284,12 @@ def test_ctrl_c_before_anything_was_tried_is_one(regressor, X, y):
 
 
 def test_progress_is_shown_if_asked_for(regressor, X, y, capsys):
-    QTKMRegressorCV(regressor, **GRID, verbose=1).fit(X, y)
+    lists = {"ranks": [1, 3], "n_basis": [8], "periods": [2.0], "alphas": [1e-3]}
+    QTKMRegressorCV(regressor, **lists, verbose=1).fit(X, y)
     shown = capsys.readouterr().err
     assert "tune: 100%" in shown
     assert "best 0." in shown
-    QTKMRegressorCV(regressor, **GRID).fit(X, y)
+    QTKMRegressorCV(regressor, **lists).fit(X, y)
     assert capsys.readouterr().err == ""
 
 
