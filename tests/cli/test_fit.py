@@ -183,7 +183,7 @@ def write_bytes(path, data):
             b"wind,power\n1,2\n1,2,3\n",
             "a.csv cannot be read as CSV: CSV parse error: Row #3: Expected 2",
         ),
-        ("a.csv", b"wind;power\n1;2\n", "are its values separated by something else than ','?"),
+        ("a.csv", b"wind:power\n1:2\n", "a.csv has no column 'power'; it has 'wind:power'"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(tmp_path, name, data, message, capsys):

@@ -172,18 +172,21 @@ def test_a_file_of_another_kind_than_its_name_is_named(inside, suffix, capsys):
     assert f"a{suffix} cannot be read as" in sentence(capsys)
 
 
-@pytest.mark.parametrize("decimal", [".", ","])
-def test_other_separators_are_suspected(inside, decimal, capsys):
-    pytest.importorskip("pyarrow")
-    rows = make_rows()
+@pytest.mark.parametrize(
+    ("separator", "decimal"), [(";", "."), (";", ","), ("\t", ","), ("|", ".")]
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_other_separators_and_decimal_commas_are_read(inside, separator, decimal, name, capsys):
+    rows = make_rows().round(6)
     rows.loc[3, "wind"] = 1  # in a line with one comma less
-    rows.astype(object).to_csv("a.csv", index=False, sep=";", decimal=decimal)
-    target = ["--target", "power"]
-    for words in (["fit", "a.csv", *target], ["fit", "a.csv", *target, "--memory-limit", "1GB"],
-                  ["predict", "m.qtkm", "a.csv"], ["evaluate", "m.qtkm", "a.csv", *target],
-                  ["inspect", "m.qtkm", "--data", "a.csv"]):  # fmt: skip
-        assert command(*words) == 1
-        assert "are its values separated by something else than ','?" in sentence(capsys)
+    rows.to_csv("plain.csv", index=False)
+    rows.astype(object).to_csv(name, index=False, sep=separator, decimal=decimal)
+    for table in ("plain.csv", name):
+        assert command("predict", "m.qtkm", table) == 0
+        assert command("evaluate", "m.qtkm", table, "--json") == 0
+    predicted, scores, again, same = capsys.readouterr().out.replace("}", "{").split("{")[:4]
+    assert scores == same
+    assert predicted.split() == again.split()
 
 
 def test_target_and_weight_are_two_columns(inside, capsys):

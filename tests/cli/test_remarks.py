@@ -179,3 +179,38 @@ def test_what_may_be_a_mistake_is_remarked_upon(inside, capsys):
     assert command("fit", "a.parquet", *words) == 0
     assert "numbers written as text are read as numbers: 'wind'" in capsys.readouterr().err
     assert qtkm.load("a.qtkm").columns_[0]["categories"] is None
+
+
+@pytest.mark.parametrize("number", ["{:,.2f}", "{:.1f}%", "€{:.2f}", "{:.0f} %"])
+def test_text_that_is_almost_a_number_is_remarked_upon(inside, number, capsys):
+    rows = make_rows().assign(price=[number.format(7 * n) for n in range(200)])
+    rows.to_csv("a.csv", index=False)
+    assert command(*FIT) == 0
+    assert "column 'price' holds text that is almost a number" in sentence(capsys)
+
+
+def test_wild_targets_are_remarked_upon_unless_the_loss_bears_them(inside, capsys):
+    rows = make_rows()
+    rows.loc[7, "power"] = -1e6
+    rows.to_csv("a.csv", index=False)
+    assert command(*FIT) == 0
+    said = sentence(capsys)
+    assert "the target 'power' goes as far as -1,000,000, and half of it lies from" in said
+    assert "use --loss huber" in said
+    assert command(*FIT, "--loss", "huber") == 0
+    assert not capsys.readouterr().err
+    # heavy tails as such are not wild
+    incomes = np.exp(np.random.default_rng(0).normal(size=len(rows)))
+    rows.assign(power=incomes).to_csv("a.csv", index=False)
+    assert command(*FIT) == 0
+    assert not capsys.readouterr().err
+
+
+def test_counts_are_not_remarked_upon_where_the_loss_is_one_of_counts(inside, capsys):
+    rows = make_rows()
+    rows["power"] = rows["power"].rank(pct=True).mul(4).round().astype(int)
+    rows.to_csv("a.csv", index=False)
+    assert command(*FIT) == 0
+    assert "if they are counts, --loss poisson" in sentence(capsys)
+    assert command(*FIT, "--loss", "poisson") == 0
+    assert not capsys.readouterr().err

@@ -188,3 +188,27 @@ def test_tabs_separate_what_is_named_tsv(tmp_path):
     (tmp_path / "a.tsv").write_text("a\tb\n1\tx,y\n")
     (block,) = open_source(tmp_path / "a.tsv").blocks(["a", "b"])
     assert block.columns["b"].tolist() == ["x,y"]
+
+
+def test_spans_of_time_are_read_from_text_of_csv_files(tmp_path):
+    spans = pandas.Series(pandas.to_timedelta([90_061.5, None, -3600, 0], unit="s"))
+    spans.to_frame("a").assign(b=["PT1H", "P2D", "-PT1.5S", ""]).to_csv(tmp_path / "a.csv")
+    source = open_source(tmp_path / "a.csv")
+    np.testing.assert_array_equal(read(source, "a"), spans.to_numpy().astype("m8[us]"))
+    seconds = read(source, "b")[:3] / np.timedelta64(1, "s")
+    np.testing.assert_array_equal(seconds, [3600, 2 * 86_400, -1.5])
+
+
+def test_text_after_spans_of_time_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(LIMITS, "parsed_bytes", 1 << 10)
+    lines = ["a", *["0 days 00:00:01"] * 500, "soon", *["0 days 00:00:01"] * 500]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    with pytest.raises(DataFileError, match=r"column 'a' holds .* and .* make it the same kind"):
+        list(open_source(tmp_path / "a.csv").blocks(["a"], rows=100))
+
+
+def test_decimals_are_the_nearest_floats():
+    numbers = [decimal.Decimal(n) / 100 for n in range(-500, 500)]
+    frame = pyarrow.table({"a": pyarrow.array([*numbers, None])})
+    expected = [*map(float, numbers), np.nan]
+    np.testing.assert_array_equal(read(open_source(frame), "a"), expected)

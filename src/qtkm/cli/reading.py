@@ -5,7 +5,6 @@ import shutil
 import tempfile
 import weakref
 import zipfile
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data import prefetched
-from ..data.sources import Block, DataFileError, Source, is_there, take_rows
+from ..data.sources import Block, Source, is_there, take_rows
 from ..data.sources.files import FileSource
-from ..data.sources.paths import find_files, separator_of
+from ..data.sources.paths import find_files
 from ..estimators.predicting import as_X, concatenate
 from ..limits import LIMITS
 from .options import TableError
@@ -55,27 +54,7 @@ def open_table(
     """
     if len(data) == 1 and data[0].name.lower().endswith(ZIPPED):
         return _unpack(data[0])
-    files, kind = find_files(data)
-    for path in files:
-        if _is_plain_text(path) and path.is_file():
-            with path.open("rb") as file:
-                if file.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE):
-                    raise ValueError(f"{path} is text in another encoding than UTF-8; save it as "
-                                     "UTF-8")  # fmt: skip
-    try:
-        return FileSource(files, kind, text, categories)
-    except DataFileError:
-        for path in filter(_is_plain_text, files):
-            with path.open(encoding="utf-8", errors="replace") as file:
-                header = file.readline()
-            if separator_of(path) not in header and _is_joined(header):
-                hint = _other_separator(path)
-                raise DataFileError(f"{path} cannot be read as csv: {hint}") from None
-        raise
-
-
-def _is_plain_text(path: Path) -> bool:
-    return path.name.lower().endswith((".csv", ".tsv"))
+    return FileSource(*find_files(data), text, categories)
 
 
 def _unpack(path: Path) -> Source:
@@ -100,21 +79,8 @@ def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None
     near = [near for name in missing for near in get_close_matches(name, names, 3)] or names
     near = list(dict.fromkeys(near))[:MOST_NAMES]
     has = ", ".join(map(repr, near)) + ", …" * (len(names) > len(near))
-    hint = f"; {_other_separator(table)}" if len(names) == 1 and _is_joined(names[0]) else ""
     what = f"column{'s' * (len(missing) > 1)} {listed(missing)}"
-    raise ValueError(f"{table} has no {what}; it has {has}{hint}")
-
-
-def _is_joined(name: str) -> bool:
-    """Return True if the name of a column looks like the names of several."""
-    return any(mark in name.strip() for mark in ";\t|,")
-
-
-def _other_separator(table: Path | str) -> str:
-    return (
-        f"are its values separated by something else than {separator_of(table)!r}? Write them with "
-        "commas, or with tabs to a file that ends in .tsv"
-    )
+    raise ValueError(f"{table} has no {what}; it has {has}")
 
 
 def find_target(model: Any, target: str | None, model_file: Path) -> str:

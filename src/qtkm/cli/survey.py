@@ -1,5 +1,6 @@
 """A first look at all rows of a table, for what a fit must know before it begins."""
 
+import re
 from shlex import quote
 from typing import Any
 
@@ -7,10 +8,11 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from ..data import prefetched
+from ..data import contiguous, draw_values, prefetched
 from ..data.sources import Block, Source, is_there
 from ..estimators.columns import factorize
 from ..estimators.values import look_like_times
+from ..estimators.wording import readable
 from .options import Job, TableError
 from .output import listed, watched
 
@@ -30,6 +32,10 @@ MANY_CLASSES = 100
 FEWEST_RUNNING = 20
 #: rows without a target that are listed
 FIRST_ROWS = 3
+#: numbers with a unit, or marks between thousands, such as 1,250.00, €3.20, 12 % and 3,5
+ALMOST_NUMBER = re.compile(r"\s*[$€£¥]?\s*[+-]?\d{1,3}([ ,.']?\d{3})*([.,]\d+)?\s*[$€£¥%]?\s*")
+#: with a value this many times as far from the others as these are spread, there is a remark
+WILD = 100.0
 
 
 class Survey:
@@ -96,8 +102,8 @@ class Survey:
         """Columns of categories: of text, and those that were named."""
         return [name for name in self.features if self.columns[name].is_category]
 
-    def remarks(self) -> list[str]:
-        """Return remarks to show the user before the fit."""
+    def remarks(self, loss: str | None = None) -> list[str]:
+        """Return remarks to show the user before a fit with a loss, None for the default."""
         found = [self._remark_on_rows()] if self.n_left_out else []
         constant = [name for name, c in self.columns.items() if c.is_constant(self.n_rows)]
         if len(constant) == 1:
@@ -115,7 +121,12 @@ class Survey:
                          "--category makes them categories")  # fmt: skip
         most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, self.n_rows / ROWS_PER_CATEGORY))
         for name, column in self.columns.items():
-            if column.is_category and len(column.counts) > most:
+            almost = None if column.is_given else column.find_almost_number()
+            if column.is_category and almost is not None:
+                found.append(f"column {name!r} holds text that is almost a number, such as "
+                             f"{almost!r:.40}, and is taken for {column.count} categories; write "
+                             "plain numbers such as 1250.5 to use it as one")  # fmt: skip
+            elif column.is_category and len(column.counts) > most:
                 found.append(f"column {name!r} has {column.count} categories in {self.n_rows:,} "
                              "rows; rare ones are taken for nearly a mean one. If they name the "
                              f"rows, they teach nothing: --drop {quote(name)}")  # fmt: skip
@@ -124,10 +135,13 @@ class Survey:
                              f"the order matters, leave it out: --drop {quote(name)}")  # fmt: skip
         target, count = self.target, len(self.first_rows)
         is_few = 2 < count <= FEW_CATEGORIES and count <= self.n_rows / ROWS_PER_CATEGORY
-        if self.task == "regression" and self.job.task == "auto" and target.is_whole and is_few:
+        is_open = self.task == "regression" and self.job.task == "auto" and loss is None
+        if is_open and target.is_whole and is_few:
             found.append(f"the target {target.name!r} has {count} different whole numbers, which "
                          "are predicted as numbers; if they are classes, use --task "
                          "classification, and if they are counts, --loss poisson")  # fmt: skip
+        if self.task == "regression" and loss in (None, "squared"):
+            found += target.remark_on_wild_values()
         if self.task == "classification" and count >= MANY_CLASSES:
             kind = "numbers" if target.are_numbers else "texts"
             more = ". --task regression predicts them as numbers" * target.are_numbers
@@ -240,6 +254,12 @@ class ColumnSurvey:
         is_some = self.is_text and bool(self.counts) and not self.are_more
         return is_some and bool(_is_numeric(self.counts).all())
 
+    def find_almost_number(self) -> str | None:
+        """Return the first text if nearly all are numbers with a unit or marks; None if not."""
+        texts = [text for text in self.counts if isinstance(text, str)]
+        count = sum(ALMOST_NUMBER.fullmatch(text) is not None for text in texts)
+        return texts[0] if texts and count >= MOSTLY * len(texts) else None
+
     def is_constant(self, n_rows: int) -> bool:
         """Return True if all rows hold the same."""
         # where only some rows have a value, that it is missing in others tells something
@@ -291,11 +311,31 @@ class TargetSurvey(ColumnSurvey):
     most = MOST_TEXTS
     is_whole = True
 
+    def __init__(self, name: str, is_several: bool):
+        super().__init__(name, is_several)
+        self._range: tuple[float, float] = (np.inf, -np.inf)
+        self._sample = np.empty(0)
+
     def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
         super().add(values, block, keep)
-        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-            kept = values[keep]
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and keep.any():
+            kept = contiguous(values[keep])
             self.is_whole = self.is_whole and bool((kept == np.round(kept)).all())
+            low, high = self._range
+            self._range = min(low, float(kept.min())), max(high, float(kept.max()))
+            self._sample = draw_values(self._sample, kept)
+
+    def remark_on_wild_values(self) -> list[str]:
+        """Return a remark if a number is very far from where half of a sample lies."""
+        if not len(self._sample):
+            return []
+        low, high = np.quantile(self._sample, [0.25, 0.75])
+        far = max(self._range, key=lambda end: abs(end / 2 - low / 2))
+        if abs(far / 2 - low / 2) <= WILD * (high / 2 - low / 2) or low == high:
+            return []
+        return [f"the target {self.name!r} goes as far as {readable(far)}, and half of it lies "
+                f"from {readable(low)} to {readable(high)}; a few wild values spoil the fit. Leave "
+                "them out if they are mistakes, or use --loss huber"]  # fmt: skip
 
     @property
     def are_numbers(self) -> bool:

@@ -106,11 +106,14 @@ def report_fit(
 class Rows:
     """Rows of a job's table: surveyed, some of them set aside to test on.
 
-    `seed` draws the test rows; `quiet` and `shown` say whether remarks are left out and progress
-    is shown.
+    `seed` draws the test rows; remarks depend on the `loss` of the fit; `quiet` and `shown` say
+    whether they are left out and progress is shown.
     """
 
-    def __init__(self, job: Job, seed: int, *, quiet: bool = True, shown: bool = False):
+    def __init__(
+        self, job: Job, seed: int, *, loss: str | None = None, quiet: bool = True,
+        shown: bool = False,
+    ):  # fmt: skip
         if job.weight == job.target:
             raise ValueError(f"{job.target!r} is given as target and as weight; name two columns")
         self.job, self.seed, self.shown, self.name = job, seed, shown, name_of(job.data)
@@ -124,7 +127,7 @@ class Rows:
         if survey.n_total < FEW_ROWS and self._share:  # exactly this share of few rows
             numbers = np.sort(row_numbers(0, survey.n_total, seed))
             self._share = float(numbers[round(self._share * survey.n_total)])
-        for remark in [] if quiet else survey.remarks():
+        for remark in [] if quiet else survey.remarks(loss):
             note(remark)
 
     def _is_test(self, block: Block) -> NDArray[np.bool_]:

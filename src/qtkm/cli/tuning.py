@@ -49,7 +49,7 @@ def tune(
         check_plots(plot.parent)
         check_writable(plot, makes_folder=True)
     seed, shown = parameters["random_state"], bool(parameters["verbose"])
-    rows = Rows(job, seed, quiet=quiet, shown=shown)
+    rows = Rows(job, seed, loss=parameters.get("loss"), quiet=quiet, shown=shown)
     model = make_model(rows.survey, parameters)
     begin = perf_counter()
     sample, n_train = rows.sample(most_rows(max_rows, len(rows.survey.features) + 1), seed)

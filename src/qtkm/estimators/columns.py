@@ -137,9 +137,7 @@ class NumberColumn:
             what, is_text, _ = str(error).partition(", not numbers")
             if self.feature_map is None or not is_text:
                 raise
-            raise type(error)(
-                f"{what}, and the model was fitted to {self.holds}: {error}"
-            ) from None
+            raise type(error)(f"{what}, and the model was fitted to {self.holds}.") from None
         if not is_finite:
             refuse_not_finite(values, self.label, first_row, "X", gaps=True)
         if holds != self.holds and len(present(values)):

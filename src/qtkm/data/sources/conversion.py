@@ -175,7 +175,9 @@ def from_arrow(array: Any) -> Any:
     if kind == MISSING:
         return np.full(len(array), np.nan)
     if kind == NUMBERS:
-        if array.null_count or pyarrow.types.is_decimal(array.type):
+        if pyarrow.types.is_decimal(array.type):  # its own cast to floats is off in the last bit
+            array = array.cast(pyarrow.string())
+        if array.null_count or array.type == pyarrow.string():
             array = array.cast(pyarrow.float64(), safe=False)
     elif pyarrow.types.is_time(array.type):  # a time of day, which NumPy counts from midnight
         integer = pyarrow.int32() if pyarrow.types.is_time32(array.type) else pyarrow.int64()

@@ -1,6 +1,7 @@
 """Rows of one or many CSV or Parquet files, read a few pages or megabytes at a time."""
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,13 @@ MISSING_ENTRIES = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 ]  # fmt: skip
+#: time spans as pandas writes them, such as -1 days +23:00:00, and those of ISO 8601, such as PT1H
+SPAN = (
+    r"^(-?\d+ days( [+]?\d+:\d\d:\d\d([.]\d+)?)?"
+    r"|-?P(\d+D)?(T(\d+H)?(\d+M)?(\d+([.]\d+)?S)?)?)$"
+)
+#: bytes and lines from which separator and decimal point of a CSV file are guessed
+FIRST_BYTES, FIRST_LINES = 1 << 16, 100
 _CONVERSION = re.compile(
     r"In CSV column #(?P<column>\d+):.* conversion error to [^:]*: invalid value '(?P<value>.*)'",
     re.DOTALL,
@@ -108,7 +116,23 @@ def _cast(array: Any, wanted: Any) -> Any:
     """Convert to the type that all files have in common; coded text stays coded."""
     if wanted in (array.type, getattr(array.type, "value_type", None)):
         return array
+    if kind_of(wanted) == SPANS and kind_of(array.type) == TEXT:
+        return _read_spans(array)
     return array.cast(wanted, safe=False)  # integers beyond 2**53 may be rounded
+
+
+def _are_spans(texts: Any) -> bool:
+    """Return True if texts, some at least, are all spans of time."""
+    compute = need("pyarrow.compute", "CSV files are read")
+    return bool(compute.all(compute.match_substring_regex(texts, SPAN)).as_py())
+
+
+def _read_spans(texts: Any) -> Any:
+    """Return spans of time in microseconds; what is none stays text, and so is refused."""
+    if not _are_spans(texts) and texts.null_count < len(texts):
+        return texts
+    spans = need("pandas", "spans of time are read").to_timedelta(texts.to_pandas())
+    return arrow().array(spans).cast(arrow().duration("us"), safe=False)
 
 
 class ParquetPart:
@@ -197,8 +221,9 @@ class ParquetPart:
 
 
 class CsvPart:
-    """A CSV file of a source, perhaps packed by gzip or bzip2; ".tsv" has tabs.
+    """A CSV file of a source, perhaps packed by gzip or bzip2.
 
+    A header without commas may have semicolons, tabs or bars instead, and numbers decimal commas.
     `types` are those of the first megabyte; a column that turns out to be wider further down
     (fractions after integers, anything after nothing) is so from then on. A column without a name
     gets the one that pandas gives it. `n_rows` is 0 for a header only and otherwise None,
@@ -212,11 +237,14 @@ class CsvPart:
         self.path = path
         self.stamp = Stamp.of(path)
         with path.open("rb") as file:
-            head = file.read(LIMITS.parsed_bytes)
+            head = file.read(len(MAGIC))
         if not head:
             raise DataFileError(f"{path} is empty: it has 0 bytes.")
-        if head.startswith(MAGIC):
+        if head == MAGIC:
             raise DataFileError(f"{path} is a Parquet file, but its name says CSV; rename it.")
+        if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+            raise DataFileError(f"{path} is text in another encoding than UTF-8; save it as UTF-8.")
+        self._separator, self._decimal = self._guess_marks()
         reader = self._open({})
         schema = reader.schema
         refuse_repeated(str(path), schema.names)
@@ -226,8 +254,29 @@ class CsvPart:
         first = self._next(reader, "")
         if first is None or first.num_rows == 0:
             self.n_rows = self.expected_rows = 0
-        elif path.suffix.lower() in (".csv", ".tsv"):
-            self.expected_rows = round(self.stamp.size * first.num_rows / len(head))
+            return
+        if path.suffix.lower() in (".csv", ".tsv"):
+            read = min(self.stamp.size, LIMITS.parsed_bytes)
+            self.expected_rows = round(self.stamp.size * first.num_rows / read)
+        for name, values in zip(self.names, first.columns, strict=True):
+            if kind_of(values.type) == TEXT and _are_spans(values):
+                self.types[name] = arrow().duration("us")
+
+    def _guess_marks(self) -> tuple[str, str]:
+        """Return the separator and the decimal point of the first lines."""
+        try:
+            with arrow().input_stream(str(self.path)) as file:
+                text = file.read(FIRST_BYTES).decode("utf-8", "replace")
+        except reading_errors() as error:
+            raise self._translate(error, f"{self.path}") from error
+        lines = text.splitlines()[:FIRST_LINES] or [""]
+        header = re.sub(r'"[^"]*"', "", lines[0])
+        expected = separator_of(self.path.name)
+        separator = next((mark for mark in (expected, *",;\t|") if mark in header), expected)
+        entries = [entry.strip() for line in lines[1:] for entry in line.split(separator)]
+        points, commas = (any(re.fullmatch(rf"[+-]?\d*{mark}\d+", entry) for entry in entries)
+                          for mark in ("[.]", ","))  # fmt: skip
+        return separator, "," if commas and not points else "."
 
     def chunks(
         self, wanted: Sequence[str], coded: set[str], rows: int, types: dict[str, Any]
@@ -240,9 +289,10 @@ class CsvPart:
         done = 0
         while True:
             as_read = {
-                name: (words if name in coded else pyarrow.string()) if kind_of(t) == TEXT else t
+                name: words if name in coded and kind_of(t) == TEXT
+                else pyarrow.string() if kind_of(t) == TEXT or pyarrow.types.is_duration(t) else t
                 for name, t in types.items()
-            }
+            }  # fmt: skip
             try:
                 for batch in _gather(self._rest(self._open(as_read, wanted), done), rows):
                     where = f"{self.path}, rows {done + 1:,} to {done + batch.num_rows:,}"
@@ -259,8 +309,9 @@ class CsvPart:
                 self.path,
                 # in one thread, so that messages know the number of the row
                 csv.ReadOptions(use_threads=False, block_size=LIMITS.parsed_bytes),
-                csv.ParseOptions(delimiter=separator_of(self.path.name), newlines_in_values=True),
+                csv.ParseOptions(delimiter=self._separator, newlines_in_values=True),
                 csv.ConvertOptions(
+                    decimal_point=self._decimal,
                     column_types={self._in_file[name]: kind for name, kind in types.items()},
                     include_columns=[self._in_file[name] for name in wanted],
                     null_values=MISSING_ENTRIES, strings_can_be_null=True,
@@ -300,7 +351,8 @@ class CsvPart:
         pyarrow, before = arrow(), types[column]
         is_missing = kind_of(before) == MISSING
         is_whole = pyarrow.types.is_integer(before)
-        if (is_whole or is_missing) and is_numeral(value) and "_" not in value:
+        number = value.replace(self._decimal, ".")
+        if (is_whole or is_missing) and is_numeral(number) and "_" not in value:
             wider = pyarrow.float64()
         elif is_missing:
             wider = pyarrow.string()
