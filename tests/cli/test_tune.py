@@ -51,6 +51,22 @@ def test_a_table_becomes_a_tuned_model(tmp_path, data, capsys):
     assert loaded.score(frame[["wind", "sun", "kind"]], frame["power"]) > 0.9
 
 
+@pytest.mark.parametrize(("lists", "expected"), [([], 40), (["--ranks", "1,2"], 100)])
+def test_a_search_from_the_defaults_samples_fewer_rows(data, monkeypatch, lists, expected):
+    for module in (tuning, sys.modules[Search.__module__]):
+        monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(tuning, "FEW_ROWS", 40)
+    sizes = []
+
+    def stop(search, trial, *_):
+        sizes.append(100 if search.sample_rows == "auto" else search.sample_rows)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(Search, "_search", stop)
+    assert command("tune", data, "--target", "power", "--drop", "high", *lists) == 1
+    assert sizes == [expected]
+
+
 def test_a_table_and_a_plot_of_what_was_tried(tmp_path, data):
     pytest.importorskip("matplotlib")
     table, plot = tmp_path / "new" / "tried.csv", tmp_path / "tried.png"

@@ -113,7 +113,8 @@ def tune(
         "Score to choose by, under scikit-learn's name, such as neg_mean_absolute_error; default: "
         "R² or accuracy.")] = None,
     sample_rows: Annotated[int | None, option("N",
-        "Rows of all rounds of the search but the last; default: 50,000.", min=2)] = None,
+        "Rows of all rounds of the search but the last; default: 50,000, or 20,000 without lists "
+        "of what to try.", min=2)] = None,
     max_rows: Annotated[int | None, option("N",
         "Most rows of the last round, drawn at random; the model itself is fitted to all. Default: "
         "1,000,000, or what has room in memory.", min=2)] = None,
@@ -142,7 +143,7 @@ def tune(
         "alphas": _numbers("--alphas", alphas, float),
     }  # fmt: skip
     settings = {name: values for name, values in settings.items() if values is not None} | {
-        "cv": _folds(cv), "scoring": _scorer(scoring), "sample_rows": sample_rows or "auto",
+        "cv": _folds(cv), "scoring": _scorer(scoring), "sample_rows": sample_rows,
         "random_state": model.random_state, "n_jobs": model.n_jobs,
     }  # fmt: skip
     from . import tuning

@@ -16,6 +16,7 @@ from ..estimators.parts import make_regression_loss
 from ..estimators.targets import check_offset
 from ..estimators.wording import readable
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
+from ..selection.candidates import LISTS
 from ..selection.folds import FOLDS
 from ..selection.search import SAMPLE_ROWS, name_score
 from .findings import DOTS, check_plots, draw
@@ -26,6 +27,9 @@ from .training import Rows, fitting, leave, make_model, report_fit, save_model
 
 #: with fewer rows, folds are too small to be scored
 FEWEST_ROWS = 12
+#: rows of the search where fits choose rank and penalty themselves, of tables that are sampled: ten
+#: or more such fits take ten minutes with 50,000 rows
+FEW_ROWS = 20_000
 #: options with lists of what is tried, and factors to go beyond their ends
 OPTIONS = {"rank": ("--ranks", 2), "n_basis": ("--n-basis", 2), "period": ("--periods", 2),
            "alpha": ("--alphas", 10)}  # fmt: skip
@@ -99,6 +103,9 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> Any
             np.asarray(y, dtype=float)[:, None], weights, known
         )
         y = values[:, 0]
+    if settings["sample_rows"] is None:
+        is_short = len(y) > SAMPLE_ROWS and LISTS.keys().isdisjoint(settings)
+        settings = settings | {"sample_rows": FEW_ROWS if is_short else "auto"}
     settings = settings | {"cv": _shuffled(settings, task, len(y))}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings, refit=False, verbose=model.verbose)
