@@ -23,9 +23,8 @@ def _compare(rng, rank, n_rows, calls):
     from qtkm.kernels import grams
 
     half = int(grams.padded(rank))
-    block = np.zeros((n_rows, 2 * half))
-    block[:, :rank], block[:, half : half + rank] = rng.standard_normal((2, n_rows, rank))
-    squares = grams.new_squares(rank, half, 2)
+    block = rng.standard_normal((n_rows, int(grams.block_planes((0, 0))) * half))
+    squares = grams.new_squares(rank, half, (0, 0))
     columns = np.asfortranarray(rng.standard_normal((2 * rank, n_rows)))
     gram = np.zeros((2 * rank, 2 * rank), order="F")
     operations = 4 * rank**2 * n_rows

@@ -8,15 +8,15 @@ from qtkm.kernels import grams
 SIZES = range(1, 18)
 
 
-def make_block(numbers, dtype):
-    """Rows [Re | Im] with padded halves, and zeros for what a tile reads beyond them."""
+def make_block(numbers, sums, dtype):
+    """Rows [Re | Im] with padded halves, as the products need them."""
     count, size = numbers.shape
     half = int(grams.padded(size))
-    planes = 2 if np.iscomplexobj(numbers) else 1
-    block = np.zeros((count + grams.ENTRIES, planes * half), dtype=dtype)
-    block[:count, :size] = numbers.real
-    if planes == 2:
-        block[:count, half : half + size] = numbers.imag
+    block = np.zeros((count, int(grams.block_planes(sums)) * half), dtype=dtype)
+    block[:, :size] = numbers.real
+    if np.iscomplexobj(numbers):
+        block[:, half : half + size] = numbers.imag
+    grams.mix(block, count, half, sums)
     return block
 
 
@@ -33,18 +33,18 @@ def draw(seed, count, size, is_complex, dtype):
 def test_triangles_are_those_of_the_products(count, n_sums, dtype, tol):
     for size in SIZES:
         rows, columns = np.triu_indices(size)
-        is_complex = n_sums > 1
-        squares = grams.new_squares(size, int(grams.padded(size)), n_sums)
+        is_complex, sums = n_sums > 1, (0,) * n_sums
+        squares = grams.new_squares(size, int(grams.padded(size)), sums)
         hermitian, symmetric = 0.0, 0.0
         for seed in (0, 1):  # sums of two blocks
             numbers = draw(seed, count, size, is_complex, dtype)
-            grams.add_gram(make_block(numbers, dtype), count, size, squares, (0,) * n_sums)
+            grams.add_gram(make_block(numbers, sums, dtype), count, size, squares, sums)
             double = numbers.astype(np.complex128 if is_complex else np.float64)
             hermitian = hermitian + double.conj().T @ double
             symmetric = symmetric + double.T @ double
         width = len(rows) * (2 if is_complex else 1)
         out, both = np.full((2, width), np.nan), np.full((2 * (n_sums == 4), width), np.nan)
-        grams.pack(squares, size, out, both, 1)
+        grams.pack(squares, size, sums, out, both, 1)
         kind = np.complex128 if is_complex else np.float64
         np.testing.assert_allclose(out.view(kind)[1], hermitian[rows, columns], atol=100 * tol)
         if n_sums == 4:
@@ -53,15 +53,20 @@ def test_triangles_are_those_of_the_products(count, n_sums, dtype, tol):
         np.testing.assert_array_equal(squares, 0)  # the next one begins anew
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-12), ("float32", 1e-5)])
+@pytest.mark.parametrize("n_sums", [1, 2, 4], ids=["real", "hermitian", "both"])
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_right_hand_sides_are_rows_times_targets(dtype, n_outputs):
-    block = draw(0, 9, 5, False, dtype)
-    target = draw(1, n_outputs, 9, False, "float64")
-    out = np.ones((2, n_outputs, 5))
-    grams.add_products(block, 6, target, out, 1)
-    expected = 1 + target[:, :6] @ block[:6].astype(float)
-    np.testing.assert_allclose(out[1], expected, atol=1e-12)
+def test_right_hand_sides_are_rows_times_targets(dtype, tol, n_sums, n_outputs):
+    sums, half = (0,) * n_sums, int(grams.padded(5))
+    numbers = draw(0, 9, 5, n_sums > 1, dtype)
+    target = draw(1, n_outputs, 9, False, dtype)
+    block = make_block(numbers, sums, dtype)
+    out = np.ones((2, n_outputs, half * min(n_sums, 2)))
+    grams.add_products(block, 6, target, np.empty(block.shape[1], dtype), out, 1, sums)
+    expected = target[:, :6] @ numbers[:6]
+    np.testing.assert_allclose(out[1, :, :5] - 1, expected.real, atol=tol)
+    if n_sums > 1:
+        np.testing.assert_allclose(out[1, :, half : half + 5] - 1, expected.imag, atol=tol)
     np.testing.assert_array_equal(out[0], 1)
 
 

@@ -27,6 +27,11 @@ SIZE = types.uint64
 _DOUBLE, _SINGLE = ir.DoubleType(), ir.FloatType()
 
 
+def widest_vector(number: Any) -> int:
+    """Numbers of a type in one of the machine's registers."""
+    return LANES * (2 if number == _SINGLE else 1) * (2 if HAS_WIDE_REGISTERS else 1)
+
+
 class Number:
     """A real or complex number, or a vector of them, while code is generated."""
 
@@ -60,10 +65,11 @@ class Lines:
 
     def _pointers(self, at: Any, lanes: int) -> Iterator[Any]:
         for plane in range(self.count):
-            place = self.builder.add(at, self.distance) if plane else at
-            pointer = self.builder.gep(self.base, [place])
+            pointer = self.builder.gep(self.base, [at])
             vector = ir.VectorType(self.kind, lanes).as_pointer()
             yield self.builder.bitcast(pointer, vector) if lanes > 1 else pointer
+            if plane + 1 < self.count:
+                at = self.builder.add(at, self.distance)
 
     def load(self, at: Any, lanes: int) -> Number:
         """Load a vector of numbers."""
@@ -143,11 +149,13 @@ class Loop:
 
         Up to `most` vectors go together, so that their chains of operations overlap.
         """
-        is_long = HAS_WIDE_REGISTERS or self.number == _SINGLE
-        widest = 2 * LANES if is_long else LANES
-        sizes = [(widest, most >> n) for n in range(3) if most >> n]
+        lanes = widest_vector(self.number)
+        sizes = [(lanes, most >> n) for n in range(3) if most >> n]
+        while lanes > LANES:
+            lanes //= 2
+            sizes.append((lanes, 1))
         begin = self.constant(0)
-        for lanes, n_vectors in [*sizes, (LANES, 1)] if is_long else sizes:
+        for lanes, n_vectors in sizes:
             step = self.constant(lanes * n_vectors)
             rest = self.builder.urem(self.builder.sub(count, begin), step)
             end = self.builder.sub(count, rest)
@@ -187,15 +195,35 @@ def code_of(generate: Callable[[Loop], None]) -> Callable[..., Any]:
 
 
 @intrinsic
-def multiply_lines(typing_context, arrays, to, at, count, half, scale, planes):
+def prefetch(typing_context, arrays, at):
+    """Ask for the memory at position `at` of the only array of a tuple, for a later load."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (base,) = pointers(context, builder, signature.args[0], arguments[0])
+        byte = ir.IntType(8).as_pointer()
+        place = builder.bitcast(builder.gep(base, [arguments[1]]), byte)
+        flag = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        read, near, data = (ir.Constant(flag, value) for value in (0, 3, 1))
+        builder.call(function, [place, read, near, data])
+        return context.get_dummy_value()
+
+    return types.void(arrays, SIZE), code
+
+
+@intrinsic
+def multiply_lines(typing_context, arrays, to, at, count, half, scale, sums, planes):
     """Line at `to` of `out` = scale times the product of `count` lines of a table.
 
-    `arrays` are (out, table, places): from `at` on, `places` holds where the lines begin.
+    `arrays` are (out, table, places): from `at` on, `places` holds where the lines begin.  With two
+    `sums` of complex numbers, out gets the planes X+Y, X-Y and Y of `kernels.grams`.
     """
 
     def generate(loop: Loop) -> None:
-        to, at, count, half, scale = loop.arguments
+        to, at, count, half, scale, _ = loop.arguments
         out, table, _ = loop.lines(half)
+        out.count = 3 if is_mixed else out.count
         if loop.number == _SINGLE:
             scale = loop.builder.fptrunc(scale, _SINGLE)
 
@@ -211,11 +239,18 @@ def multiply_lines(typing_context, arrays, to, at, count, half, scale, planes):
                 for v, product in enumerate(products):
                     product.set(product.get() * table.load(loop.at(line, r, v * lanes), lanes))
             for v, product in enumerate(products):
-                out.store(product.get(), loop.at(to, r, v * lanes), lanes)
+                found = product.get()
+                if is_mixed:
+                    x, y = found.planes
+                    plus = loop.builder.fadd(x, y, flags=FLAGS)
+                    minus = loop.builder.fsub(x, y, flags=FLAGS)
+                    found = Number(loop.builder, [plus, minus, y])
+                out.store(found, loop.at(to, r, v * lanes), lanes)
 
         loop.along(half, 4, body)
 
-    kinds = (arrays, SIZE, SIZE, SIZE, SIZE, types.float64, planes)
+    is_mixed = len(sums) == len(planes) == 2
+    kinds = (arrays, SIZE, SIZE, SIZE, SIZE, types.float64, sums, planes)
     return types.void(*kinds), code_of(generate)
 
 
@@ -308,7 +343,7 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
             [builder.extract_value(a, i) for i in range(3)] for a in (offsets, distances)
         )
         out, row, matrix = (
-            Lines(builder, base, distance, loop.planes)
+            Lines(builder, base, distance, loop.planes, loop.number)
             for base, distance in zip(loop.bases, far, strict=True)
         )
 
@@ -325,7 +360,7 @@ def row_times_matrix(typing_context, arrays, offsets, distances, n_rows, n_colum
             for v, total in enumerate(sums):
                 out.store(total.get(), loop.at(starts[0], j, v * lanes), lanes)
 
-        loop.along(n_columns, 2, body)
+        loop.along(n_columns, 4, body)
 
     three = types.UniTuple(SIZE, 3)
     return types.void(arrays, three, three, SIZE, SIZE, planes), code_of(generate)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy import uint64 as index  # an index that cannot be negative: lets loops vectorise
 
 from ._jit import jit
-from ._simd import add_environments, multiply_changes, multiply_lines
-from .grams import add_gram, add_products, block_rows, new_squares, pack
+from ._simd import add_environments, multiply_changes, multiply_lines, prefetch
+from .grams import add_gram, add_products, block_planes, block_rows, new_squares, pack
 
 
 @jit
@@ -35,12 +35,14 @@ def statistics(
     """
     width, count = table.shape[1], index(columns.size)
     half = width // len(planes)
-    rows = block_rows(width, table.itemsize)
-    block = np.empty((rows, width), dtype=table.dtype)
+    wide = half * block_planes(sums)
+    rows = block_rows(wide, table.itemsize)
+    block = np.empty((rows, wide), dtype=table.dtype)
+    line = np.empty(wide, dtype=table.dtype)
     places = np.empty((rows, columns.size), dtype=np.uint64)
     scales = np.ones(rows)
     wanted = np.empty((target.shape[1], rows), dtype=table.dtype)
-    squares = new_squares(rank, half, len(sums))
+    squares = new_squares(rank, half, sums)
     for segment in range(segments.shape[0]):
         start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         rhs[slot] = 0
@@ -54,14 +56,20 @@ def statistics(
                     wanted[k, index(i)] = target[index(row), k]
                 if weight.size:
                     scales[index(i)] = weight[index(row)]
+            for i in range(begin + n, min(begin + n + rows, order.size)):  # of the next block
+                row = index(order[index(i)])
+                prefetch((codes,), row * index(codes.shape[1]))
+                prefetch((target,), row * index(target.shape[1]))
+                if weight.size:
+                    prefetch((weight,), row)
             for k in range(n):
                 multiply_lines(
-                    (block, table, places), index(k) * index(width), index(k) * count, count,
-                    index(half), scales[index(k)], planes,
+                    (block, table, places), index(k) * index(wide), index(k) * count, count,
+                    index(half), scales[index(k)], sums, planes,
                 )  # fmt: skip
             add_gram(block, n, rank, squares, sums)
-            add_products(block, n, wanted, rhs, slot)
-        pack(squares, rank, hermitian, symmetric, slot)
+            add_products(block, n, wanted, line, rhs, slot, sums)
+        pack(squares, rank, sums, hermitian, symmetric, slot)
 
 
 @jit
@@ -72,7 +80,9 @@ def products(codes, columns, offsets, table, planes, out):
     places = np.empty((1, columns.size), dtype=np.uint64)
     for row in range(codes.shape[0]):
         _gather(places, 0, codes, row, columns, offsets, width)
-        multiply_lines((out, table, places), index(row) * width, index(0), count, half, 1.0, planes)
+        multiply_lines(
+            (out, table, places), index(row) * width, index(0), count, half, 1.0, (), planes
+        )
 
 
 @jit

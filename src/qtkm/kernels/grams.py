@@ -1,11 +1,15 @@
 """Gram matrices of blocks of rows, by loops of our own.
 
-A block holds environments as lines (see `kernels.lines`).  Its Gram matrix is made in tiles of a
-few entries by 16, 8 or 4 others, whose sums stay in registers while all rows of the block go by:
-every number that is loaded meets several others, as in a product of large matrices, and no memory
-is reordered.  Sums of blocks are kept in squares, (size, half) for each real sum of a pair of
-entries; `pack` makes upper triangles of them, row by row, whose numbers alternate Re, Im where the
-model is complex.
+A block holds environments as lines (see `kernels.lines`).  All that is needed of it are products
+AᵀB of two of its planes, made in tiles of a few entries by up to 32 others, whose sums stay in
+registers while all rows of the block go by: every number that is loaded meets several others, as
+in a product of large matrices, and no memory is reordered.  Sums of blocks are kept in squares,
+(size, half) for each product; `pack` makes upper triangles of them, row by row, whose numbers
+alternate Re, Im where the model is complex.
+
+Three products of reals are enough for Σ ḡgᵀ of complex g = x + iy, where two triangles and a square
+would take four: of (X+Y)ᵀ(X-Y) the antisymmetric part is YᵀX - XᵀY, and the symmetric one
+XᵀX - YᵀY, which twice the triangle YᵀY makes XᵀX + YᵀY.
 """
 
 from typing import Any
@@ -19,11 +23,11 @@ from numpy import uint64 as index
 
 from . import lines
 from ._jit import jit
-from ._simd import FLAGS, HAS_WIDE_REGISTERS, SIZE, Lines, pointers
+from ._simd import FLAGS, SIZE, Lines, pointers, row_times_matrix, widest_vector
 from .lines import LANES
 
-#: entries of a tile, as many as the machine's registers take
-ENTRIES = 4 if HAS_WIDE_REGISTERS else 2
+#: entries of a tile
+ENTRIES = 4
 #: bytes of a block that stays in the first-level cache
 BLOCK_BYTES = 24_576
 
@@ -37,13 +41,21 @@ def block_rows(width, itemsize):
     return max(16, min(256, BLOCK_BYTES // (width * itemsize)))
 
 
-#: for one sum of products (real numbers), two (Re and Im of ā·b) and four (Re·Re, Im·Im, Re·Im and
-#: Im·Re, of which both ā·b and a·b are made): terms (plane of a, plane of b, sign) of every sum
-TERMS: dict[int, list[list[tuple[int, int, int]]]] = {
-    1: [[(0, 0, 1)]],
-    2: [[(0, 0, 1), (1, 1, 1)], [(0, 1, 1), (1, 0, -1)]],
-    4: [[(0, 0, 1)], [(1, 1, 1)], [(0, 1, 1)], [(1, 0, 1)]],
-}
+@jit
+def block_planes(sums):
+    """Planes of the lines of a block: X; X+Y, X-Y, Y; X, Y.  As many products as `sums` has."""
+    return 1 if len(sums) == 1 else 3 if len(sums) == 2 else 2
+
+
+@jit
+def mix(block, count, half, sums):
+    """Turn planes X, Y of the first lines of a block into the three that its products need."""
+    if len(sums) == 2:
+        for n in range(index(count)):
+            for r in range(index(half)):
+                x, y = block[n, r], block[n, index(half) + r]
+                block[n, r], block[n, index(half) + r] = x + y, x - y
+                block[n, index(2 * half) + r] = y
 
 
 def _tile(width: int) -> Any:
@@ -51,114 +63,137 @@ def _tile(width: int) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         block, squares = pointers(context, builder, signature.args[0], arguments[0])
-        stride, half, count, area, entry, first, _ = arguments[1:]
-        n_sums = len(signature.args[-1])
+        stride, count, entry, first, half, to = arguments[1:]
         number, double = block.type.pointee, ir.DoubleType()
-        is_long = width > LANES and (HAS_WIDE_REGISTERS or number != double)
-        lanes = 2 * LANES if is_long else LANES
+        lanes = min(width, widest_vector(number))
         vector, wide = ir.VectorType(number, lanes), ir.VectorType(double, lanes)
         integer = stride.type
-        rows = Lines(builder, block, half, range(min(n_sums, 2)), number)
+        rows = Lines(builder, block, None, range(1), number)
 
         def plus(a: Any, b: Any, more: int) -> Any:
             return builder.add(builder.add(a, b), ir.Constant(integer, more))
 
         vectors = range(width // lanes)
-        shape = [(e, v, i) for e in range(ENTRIES) for v in vectors for i in range(n_sums)]
-        sums = {key: cgutils.alloca_once(builder, vector) for key in shape}
+        sums = {
+            (e, v): cgutils.alloca_once(builder, vector) for e in range(ENTRIES) for v in vectors
+        }
         for part in sums.values():
             builder.store(ir.Constant(vector, None), part)
         zero, one = ir.Constant(integer, 0), ir.Constant(integer, 1)
         with cgutils.for_range_slice(builder, zero, count, one) as (k, _):
             row = builder.mul(k, stride)
-            others = [rows.load(plus(row, first, v * lanes), lanes).planes for v in vectors]
+            others = [rows.load(plus(row, first, v * lanes), lanes).planes[0] for v in vectors]
             for e in range(ENTRIES):
-                a = rows.load_one(plus(row, entry, e), lanes).planes
+                a = rows.load_one(plus(row, entry, e), lanes).planes[0]
                 for v, b in enumerate(others):
-                    for i, terms in enumerate(TERMS[n_sums]):
-                        total = builder.load(sums[e, v, i])
-                        for x, y, sign in terms:
-                            product = builder.fmul(a[x], b[y], flags=FLAGS)
-                            step = builder.fadd if sign > 0 else builder.fsub
-                            total = step(total, product, flags=FLAGS)
-                        builder.store(total, sums[e, v, i])
-        for e, v, i in shape:
-            line = builder.mul(builder.add(entry, ir.Constant(integer, e)), half)
-            place = plus(line, first, v * lanes)
-            place = builder.add(place, builder.mul(area, ir.Constant(integer, i)))
+                    product = builder.fmul(a, b, flags=FLAGS)
+                    total = builder.fadd(builder.load(sums[e, v]), product, flags=FLAGS)
+                    builder.store(total, sums[e, v])
+        for e, v in sums:
+            place = plus(to, builder.mul(ir.Constant(integer, e), half), v * lanes)
             pointer = builder.bitcast(builder.gep(squares, [place]), wide.as_pointer())
-            value = builder.load(sums[e, v, i])
+            value = builder.load(sums[e, v])
             value = value if number == double else builder.fpext(value, wide)
             total = builder.fadd(builder.load(pointer, align=8), value, flags=FLAGS)
             builder.store(total, pointer, align=8)
         return context.get_dummy_value()
 
     @intrinsic
-    def loop(typing_context, arrays, stride, half, count, area, entry, first, sums):
-        return types.void(arrays, *[SIZE] * 6, sums), generate
+    def loop(typing_context, arrays, stride, count, entry, first, half, to):
+        return types.void(arrays, *[SIZE] * 6), generate
 
     return loop
 
 
-_tile_16, _tile_8, _tile_4 = (_tile(width) for width in (16, 8, 4))
+_tile_32, _tile_16, _tile_8, _tile_4 = (_tile(width) for width in (32, 16, 8, 4))
 
 
 @jit
-def new_squares(size, half, n_sums):
-    """Squares of zeros for so many sums; lines that only fill a tile are there, too."""
-    return np.zeros((n_sums, size + (-size) % ENTRIES, half))
+def new_squares(size, half, sums):
+    """Squares of zeros for the products of blocks; lines that only fill a tile are there, too."""
+    count = 1 if len(sums) == 1 else 2 if len(sums) == 2 else 3
+    return np.zeros((count, size + (-size) % ENTRIES, half))
 
 
 @jit
-def add_gram(block, count, size, squares, sums):
-    """Add the Gram matrix of the first `count` lines of a block: entries from the diagonal on.
-
-    Lines have `size` entries; `sums` has as many entries as there are sums, see `TERMS`.
-    """
-    half = squares.shape[2]
-    width, area = index(block.shape[1]), index(squares.shape[1] * half)
-    n, h = index(count), index(half)
-    has_room = len(sums) == 1 or (len(sums) == 2 and ENTRIES == 4)  # for sums in registers
+def _add_product(block, count, size, planes, squares, to, is_whole):
+    """Add AᵀB of two planes of the first lines of a block, or its entries from the diagonal on."""
+    stride, n, half = index(block.shape[1]), index(count), squares.shape[2]
+    a, b = planes[0] * half, planes[1] * half
+    to = to * squares.shape[1] * half
+    both = (block, squares)
     for r in range(0, size, ENTRIES):
-        s, e = r - r % LANES, index(r)
-        while s < size:
-            if half - s >= 16 and has_room:
-                _tile_16((block, squares), width, h, n, area, e, index(s), sums)
+        s = 0 if is_whole else r - r % (2 * LANES)
+        while s < half:
+            e, f, place = index(a + r), index(b + s), index(to + r * half + s)
+            if half - s >= 32:
+                _tile_32(both, stride, n, e, f, index(half), place)
+                s += 32
+            elif half - s >= 16:
+                _tile_16(both, stride, n, e, f, index(half), place)
                 s += 16
             elif half - s >= 8:
-                _tile_8((block, squares), width, h, n, area, e, index(s), sums)
+                _tile_8(both, stride, n, e, f, index(half), place)
                 s += 8
             else:
-                _tile_4((block, squares), width, h, n, area, e, index(s), sums)
+                _tile_4(both, stride, n, e, f, index(half), place)
                 s += 4
 
 
 @jit
-def pack(squares, size, hermitian, symmetric, slot):
+def add_gram(block, count, size, squares, sums):
+    """Add the products of the planes of the first `count` lines of a block, of `size` entries."""
+    if len(sums) == 1:
+        _add_product(block, count, size, (0, 0), squares, 0, False)
+    elif len(sums) == 2:
+        _add_product(block, count, size, (0, 1), squares, 0, True)
+        _add_product(block, count, size, (2, 2), squares, 1, False)
+    else:
+        _add_product(block, count, size, (0, 0), squares, 0, False)
+        _add_product(block, count, size, (1, 1), squares, 1, False)
+        _add_product(block, count, size, (0, 1), squares, 2, True)
+
+
+@jit
+def pack(squares, size, sums, hermitian, symmetric, slot):
     """Write squares as upper triangles of ḡgᵀ, and of ggᵀ where it has lines; clear them."""
-    n_sums, p = squares.shape[0], 0
+    p = 0
     for r in range(size):
         for s in range(r, size):
             q = p + s - r
-            if n_sums == 1:
+            if len(sums) == 1:
                 hermitian[slot, q] = squares[0, r, s]
-            elif n_sums == 2:
-                hermitian[slot, 2 * q] = squares[0, r, s]
-                hermitian[slot, 2 * q + 1] = squares[1, r, s]
+            elif len(sums) == 2:
+                one, other = squares[0, r, s], squares[0, s, r]
+                hermitian[slot, 2 * q] = (one + other) / 2 + 2 * squares[1, r, s]
+                hermitian[slot, 2 * q + 1] = (other - one) / 2
             else:
-                rr, ii = squares[0, r, s], squares[1, r, s]
-                ri, ir = squares[2, r, s], squares[3, r, s]
-                hermitian[slot, 2 * q], hermitian[slot, 2 * q + 1] = rr + ii, ri - ir
-                symmetric[slot, 2 * q], symmetric[slot, 2 * q + 1] = rr - ii, ri + ir
+                xx, yy = squares[0, r, s], squares[1, r, s]
+                xy, yx = squares[2, r, s], squares[2, s, r]
+                hermitian[slot, 2 * q], hermitian[slot, 2 * q + 1] = xx + yy, xy - yx
+                symmetric[slot, 2 * q], symmetric[slot, 2 * q + 1] = xx - yy, xy + yx
         p += size - r
     squares[:] = 0
 
 
 @jit
-def add_products(block, count, target, out, slot):
-    """Add Σ row·target over the first rows of a block, for every output: out (…, n, width)."""
+def add_products(block, count, target, line, rhs, slot, sums):
+    """Add Σ row·target over the first rows of a block, for every output: rhs (…, n, width).
+
+    `line` has room for a line of the block.
+    """
+    width, half = index(block.shape[1]), index(rhs.shape[2] // (2 if len(sums) > 1 else 1))
     for k in range(target.shape[0]):
-        for n in range(index(count)):
-            x = target[index(k), n]
-            for r in range(index(block.shape[1])):
-                out[slot, k, r] += x * block[n, r]
+        row_times_matrix(
+            (line, target, block), (index(0), index(k * target.shape[1]), index(0)),
+            (width, width, width), index(count), width, (0,),
+        )  # fmt: skip
+        for r in range(half):
+            if len(sums) == 2:  # of X - Y and Y
+                y = line[index(2) * half + r]
+                rhs[slot, k, r] += line[half + r] + y
+                rhs[slot, k, half + r] += y
+            else:
+                rhs[slot, k, r] += line[r]
+                if len(sums) > 2:
+                    rhs[slot, k, half + r] += line[half + r]

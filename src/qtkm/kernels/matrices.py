@@ -17,7 +17,7 @@ from numpy import uint64 as index
 
 from ._jit import jit
 from ._simd import row_times_matrix
-from .grams import add_gram, add_products, block_rows, new_squares, pack, padded
+from .grams import add_gram, add_products, block_planes, block_rows, mix, new_squares, pack, padded
 
 
 @jit
@@ -78,7 +78,7 @@ def _prefix(codes, row, stop, tables, bonds, states, room, planes):
 @jit
 def _join(states, before, after, room, outer, left, right, scale, out, i_out, planes):
     """Line of `out` = Σ_a before[a, i]·after[a, j], times a scale; rows (left) are not padded."""
-    half, room, k = index(out.shape[1] // len(planes)), index(room), index(i_out)
+    half, room, k = index(padded(left * right)), index(room), index(i_out)
     n, m = index(padded(left)), index(padded(right))
     before, after = index(before), index(after)
     for a in range(index(outer)):
@@ -131,11 +131,13 @@ def statistics(
     size, n_outputs = bonds[column] * bonds[column + 1], closing.shape[0]
     tables, back = (buffer, offsets), (turned, turned_offsets)
     half = padded(size)
-    rows = block_rows(half * len(planes), buffer.itemsize)
-    block = np.zeros((rows, half * len(planes)), dtype=buffer.dtype)
+    wide = half * block_planes(sums)
+    rows = block_rows(wide, buffer.itemsize)
+    block = np.zeros((rows, wide), dtype=buffer.dtype)
+    line = np.empty(wide, dtype=buffer.dtype)
     wanted = np.empty((1, rows), dtype=buffer.dtype)
     states = np.zeros(8 * _room_of(bonds))
-    squares = new_squares(size, half, len(sums))
+    squares = new_squares(size, half, sums)
     for segment in range(segments.shape[0]):
         start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         rhs[slot] = 0
@@ -150,10 +152,11 @@ def statistics(
                 wanted[0, count] = target[row, k]
                 count += 1
                 if count == rows or (position == stop - 1 and k == n_outputs - 1):
+                    mix(block, count, half, sums)
                     add_gram(block, count, size, squares, sums)
-                    add_products(block, count, wanted, rhs, slot)
+                    add_products(block, count, wanted, line, rhs, slot, sums)
                     count = 0
-        pack(squares, size, hermitian, symmetric, slot)
+        pack(squares, size, sums, hermitian, symmetric, slot)
 
 
 @jit
