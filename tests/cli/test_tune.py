@@ -53,7 +53,7 @@ def test_a_table_becomes_a_tuned_model(tmp_path, data, capsys):
 
 @pytest.mark.parametrize(("lists", "expected"), [([], 40), (["--ranks", "1,2"], 100)])
 def test_a_search_from_the_defaults_samples_fewer_rows(data, monkeypatch, lists, expected):
-    for module in (tuning, sys.modules[Search.__module__]):
+    for module in (tuning, sys.modules[SearchCV.__module__]):
         monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
     monkeypatch.setattr(tuning, "FEW_ROWS", 40)
     sizes = []
@@ -62,7 +62,7 @@ def test_a_search_from_the_defaults_samples_fewer_rows(data, monkeypatch, lists,
         sizes.append(100 if search.sample_rows == "auto" else search.sample_rows)
         raise ValueError("enough")
 
-    monkeypatch.setattr(Search, "_search", stop)
+    monkeypatch.setattr(SearchCV, "_search", stop)
     assert command("tune", data, "--target", "power", "--drop", "high", *lists) == 1
     assert sizes == [expected]
 
