@@ -136,7 +136,12 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     shard, group, weight = _gather(objective, judged, most, rng)
     values = [column.values[shard.codes[:, d]] for d, column in enumerate(objective.columns)]
     rows = Rows(values, shard.target, count * weight, group)
-    responses = objective.at(result.cores).responses(shard).real
+    is_out = group >= 0
+    # of squared losses only rows that were held out matter, if there are enough
+    is_needed = not loss.is_quadratic or is_out.sum() < FEWEST
+    responses = np.zeros(shard.target.shape)
+    if is_needed:
+        responses = objective.at(result.cores).responses(shard).real
     part = 1.0
     if judged and judged[0][0] is not None and not loss.is_margin:
         part -= len(judged[0][0]) / n_rows
@@ -145,7 +150,6 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     for number, (_, _, iterate) in enumerate(judged):
         own = np.flatnonzero(group == number)
         unseen[own] = iterate.responses(shard.take(own)).real
-    is_out = group >= 0
     if loss.is_margin:
         return _of_classes(loss, found, unseen[is_out], shard.target[is_out], variances[is_out])
     margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
