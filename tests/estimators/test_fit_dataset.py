@@ -103,20 +103,21 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("where", ["memory", "disk"])
 @pytest.mark.parametrize("case", CASES)
-def test_the_model_is_that_of_fit(case, where, frame, path, request):
+def test_the_model_is_that_of_fit(case, frame, path, request):
     model, target, weight = CASES[case]
     features = FEATURES if model.categorical_features else FEATURES[:2]
     whole = type(model)(**model.get_params())
     whole.fit(frame[features], frame[target], None if weight is None else frame[weight])
-    if where == "disk":
-        request.getfixturevalue("on_disk")
-    parts = type(model)(**model.get_params())
-    parts.fit_dataset(path, target=target, features=features, weight=weight)
-    assert same(whole, parts)
-    np.testing.assert_array_equal(whole.predict(frame[features]), parts.predict(frame[features]))
-    assert list(parts.feature_names_in_) == features
+    expected = whole.predict(frame[features])
+    for where in ("memory", "disk"):
+        if where == "disk":
+            request.getfixturevalue("on_disk")
+        parts = type(model)(**model.get_params())
+        parts.fit_dataset(path, target=target, features=features, weight=weight)
+        assert same(whole, parts), where
+        np.testing.assert_array_equal(expected, parts.predict(frame[features]))
+        assert list(parts.feature_names_in_) == features
 
 
 @pytest.mark.parametrize("network", ["cpd", "train"])
