@@ -18,9 +18,6 @@ from tqdm.auto import tqdm
 from ..escaping import as_json, visible
 from ..estimators.wording import readable
 
-#: names that one message lists
-MOST_NAMES = 8
-
 
 def show(title: str, lines: Sequence[Sequence[str]], names: Sequence[str] | None = None) -> None:
     """Print lines of texts as a table, below the names of its columns if there are some."""
@@ -52,11 +49,6 @@ def write_json(facts: dict[str, Any]) -> None:
 def _cell(text: str) -> Text:
     """Return a table cell, with markup and control characters escaped."""
     return Text(visible(text))
-
-
-def listed(names: Sequence[Any]) -> str:
-    """List names in a message, only the first of many."""
-    return ", ".join(map(repr, names[:MOST_NAMES])) + ", …" * (len(names) > MOST_NAMES)
 
 
 def score(value: float) -> str:

@@ -6,7 +6,6 @@ import tempfile
 import weakref
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 
 from ..data import prefetched
 from ..data.sources import Block, Source, is_there, take_rows
+from ..data.sources.conversion import MOST_NAMES, refuse_missing
 from ..data.sources.files import FileSource
 from ..data.sources.paths import find_files
 from ..estimators.predicting import as_X, concatenate
 from ..limits import LIMITS
 from .options import TableError
-from .output import MOST_NAMES, listed, watched
+from .output import watched
 
 #: ending of files that are unpacked before they are read
 ZIPPED = ".csv.zip"
@@ -71,18 +71,6 @@ def _unpack(path: Path) -> Source:
     return source
 
 
-def check_names(names: Sequence[str], wanted: Sequence[str], table: str) -> None:
-    """Raise a ValueError for columns that a table lacks, with those that look like them."""
-    missing = [name for name in dict.fromkeys(wanted) if name not in names]
-    if not missing:
-        return
-    near = [near for name in missing for near in get_close_matches(name, names, 3)] or names
-    near = list(dict.fromkeys(near))[:MOST_NAMES]
-    has = ", ".join(map(repr, near)) + ", …" * (len(names) > len(near))
-    what = f"column{'s' * (len(missing) > 1)} {listed(missing)}"
-    raise ValueError(f"{table} has no {what}; it has {has}")
-
-
 def find_target(model: Any, target: str | None, model_file: Path) -> str:
     """Return the column of the truth: as given, or that of the fit."""
     known = model.target_names_ or []
@@ -111,7 +99,7 @@ class ModelTable:
             self.source, self.name = open_table(data, text), name_of(data)
         known, names = getattr(model, "feature_names_in_", None), self.source.names
         self.names = [n for n in names if n not in needed] if known is None else list(known)
-        check_names(names, [*self.names, *needed], self.name)
+        refuse_missing(self.name, [*self.names, *needed], names)
         if len(self.names) != model.n_features_in_:
             raise ValueError(
                 f"{self.name} has {len(self.names)} columns to predict from, and the model was "

@@ -106,17 +106,11 @@ def every(*, settings: Settings) -> None:
         sys.exit(1)
 
 
-def _enough(rows: int | None) -> int | None:
-    if rows is not None and rows < FEWEST_ROWS:
-        raise typer.BadParameter(f"{rows} given; expected a number of at least {FEWEST_ROWS}")
-    return rows
-
-
 def demo(
     output: Annotated[Path, option("DIR", "Folder for the plot.")] = Path("qtkm-demo"),
     rows: Annotated[
         int | None,
-        option("N", "Use N flights, drawn at random, instead of all of them.", callback=_enough),
+        option("N", "Use N flights, drawn at random, instead of all of them.", min=FEWEST_ROWS),
     ] = None,
     seed: Annotated[int, option("S", "Seed of all that is random.")] = 0,
 ) -> None:

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ..data import contiguous, draw_values, prefetched
 from ..data.sources import Block, Source, is_there
+from ..data.sources.conversion import listed
 from ..estimators.columns import factorize
 from ..estimators.values import look_like_times
 from ..estimators.wording import readable
 from .options import Job, TableError
-from .output import listed, watched
+from .output import watched
 
 #: different texts or labels, and different numbers or times, that are counted
 MOST_TEXTS, MOST_NUMBERS = 1 << 17, 100

@@ -14,13 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..data import prefetched
 from ..data.sources import Block, MappedSource, Source, draw_rows, take_rows
+from ..data.sources.conversion import refuse_missing
 from ..data.sources.source import row_numbers
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.wording import name_network, readable
 from ..losses import REGISTRY
 from .options import Job
 from .output import note, show, watched, write_json
-from .reading import ModelTable, Sample, check_names, name_of, open_table
+from .reading import ModelTable, Sample, name_of, open_table
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
 
@@ -118,7 +119,7 @@ class Rows:
             raise ValueError(f"{job.target!r} is given as target and as weight; name two columns")
         self.job, self.seed, self.shown, self.name = job, seed, shown, name_of(job.data)
         self.source = open_table(job.data, categories=job.category)
-        check_names(self.source.names, [*job.needed, *job.drop, *job.category], self.name)
+        refuse_missing(self.name, [*job.needed, *job.drop, *job.category], self.source.names)
         self.survey = survey = Survey(job, self.source, self.name, shown)
         # every label is trained on, so that all are known when tested
         is_class = survey.task == "classification"

@@ -2,7 +2,7 @@
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 
 NUMBERS, TEXT, TIMES, SPANS = "numbers", "text", "times", "spans of time"
 MISSING = "nothing but missing values"
+#: names that one message lists
+MOST_NAMES = 8
 
 
 class DataFileError(ValueError):
@@ -42,14 +44,20 @@ def reason(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
-def missing_column(where: str, name: str, names: Sequence[str]) -> DataFileError:
-    """Return an error for a missing column that lists similar names first."""
-    near = get_close_matches(name, names, 3)
-    listed = near + [other for other in names if other not in near]
-    more = f", … ({len(names)} in all)" if len(names) > 10 else ""
-    return DataFileError(
-        f"{where} has no column {name!r}; it has {', '.join(map(repr, listed[:10]))}{more}."
-    )
+def refuse_missing(where: str, wanted: Iterable[str], names: Sequence[str]) -> None:
+    """Raise a DataFileError for all columns that are not there, with those that look like them."""
+    missing = [name for name in dict.fromkeys(wanted) if name not in names]
+    if missing:
+        near = [other for name in missing for other in get_close_matches(name, names, 3)]
+        has = listed(list(dict.fromkeys(near)) or names, len(names))
+        what = f"column{'s' * (len(missing) > 1)} {listed(missing)}"
+        raise DataFileError(f"{where} has no {what}; it has {has}.")
+
+
+def listed(names: Sequence[Any], count: int | None = None) -> str:
+    """List names in a message, only the first of many; `count` are there in all."""
+    more = ", …" * (max(count or 0, len(names)) > len(names[:MOST_NAMES]))
+    return ", ".join(map(repr, names[:MOST_NAMES])) + more
 
 
 def refuse_repeated(where: str, names: Sequence[str]) -> None:

@@ -16,10 +16,10 @@ from .conversion import (
     arrow,
     is_numeral,
     kind_of,
-    missing_column,
     need,
     reading_errors,
     reason,
+    refuse_missing,
     refuse_repeated,
     unify,
 )
@@ -91,9 +91,7 @@ class FileSource(Source):
 
     def _check(self, wanted: Sequence[str]) -> None:
         for part in self._parts:
-            for name in wanted:
-                if name not in part.types:
-                    raise missing_column(str(part.path), name, list(part.types))
+            refuse_missing(str(part.path), wanted, list(part.types))
         self._types(wanted)
 
     def _types(self, wanted: Sequence[str]) -> dict[str, Any]:

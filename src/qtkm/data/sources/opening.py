@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..shards import blocks
-from .conversion import DataFileError, missing_column, refuse_repeated
+from .conversion import DataFileError, refuse_missing, refuse_repeated
 from .files import FileSource
 from .paths import Stamp, combine, find_files
 from .source import Chunk, Source
@@ -188,9 +188,7 @@ class BatchSource(Source):
         for number, batch in enumerate(self._start(), start=1):
             where = f"batch {number}"
             columns, n_rows = as_columns(batch, where)
-            for name in wanted:
-                if name not in columns:
-                    raise missing_column(where, name, list(columns))
+            refuse_missing(where, wanted, list(columns))
             for begin, end in blocks(n_rows, rows) if n_rows else ():
                 yield {n: _cut(columns[n], begin, end) for n in wanted}, end - begin, where
 

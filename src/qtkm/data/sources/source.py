@@ -13,7 +13,7 @@ from .conversion import (
     MISSING,
     DataFileError,
     kind_of_values,
-    missing_column,
+    refuse_missing,
     refuse_other_kind,
     to_arrow,
     to_column,
@@ -111,9 +111,7 @@ class Source:
 
     def _check(self, wanted: Sequence[str]) -> None:
         """Raise an error for columns that cannot be read."""
-        for name in wanted:
-            if name not in self.names:
-                raise missing_column("the source", name, self.names)
+        refuse_missing("the source", wanted, self.names)
 
     def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
         """Yield the rows as they come, at most `rows` at a time; text of `coded` as categories."""
