@@ -157,22 +157,24 @@ def add_gram(block, count, size, squares, sums):
 @jit
 def pack(squares, size, sums, hermitian, symmetric, slot):
     """Write squares as upper triangles of ḡgᵀ, and of ggᵀ where it has lines; clear them."""
-    p = 0
-    for r in range(size):
-        for s in range(r, size):
+    n, at, p = index(size), index(slot), index(0)
+    for r in range(n):
+        for s in range(r, n):
             q = p + s - r
             if len(sums) == 1:
-                hermitian[slot, q] = squares[0, r, s]
-            elif len(sums) == 2:
-                one, other = squares[0, r, s], squares[0, s, r]
-                hermitian[slot, 2 * q] = (one + other) / 2 + 2 * squares[1, r, s]
-                hermitian[slot, 2 * q + 1] = (other - one) / 2
+                hermitian[at, q] = squares[index(0), r, s]
+                continue
+            re, im = q + q, q + q + index(1)
+            if len(sums) == 2:
+                one, other = squares[index(0), r, s], squares[index(0), s, r]
+                hermitian[at, re] = 0.5 * (one + other) + 2 * squares[index(1), r, s]
+                hermitian[at, im] = 0.5 * (other - one)
             else:
-                xx, yy = squares[0, r, s], squares[1, r, s]
-                xy, yx = squares[2, r, s], squares[2, s, r]
-                hermitian[slot, 2 * q], hermitian[slot, 2 * q + 1] = xx + yy, xy - yx
-                symmetric[slot, 2 * q], symmetric[slot, 2 * q + 1] = xx - yy, xy + yx
-        p += size - r
+                xx, yy = squares[index(0), r, s], squares[index(1), r, s]
+                xy, yx = squares[index(2), r, s], squares[index(2), s, r]
+                hermitian[at, re], hermitian[at, im] = xx + yy, xy - yx
+                symmetric[at, re], symmetric[at, im] = xx - yy, xy + yx
+        p += n - r
     squares[:] = 0
 
 

@@ -35,6 +35,7 @@ from ..protocols import (
     Shard,
 )
 from ..structure import Edge, Structure
+from .algebra import KeptRows
 from .evaluate import with_unknown
 from .main_effects import MainProblem, sum_by_code
 from .network import Network, flatten, unflatten
@@ -209,31 +210,34 @@ class AdditiveIterate:
     def restore(self, cores: Cores) -> None:
         if self.inner is not None:
             self.inner.restore(cores[:-1])
-        is_held = self._held is not None and cores[-1] is self._held[0]
-        self.put_main(cores[-1], self._held[1] if is_held else self.main_precisions)
+        if cores[-1] is not self.main:
+            is_held = self._held is not None and cores[-1] is self._held[0]
+            self.put_main(cores[-1], self._held[1] if is_held else self.main_precisions)
 
     def put_main(self, main: list[NDArray], precisions: Precisions) -> None:
         """Put in main effects and the precisions they were found at."""
         self.main, self.main_precisions = main, list(precisions)
         self._reduced: Given = (None, None)
-        self._tables: list[NDArray] | None = None
+        self._effects: Effects | None = None
+        pairs = zip(self.main_precisions, main[:-1], strict=True)
+        self._main_penalty = float(sum((_finite(p) * weights**2).sum() for p, weights in pairs))
 
     @property
-    def tables(self) -> list[NDArray]:
-        """Main effects at the grid values of every column, then the intercept."""
-        if self._tables is None:
-            self._tables = self._make_tables(self.main)
-        return self._tables
+    def effects(self) -> "Effects":
+        """Main effects at the grid values of every column."""
+        if self._effects is None:
+            self._effects = self._effects_of(self.main)
+        return self._effects
 
-    def _make_tables(self, main: Arrays) -> list[NDArray]:
+    def _effects_of(self, main: Arrays) -> "Effects":
         parts = zip(self.columns, main[:-1], self.main_precisions, strict=True)
-        return [*(column.main_table(_used(weights, p)) for column, weights, p in parts), main[-1]]
+        return Effects([c.main_table(_used(weights, p)) for c, weights, p in parts], main[-1])
 
     def responses(self, shard: Shard) -> NDArray:
         return self.response_pass()(shard, run=self.run)
 
     def response_pass(self) -> Pass:
-        return partial(respond, inner=self.inner_pass(), tables=self.tables)
+        return partial(respond, inner=self.inner_pass(), effects=self.effects)
 
     def inner_pass(self) -> Pass | None:
         """Pass that gives the responses of the network alone; None where there is none."""
@@ -248,7 +252,7 @@ class AdditiveIterate:
         """Return the setting of the network, its targets without main effects."""
         if self._reduced[0] is setting:
             return self._reduced[1]
-        view = partial(reduce_targets, view=setting.view, tables=self.tables)
+        view = partial(reduce_targets, view=setting.view, effects=self.effects)
         if setting.rows_are_here and setting.view is None:
             pairs = [view(shard, run=self.run) for shard in setting.shards]
             other = replace(setting, shards=[shard for shard, _ in pairs])
@@ -280,8 +284,7 @@ class AdditiveIterate:
 
     def main_penalty(self) -> float:
         """Penalty of the main effects, which has no other factor."""
-        pairs = zip(self.main_precisions, self.main[:-1], strict=True)
-        return float(sum((_finite(p) * weights**2).sum() for p, weights in pairs))
+        return self._main_penalty
 
     def main_penalty_product(self, direction: Cores) -> Cores:
         """Product of a direction with the Hessian of the main effects' penalty."""
@@ -304,7 +307,7 @@ class AdditiveIterate:
 
     def tangent(self, direction: Cores) -> Pass:
         inner = None if self.inner is None else self.inner.tangent(direction[:-1])
-        return partial(respond, inner=inner, tables=self._make_tables(direction[-1]))
+        return partial(respond, inner=inner, effects=self._effects_of(direction[-1]))
 
 
 def _used(weights: NDArray, precision: NDArray | None) -> NDArray:
@@ -321,20 +324,30 @@ def _finite(precision: NDArray | None) -> NDArray:
     return np.where(np.isfinite(precision), precision, 0.0)[:, None]
 
 
-def add_tables(tables: Arrays, shard: Shard) -> NDArray[np.float64]:
-    """Return the main effects of coded rows, (n_rows, n_outputs)."""
-    *columns, intercept = tables
-    total = np.tile(np.asarray(intercept, dtype=np.float64), (len(shard), 1))
-    for d, table in enumerate(columns):
-        if table.any():
-            total += np.take(table, shard.codes[:, d], axis=0)
-    return total
+class Effects:
+    """Main effects as tables at the grid values of all columns, and the intercept."""
+
+    def __init__(self, tables: Arrays, intercept: NDArray):
+        self.tables = {d: table for d, table in enumerate(tables) if table.any()}
+        self.intercept = np.asarray(intercept, dtype=np.float64)
+        self._rows: KeptRows[NDArray] = KeptRows()
+
+    def of(self, shard: Shard) -> NDArray[np.float64]:
+        """Return the main effects of coded rows, (n_rows, n_outputs), to be read only."""
+        known = self._rows.get(shard.codes)
+        if known is None:
+            known = np.tile(self.intercept, (len(shard), 1))
+            for d, table in self.tables.items():
+                known += np.take(table, shard.codes[:, d], axis=0)
+            known.flags.writeable = False
+            self._rows.put(shard.codes, known)
+        return known
 
 
-def respond(shard: Shard, run: Run, inner: Pass | None, tables: Arrays) -> NDArray:
+def respond(shard: Shard, run: Run, inner: Pass | None, effects: Effects) -> NDArray:
     """Responses of a network, or their change, plus those of the main effects."""
-    effects = add_tables(tables, shard)
-    return effects if inner is None else effects + inner(shard, run=run)
+    own = effects.of(shard)
+    return own if inner is None else own + inner(shard, run=run)
 
 
 def add_slopes(shard: Shard, slopes: NDArray, run: Run, inner: Pass | None) -> tuple[NDArray, ...]:
@@ -346,14 +359,14 @@ def add_slopes(shard: Shard, slopes: NDArray, run: Run, inner: Pass | None) -> t
 
 
 def reduce_targets(
-    shard: Shard, run: Run, view: Pass | None, tables: Arrays
+    shard: Shard, run: Run, view: Pass | None, effects: Effects
 ) -> tuple[Shard, NDArray]:
     """Rows (of a view of a shard) without main effects m, and Σ ω(|y - m|² - |y|²)."""
     shard = shard if view is None else view(shard, run=run)
-    effects = add_tables(tables, shard)
-    each = (effects * (effects - 2 * shard.target)).sum(axis=1)
+    own = effects.of(shard)
+    each = (own * (own - 2 * shard.target)).sum(axis=1)
     change = each.sum() if shard.weight is None else shard.weight @ each
-    return shard.reweighted(shard.weight, shard.target - effects), np.array([float(change)])
+    return shard.reweighted(shard.weight, shard.target - own), np.array([float(change)])
 
 
 def part_of(shard: Shard, run: Run, both: Pass, place: int) -> Given:

@@ -10,9 +10,10 @@ a, b is conj(a) ⊗ b: (R, R) entry by entry, or a matrix of size (left², right
 factors of a product contribute to one of them is its *environment*.
 """
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,6 +196,33 @@ class Matrices:
 
     def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
         return np.tensordot(factors, windows, ((0, 1), (0, 2))).swapaxes(0, 1)
+
+
+Value = TypeVar("Value")
+
+
+class KeptRows(Generic[Value]):
+    """What is kept of coded rows, in this process and while their codes are there."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[NDArray], Value]] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"_known": {}}
+
+    def get(self, codes: NDArray) -> Value | None:
+        """Return what is kept of rows, or None."""
+        known = self._known.get(id(codes))
+        return known[1] if known is not None and known[0]() is codes else None
+
+    def put(self, codes: NDArray, value: Value) -> None:
+        """Keep something of rows."""
+        known, key = self._known, id(codes)
+        known[key] = weakref.ref(codes, lambda _: known.pop(key, None)), value
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._known.clear()
 
 
 class Environments:

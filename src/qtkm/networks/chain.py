@@ -26,7 +26,7 @@ from ..protocols import (
 )
 from ..structure import Edge
 from . import moments
-from .algebra import Algebra, Environments, closed_product
+from .algebra import Algebra, Environments
 from .column_tables import Change, Statistics, Tables
 from .evaluate import Evaluator, group_elements, sum_functions
 from .moments import Digits, Moments
@@ -159,6 +159,7 @@ class ChainIterate:
     def place(self, block: int, cores: list[NDArray], factor: NDArray | None) -> None:
         """Put in updated cores of a block; the next block takes the factor they leave."""
         is_last = block + 1 == self.n_blocks
+        self._tables.following = (block + 1) % len(self.columns)
         if factor is not None and is_last:
             cores = [*cores[:-1], self.network.push_left(cores[-1], factor)]
         self.put(block, cores if block < len(self.columns) else cores[0])
@@ -294,9 +295,9 @@ class ChainIterate:
         return self.algebra.between(self._around.around(block, block + 1))
 
     def penalty(self) -> float:
-        *columns, last = self.penalty_factors()
-        value = closed_product(self.algebra, columns, last)
-        return float(np.sum(value).real)
+        block = self._tables.following  # whose environment is asked for next
+        value = self._square(block) * self.penalty_environment(block)
+        return float(value.sum().real)
 
     def penalty_gradient(self) -> Cores:
         return self.penalty_product(self.cores)

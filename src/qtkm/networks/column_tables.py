@@ -9,19 +9,18 @@ has to be compiled.  Networks bring compiled loops for more (`is_large`).
 """
 
 import math
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import Arrays, Column, Given, Kept, Run, Shard, Span
+from ..protocols import Arrays, Column, Given, Run, Shard, Span
 from . import design
-from .algebra import Algebra, Environments, partial_products
+from .algebra import Algebra, Environments, KeptRows, partial_products
 from .moments import mix, unpack
 
 #: numbers of the squares of a block of rows, which stay in the cache
@@ -86,10 +85,9 @@ class Tables:
         self.closing: NDArray = np.empty(0)
         self.stale = set(range(n_columns))
         self._stamps = [0] * n_columns
-        self._walks: dict[int, tuple[weakref.ref[NDArray], Environments]] = {}
-
-    def __getstate__(self) -> Kept:
-        return vars(self) | {"_walks": {}}  # products of rows stay where these are
+        self._walks: KeptRows[Environments] = KeptRows()
+        #: column that is likely to be the next whose environments are asked for
+        self.following = 0
 
     @cached_property
     def kind(self) -> DTypeLike:
@@ -119,6 +117,15 @@ class Tables:
         """Output core by whose squares statistics are still to be multiplied."""
         return None
 
+    def _rows_of(self, d: int, codes: NDArray) -> NDArray:
+        """Elements (n, 1, …) of a column of coded rows."""
+        return np.take(self.elements[d], codes[:, d], axis=0)[:, None]
+
+    def respond_inside(self, environments: NDArray, elements: NDArray) -> NDArray:
+        """Responses (n, n_outputs) of elements (n, 1, …) of a column in their environments."""
+        product = environments * elements
+        return product.reshape(*product.shape[:2], -1).sum(axis=2)
+
     def rows(self, codes: NDArray, tables: Arrays | None = None) -> list[NDArray]:
         """Return the elements of coded rows, (n, …) for every column."""
         tables = self.elements if tables is None else tables
@@ -127,7 +134,11 @@ class Tables:
     def responses(self, shard: Shard, run: Run) -> NDArray:
         """Return the responses (n_rows, n_outputs)."""
         if not is_large(shard):
-            return self.respond(self._product(shard.codes))
+            if self._walks.get(shard.codes) is None:
+                return self.respond(self._product(shard.codes))
+            d = self.following  # a walk goes there next
+            inside = self.environments(shard.codes, np.empty(0), d, d + 1)
+            return self.respond_inside(inside, self._rows_of(d, shard.codes))
         lines_of, closing = self.lines_of(), self._closing_matrix(self.closing)
         return self._closed(shard, run, lambda codes: lines_of(codes) @ closing)
 
@@ -176,17 +187,15 @@ class Tables:
 
     def _walk(self, codes: NDArray) -> Environments:
         """Environments of coded rows, whose products are kept while the codes are there."""
-        known = self._walks.get(id(codes))
-        if known is not None and known[0]() is codes:
-            return known[1]
-        places = np.ascontiguousarray(codes.T, dtype=np.intp)
+        walk = self._walks.get(codes)
+        if walk is None:
+            places = np.ascontiguousarray(codes.T, dtype=np.intp)
 
-        def factor(d: int) -> NDArray:
-            return np.take(self.elements[d], places[d], axis=0)[:, None]
+            def factor(d: int) -> NDArray:
+                return np.take(self.elements[d], places[d], axis=0)[:, None]
 
-        walk = Environments(self.algebra, factor, self._stamps, self.row_ends())
-        forget = partial(self._walks.pop, id(codes))
-        self._walks[id(codes)] = weakref.ref(codes, lambda _: forget(None)), walk
+            walk = Environments(self.algebra, factor, self._stamps, self.row_ends())
+            self._walks.put(codes, walk)
         return walk
 
     def row_ends(self) -> Given:

@@ -39,6 +39,9 @@ class CPDTables(Tables):
         alone = root if len(root) else np.ones(len(codes))
         return alone.astype(self.kind)[:, None, None]
 
+    def respond_inside(self, environments: NDArray, elements: NDArray) -> NDArray:
+        return self.respond((environments * elements)[:, 0])
+
     def goals(self, target: NDArray) -> NDArray:
         return (target if self.mixing is None else target @ self.closing)[:, None]
 

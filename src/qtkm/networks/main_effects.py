@@ -71,11 +71,11 @@ def sum_by_code(shard: Shard, column: int, values: NDArray) -> NDArray[np.float6
 
 
 @dataclass
-class Member:
-    """A member of a block's family in the basis in which its Gram matrix G is diagonal.
+class Members:
+    """Members of a block's family, each in the basis in which its Gram matrix G is diagonal.
 
-    Prior variances s of the weights are scaled so that the function's mean square is 1; values are
-    the eigenvalues of √s·G·√s, vectors √s times its eigenvectors.
+    Prior variances s (n, J) of the weights are scaled so that the function's mean square is 1;
+    values (n, J) are the eigenvalues of √s·G·√s, vectors (n, J, J) √s times its eigenvectors.
     """
 
     variances: NDArray
@@ -83,27 +83,37 @@ class Member:
     vectors: NDArray
 
     @classmethod
-    def of(cls, variances: NDArray, gram: NDArray) -> "Member":
-        """Return the member of some variances."""
+    def of(cls, variances: NDArray, gram: NDArray) -> "Members":
+        """Return the members of some variances."""
         root = np.sqrt(variances)
-        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-        return cls(variances, np.maximum(values, 0), root[:, None] * vectors)
+        values, vectors = np.linalg.eigh(root[:, :, None] * gram * root[:, None])
+        return cls(variances, np.maximum(values, 0), root[:, :, None] * vectors)
+
+    def only(self, member: int) -> "Members":
+        """Return one of them."""
+        own = slice(member, member + 1)
+        return Members(self.variances[own], self.values[own], self.vectors[own])
 
     def evidence(self, products: NDArray, noise: float, grid: NDArray) -> tuple[NDArray, NDArray]:
-        """Return the gain of log-likelihood over no function at every τ², and the products."""
-        own = self.vectors.T @ products
+        """Return the gains (n, n_grid) of log-likelihood over no function, and the products.
+
+        The gains are those at every τ² of a grid.
+        """
+        own = self.vectors.swapaxes(1, 2) @ products
         ratio = grid[:, None] / noise
-        stretched = 1 + self.values * ratio
-        gain = 0.5 / noise * (ratio / stretched) @ (own**2).sum(axis=1)
-        return gain - 0.5 * products.shape[1] * np.log(stretched).sum(axis=1), own
+        stretched = 1 + self.values[:, None] * ratio
+        gain = (0.5 / noise * (ratio / stretched)) @ (own**2).sum(axis=2)[:, :, None]
+        return gain[:, :, 0] - 0.5 * products.shape[1] * np.log(stretched).sum(axis=2), own
 
-    def weights(self, own: NDArray, ratio: float) -> NDArray:
-        """Return the best weights at τ²/noise = ratio."""
-        return self.vectors @ (own * (ratio / (1 + self.values * ratio))[:, None])
+    def weights(self, member: int, own: NDArray, ratio: float) -> NDArray:
+        """Return the best weights of a member at τ²/noise = ratio."""
+        shrunk = ratio / (1 + self.values[member] * ratio)
+        return self.vectors[member] @ (own[member] * shrunk[:, None])
 
-    def freedom(self, ratio: float) -> float:
-        """Return the effective number of weights."""
-        return float((self.values * ratio / (1 + self.values * ratio)).sum())
+    def freedom(self, member: int, ratio: float) -> float:
+        """Return the effective number of weights of a member."""
+        values = self.values[member] * ratio
+        return float((values / (1 + values)).sum())
 
 
 @dataclass
@@ -111,12 +121,13 @@ class Block:
     """Weights with one variance: their places, the members to choose from, and the choice."""
 
     places: NDArray
-    members: list[Member]
+    family: Members
     grid: NDArray
     least_gain: float
     #: columns of the Gram matrix at the places
     columns: NDArray
-    member: Member | None = None
+    #: what was chosen
+    chosen: Members | None = None
     variance: float = 0.0
 
 
@@ -143,20 +154,19 @@ def analyse(whole: NDArray, columns: Sequence[Column]) -> Known:
         for own, family in column.main_blocks:
             beside = np.ascontiguousarray(gram[:, first + own])
             part = beside[first + own]
-            sizes = [float(variances @ np.diagonal(part)) / weight for variances in family]
-            pairs = [(v, size) for v, size in zip(family, sizes, strict=True) if size > 1e-12]
-            members = [Member.of(variances / size, part) for variances, size in pairs]
-            if members:
-                block = Block(first + own, members, VARIANCES, LEAST_GAIN, beside)
-                known.blocks.append(block)
+            sizes = family @ np.diagonal(part) / weight
+            if (sizes > 1e-12).any():
+                variances = family[sizes > 1e-12] / sizes[sizes > 1e-12, None]
+                members = Members.of(variances, part)
+                known.blocks.append(Block(first + own, members, VARIANCES, LEAST_GAIN, beside))
         first += column.n_main
     spread = np.diagonal(gram) / weight
     slopes = [place for place in slopes if spread[place] > 1e-12]
     if slopes:
         places = np.array(slopes)
         beside = np.ascontiguousarray(gram[:, places])
-        member = Member.of(1 / spread[places], beside[places])
-        known.blocks.insert(0, Block(places, [member], VARIANCES / len(places), 0.0, beside))
+        member = Members.of(1 / spread[None, places], beside[places])
+        known.blocks.insert(0, Block(places, member, VARIANCES / len(places), 0.0, beside))
     return known
 
 
@@ -238,7 +248,7 @@ class MainProblem:
         used = np.zeros(len(weights), dtype=bool)
         for block in known.blocks:
             used[block.places] = True
-            block.member = None if alone else block.member
+            block.chosen = None if alone else block.chosen
         weights = np.where(used[:, None], weights, 0.0)
         image = known.gram @ weights
         freedom, noise, precision = 0.0, 0.0, np.full(len(weights), np.inf)
@@ -250,9 +260,9 @@ class MainProblem:
             for block in known.blocks:
                 freedom += self._choose_block(block, weights, image, noise)
         for block in known.blocks:
-            if block.member is not None and block.variance > 0:
+            if block.chosen is not None and block.variance > 0:
                 scale = noise / (self.setting.total_weight * block.variance)
-                precision[block.places] = scale / block.member.variances
+                precision[block.places] = scale / block.chosen.variances[0]
         return precision
 
     def _choose_block(self, block: Block, weights: NDArray, image: NDArray, noise: float) -> float:
@@ -260,24 +270,23 @@ class MainProblem:
         places, columns = block.places, block.columns
         now = weights[places]
         products = self.products[places] - image[places] + columns[places] @ now
-        scale, best = self._unit(), None
         # beside a network that changes as well, the kind of function stays
-        is_new = block.member is None or self.iterate.inner is None
-        chosen = [] if block.member is None else [block.member]
-        for member in block.members if is_new else chosen:
-            gain, own = member.evidence(products, noise, block.grid * scale)
-            gain[1:] -= block.least_gain
-            at = int(np.argmax(gain))
-            if best is None or gain[at] > best[0] + 1e-9:
-                best = gain[at], block.grid[at] * scale, member, own
-        assert best is not None
-        _, block.variance, member, own = best
-        block.member = member
+        is_alone = self.iterate.inner is None
+        members = block.family if block.chosen is None or is_alone else block.chosen
+        grid = block.grid * self._unit()
+        gain, own = members.evidence(products, noise, grid)
+        gain[:, 1:] -= block.least_gain
+        at = np.argmax(gain, axis=1)
+        member, most = 0, -np.inf
+        for n, best in enumerate(gain[np.arange(len(at)), at].tolist()):
+            if best > most + 1e-9:
+                member, most = n, best
+        block.variance, block.chosen = float(grid[at[member]]), members.only(member)
         ratio = block.variance / noise
-        new = member.weights(own, ratio)
+        new = members.weights(member, own, ratio)
         weights[places] = new
         image += columns @ (new - now)
-        return member.freedom(ratio)
+        return members.freedom(member, ratio)
 
     def _unit(self) -> float:
         """Variance that τ² is measured in: that of the targets of a quadratic loss, else 1."""

@@ -187,7 +187,7 @@ class Objective:
         make_problem = make_problem or partial(iterate.problem, block)
         before = iterate.token
         if not self.loss.is_quadratic:
-            is_main = self.network.has_main_effects and block + 1 == len(self.blocks)
+            is_main = self.network.has_main_effects and block + 1 == iterate.n_blocks
             values = majorize.update(self, iterate, make_problem, sweeps, is_main)
         else:
             problem = make_problem(self.setting)
