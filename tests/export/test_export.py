@@ -120,6 +120,28 @@ def test_an_onnx_file_has_the_standard_deviations(regressor, tmp_path, dtype, rt
     np.testing.assert_allclose(found, regressor.predict(new_rows(), return_std=True)[1], rtol=rtol)
 
 
+@pytest.mark.parametrize(("network", "noise", "precision"), [
+    ("cpd", 1.0, "float32"), ("cpd", 0.0, "float64"), ("train", 1.0, "float32"),
+])  # fmt: skip
+def test_standard_deviations_of_large_posteriors_are_exported(tmp_path, network, noise, precision):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 3))
+    y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] + noise * rng.normal(size=400)
+    model = QTKMRegressor(network=network, rank=9, n_basis=27, random_state=0).fit(X, y)
+    chain = model._known_uncertainty().posterior.chain
+    assert len(chain) > 512
+    assert chain.dtype == precision  # as the noise allows
+    Z = rng.uniform(size=(2000, 3))
+    expected = model.predict(Z, return_std=True)[1]
+    module = load_module(export(model, tmp_path / "model.py", "python"))
+    np.testing.assert_array_equal(module.predict(Z, return_std=True)[1], expected)
+    pytest.importorskip("onnx")
+    model.to_onnx(tmp_path / "model.onnx")
+    names = [spec["name"] for spec in module.COLUMNS]
+    found = run_onnx(tmp_path / "model.onnx", pandas.DataFrame(Z, columns=names))
+    np.testing.assert_allclose(found["std"][:, 0], expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_and_probabilities_are_exported(tmp_path, n_classes):
     X, y = make_rows()

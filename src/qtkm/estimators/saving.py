@@ -325,6 +325,8 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
         _numbers(tree[key], (count, width), "a factor of the posterior", "f4 f8")
         for key, count in shapes.items()
     )
+    if main_factor.dtype == np.float32:  # of a version whose rounding needs double precision
+        chain_factor, main_factor = chain_factor.astype(np.float64), main_factor.astype(np.float64)
     noise, spread = (
         _numbers(tree[key], (n_outputs,), f"the posterior's {key}") for key in ("noise", "spread")
     )

@@ -13,7 +13,7 @@ from ..features.gaps import WithGaps
 from ..networks import CPD, TensorRing, TensorTrain
 from ..networks.evaluate import MOST_NUMBERS
 from ..networks.moments import weights_of
-from ..objective.posterior import MOST_NUMBERS as POSTERIOR_NUMBERS
+from ..objective.posterior import STEP
 
 KINDS = {Fourier: "fourier", Power: "power", Categorical: "categories"}
 
@@ -47,7 +47,7 @@ class SpreadPlan:
     shares: list[NDArray | None]  # of categories
     is_held: list[bool]  # columns whose cores do not move
     has_outputs: bool  # whether the closing moves
-    chain: NDArray  # (planes·n_chain, k)
+    chain: NDArray  # (planes·n_chain, k), in the precision in which it is multiplied
     main: NDArray  # (n_outputs, n_main, k)
     used: list[list[bool]]  # main functions that move, the intercept last
     noise: NDArray[np.float64]
@@ -137,13 +137,12 @@ def _spread(model: Any) -> SpreadPlan:
     cores: list[list[NDArray]] = [[] for _ in range(n_columns)]
     if chain is not None:
         cores = [[chain.algebra.elements(core) for core in levels] for levels in chain.cores]
-    each = max(1, 2 * tangents.n_chain * n_outputs)
     return SpreadPlan(
         cores, None if chain is None else chain.closing, tables, list(tangents.shares),
         [True] * n_columns if chain is None else list(chain.is_held),
         chain is not None and chain.has_outputs, posterior.chain,
         posterior.main.reshape(n_outputs, -1, posterior.main.shape[1]), used, known.noise,
-        known.spread, model._unit, max(16, POSTERIOR_NUMBERS // 4 // each),
+        known.spread, model._unit, STEP,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ a fit (`qtkm.objective.posterior`) needs nothing else of a network.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -62,36 +62,38 @@ class ChainTangents:
 
         `factors` (n, Q) are those of every column and level, the phase in the first.
         """
+        return np.concatenate(list(self.derivatives(factors)), axis=2)
+
+    def derivatives(self, factors: Sequence[Arrays], single: bool = False) -> Iterator[NDArray]:
+        """Yield the derivatives (n, n_outputs, size) by the entries of every core that moves.
+
+        With `single` only their last multiplication is in single precision.
+        """
         n_rows, n_outputs = len(factors[0][0]), len(self.closing)
         flat = [factor for levels in factors for factor in levels]
-        dtype = np.result_type(*{factor.dtype for factor in flat})
         cores = [self.algebra.elements(core) for levels in self.cores for core in levels]
-        elements = []
-        for factor, core in zip(flat, cores, strict=True):
-            found = factor @ core.reshape(len(core), -1).astype(dtype, copy=False)
-            elements.append(found.reshape(n_rows, 1, *core.shape[1:]))
-        closing = self.closing.astype(dtype, copy=False)[None]
-        last = self.algebra.last(closing).astype(dtype)
-        outside = environments(self.algebra, [*elements, closing], last)
-        out = np.empty((n_rows, n_outputs, self.n_parameters), dtype=dtype)
+        elements = [
+            (factor @ core.reshape(len(core), -1)).reshape(n_rows, 1, *core.shape[1:])
+            for factor, core in zip(flat, cores, strict=True)
+        ]
+        closing = self.closing[None]
+        outside = environments(self.algebra, [*elements, closing], self.algebra.last(closing))
+        kind = np.result_type(*{factor.dtype for factor in flat}, self.closing)
+        if single:
+            kind = np.dtype(np.complex64 if kind.kind == "c" else np.float32)
         is_held = np.repeat(self.is_held, [len(levels) for levels in factors])
-        first = 0
-        for n, (factor, core) in enumerate(zip(flat, cores, strict=True)):
-            if is_held[n]:
-                continue
-            size = core.size // len(core)
-            inside = outside[n].reshape(*outside[n].shape[:2], 1, size)
-            part = out[:, :, first : first + core.size]
-            # a view: the last axis is split, not moved
-            part = part.reshape(n_rows, n_outputs, len(core), size)
-            np.multiply(factor[:, None, :, None], inside, out=part)
-            first += core.size
+        for factor, core, held, around in zip(flat, cores, is_held, outside[:-1], strict=True):
+            if not held:
+                inside = around.astype(kind).reshape(*around.shape[:2], 1, -1)
+                part = factor.astype(kind)[:, None, :, None] * inside
+                yield np.broadcast_to(part, (n_rows, n_outputs, *part.shape[2:])).reshape(
+                    n_rows, n_outputs, core.size
+                )
         if self.has_outputs:
-            state = outside[-1].reshape(len(outside[-1]), -1)
-            part = out[:, :, first:].reshape(n_rows, n_outputs, n_outputs, -1)
-            part[:] = 0
+            state = outside[-1].astype(kind).reshape(len(outside[-1]), -1)
+            part = np.zeros((n_rows, n_outputs, n_outputs, state.shape[1]), dtype=kind)
             part[:, range(n_outputs), range(n_outputs)] = state[:, None]
-        return out
+            yield part.reshape(n_rows, n_outputs, -1)
 
     def gram(self) -> NDArray:
         """Return G, (n_parameters, n_parameters)."""

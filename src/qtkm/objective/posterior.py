@@ -17,7 +17,7 @@ covariance of two rows is the real part of their kernel.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import RandomState
@@ -46,6 +46,11 @@ RATE = 1.5
 RIDGE, FREE = 1e-11, 1e-8
 #: numbers of the largest array of features that is made at a time
 MOST_NUMBERS = 4_000_000
+#: rows whose derivatives by a core are multiplied at a time, so that they stay in cache
+STEP = 512
+#: rows of a factor above which products may be in single precision, which takes half the time, and
+#: the relative error of standard deviations that they may make
+SMALL, EXACT = 512, 1e-7
 
 
 class Tangents:
@@ -65,21 +70,17 @@ class Tangents:
         self.planes = 2 if self.n_chain and chain.is_complex else 1
         self.n_features = self.planes * self.n_chain + n_outputs * self.n_main
 
-    def of_chain(self, maps: Sequence[Map], values: Sequence[Array], single: bool) -> Array:
-        """Return the derivatives (n, n_outputs, n_chain) by the network's cores."""
-        factors = []
+    def factors(self, maps: Sequence[Map], values: Sequence[Array]) -> list[list[Array]]:
+        """Return the factors (n, Q) of the levels of all columns, which the network multiplies."""
+        found = []
         for feature_map, column, share in zip(maps, values, self.shares, strict=True):
             if feature_map.is_categorical:
                 table = feature_map.factors(np.arange(feature_map.n_categories))
-                levels = [_looked_up(table, share, column)]
+                found.append([_looked_up(table, share, column)])
             else:
                 entries = feature_map.phased_factors(column)
-                levels = [entries[:, part] for part in feature_map.slices]
-            if single:
-                kind = np.complex64 if np.iscomplexobj(levels[0]) else np.float32
-                levels = [level.astype(kind) for level in levels]
-            factors.append(levels)
-        return self.chain.features(factors)
+                found.append([entries[:, part] for part in feature_map.slices])
+        return found
 
     def of_main(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
         """Return the main functions (n, n_main) that move."""
@@ -118,7 +119,7 @@ class Posterior:
 
     #: of cores of their own: those of the model, or of one of those whose mean it is
     tangents: Tangents
-    chain: Array  # (planes·n_chain, k)
+    chain: Array  # (planes·n_chain, k), in the precision in which it is multiplied
     main: Array  # (n_outputs·n_main, k)
     #: effective number of parameters
     freedom: float
@@ -132,26 +133,44 @@ class Posterior:
         """
         tangents, n_rows = self.tangents, len(values[0])
         n_outputs, k = tangents.n_outputs, self.main.shape[1]
-        total = np.zeros((n_rows, n_outputs, k), dtype=np.result_type(self.chain, self.main))
-        step = max(16, MOST_NUMBERS // 8 // max(1, tangents.n_chain * n_outputs))
-        for first in range(0, n_rows, step):
-            part = slice(first, first + step)
+        total = np.zeros((n_rows, n_outputs, k))
+        for first in range(0, n_rows, STEP):
+            part = slice(first, first + STEP)
             some = [column[part] for column in values]
-            if tangents.n_chain:
-                z = tangents.of_chain(maps, some, self.chain.dtype == np.float32)
-                flat = np.ascontiguousarray(z).reshape(-1, tangents.n_chain)
-                flat = flat.view(flat.real.dtype)
-                total[part] = (flat @ self.chain).reshape(-1, n_outputs, k)
             if tangents.n_main:
-                own = tangents.of_main(maps, some).astype(total.dtype, copy=False)
+                own = tangents.of_main(maps, some)
                 for output, factor in enumerate(self.main.reshape(n_outputs, -1, k)):
-                    total[part, output] += own @ factor
+                    total[part, output] = own @ factor
+            if tangents.n_chain:
+                self._add_chain(total[part], tangents.factors(maps, some))
         return total
+
+    def _add_chain(self, total: Array, factors: list[list[Array]]) -> None:
+        """Add the network's part core by core, in double precision whatever that of products."""
+        first = 0
+        for z in self.tangents.chain.derivatives(factors, self.chain.dtype == np.float32):
+            flat = z.reshape(-1, z.shape[2]).view(z.real.dtype)
+            last = first + flat.shape[1]
+            total += (flat @ self.chain[first:last]).reshape(total.shape)
+            first = last
 
     def variances(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
         """Return the variances (n, n_outputs) of the responses of rows."""
         found = self.directions(maps, values)
-        return np.einsum("nok,nok->no", found, found, dtype=np.float64)
+        return np.einsum("nok,nok->no", found, found)
+
+    def rounded(self, maps: Sequence[Map], values: Sequence[Array]) -> "Posterior":
+        """Return a posterior whose products are in single precision, where rows allow it.
+
+        Standard deviations of the rows, noise included, must be those of double precision. Small
+        factors stay as they are.
+        """
+        if len(self.chain) <= SMALL:
+            return self
+        single = replace(self, chain=self.chain.astype(np.float32))
+        double = replace(self, chain=single.chain.astype(np.float64))
+        ratio = (1 + single.variances(maps, values)) / (1 + double.variances(maps, values))
+        return single if np.abs(np.sqrt(ratio) - 1).max() < EXACT else self
 
 
 @dataclass
@@ -230,11 +249,11 @@ class Laplace:
         """
         self._whiten(rows)
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
-        n_seen, found, whole = n_outputs * len(rows), None, None
+        n_seen, seen, whole = n_outputs * len(rows), None, None
         if n_seen < size:  # all that rows can see lies in the span of their features
             parts = [self._features(rows, own) for own in self._chunks(rows)]
-            found = np.concatenate(parts)
-            kernel = found @ found.T
+            seen = np.concatenate(parts)
+            kernel = seen @ seen.T
             kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
             whole = cholesky(kernel, lower=True, overwrite_a=True)  # features in that span
         information, kept = self._information(rows, responses, whole)
@@ -249,12 +268,13 @@ class Laplace:
             probes = whole.reshape(len(rows), n_outputs, -1)[some].reshape(-1, n_seen)
         half = probes @ inverse
         factor = _thin(half, inverse, rng)
-        if found is not None and whole is not None:
-            factor = _unfolded(factor, found, whole, rng)
+        if seen is not None and whole is not None:
+            factor = _unfolded(factor, seen, whole, rng)
         if part < 1:
             ratio = part**RATE * _ratio(half, rows.weight[some], variances[some])
             factor *= np.sqrt(max(1.0, ratio))
-        return self._posterior(factor, freedom), variances
+        found = self._posterior(factor, freedom)
+        return found.rounded(self.maps, [column[some] for column in rows.values]), variances
 
     def _whiten(self, rows: Rows) -> None:
         """Factor the penalty: features have covariance 1 in units of the noise."""
@@ -274,7 +294,8 @@ class Laplace:
 
     def _chain_features(self, values: Sequence[Array]) -> Array:
         """Whitened real features (n·n_outputs, planes·n_chain)."""
-        flat = self.tangents.of_chain(self.maps, values, False).reshape(-1, len(self.scale))
+        z = self.tangents.chain.features(self.tangents.factors(self.maps, values))
+        flat = z.reshape(-1, len(self.scale))
         found = solve_triangular(self.lower, (flat * self.scale).conj().T, lower=True)
         both = [found.real, found.imag] if np.iscomplexobj(found) else [found]
         return self.root * np.concatenate(both).T
@@ -353,14 +374,15 @@ class Laplace:
         if n_chain:
             whole = chain[:n_chain] - 1j * chain[n_chain:] if planes == 2 else chain
             whole = solve_triangular(self.lower, whole, lower=True, trans="T")
-            whole = self.root * self.scale[:, None] * whole
+            # The ridge leaves gauges large. Derivatives are blind to them but for rounding.
+            gauges = solve_triangular(self.lower.conj(), whole, lower=True)
+            gauges = solve_triangular(self.lower, gauges, lower=True, trans="T")
+            whole = self.root * self.scale[:, None] * (whole - RIDGE * n_chain * gauges)
             # Re(conj(z)ᵀ·whole) as a product of real numbers
             chain = np.stack([whole.real, whole.imag], axis=1) if planes == 2 else whole
             chain = chain.reshape(planes * n_chain, k)
         if tangents.n_main:
             main = main * self.sizes[:, None]
-        if planes * n_chain > 512:  # predictions of many rows would take too long
-            chain, main = chain.astype(np.float32), main.astype(np.float32)
         chain, main = np.ascontiguousarray(chain), np.ascontiguousarray(main)
         moving = None if tangents.chain is None else tangents.chain.without_penalty()
         own = Tangents(moving, tangents.is_main, tangents.shares, tangents.n_outputs)
