@@ -23,7 +23,7 @@ from .plotting import (
     whole_ticks,
     written,
 )
-from .response import column_values, fitted
+from .response import column_values, fitted, output_number
 from .support import inner_range, shown_range
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class ResidualsDisplay(Display):
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, kind: str = "observed", column: Any = None,
-        output: int | None = None, interval: float | None = None, ax: "Axes | None" = None,
+        output: Any = None, interval: float | None = None, ax: "Axes | None" = None,
     ) -> "ResidualsDisplay":  # fmt: skip
         """Predict and draw.
 
@@ -203,7 +203,7 @@ class ResidualsDisplay(Display):
         kind : {"observed", "residuals"}, default="observed"
         column : name or number, optional
             Draw the residuals against this column.
-        output : int, optional
+        output : int or str, optional
             Which output of a model with several.
         interval : float, optional
             Coverage of intervals to draw around the predictions, such as 0.9; red where they miss.
@@ -219,7 +219,7 @@ class ResidualsDisplay(Display):
             raise ValueError(f"y has the shape {observed.shape}, expected {predicted.shape}.")
         ends = None if interval is None else fitted(model).predict_interval(X, interval)
         if predicted.ndim == 2:
-            chosen = _check_output(output, predicted.shape[1])
+            chosen = output_number(fitted(model), output)
             predicted, observed = predicted[:, chosen], observed[:, chosen]
             ends = None if ends is None else ends[:, chosen]
         against, name = None, None
@@ -310,7 +310,7 @@ class CoverageDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any, *, method: str = "auto", output: int | None = None,
+        cls, model: Any, X: Any, y: Any, *, method: str = "auto", output: Any = None,
         ax: "Axes | None" = None,
     ) -> "CoverageDisplay":  # fmt: skip
         """Predict intervals of many coverages, and draw how much they hold.
@@ -323,14 +323,14 @@ class CoverageDisplay(Display):
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         method : {"auto", "posterior", "conformal"}, default="auto"
             As of `QTKMRegressor.predict_interval`.
-        output : int, optional
+        output : int or str, optional
             Which output of a model with several.
         ax : matplotlib Axes, optional
         """
         model, levels = fitted(model), np.arange(0.05, 0.96, 0.05)
         observed = np.asarray(y, dtype=np.float64)
         predicted, deviation = model.predict(X, return_std=True)
-        chosen = 0 if predicted.ndim == 1 else _check_output(output, predicted.shape[1])
+        chosen = output_number(model, output)
         scores = np.abs(observed - predicted) / deviation
         scores = scores if scores.ndim == 1 else scores[:, chosen]
         known = model._known_uncertainty()
@@ -347,11 +347,3 @@ class CoverageDisplay(Display):
         ax.plot(self.levels, self.covered, ".-", color=FIRST)
         ax.set(title="Calibration", xlabel="coverage of intervals", ylabel="part of rows within",
                xlim=(0, 1), ylim=(0, 1))  # fmt: skip
-
-
-def _check_output(output: Any, n_outputs: int) -> int:
-    if output not in range(n_outputs):
-        raise ValueError(
-            f"output={output!r} is not an output of the model; use 0 … {n_outputs - 1}."
-        )
-    return int(output)

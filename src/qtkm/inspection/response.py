@@ -287,6 +287,15 @@ def default_output(model: Any) -> Any:
     return outputs[1] if is_pair else outputs[0] if outputs else None
 
 
+def output_number(model: Any, output: Any) -> int:
+    """Return the number of a regressor's output given by its name or number; None is the only."""
+    n_outputs, names = model._reading.n_outputs, model.target_names_ or []
+    if output is None and n_outputs == 1:
+        return 0
+    known = names if output in names and len(names) == n_outputs else range(n_outputs)
+    return int(_choose(output, known, "an output").argmax())
+
+
 def _choose_output(model: Any, output: Any) -> tuple[NDArray, str]:
     """Weights of the model's outputs, and what their sum is called."""
     n_outputs, outputs = model._reading.n_outputs, outputs_of(model)
@@ -295,9 +304,8 @@ def _choose_output(model: Any, output: Any) -> tuple[NDArray, str]:
         if not names or len(names) != n_outputs:
             names = [f"response of output {k}" for k in range(n_outputs)]
             names = names if n_outputs > 1 else ["response"]
-        output = 0 if output is None and n_outputs == 1 else output
-        number = names.index(output) if output in names else output
-        return _choose(number, range(n_outputs), "an output"), names[number]
+        number = output_number(model, output)
+        return np.eye(n_outputs)[number], names[number]
     loss = type(model.loss_).__name__
     kind = "log-odds of" if loss in ("Softmax", "Logistic") else "decision for"
     if len(outputs) == 2:

@@ -13,7 +13,7 @@ from .. import inspection
 from ..escaping import as_json, shorten, visible
 from ..estimators.wording import learned_priors, name_network, name_score, readable
 from ..inspection.effects import effect_std
-from ..inspection.response import Response, default_output, known, take_rows
+from ..inspection.response import Response, default_output, known, output_number, take_rows
 from .scores import reliability, score_classes, score_numbers
 
 #: steps of curves and of maps, bins of histograms, dots of a scatter plot
@@ -22,8 +22,8 @@ GRID, MAP, BINS, DOTS = 80, 24, 30, 1500
 PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
 #: rows that are predicted and scored; of more, a sample
 MOST_SCORED = 200_000
-#: share in the variance below which a pair is not shown
-LEAST_SHARE = 1e-5
+#: share in the variance below which a pair is not shown: each map has a scale of its own
+LEAST_SHARE = 1e-4
 #: columns whose effects have a band, and values at which it is computed
 BANDS, BAND_STEPS = 12, 25
 #: classes of a table of confusions
@@ -252,10 +252,8 @@ def _errors(
         order, outputs = np.argsort(error, kind="stable"), predicted
         show: Any = _text
     else:
-        number = 0
+        number = output_number(model, output)
         if predicted.ndim == 2:
-            names = model.target_names_ or []
-            number = names.index(output) if output in names else int(output)
             predicted, truth = predicted[:, number], truth[:, number]
         truth = truth.astype(np.float64)
         dots = rng.permutation(len(truth))[:DOTS]

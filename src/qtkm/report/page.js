@@ -92,7 +92,7 @@ window.addEventListener("beforeprint", () => renderAll(true));
 
 function ticks(low, high, count) {
   const rough = (high - low) / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) || rough || 1;
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough) || rough || 1;
   const found = [];
   for (let t = Math.ceil(low / step - 1e-9) * step; t <= high + 1e-9 * step; t += step) found.push(Math.abs(t) < step * 1e-9 ? 0 : t);
   return found;
