@@ -45,21 +45,21 @@ def run(threads, quick=False):
 def measure(n_rows, max_iter):
     """Rates of this machine, and sizes."""
     from qtkm import QTKMRegressor
-    from qtkm.estimators import cache, memory
+    from qtkm.estimators import memory
 
     stored, read = [], []
-    opened = cache._open
+    opened = memory._open
 
     def watched(folder):
         found = opened(folder)
-        stored.append(found.train)
+        stored.append(found["train"])
         begin = perf_counter()
         count = sum(shard.codes.nbytes + shard.target.nbytes + shard.groups(0).order.nbytes
-                    for shard in found.train)  # fmt: skip
+                    for shard in found["train"])  # fmt: skip
         read.append(count / (perf_counter() - begin))
         return found
 
-    in_memory, cache._open = memory.Need.in_memory, watched
+    in_memory, memory._open = memory.Need.in_memory, watched
     memory.Need.in_memory = lambda self: 1 << 60
     try:
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -68,9 +68,9 @@ def measure(n_rows, max_iter):
             settings = SETTINGS | {"rank": RANK, "max_iter": max_iter, "n_jobs": 1}
             model = QTKMRegressor(**settings).fit_dataset(path, target="delay")
             kept = stored[-1]
-            per_row = sum(map(kept._offset, range(len(kept)), [None] * len(kept))) / n_rows
+            per_row = sum(kept._layout(i)["end"][0] for i in range(len(kept))) / n_rows
     finally:
-        memory.Need.in_memory, cache._open = in_memory, opened
+        memory.Need.in_memory, memory._open = in_memory, opened
     seconds = np.diff(model.history_["seconds"], prepend=0.0)[1:].min()
     sizes, columns = [column["n_grid"] for column in model.columns_], len(model.columns_)
     return {

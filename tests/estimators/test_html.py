@@ -192,3 +192,8 @@ def test_many_columns_are_cut_and_categories_counted():
     assert "… 18 more, see columns_" in words
     assert "x11" in words
     assert "x12" not in words
+
+
+def test_a_model_without_a_posterior_is_shown_too(X):
+    model = QTKMRegressor(loss="huber", **SETTINGS).fit(X, X[:, 0])
+    assert "huber" in model._repr_html_()

@@ -380,7 +380,7 @@ class QTKMRegressor(RegressorMixin, Model):
         if return_cov:
             directions = self._directions(X)
             cov = np.einsum("iok,jok->ijo", directions, directions)
-            cov[range(len(cov)), range(len(cov))] += self._noise**2
+            cov[range(len(cov)), range(len(cov))] += self._noise() ** 2
             return prediction, cov[:, :, 0] if self._y_ndim == 1 else cov
         return prediction
 
@@ -456,7 +456,7 @@ class QTKMRegressor(RegressorMixin, Model):
     @property
     def noise_(self) -> Any:
         """Standard deviation of y around the true response."""
-        noise = self._noise if self._has_posterior else None
+        noise = self._noise() if self._has_posterior else None
         if noise is None:
             raise AttributeError("The model has no posterior, and so no noise_.")
         return float(noise[0]) if self._y_ndim == 1 else noise

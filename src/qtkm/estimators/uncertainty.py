@@ -401,9 +401,8 @@ class Uncertain:
         scale: Any = self._reading.scale  # type: ignore[attr-defined]
         return np.where(scale.is_constant, 0.0, scale.scale)
 
-    @property
     def _noise(self) -> Array:
-        """Standard deviation of a row around its response, in units of y."""
+        """Return the standard deviation of a row around its response, in units of y."""
         return np.sqrt(self._known_uncertainty().noise) * self._unit
 
 
@@ -452,7 +451,7 @@ def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) 
     for output, tail in enumerate(known.tails):
         if np.isfinite(tail):
             noise[:, output] *= np.sqrt((tail - 2) / rng.chisquare(tail, (shape[0], count)))
-    return mean[:, :, None] + drawn + model._noise[:, None] * noise
+    return mean[:, :, None] + drawn + model._noise()[:, None] * noise
 
 
 # -- scores -----------------------------------------------------------------------------------
