@@ -157,6 +157,11 @@ def test_a_browser_draws_the_page_and_runs_nothing_of_the_data(rows, tmp_path, t
     body = re.sub(r"<script.*?</script>", "", dom, flags=re.S)
     assert body.count("<svg") >= 6
     assert body.count("<path") >= 3
+    bands = [points.split() for points in re.findall(r'<polygon points="([^"]+)"', body)]
+    facts, _ = read(path)
+    numeric = [e for e in facts["effects"] if e["band"] and "edges" in e]
+    if numeric:  # a band ends where rows do, below the drawing and above it
+        assert max(map(len, bands)) <= 2 * max(sum(e["sure"]) for e in numeric)
     assert "<title>run</title>" not in dom
     assert "<img" not in body
     assert "&lt;img src=x onerror=alert(1)&gt;" in body

@@ -251,8 +251,16 @@ function effectPlot(e, width, height, large) {
   const inside = sv("g", { "clip-path": `url(#${clip})` });
   p.root.append(sv("clipPath", { id: clip }, sv("rect", { x: p.m.left, y: p.m.top, width: p.w, height: p.h })), inside);
   if (e.band && !isNames) {
-    const up = xs.map((x, i) => `${p.X(x).toFixed(1)},${p.Y(e.y[i] + 2 * e.band[i]).toFixed(1)}`), down = xs.map((x, i) => `${p.X(x).toFixed(1)},${p.Y(e.y[i] - 2 * e.band[i]).toFixed(1)}`).reverse();
-    inside.append(sv("polygon", { points: [...up, ...down].join(" "), fill: "var(--one)", "fill-opacity": 0.18 }));
+    // like the solid line, only where there are rows
+    const runs = [];
+    xs.forEach((x, i) => {
+      if (e.sure[i] && !(i && e.sure[i - 1])) runs.push([]);
+      if (e.sure[i]) runs[runs.length - 1].push(i);
+    });
+    for (const run of runs) {
+      const edge = (times) => run.map((i) => `${p.X(xs[i]).toFixed(1)},${p.Y(e.y[i] + times * e.band[i]).toFixed(1)}`);
+      inside.append(sv("polygon", { points: [...edge(2), ...edge(-2).reverse()].join(" "), fill: "var(--one)", "fill-opacity": 0.18 }));
+    }
   }
   if (isNames) xs.forEach((x, i) => inside.append(sv("line", { x1: p.X(x), x2: p.X(x), y1: p.Y(0), y2: p.Y(e.y[i]), stroke: "var(--one)", "stroke-width": 3 })));
   else inside.append(line(p.X, p.Y, xs, e.y, { stroke: "var(--one)", "stroke-dasharray": "4 4", "stroke-opacity": 0.6, "stroke-width": 1.2 }), line(p.X, p.Y, xs, e.y, { stroke: "var(--one)" }, keep));
