@@ -81,12 +81,16 @@ function numbers(heads, rows) {
 function figure(draw, caption, more) {
   const place = el("div");
   const self = el("figure", {}, place, caption ? el("figcaption", {}, caption) : null, more || null);
-  const render = () => { const width = Math.max(place.clientWidth, 90); place.replaceChildren(draw(width)); self.width = width; };
+  const render = (width) => { place.replaceChildren(draw(Math.max(width, 90))); self.width = width; };
   DRAWN.push({ self, place, render });
   return self;
 }
 let waiting = 0;
-function renderAll(force) { for (const each of DRAWN) if (each.place.isConnected && (force || !(Math.abs(each.self.width - each.place.clientWidth) <= 8))) each.render(); }
+function renderAll(force) {
+  // all widths first: a layout after every drawing would take most of the time
+  const widths = DRAWN.map((each) => (each.place.isConnected ? each.place.clientWidth : null));
+  DRAWN.forEach((each, i) => { if (widths[i] !== null && (force || !(Math.abs(each.self.width - widths[i]) <= 8))) each.render(widths[i]); });
+}
 window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(renderAll, 120); });
 window.addEventListener("beforeprint", () => renderAll(true));
 
@@ -365,7 +369,6 @@ const use = section("use", "How to use the model");
 use.append(el("h3", {}, "In Python"), el("pre", { tabindex: "0" }, el("code", {}, D.code.python)), el("h3", {}, "From a shell"), el("pre", { tabindex: "0" }, el("code", {}, D.code.shell)));
 document.getElementById("notes").append(el("p", {}, `Written by qtkm ${D.version} on ${D.created}. This file contains everything it shows and loads nothing from elsewhere. Intervals of scores come from the spread over rows. Shares are Sobol indices for columns that are independent of each other; where columns depend on each other they describe the model, not the data.`));
 
-renderAll(true);
 choose(0);
 if (D.rows.length) { D.rows.chosen = D.rows[0]; explain(D.rows[0]); }
 document.documentElement.dataset.ready = "yes";
