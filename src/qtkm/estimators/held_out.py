@@ -27,8 +27,9 @@ FOLDED_ROWS, FOLDED, FOLDED_COLUMNS, FOLDS = 2000, 14_000, 40, 4
 FEWEST_ROWS = 8
 #: part of the rows that is held out otherwise, and the most of them
 HELD_OUT, MOST_HELD_OUT = 0.2, 5000
-#: repeated rows that are dealt out one by one, and the most that their targets may differ for it
-MOST_COPIES, SAME_TARGET = 200_000, 0.05
+#: repeated rows that are dealt out one by one, how often rows may occur in the mean (weights of
+#: more are measures such as exposures), and the most that their targets may differ for it
+MOST_COPIES, MOST_REPEATED, SAME_TARGET = 200_000, 2.0, 0.05
 #: rows of the sample that the penalty is chosen on where there are more
 SAMPLE = 6000
 
@@ -201,7 +202,9 @@ def _copies(objective: Objective, shard: Shard) -> NDArray[np.int64]:
     """
     rows = np.arange(len(shard))
     weight = shard.weight
-    if weight is None or weight.sum() > MOST_COPIES or (weight % 1 != 0).any():
+    if weight is None or (weight % 1 != 0).any():
+        return rows
+    if weight.sum() > min(MOST_COPIES, MOST_REPEATED * len(shard)):
         return rows
     merged = weight > 1
     squares = shard.target[merged] - weight @ shard.target / weight.sum()
