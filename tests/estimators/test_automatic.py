@@ -52,6 +52,18 @@ def test_noise_is_not_fitted():
     assert model.score(rng.standard_normal((500, 5)), rng.standard_normal(500)) > -0.05
 
 
+def test_whole_numbers_as_weights_are_not_taken_for_repeated_rows():
+    X, y = table(150, noise=0.5)
+    weight = np.random.default_rng(1).integers(5, 30, 150).astype(float)
+    whole, other = (
+        QTKMRegressor(**settings()).fit(X, y, sample_weight=each)
+        for each in (weight, 1.001 * weight)
+    )
+    X_test, y_test = table(1000, noise=0.0)
+    errors = [np.mean((model.predict(X_test) - y_test) ** 2) for model in (whole, other)]
+    assert errors[0] < 1.1 * errors[1]
+
+
 def test_given_rank_and_penalty_are_kept():
     X, y = table(80)
     model = QTKMRegressor(**settings(rank=2, alpha=1e-3)).fit(X, y)
