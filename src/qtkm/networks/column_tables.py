@@ -134,8 +134,6 @@ class Tables:
     def responses(self, shard: Shard, run: Run) -> NDArray:
         """Return the responses (n_rows, n_outputs)."""
         if not is_large(shard):
-            if self._walks.get(shard.codes) is None:
-                return self.respond(self._product(shard.codes))
             d = self.following  # a walk goes there next
             inside = self.environments(shard.codes, np.empty(0), d, d + 1)
             return self.respond_inside(inside, self._rows_of(d, shard.codes))
