@@ -81,7 +81,7 @@ CASES = [
     ("max_iter", 0, "max_iter=0 must be a whole number >= 1"),
     ("tol", -1, "tol=-1 must be a finite number >= 0, or 'auto'"),
     ("init", "zeros", "init='zeros' is not known; use one of 'smooth', 'random'"),
-    ("init", None, "cores must be a list of 3 entries, one for each of column 0, .* was None"),
+    ("init", None, "cores must be a list of 3 entries, one for each of column 0, .* got None"),
     ("init", [[]], "cores must be a list of 3 entries.* got a list of 1"),
     ("max_bins", 1, "max_bins=1 must be a whole number >= 2, or 'auto' or None"),
     ("max_bins", "none", "max_bins='none' must be a whole number >= 2, or 'auto' or None"),

@@ -32,7 +32,7 @@ FEWEST_ROWS = 5
 #: up to so many rows, exactly the share asked for is set aside; of more, about that
 FEW_ROWS = 1000
 #: how warnings of scikit-learn and of the library begin that are told before a fit
-REPORTED = ("The number of unique classes is greater than", "Of one value, which tells nothing")
+REPORTED = ("The number of unique classes is greater than", "Columns of one value have no effect")
 
 
 def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:

@@ -134,10 +134,11 @@ class NumberColumn:
         try:
             values, holds = read_numbers(column, self.label)
         except (TypeError, ValueError) as error:
-            what, is_text, _ = str(error).partition(", not numbers")
+            what, is_text, why = str(error).partition(", not numbers")
             if self.feature_map is None or not is_text:
                 raise
-            raise type(error)(f"{what}, and the model was fitted to {self.holds}.") from None
+            end = why if isinstance(error, TypeError) else "."
+            raise type(error)(f"{what}, and the model was fitted to {self.holds}{end}") from None
         if not is_finite:
             refuse_not_finite(values, self.label, first_row, "X", gaps=True)
         if holds != self.holds and len(present(values)):
