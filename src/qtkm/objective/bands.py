@@ -61,17 +61,18 @@ def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
     n_partners = next((n for most, n in PARTNERS.items() if len(columns) <= most), 0)
     partners = [_waves(column, codes[:, d], range(-n_partners, n_partners + 1))
                 for d, column in enumerate(columns)]  # fmt: skip
+    owners = np.repeat(np.arange(len(columns)), [each.shape[1] for each in partners])
+    every = np.concatenate(partners, axis=1)
     for d, column in enumerate(columns):
         first = found[d] // 2 + 1
         if reach[d] < first:
             continue
         waves = _waves(column, codes[:, d], range(1, reach[d] + 1))
-        others = [other for e, other in enumerate(partners) if e != d]
-        others = others or [np.ones((len(codes), 1), dtype=np.complex128)]
-        n_tests = waves.shape[1] * sum(other.shape[1] for other in others)
+        others = every[:, owners != d] if len(columns) > 1 else np.ones((len(codes), 1))
+        n_tests = waves.shape[1] * others.shape[1]
         for k in range(rest.shape[1]):
             rows = (waves * weighted[:, k, None]).T
-            powers = np.max([(np.abs(rows @ other) ** 2).max(axis=1) for other in others], axis=0)
+            powers = (np.abs(rows @ others) ** 2).max(axis=1)
             least = max(
                 squares[k] * (np.log(n_tests) + EXCESS),
                 size[k] * LEAST_PART / 2,
