@@ -105,6 +105,7 @@ def test_the_best_at_an_edge_is_remarked_upon(tmp_path, data, capsys):
         ("alpha", [0.0, 1.0], 0.0, None),
         ("n_basis", [8, 16], 16, "the best n_basis, 16, is the largest that was tried; --n-basis "),
         ("n_basis", [16], 16, None),
+        ("period", ["auto", 4.0], "auto", None),
     ],
 )  # fmt: skip
 def test_only_what_lies_beyond_an_edge_is_proposed(name, values, best, remark):

@@ -195,7 +195,8 @@ def remark_on_edges(search: Any) -> str | None:
     found: list[str] = []
     options: list[str] = []
     for name, (option, factor) in OPTIONS.items():
-        values = sorted(set(search.cv_results_.get(f"param_{name}", ())))
+        tried = set(search.cv_results_.get(f"param_{name}", ()))
+        values = sorted(each for each in tried if not isinstance(each, str))  # but "auto"
         best = search.best_params_.get(name)
         if len(values) < 2 or best not in (values[0], values[-1]):
             continue
