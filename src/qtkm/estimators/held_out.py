@@ -29,7 +29,7 @@ FEWEST_ROWS = 8
 HELD_OUT, MOST_HELD_OUT = 0.2, 5000
 #: repeated rows that are dealt out one by one, how often rows may occur in the mean (weights of
 #: more are measures such as exposures), and the most that their targets may differ for it
-MOST_COPIES, MOST_REPEATED, SAME_TARGET = 200_000, 2.0, 0.05
+MOST_COPIES, MOST_REPEATED, SAME_TARGET = 200_000, 5.0, 0.05
 #: rows of the sample that the penalty is chosen on where there are more
 SAMPLE = 6000
 
