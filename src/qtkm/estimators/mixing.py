@@ -30,8 +30,9 @@ from .rows import count_codes, joined
 
 Array = NDArray[np.float64]
 
-#: centres of the model, rows times centres, and rows times centres²
-MOST_CENTRES, MOST_NUMBERS, MOST_WORK = 4000, 100_000_000, 1.8e11
+#: centres of the model, rows times centres, the same for losses that are not quadratic, whose steps
+#: read them again and again, and rows times centres²
+MOST_CENTRES, MOST_NUMBERS, MOST_NUMBERS_READ, MOST_WORK = 4000, 100_000_000, 20_000_000, 1.8e11
 #: least and greatest penalty in units of one row
 LEAST, GREATEST = 1e-7, 10.0
 #: rows that length scales are compared on, and the factor from one to the next
@@ -134,7 +135,8 @@ class Mixer:
         self.counts = objective.engine.sum(count_codes, objective.shards)
         if n_rows > evidence.REFINED[0]:
             prior = self._compared(prior, min(1.0, COMPARED / n_rows))
-        most = min(MOST_CENTRES, MOST_NUMBERS // n_rows, int((MOST_WORK / n_rows) ** 0.5))
+        numbers = MOST_NUMBERS if self.loss.is_quadratic else MOST_NUMBERS_READ
+        most = min(MOST_CENTRES, numbers // n_rows, int((MOST_WORK / n_rows) ** 0.5))
         self.prior, (self.error, self.size) = prior, self._solve(prior, self.shards, most)
         self.factors = self._factors(len(self.folds), self.size)
 
