@@ -5,6 +5,7 @@ import pytest
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
+from qtkm.estimators import mixing
 
 
 def settings(**more):
@@ -50,6 +51,23 @@ def test_noise_is_not_fitted():
     X, y = rng.standard_normal((150, 5)), rng.standard_normal(150)
     model = QTKMRegressor(**settings()).fit(X, y)
     assert model.score(rng.standard_normal((500, 5)), rng.standard_normal(500)) > -0.05
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_folds_give_the_responses_that_a_mix_was_judged_by(noise, monkeypatch):
+    found, mix = [], mixing.Mixer.mix
+    monkeypatch.setattr(
+        mixing.Mixer,
+        "mix",
+        lambda mixer, best: found.append((mixer, mix(mixer, best))) or found[-1][1],
+    )
+    X, y = bumps()
+    y = y + noise * np.random.default_rng(2).standard_normal(len(y))
+    QTKMRegressor(random_state=0, n_jobs=1).fit(X, y)
+    assert found
+    for mixer, chosen in found:
+        unseen = [each.responses(s) for each, s in zip(chosen.unseen, mixer.shards, strict=False)]
+        assert mixer._losses(unseen).mean() == pytest.approx(chosen.error)
 
 
 def test_whole_numbers_as_weights_are_not_taken_for_repeated_rows():

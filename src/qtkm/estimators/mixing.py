@@ -232,10 +232,8 @@ class Mixer:
             return None
         mixed = [centre + factor * (each - centre) for each in mixed]
         of_folds = [
-            Unseen(
-                iterate, self.sections, share * fit, 1.0 if of_rest else 1 - share, factor, centre
-            )
-            for iterate, fit in zip(iterates, fits[of_rest], strict=True)
+            Unseen(iterate, self.sections, share * fit, kept, factor, centre)
+            for iterate, fit in zip(iterates, fits[kept == 1], strict=True)
         ]
         error = float(self._losses(mixed).mean())
         return Mix(
