@@ -47,6 +47,31 @@ def test_numbers_are_compared_on_the_same_folds(given_rank):
     assert len(display.ax_.texts) == len(found.names)
 
 
+def test_times_and_nullable_numbers_are_numbers_for_all_models(given_rank):
+    rows = make_rows().drop(columns=["level"])
+    rows["when"] = pandas.Timestamp("2024-05-01") + pandas.to_timedelta(rows.index, unit="h")
+    rows["since"] = rows["when"] - rows["when"][0]
+    rows["count"] = pandas.array([None, *range(1, len(rows))], dtype="Int64")
+    rows["is_new"] = pandas.array([None, *([True] * (len(rows) - 1))], dtype="boolean")
+    rows["kind"] = rows["kind"].astype("category")
+    before = rows.copy()
+    target = rows.pop("power")
+    found = qtkm.compare(rows, target, cv=2)
+    assert np.isfinite(found.scores).all(), found.notes
+    pandas.testing.assert_frame_equal(rows, before.drop(columns="power"))
+
+
+def test_a_model_that_fails_leaves_the_others(given_rank):
+    class Broken(DummyRegressor):
+        def fit(self, X, y):
+            raise TypeError("cannot be fitted")
+
+    rows = make_rows()
+    found = qtkm.compare(rows[["wind", "sun"]], rows["power"], cv=2, models={"own": Broken()})
+    assert found.notes == ["own failed: cannot be fitted"]
+    assert np.isfinite(found.scores[:-1]).all()
+
+
 def test_the_command_compares_classes(tmp_path, capsys, given_rank):
     rows = make_rows().drop(columns="power")
     rows.to_csv(tmp_path / "rows.csv", index=False)

@@ -25,6 +25,7 @@ from sklearn.svm import SVC
 
 from ..escaping import visible
 from ..estimators import QTKMClassifier, QTKMRegressor
+from ..estimators.values import read_numbers
 from ..estimators.wording import readable
 from ..inspection.plotting import FIRST, SECOND, Display, written
 
@@ -192,7 +193,7 @@ def compare(
     if n_rows > max_rows:
         kept = np.sort(rng.choice(n_rows, max_rows, replace=False))
         frame, target = frame.iloc[kept].reset_index(drop=True), target[kept]
-    text = _categories(frame, categorical_features)
+    text = _split(frame, categorical_features)
     folds = cv or (5 if len(frame) <= FEW_ROWS else 3)
     splitter = (StratifiedKFold if is_class else KFold)(folds, shuffle=True,
                                                         random_state=random_state)  # fmt: skip
@@ -212,7 +213,7 @@ def compare(
                     fitted = clone(model).fit(frame.iloc[train], target[train])
                     predicted = fitted.predict(frame.iloc[test])
                 scores[i, k] = measure(target[test], predicted)
-            except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
+            except Exception as error:  # of any model, and the others are not lost
                 notes.append(f"{name} failed: {' '.join(str(error).split())[:120]}")
                 break
             seconds[i, k] = time.perf_counter() - begin
@@ -224,15 +225,26 @@ def _as_frame(X: Any) -> Any:
     import pandas
 
     if isinstance(X, pandas.DataFrame):
-        return X.reset_index(drop=True)
+        return X.reset_index(drop=True)  # a copy
     values = X.to_pandas() if hasattr(X, "to_pandas") else X
     return pandas.DataFrame(values).rename(columns=str).reset_index(drop=True)
 
 
-def _categories(frame: Any, given: Any) -> list[str]:
-    if given is not None:
-        return [frame.columns[c] if isinstance(c, int | np.integer) else c for c in given]
-    return [name for name in frame if frame[name].dtype.kind not in "biuf"]
+def _split(frame: Any, given: Any) -> list[str]:
+    """Return the names of categories, and make numbers of all other columns, times too."""
+    names = list(frame)
+    text = [names[c] if isinstance(c, int | np.integer) else c for c in given or ()]
+    for name in names:
+        if given is None and frame[name].dtype == "category":
+            text.append(name)
+        elif name not in text:
+            try:
+                frame[name] = read_numbers(frame[name], f"column {name!r}")[0]
+            except (TypeError, ValueError):
+                if given is not None:
+                    raise
+                text.append(name)
+    return text
 
 
 def _models(

@@ -45,7 +45,8 @@ def write_python(model: Any, path: Path, std: bool | None = None) -> None:
     """Write a fitted model as a Python file, with standard deviations if it has them or `std`.
 
     Predictions have the bits of `predict` for tables below 16,384 rows, whose rows the library
-    evaluates in NumPy as well; beyond, they agree to about twelve digits.
+    evaluates in NumPy as well; beyond, they agree to about twelve digits.  NumPy's own products
+    may have other last bits on several threads; the library uses one.
     """
     plan, arrays = make_plan(model, std), []
 

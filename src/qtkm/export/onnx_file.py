@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: one input for each column, numbers or text.
+"""A model as an ONNX graph: one input for each column, numbers or text; times are seconds.
 
 Outputs are ``prediction`` and ``std`` of a regressor, ``label`` and ``probabilities`` of a
 classifier.  A Fourier basis becomes sines of one matrix product, cos x = sin(x + π/2); a warp,
@@ -14,10 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators.values import NUMBERS, SPANS, TIMES
 from .plan import ColumnPlan, Plan, SpreadPlan, make_plan
 
 #: version of the operators
 OPSET = 18
+
+#: what the description of an input says
+SECONDS = {NUMBERS: "", TIMES: "seconds since 1970 (UTC)", SPANS: "seconds"}
 
 Pair = tuple[str, str | None]  # names of real and imaginary part
 Read = tuple[str, str | None]  # values in the unit box and which are missing, or codes
@@ -89,15 +93,20 @@ class Graph:
             return self._read_categories(column)
         if facts["extrapolation"] == "error":
             raise ValueError("extrapolation='error' cannot be exported to ONNX; use 'clip'.")
-        self.inputs.append(info(x, self.number, ["n", 1]))
+        # single precision knows seconds since 1970 to two minutes
+        is_time = facts["holds"] != NUMBERS
+        number, dtype = (self.double, np.float64) if is_time else (self.number, self.dtype)
+        about = SECONDS[facts["holds"]]
+        self.inputs.append(info(x, number, ["n", 1], doc_string=about))
         if facts["cycle"] is not None:
-            cycle = self.constant(facts["cycle"])
+            cycle = self.constant(facts["cycle"], dtype)
             whole = self.add("Floor", self.add("Div", x, cycle))
             x = self.add("Sub", x, self.add("Mul", whole, cycle))
         missing = self.add("IsNaN", x)
         low, high = facts["low"], facts["high"]
-        width = high - low if high > low else 1.0
-        unit = self.add("Div", self.add("Sub", x, self.constant(low)), self.constant(width))
+        width = self.constant(high - low if high > low else 1.0, dtype)
+        unit = self.add("Div", self.add("Sub", x, self.constant(low, dtype)), width)
+        unit = self.add("Cast", unit, to=self.number) if is_time else unit
         if high == low:
             unit = self.add("Mul", unit, self.constant(0.0))
         fill = facts["place"] if facts["gaps"] else facts["center"]

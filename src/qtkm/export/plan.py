@@ -151,12 +151,10 @@ def _column(own: Any, d: int, evaluator: Any, main: Any) -> ColumnPlan:
     has_gaps = type(feature_map) is WithGaps
     inner = feature_map.inner if has_gaps else feature_map
     kind = KINDS.get(type(inner))
-    holds = getattr(own, "holds", "numbers")
-    if kind is None or (kind != "categories" and holds != "numbers"):
-        what = type(feature_map).__name__ if kind is None else holds
+    if kind is None:
         raise ValueError(
-            f"{own.label} has {what}, and exports serve numbers with Fourier and power bases, and "
-            "categories; turn the column into numbers before the fit."
+            f"{own.label} has {type(feature_map).__name__}, and exports serve numbers with Fourier "
+            "and power bases, and categories; turn the column into numbers before the fit."
         )
     if kind == "categories":
         table = [] if evaluator is None else [evaluator.tables[d]]
@@ -168,7 +166,7 @@ def _column(own: Any, d: int, evaluator: Any, main: Any) -> ColumnPlan:
         return ColumnPlan(own.name, kind, facts, table, main)
     box = own.box
     facts = {
-        "low": box.low, "high": box.high, "extrapolation": box.extrapolation,
+        "holds": own.holds, "low": box.low, "high": box.high, "extrapolation": box.extrapolation,
         "ends": list(box.ends), "reach": box.reach,
         "cycle": own.cycle, "gaps": has_gaps, "center": float(own.center or 0.0),
         "place": float(feature_map.place) if has_gaps else 0.0,
