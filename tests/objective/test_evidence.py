@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import kernels
 
+from qtkm.engines.remote import serial
 from qtkm.objective.evidence import CONSTANT, JITTER, Candidate, Likelihood, learn, matern
 
 NONE = np.full(4, np.nan)
@@ -39,7 +40,9 @@ def test_the_kernel_is_that_of_scikit_learn(nu):
 def test_slopes_are_those_of_finite_differences():
     rng = np.random.default_rng(0)
     target, weight = rng.standard_normal((30, 2)), rng.integers(1, 3, 30).astype(float)
-    likelihood = Likelihood(make_rows(), target, weight, np.array([0.5, 1.5, 4.5, 1.5]), 0.7)
+    likelihood = Likelihood(
+        make_rows(), target, weight, np.array([0.5, 1.5, 4.5, 1.5]), 0.7, serial
+    )
     at = likelihood.start + 0.3 * rng.standard_normal(len(likelihood.start))
     slopes = approx_fprime(at, lambda point: likelihood(point)[0], 1e-6)
     np.testing.assert_allclose(likelihood(at)[1], slopes, rtol=1e-4, atol=1e-4)
@@ -50,7 +53,7 @@ def test_it_is_the_likelihood_of_a_gaussian_process():
     rows = make_rows(12)
     rows.missing[:] = False
     target, weight = rng.standard_normal((12, 1)), np.ones(12)
-    likelihood = Likelihood(rows, target, weight, np.full(4, 1.5))
+    likelihood = Likelihood(rows, target, weight, np.full(4, 1.5), 0.0, serial)
     at = likelihood.start
     scale, (product, slope, noise, smooth) = np.exp(at[0]), np.exp(at[-4:])
     kernel, total = np.full((12, 12), product), np.zeros((12, 12))
@@ -72,9 +75,11 @@ def test_a_weight_of_two_is_a_row_that_occurs_twice():
     rng = np.random.default_rng(4)
     rows, target = make_rows(10), rng.standard_normal((10, 1))
     twice = rows.take(np.repeat(np.arange(10), 2))
-    merged = Likelihood(rows, target, np.full(10, 2.0), np.full(4, 0.5))
+    merged = Likelihood(rows, target, np.full(10, 2.0), np.full(4, 0.5), 0.0, serial)
     # slopes see the mean and spread of the columns, which repetition leaves as they are
-    repeated = Likelihood(twice, np.repeat(target, 2, axis=0), np.ones(20), np.full(4, 0.5))
+    repeated = Likelihood(
+        twice, np.repeat(target, 2, axis=0), np.ones(20), np.full(4, 0.5), 0.0, serial
+    )
     first, second = merged.start, merged.start.copy()
     second[-2] += 0.5
     changes = [each(second)[0] - each(first)[0] for each in (merged, repeated)]
@@ -88,7 +93,7 @@ def test_a_column_that_says_nothing_gets_a_long_scale_and_given_values_stay():
     rows.scales = np.array([np.nan, np.nan, 0.7, np.nan])
     target = np.sin(7 * rows.places[:, :1]) * np.cos(5 * rows.places[:, :1])
     target = target / target.std() + 0.05 * rng.standard_normal((200, 1))
-    prior = learn([rows], target, np.ones(200), 0.0, lambda: None)
+    prior = learn([rows], target, np.ones(200), 0.0, serial)
     assert prior.scales[2] == pytest.approx(0.7)
     assert prior.shares[0] * prior.scales[1] > 2 * prior.shares[1] * prior.scales[0]
     assert prior.noise == pytest.approx(0.05**2, rel=1.0)
@@ -100,6 +105,6 @@ def test_a_warp_is_chosen_where_it_makes_the_target_likelier():
     plain.places[:, 0] = moved.places[:, 0] ** 8
     target = np.sin(9 * moved.places[:, :1]) + 0.1 * rng.standard_normal((150, 1))
     for candidates in ([plain, moved], [moved, plain]):
-        prior = learn(candidates, target / target.std(), np.ones(150), 0.0, lambda: None)
+        prior = learn(candidates, target / target.std(), np.ones(150), 0.0, serial)
         assert prior.scaling == "half"
         assert {each["scaling"] for each in prior.tried} == {"half", "range"}

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from qtkm.engines import Threads
+from qtkm.engines.remote import serial
 from qtkm.networks import CPD, Additive
+from qtkm.objective import sections as sections_of_rows
 from qtkm.objective.sections import FullPrior, Part, Sections, factorize, solve
 from qtkm.penalties import Matern
 from tests import dense
@@ -41,9 +44,9 @@ def full_rank(objective, centres=slice(None), has_main=True):
     """Sections at the rows, and the best coefficients."""
     shard = objective.shards[0]
     prior = make_prior(objective, has_main)
-    sections = Sections(objective.columns, prior, shard.codes[centres])
+    sections = Sections(objective.columns, prior, shard.codes[centres], serial)
     part = Part.of(sections, shard)
-    factor = factorize([part], SIZE, objective.loss)
+    factor = factorize([part], SIZE, objective.loss, serial)
     return sections, part, solve(factor, [part], SIZE, objective.loss)
 
 
@@ -83,17 +86,34 @@ def test_rows_that_are_centres_are_known_already_those_left_out_too():
     shard = objective.shards[0]
     twice = np.concatenate([shard.codes, shard.codes[:10]])
     sections, _, _ = full_rank(objective)
-    sections = Sections(objective.columns, sections.prior, twice)
+    sections = Sections(objective.columns, sections.prior, twice, serial)
     assert len(sections.centres) < len(twice)
     np.testing.assert_allclose(sections.own_design, sections.design(twice), atol=1e-5)
     known = Part.of(sections, shard, np.arange(len(shard)))
     assert known.gram == pytest.approx(Part.of(sections, shard).gram, abs=1e-4)
 
 
+def test_many_centres_are_worked_on_in_blocks_side_by_side(monkeypatch):
+    objective = make()
+    expected, part, found = full_rank(objective)
+    monkeypatch.setattr(sections_of_rows, "BLOCK", 7)
+    assert len(expected.centres) % 7 > 0
+    engine = Threads(3)
+    own = Sections(objective.columns, expected.prior, objective.shards[0].codes, engine.run)
+    rows = Part.of(own, objective.shards[0])
+    np.testing.assert_allclose(rows.gram, part.gram, rtol=1e-5, atol=1e-6)
+    factor = factorize([rows], SIZE, objective.loss, engine.run)
+    again = solve(factor, [rows], SIZE, objective.loss)
+    np.testing.assert_allclose(rows.design @ again, part.design @ found, rtol=1e-8, atol=1e-9)
+    alone = factorize([rows], SIZE, objective.loss, serial)
+    np.testing.assert_array_equal(np.tril(factor), np.tril(alone))
+    engine.close()
+
+
 def test_an_offset_is_what_the_targets_have_beyond_the_responses():
     objective = make(n_outputs=2)
     _, part, _ = full_rank(objective)
-    factor, loss = factorize([part], SIZE, objective.loss), objective.loss
+    factor, loss = factorize([part], SIZE, objective.loss, serial), objective.loss
     offset = np.sin(np.arange(part.target.size)).reshape(part.target.shape)
     found = solve(factor, [part], SIZE, loss, [offset])
     rest = solve(factor, [replace(part, target=part.target - offset)], SIZE, loss)

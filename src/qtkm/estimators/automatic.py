@@ -139,11 +139,13 @@ class Search:
 
     def further(self, trial: Trial, size: float, epochs: int) -> Trial:
         """Run more epochs from a trial, at another penalty."""
-        states = [
-            fold.fit(state, size, epochs)
-            for fold, state in zip(self.folds, trial.states, strict=True)
-        ]
-        return self.judge(states, size)
+        return self.judge(self._fitted(trial.states, size, epochs), size)
+
+    def _fitted(self, states: list[State], size: float, epochs: int) -> list[State]:
+        """Run more epochs from states of all folds, side by side."""
+        pairs = zip(self.folds, states, strict=True)
+        run = self.prepared.objective.engine.run
+        return run(lambda pair: pair[0].fit(pair[1], size, epochs), pairs)
 
     def run(self) -> Trial:
         """Return the best trial: main effects alone, or a network with them."""
@@ -182,10 +184,8 @@ class Search:
         return self._slid(self.further(best, best.size, GROWING), 4 * MOST_SLIDES)
 
     def _started(self, size: float) -> Trial:
-        states = [
-            fold.fit(fold.begin(self.rank, self.rng), size, FIRST_EPOCHS) for fold in self.folds
-        ]
-        return self.judge(states, size)
+        states = [fold.begin(self.rank, self.rng) for fold in self.folds]
+        return self.judge(self._fitted(states, size, FIRST_EPOCHS), size)
 
     def _network(self) -> Trial:
         """Return the best network of the first rank: decades of the penalty, then a finer step."""

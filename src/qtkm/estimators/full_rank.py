@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .. import interruption, penalties
+from .. import penalties
 from ..networks import Additive
 from ..objective import Column, evidence
 from ..objective.sections import FullPrior
@@ -87,7 +87,7 @@ def learn_prior(search: Any) -> evidence.Prior | None:
         scalings.append("range")
     candidates = [_candidate(objective, rows.codes, scaling) for scaling in scalings]
     scatter = objective.scatter * len(rows) / len(every) / size**2
-    prior = evidence.learn(candidates, target / size, weight, scatter, interruption.check)
+    prior = evidence.learn(candidates, target / size, weight, scatter, objective.engine.run)
     if prior is None:
         return None
     prior.parameters[-4:] += 2 * np.log(size)

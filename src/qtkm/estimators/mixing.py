@@ -72,7 +72,7 @@ class Mix:
     def cores(self, cores: Cores, iterate: Any, loss: Any) -> Cores:
         """Cores of the mix, one level per column, of those of a network, main effects last."""
         offsets = [iterate.responses(each).real for each in self.shards] if self.kept == 1 else ()
-        factor = factorize(self.parts, self.size, loss)
+        factor = factorize(self.parts, self.size, loss, self.sections.run)
         assert factor is not None  # fewer rows could be solved for
         found = solve(factor, self.parts, self.size, loss, offsets)
         own = self.factor * self.kept
@@ -126,7 +126,7 @@ class Mixer:
     def __init__(self, search: Any, prior: evidence.Prior):
         self.folds, self.limits = search.folds, search.limits
         objective = search.prepared.objective
-        self.loss = objective.loss
+        self.loss, self.run = objective.loss, objective.engine.run
         self.shards = [joined(fold.held_out) for fold in self.folds]
         if len(self.folds) == 1:
             self.shards.append(joined(search.parts[0][0].shards))
@@ -146,7 +146,7 @@ class Mixer:
         codes, places = np.unique(every, axis=0, return_inverse=True)
         chosen = _some(len(codes), most)
         kernel = full_prior(prior, self.columns, self.counts)
-        self.sections = Sections(self.columns, kernel, codes[chosen])
+        self.sections = Sections(self.columns, kernel, codes[chosen], self.run)
         own: list[Any] = [None] * len(shards)
         if len(chosen) == len(codes):
             ends = np.cumsum([len(shard) for shard in shards])[:-1]
@@ -177,17 +177,20 @@ class Mixer:
 
     def _factors(self, count: int, size: float) -> list[Any]:
         """Return the factors of the problems of some folds."""
-        return [factorize(self._others(i, self.parts), size, self.loss) for i in range(count)]
+
+        def factor(fold: int) -> Any:
+            return factorize(self._others(fold, self.parts), size, self.loss, self.run)
+
+        return self.run(factor, range(count))
 
     def _fits(self, factors: Sequence[Any], size: float, offsets: Sequence[Any] = ()) -> list[Any]:
         """Return the coefficients of some folds, each of the rows that it does not hold out."""
-        return [
-            solve(
-                factor, self._others(i, self.parts), size, self.loss,
-                self._others(i, offsets[i]) if offsets else (),
-            )
-            for i, factor in enumerate(factors)
-        ]  # fmt: skip
+
+        def fit(fold: int) -> Any:
+            rest = self._others(fold, offsets[fold]) if offsets else ()
+            return solve(factors[fold], self._others(fold, self.parts), size, self.loss, rest)
+
+        return self.run(fit, range(len(factors)))
 
     def _error_at(self, size: float) -> float:
         """Mean loss of the held-out rows of some folds at a penalty."""

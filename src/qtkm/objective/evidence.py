@@ -12,7 +12,7 @@ Evidence for the numbers here is in docs/decisions/0021-evidence.md.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
+
+from ..protocols import Run
 
 Array = NDArray[np.float64]
 
@@ -182,13 +184,15 @@ class Likelihood:
     """Marginal likelihood of some rows; pairs of rows are the lower triangle of their matrix."""
 
     def __init__(
-        self, rows: Candidate, target: Array, weight: Array, smoothness: Array, scatter: float = 0.0
-    ):
+        self, rows: Candidate, target: Array, weight: Array, smoothness: Array, scatter: float,
+        run: Run,
+    ):  # fmt: skip
         n, self.n_columns = rows.places.shape
         #: repetitions of rows, and the squares in which their targets differ
         self.repeated = 0.0 if (weight % 1).any() else target.shape[1] * float(weight.sum() - n)
         self.scatter = scatter if self.repeated else 0.0
         self.target, self.weight, self.smoothness = target, weight, smoothness
+        self.run = run
         self.pairs = np.tril_indices(n)
         first, second = self.pairs
         self.is_diagonal = first == second
@@ -224,19 +228,19 @@ class Likelihood:
         count, (n, n_outputs) = self.n_columns, self.target.shape
         scales, shares = np.exp(parameters[:count]), 1 / (1 + np.exp(-parameters[count:-4]))
         product, slope, noise, smooth = np.exp(parameters[-4:])
-        kernel, total = product * self.gaps, np.zeros(len(self.linear))
-        parts = []
-        for distance, scale, share, nu in zip(
-            self.distances, scales, shares, self.smoothness, strict=True
-        ):
-            if distance.dtype == bool:
-                value, change = 1.0 - distance, None
+
+        def of_column(d: int) -> tuple[Array, Array, Array | None]:
+            if self.distances[d].dtype == bool:
+                own, change = 1.0 - self.distances[d], None
             else:
-                value, change = matern(distance * (1 / scale), nu)
-            factor = (1 - share) + share * value
+                own, change = matern(self.distances[d] * (1 / scales[d]), self.smoothness[d])
+            return (1 - shares[d]) + shares[d] * own, own, change
+
+        kernel, total = product * self.gaps, np.zeros(len(self.linear))
+        parts = self.run(of_column, range(count))
+        for factor, own, _ in parts:
             kernel *= factor
-            total += value
-            parts.append((factor, value, change))
+            total += own
         matrix = np.zeros((n, n))
         matrix[self.pairs] = kernel + slope * self.linear + (smooth / count) * total + CONSTANT
         matrix[np.diag_indices(n)] += noise / self.weight + JITTER
@@ -251,11 +255,15 @@ class Likelihood:
         slopes = n_outputs * inverse[self.pairs] - (solved @ solved.T)[self.pairs]
         slopes[self.is_diagonal] *= 0.5
         gradient, weighted = np.zeros_like(parameters), slopes * kernel
-        for d, (factor, own, change) in enumerate(parts):
+
+        def differentiate(d: int) -> None:
+            factor, own, change = parts[d]
             apart, share = weighted / factor, shares[d]
             if change is not None:
                 gradient[d] = share * (apart @ change) + (slopes @ change) * (smooth / count)
             gradient[count + d] = (apart @ own - apart.sum()) * share * (1 - share)
+
+        self.run(differentiate, range(count))
         gradient[-4:] = (
             weighted.sum(), slope * (slopes @ self.linear),
             noise * float(slopes[self.is_diagonal] @ (1 / self.weight))
@@ -274,9 +282,8 @@ class Likelihood:
 
 
 def learn(
-    candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float,
-    check: Callable[[], None],
-) -> Prior | None:  # fmt: skip
+    candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float, run: Run
+) -> Prior | None:
     """Return the likeliest prior, or None where there is none.
 
     Parameters
@@ -289,8 +296,8 @@ def learn(
         How many rows each stands for.
     scatter : float
         Sum of the squares in which targets of rows that were merged differ.
-    check : callable
-        Called between trials; may raise.
+    run : callable
+        Shares out the work on columns; may raise.
     """
     count = candidates[0].places.shape[1]
     n_compared, n_refined = (
@@ -303,11 +310,9 @@ def learn(
     for candidate in candidates:
         rows = candidate.take(np.arange(len(target))[few])
         for nu in SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]:
-            check()
             own = np.where(is_open, nu, candidate.smoothness)
-            likelihood = Likelihood(
-                rows, target[few], weight[few], own, scatter * len(rows.places) / len(target)
-            )
+            part = scatter * len(rows.places) / len(target)
+            likelihood = Likelihood(rows, target[few], weight[few], own, part, run)
             found, merit = likelihood.maximise(start, FIRST_STEPS if start is None else STEPS)
             start = found if start is None else start
             tried.append({"scaling": candidate.scaling, "nu": nu, "evidence": merit})
@@ -316,12 +321,11 @@ def learn(
     assert best is not None
     merit, candidate, nu, found = best
     smoothness = np.where(is_open, nu, candidate.smoothness)
-    check()
     many = slice(0, n_refined)
     if len(target) > n_compared:
         rows = candidate.take(np.arange(len(target))[many])
         part = scatter * len(rows.places) / len(target)
-        likelihood = Likelihood(rows, target[many], weight[many], smoothness, part)
+        likelihood = Likelihood(rows, target[many], weight[many], smoothness, part, run)
         found, merit = likelihood.maximise(found, LAST_STEPS)
     if merit <= -REFUSED:
         return None

@@ -11,24 +11,32 @@ column.  Some rows are enough as centres j (the Nyström method).  The problem i
 and costs n·J² operations for n rows and J centres, so it is for small and medium tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from ..networks import Cores
+from ..protocols import Run
 
 Array = NDArray[np.float64]
 
+#: rows or columns of a task; fixed, so that results do not depend on the number of threads
+BLOCK = 256
 #: part of the prior variance that a row must have beyond the centres to be one, and part of a
 #: column's kernel that a direction must have
 NEGLIGIBLE_ROW, NEGLIGIBLE = 1e-11, 1e-13
 #: steps of a loss that is not quadratic, and the least relative change of the coefficients
 MOST_STEPS, LEAST_CHANGE = 200, 1e-3
+
+
+def blocks(count: int) -> list[slice]:
+    """Slices of so many rows or columns."""
+    return [slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
 
 
 @dataclass
@@ -65,10 +73,12 @@ class Sections:
     prior : FullPrior
     centres : (J, n_columns) array
         Codes of the rows.
+    run : callable
+        Shares out the work on blocks of rows.
     """
 
-    def __init__(self, columns: Sequence[Any], prior: FullPrior, centres: NDArray):
-        self.columns, self.prior = columns, prior
+    def __init__(self, columns: Sequence[Any], prior: FullPrior, centres: NDArray, run: Run):
+        self.columns, self.prior, self.run = columns, prior, run
         pairs = zip(columns, prior.precisions, strict=True)
         self.factors = [_factor(column, precision) for column, precision in pairs]
         self.centres, self.effects = centres, self._effects(centres)
@@ -83,9 +93,27 @@ class Sections:
         order = order[:rank]
         self.centres, self.effects = centres[order], self.effects[order]
         self.root = root[:rank]
+        #: inverses of blocks on the diagonal, because SciPy's solver keeps other threads waiting
+        self.inverses = [
+            solve_triangular(self.root[own, own], np.eye(own.stop - own.start), lower=True)
+            for own in blocks(rank)
+        ]
 
     def kernel(self, codes: NDArray) -> Array:
         """Kernel between rows and centres, (n, J)."""
+        return self._by_rows(codes, self._kernel)
+
+    def _by_rows(self, codes: NDArray, function: Callable[[NDArray], Array]) -> Array:
+        """Apply a function to blocks of rows."""
+        out = np.empty((len(codes), len(self.centres)))
+
+        def fill(own: slice) -> None:
+            out[own] = function(codes[own])
+
+        self.run(fill, blocks(len(codes)))
+        return out
+
+    def _kernel(self, codes: NDArray) -> Array:
         product = np.full((len(codes), len(self.centres)), self.prior.product)
         for d, factor in enumerate(self.factors):
             product *= factor[codes[:, d]] @ factor[self.centres[:, d]].T
@@ -108,10 +136,14 @@ class Sections:
 
     def design(self, codes: NDArray) -> Array:
         """Orthonormal functions of the kernel's space at some rows, (n, J)."""
-        kernel = self.kernel(codes)
-        return solve_triangular(
-            self.root, kernel.T, lower=True, overwrite_b=True, check_finite=False
-        ).T
+        return self._by_rows(codes, self._design)
+
+    def _design(self, codes: NDArray) -> Array:
+        found = self._kernel(codes)
+        for own, inverse in zip(blocks(len(self.root)), self.inverses, strict=True):
+            found[:, own] -= found[:, : own.start] @ self.root[own, : own.start].T
+            found[:, own] = found[:, own] @ inverse.T
+        return found
 
     def cores(self, coefficients: Array) -> Cores:
         """Cores of the CPD, one level per column, main effects last.
@@ -175,10 +207,17 @@ class Part:
         known = places is not None
         design = sections.own_design[places] if known else sections.design(shard.codes)
         scaled = design * np.sqrt(weight)[:, None]
-        return cls(design, shard.target.astype(np.float64), weight, scaled.T @ scaled)
+        gram = np.empty((design.shape[1], design.shape[1]))
+
+        def fill(own: slice) -> None:
+            gram[own.start :, own] = scaled[:, own.start :].T @ scaled[:, own]
+            gram[own, own.stop :] = gram[own.stop :, own].T
+
+        sections.run(fill, blocks(len(gram)))
+        return cls(design, shard.target.astype(np.float64), weight, gram)
 
 
-def factorize(parts: Sequence[Part], size: float, loss: Any) -> Any:
+def factorize(parts: Sequence[Part], size: float, loss: Any, run: Run) -> Array | None:
     """Return a factor of the matrix that `solve` needs; None where rounding leaves nothing.
 
     Parameters
@@ -188,19 +227,39 @@ def factorize(parts: Sequence[Part], size: float, loss: Any) -> Any:
         Penalty in units of one row: the variance of the noise.
     loss : Loss
         Quadratic, or of a constant bound.
+    run : callable
+        Shares out the work.
     """
     target = parts[0].target[:1]
     bound = 2.0 if loss.is_quadratic else float(loss.bound(np.zeros_like(target), target)[0])
     matrix = bound * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
-        return cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return _cholesky(matrix, run)
     except LinAlgError:
         return None
 
 
+def _cholesky(matrix: Array, run: Run) -> Array:
+    """Return a matrix whose lower triangle is the factor of another, which is overwritten."""
+    for own in blocks(len(matrix)):
+        root = np.linalg.cholesky(matrix[own, own])
+        matrix[own, own] = root
+        inverse = solve_triangular(root, np.eye(len(root)), lower=True)
+        panel = matrix[own.stop :, own] @ inverse.T
+        matrix[own.stop :, own] = panel
+
+        def update(part: slice, first: int = own.stop, panel: Array = panel) -> None:
+            rest = panel[part.start :]
+            matrix[first + part.start :, first + part.start : first + part.stop] -= (
+                rest @ panel[part].T)  # fmt: skip
+
+        run(update, blocks(len(panel)))
+    return matrix
+
+
 def solve(
-    factor: Any, parts: Sequence[Part], size: float, loss: Any, offsets: Sequence[Array] = ()
+    factor: Array, parts: Sequence[Part], size: float, loss: Any, offsets: Sequence[Array] = ()
 ) -> Array:
     """Coefficients (J, n_outputs) that minimise the loss of rows.
 
@@ -228,7 +287,7 @@ def solve(
                 response += offsets[number]
             each = loss.gradient(response, part.target).real
             slope += part.design.T @ (part.weight[:, None] * each)
-        new = place - cho_solve(factor, slope, check_finite=False)
+        new = place - cho_solve((factor.T, False), slope, check_finite=False)
         step = new - found
         if np.abs(step).max() <= LEAST_CHANGE * np.abs(new).max():
             return new
