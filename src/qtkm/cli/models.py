@@ -316,7 +316,7 @@ def compare(
     category: Category = NO_COLUMNS,
     drop: Drop = NO_COLUMNS,
     folds: Annotated[int | None, option("K", "Default: 5, or 3 beyond 5,000 rows.", min=2)] = None,
-    max_rows: Annotated[int, option("N", "Larger tables are sampled at random.", min=20)] = 10_000,
+    max_rows: Annotated[int, option("N", "Larger tables are sampled at random.", min=20)] = 8000,
     plot: Annotated[Path | None, option("FILE", "Draw scores against seconds to a file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
 ) -> None:  # fmt: skip

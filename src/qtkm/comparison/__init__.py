@@ -145,7 +145,7 @@ class ComparisonDisplay(Display):
 
 def compare(
     X: Any, y: Any, *, task: str = "auto", categorical_features: Any = None,
-    models: Mapping[str, Any] | None = None, cv: int | None = None, max_rows: int = 10_000,
+    models: Mapping[str, Any] | None = None, cv: int | None = None, max_rows: int = 8000,
     random_state: int = 0, progress: Callable[[str], None] | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare our defaults with ridge, boosting, and where rows are few kernel methods.
@@ -162,7 +162,7 @@ def compare(
         More models to compare with, by name.
     cv : int, optional
         Number of folds; by default five, or three beyond 5,000 rows.
-    max_rows : int, default=10,000
+    max_rows : int, default=8000
         Larger tables are sampled.
     random_state : int, default=0
     progress : callable, optional
