@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from qtkm import QTKMClassifier
+from qtkm import QTKMClassifier, QTKMRegressor
 from qtkm.inspection import (
     CoefficientsDisplay,
     HistoryDisplay,
@@ -19,6 +19,7 @@ from qtkm.inspection import (
     RankOneTermsDisplay,
     ResidualsDisplay,
     SpectrumDisplay,
+    explain,
     importances,
     main_effects,
     share_axis,
@@ -313,3 +314,29 @@ def test_the_path_shows_every_trial_and_a_fit_without_a_search_says_so(cpd):
     ]
     with pytest.raises(ValueError, match="searched for nothing"):
         PathDisplay.from_estimator(cpd)
+
+
+def test_times_are_times_on_axes_in_frames_and_in_texts():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    when = pandas.Timestamp("2024-02-01") + pandas.to_timedelta(rng.uniform(0, 90, 120), unit="D")
+    X = pandas.DataFrame({"when": when, "dose": rng.uniform(size=120)})
+    y = np.sin(when.day_of_year / 12) * X["dose"].to_numpy()
+    model = QTKMRegressor(rank=2, alpha=1e-3, n_basis=8, max_iter=3, random_state=0).fit(X, y)
+    days = pandas.to_datetime(["2024-02-10", "2024-03-20"])
+    (effect,) = main_effects(model, X, "when", grid={"when": days}, std=True)
+    np.testing.assert_array_equal(effect.values, days.to_numpy())
+    expected = [model.predict(X.assign(when=day)).mean() for day in days]
+    np.testing.assert_allclose(effect.partial_dependence, expected, rtol=1e-8)
+    assert "2024-03-20" in repr(effect)
+    assert list(effect.to_frame()["value"]) == list(days)
+    found = explain(model, X[:2], X)
+    assert abs(found.values[0][0] - X["when"].to_numpy()[0]) < np.timedelta64(2, "ms")
+    displays = [
+        MainEffectDisplay.from_estimator(model, X, "when"),
+        InteractionDisplay.from_estimator(model, X, ["when", "dose"]),
+        ResidualsDisplay.from_estimator(model, X, y, column="when"),
+    ]
+    for display in displays:
+        display.figure_.canvas.draw()
+        assert "Mar" in [text.get_text() for text in display.ax_.get_xticklabels()]

@@ -139,7 +139,46 @@ def test_scores_of_classes_are_those_of_scikit_learn():
     assert sum(n for _, _, n in bins) == 200
 
 
+def make_times():
+    rng = np.random.default_rng(0)
+    when = pandas.Timestamp("2023-11-01") + pandas.to_timedelta(rng.uniform(0, 300, 150), unit="D")
+    X = pandas.DataFrame({"when": when, "dose": rng.uniform(size=150)})
+    y = np.sin(when.day_of_year.to_numpy() / 30) * X["dose"]
+    return QTKMRegressor(**SETTINGS).fit(X, y), X, y
+
+
+def test_times_are_told_as_such(tmp_path):
+    model, X, y = make_times()
+    facts, _ = read(model.report(X, y, tmp_path / "r.html"))
+    (line,) = (column for column in facts["columns"] if column["name"] == "when")
+    assert line["kind"] == "times"
+    assert line["range"].startswith("2023-11-0")
+    (effect,) = (effect for effect in facts["effects"] if effect["name"] == "when")
+    assert effect["time"]
+    seconds = (X["when"] - pandas.Timestamp(0)).dt.total_seconds()
+    assert seconds.min() - 1 <= effect["x"][0] < effect["x"][-1] <= seconds.max() + 1
+    assert "parse_dates=['when']" in facts["code"]["python"]
+    assert any(str(value).startswith("202") for value in facts["rows"][0]["values"])
+
+
 CHROME = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def drawn(path):
+    """The page as a browser makes it of a report."""
+    words = [CHROME, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
+             "--virtual-time-budget=4000", f"--user-data-dir={path.parent / 'chrome'}",
+             path.as_uri()]  # fmt: skip
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@pytest.mark.skipif(CHROME is None, reason="no chromium to open the page with")
+def test_a_browser_writes_dates_at_the_ticks_of_times(tmp_path):
+    model, X, y = make_times()
+    dom = drawn(model.report(X, y, tmp_path / "r.html"))
+    assert 'data-ready="yes"' in dom
+    assert re.search(r'text-anchor="middle">2024-0[1-8]</text>', dom)
+    assert not re.search(r'text-anchor="middle">1,[67]\d\d,000,000</text>', dom)
 
 
 @pytest.mark.skipif(CHROME is None, reason="no chromium to open the page with")
@@ -148,11 +187,7 @@ def test_a_browser_draws_the_page_and_runs_nothing_of_the_data(rows, tmp_path, t
     kind = QTKMRegressor if target == "power" else QTKMClassifier
     model = fit(kind, rows, target)
     path = model.report(rows[["wind", HOSTILE, "kind"]], rows[target], tmp_path / "r.html")
-    words = [CHROME, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
-             "--virtual-time-budget=4000", f"--user-data-dir={tmp_path / 'chrome'}",
-             path.as_uri()]  # fmt: skip
-    found = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    dom = found.stdout
+    dom = drawn(path)
     assert 'data-ready="yes"' in dom  # the script came to its end
     body = re.sub(r"<script.*?</script>", "", dom, flags=re.S)
     assert body.count("<svg") >= 6

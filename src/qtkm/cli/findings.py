@@ -12,6 +12,7 @@ from .. import inspection
 from ..estimators.wording import name_network, name_score, readable, summarize
 from ..inspection.plotting import the, written
 from ..inspection.response import Response, default_output, outputs_of
+from ..inspection.results import place
 from .output import check_writable, show, write
 
 #: largest weights that are looked for; columns, interactions and effects that are listed
@@ -203,7 +204,7 @@ def _ends(effect: Any) -> tuple[str, str, str, str]:
 
     def tell(i: int) -> str:
         value = effect.values[i]
-        at = readable(value) if isinstance(value, float) else "missing" if value is None else value
+        at = "missing" if value is None else place(value)
         return f"{readable(effect.effect[i], sign='+')} at {at}"
 
     gaps = "" if effect.missing is None else readable(effect.missing - effect.mean, sign="+")

@@ -17,6 +17,7 @@ from .plotting import (
     PALE,
     SECOND,
     Display,
+    along,
     bars,
     cut_axis,
     heat_map,
@@ -117,7 +118,7 @@ class MainEffectDisplay(Display):
 
     def _draw_curve(self, ax: "Axes") -> None:
         main, supported = self.main_effect, self.main_effect.is_supported
-        where, dot = main.values.astype(np.float64), "." if len(main.values) <= FEW else ""
+        where, dot = along(main.values), "." if len(main.values) <= FEW else ""
         ax.plot(where, main.effect, f"{dot}--", color=PALE, linewidth=1)
         if main.missing is not None:
             height = main.missing - main.mean
@@ -132,9 +133,9 @@ class MainEffectDisplay(Display):
             ax.set_ylim(*_limits(main.effect, supported))
         if main.deciles is not None:
             low = ax.get_xaxis_transform()
-            ax.vlines(main.deciles, 0, 0.03, color="black", linewidth=1, transform=low)
-        cut_axis(ax.xaxis, main.name, where, main.inner)
-        number_ticks(ax.xaxis, where)
+            ax.vlines(along(main.deciles), 0, 0.03, color="black", linewidth=1, transform=low)
+        cut_axis(ax.xaxis, main.name, main.values, main.inner)
+        number_ticks(ax.xaxis, main.values)
 
     def _draw_categories(self, ax: "Axes") -> None:
         """Draw a dot for each category; the largest effects where not all can be named."""
@@ -225,7 +226,7 @@ class InteractionDisplay(Display):
             # numbers may have been given in any order
             order = np.argsort(values) if _is_scale(values) else np.arange(len(values))
             effect, supported = effect.take(order, number), supported.take(order, number)
-            where.append(values.astype(np.float64)[order] if _is_scale(values) else order)
+            where.append(along(values)[order] if _is_scale(values) else order)
         largest = self._largest()
         seen = np.abs(effect[supported]).max(initial=0.0)
         mesh = ax.pcolormesh(

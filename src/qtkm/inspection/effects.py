@@ -33,7 +33,7 @@ class MainEffect(Result):
     name : str
         The column.
     values : (n_grid,) array
-        Its values: numbers, or categories.
+        Its values: numbers, times, or categories.
     partial_dependence : (n_grid,) array
         Mean response over the rows, with the column set to each value.
     mean : float
@@ -221,10 +221,11 @@ def main_effects(
         deciles = None
         if not response.is_categorical(d):
             deciles = np.quantile(known(rows.arrays[d]), np.arange(0.1, 0.95, 0.1))
+            deciles = response.raw(d, deciles)
         support = count_near([_axis(response, rows, d, values)], rows.weight * rows.total)
         effects.append(MainEffect(
-            response.names[d], values, dependence, mean, deciles, response.label,
-            response.inner(d, rows), support,
+            response.names[d], _shown(response, d, values), dependence, mean, deciles,
+            response.label, _inner(response, d, rows), support,
             float(one_way(response, rows, d, np.full(1, np.nan), means[d])[0])
             if response.maps[d].has_gaps else None,
             effect_std(response, rows, [d], [own]) if std else None,
@@ -258,12 +259,12 @@ def interaction(
     axes = [_axis(response, rows, d, v) for d, v in zip(pair, values, strict=True)]
     return Interaction(
         (response.names[first], response.names[second]),
-        (values[0], values[1]),
+        (_shown(response, first, values[0]), _shown(response, second, values[1])),
         two_way(response, rows, pair, units),
         (alone[0], alone[1]),
         mean,
         response.label,
-        (response.inner(first, rows), response.inner(second, rows)),
+        (_inner(response, first, rows), _inner(response, second, rows)),
         count_near(axes, rows.weight * rows.total),
         effect_std(response, rows, pair, units) if std else None,
     )
@@ -286,13 +287,28 @@ def _axis(response: Response, rows: Rows, d: int, values: NDArray) -> Axis:
     """Values of a column, to count the rows near them."""
     if response.is_categorical(d):
         return Axis(response.values(d, values), rows.values[d], None)
-    return Axis(values.astype(np.float64), rows.arrays[d], response.inner(d, rows))
+    return Axis(values, rows.arrays[d], response.inner(d, rows))
 
 
 def _grids(response: Response, grid: Mapping[Any, Any] | None) -> dict[int, NDArray]:
-    return {
-        find_column(response.names, column): np.asarray(v) for column, v in (grid or {}).items()
-    }
+    """Values that were given, by the number of their column; times in seconds."""
+    found = {}
+    for column, values in (grid or {}).items():
+        d = find_column(response.names, column)
+        is_scale = not response.is_categorical(d)
+        found[d] = response.numbers(d, values) if is_scale else np.asarray(values)
+    return found
+
+
+def _shown(response: Response, d: int, values: NDArray) -> NDArray:
+    """Values of a column as it has them."""
+    return values if response.is_categorical(d) else response.raw(d, values)
+
+
+def _inner(response: Response, d: int, rows: Rows) -> Any:
+    """Range of the inner rows as the column has its values; None for categories."""
+    found = response.inner(d, rows)
+    return None if found is None else tuple(response.raw(d, np.array(found)))
 
 
 def effect_std(

@@ -16,6 +16,7 @@ from .plotting import (
     PALE,
     SECOND,
     Display,
+    along,
     cut_axis,
     is_numeric,
     name_ticks,
@@ -180,6 +181,7 @@ class ResidualsDisplay(Display):
         values = self.against
         if values is None or not is_numeric(values):
             return []
+        values = along(values)
         is_cut = np.ptp(shown_range(values, inner_range(values))) < np.ptp(values)
         return ["triangles: rows further out"] if is_cut else []
 
@@ -266,8 +268,9 @@ class ResidualsDisplay(Display):
     def _draw_column(self, ax: "Axes", values: NDArray) -> None:
         name = written(self.name, LONGEST_WORDS)
         if is_numeric(values):
-            self._draw_numbers(ax, values)
-            cut_axis(ax.xaxis, str(self.name), values, inner_range(values))
+            self._draw_numbers(ax, along(values))
+            cut_axis(ax.xaxis, str(self.name), along(values), inner_range(along(values)))
+            number_ticks(ax.xaxis, values)
         else:
             categories, codes = np.unique(values, return_inverse=True)
             groups = [self.residuals[codes == code] for code in range(len(categories))]

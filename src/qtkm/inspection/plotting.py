@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..escaping import shorten
 from ..estimators.wording import PARTED, readable
+from .results import place
 from .support import Range, shown_range
 
 if TYPE_CHECKING:
@@ -164,8 +165,18 @@ def _use_fonts(ax: "Axes") -> None:
 
 
 def is_numeric(values: NDArray) -> bool:
-    """Whether values are numbers along an axis, not categories."""
-    return values.dtype.kind in "biuf"
+    """Whether values are numbers or times along an axis, not categories."""
+    return values.dtype.kind in "biufM"
+
+
+def along(values: Any) -> Any:
+    """Places of values on an axis: times in days, as matplotlib counts them."""
+    values = np.asarray(values)
+    if values.dtype.kind != "M":
+        return values.astype(np.float64)
+    from matplotlib.dates import date2num
+
+    return date2num(values)
 
 
 def name_ticks(axis: Any, labels: Sequence[Any]) -> None:
@@ -200,12 +211,17 @@ def whole_ticks(axis: Any) -> None:
 
 
 def number_ticks(axis: Any, values: NDArray | None = None) -> None:
-    """Write 20,000 and 0.002 at the ticks, at no more of them than have room.
+    """Write 20,000, 0.002 or dates at the ticks, at no more of them than have room.
 
     Ticks are at whole numbers if all values are whole.
     """
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.ticker import MaxNLocator
 
+    if values is not None and values.dtype.kind == "M":
+        axis.set_major_locator(locator := AutoDateLocator())
+        axis.set_major_formatter(ConciseDateFormatter(locator))
+        return
     if values is not None and np.all(values == np.round(values)):
         whole_ticks(axis)
     axis.set_major_formatter(number_formatter())
@@ -261,10 +277,11 @@ def write_ticks(ticks: NDArray[np.float64]) -> list[str]:
 
 
 def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
-    """Name an axis of numbers, and leave out where heavy tails are nearly empty."""
-    low, high, name = *shown_range(values, inner), written(name, LONGEST_WORDS)
-    if high - low < np.ptp(values):
-        whole = f"{readable(values.min())} to {readable(values.max())}"
+    """Name an axis of numbers or times, and leave out where heavy tails are nearly empty."""
+    inner = None if inner is None else along(inner)
+    low, high, name = *shown_range(along(values), inner), written(name, LONGEST_WORDS)
+    if high - low < np.ptp(along(values)):
+        whole = f"{place(values.min())} to {place(values.max())}"
         margin = 0.02 * (high - low)
         axis.axes.set(**{f"{axis.axis_name}lim": (low - margin, high + margin)})
         name = f"{name} (all rows: {whole})"

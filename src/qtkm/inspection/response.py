@@ -14,6 +14,7 @@ from ..escaping import visible
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.targets import check_weight
+from ..estimators.values import TIMES, read_numbers
 from ..networks import CPD, TensorRing, TensorTrain
 from ..networks.algebra import closed_product
 from ..networks.moments import weights_of
@@ -110,6 +111,10 @@ class Response:
         """Whether a column holds categories."""
         return bool(self.maps[d].is_categorical)
 
+    def holds(self, d: int) -> str:
+        """Return what a column has: numbers, times, spans of time or categories."""
+        return "categories" if self.is_categorical(d) else str(self._inputs.columns[d].holds)
+
     def grid(self, d: int, n_grid: int, rows: Rows | None = None) -> NDArray:
         """Values of a column to look at.
 
@@ -140,12 +145,16 @@ class Response:
         column = self._inputs.columns[d]
         if column.is_categorical:
             return column.values(column.codes_of(raw))
-        return column.values(np.asarray(raw, dtype=np.float64))
+        return column.values(self.numbers(d, raw))
+
+    def numbers(self, d: int, raw: Any) -> NDArray[np.float64]:
+        """Given values of a column of numbers as it counts them, times in seconds."""
+        return read_numbers(np.asarray(raw), f"column {self.names[d]!r}")[0].astype(np.float64)
 
     def raw(self, d: int, plain: NDArray) -> NDArray:
-        """Turn what `Rows.arrays` has of a column into numbers or categories."""
+        """Turn what `Rows.arrays` has of a column into numbers, times or categories."""
         if not self.is_categorical(d):
-            return plain
+            return _as_times(self._inputs.columns[d], plain)
         return np.array([*self.grid(d, 0), "unknown", None], dtype=object)[:-1][plain]
 
     def width(self, d: int) -> float:
@@ -260,14 +269,19 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
-    """Numbers of a column of X, or its categories as text, and its name."""
+    """Numbers or times of a column of X, or its categories as text, and its name."""
     inputs = fitted(model)._reading.inputs
     d = find_column(inputs.names, column)
     values, own = inputs.plain(*read_columns(fitted(model), X, reset=False))[d], inputs.columns[d]
     if own.is_categorical:
         texts = ["missing" if value is None else str(value) for value in own.categories]
-        values = np.array([*texts, "unknown"])[values]
-    return values, inputs.names[d]
+        return np.array([*texts, "unknown"])[values], inputs.names[d]
+    return _as_times(own, values), inputs.names[d]
+
+
+def _as_times(column: Any, numbers: NDArray) -> NDArray:
+    """Numbers of a column, or times where these are seconds since 1970."""
+    return (1000 * numbers).round().astype("M8[ms]") if column.holds == TIMES else numbers
 
 
 def outputs_of(model: Any) -> list[Any]:

@@ -46,7 +46,9 @@ def largest(names: Sequence[Any], numbers: NDArray[np.float64]) -> str:
 
 
 def place(value: Any) -> str:
-    """Format a value of a column: a number or a category."""
+    """Format a value of a column: a number, a time or a category."""
+    if isinstance(value, np.datetime64):
+        return str(value.astype("M8[s]")).replace("T", " ").removesuffix(" 00:00:00")
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return readable(value) if is_number else shorten(value, 28)
 

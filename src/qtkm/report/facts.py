@@ -11,9 +11,12 @@ from sklearn.base import is_classifier
 
 from .. import inspection
 from ..escaping import as_json, shorten, visible
+from ..estimators.values import TIMES
 from ..estimators.wording import learned_priors, name_network, name_score, readable
 from ..inspection.effects import effect_std
+from ..inspection.plotting import is_numeric
 from ..inspection.response import Response, default_output, known, output_number, take_rows
+from ..inspection.results import place
 from .scores import reliability, score_classes, score_numbers
 
 #: steps of curves and of maps, bins of histograms, dots of a scatter plot
@@ -57,12 +60,12 @@ def collect(
         "target": _text(_target_name(model, y)), "response": _text(response.label),
         "created": date.today().isoformat(), "version": version("qtkm"),
         "n_rows": n_rows, "n_scored": len(numbers), "n_used": len(chosen),
-        "columns": _columns(model, X, shares, order),
+        "columns": _columns(model, X, response, shares, order),
         "effects": _effects(model, response, sample, order, options),
         "pairs": _pairs(model, sample, shares, options),
         "history": _history(model), "spectra": _spectra(model, order, options),
         "decisions": _decisions(model), "path": _path(model),
-        "code": _code(model, file),
+        "code": _code(model, file, response),
     }  # fmt: skip
     facts |= _errors(model, scored, truth, sample, rng, output)
     for row in facts["rows"]:
@@ -87,7 +90,9 @@ def _target_name(model: Any, y: Any) -> str:
     return ", ".join(names) or str(getattr(y, "name", None) or "target")
 
 
-def _columns(model: Any, X: Any, shares: Any, order: NDArray) -> list[dict[str, Any]]:
+def _columns(
+    model: Any, X: Any, response: Response, shares: Any, order: NDArray
+) -> list[dict[str, Any]]:
     gaps = _gaps(X)
     priors = learned_priors(model)
     lines = []
@@ -96,11 +101,11 @@ def _columns(model: Any, X: Any, shares: Any, order: NDArray) -> list[dict[str, 
         categories, bounds = column["categories"], column["bounds"]
         own = priors[d]
         scale = None if own is None or categories is not None else round(float(own[0]), 3)
+        ends = [place(end) for end in response.raw(d, np.array(bounds))] if bounds else []
         lines.append({
             "name": _text(shares.names[d]), "rank": rank + 1,
-            "kind": "numbers" if categories is None else "categories",
-            "range": f"{readable(bounds[0])} to {readable(bounds[1])}" if bounds
-            else f"{len(categories)} categories",
+            "kind": response.holds(d),
+            "range": " to ".join(ends) or f"{len(categories)} categories",
             "distinct": column["n_grid"], "gaps": None if gaps is None else gaps[d],
             "functions": basis.n_features, "scale": scale,
             "first": shares.first_order[d], "total": shares.total[d],
@@ -182,11 +187,12 @@ def _effects(
                      "left": len(effect.values) - len(shown)}  # fmt: skip
         else:
             shown = np.argsort(effect.values, kind="stable")
-            low, high = effect.inner or (effect.values.min(), effect.values.max())
+            low, high = _axis(effect.inner or (effect.values.min(), effect.values.max()))
             counts, edges = np.histogram(
                 known(rows.arrays[d]), BINS, (low, high if high > low else low + 1)
             )
-            fact |= {"x": effect.values[shown], "counts": counts, "edges": edges}
+            fact |= {"x": _axis(effect.values[shown]), "counts": counts, "edges": edges,
+                     "time": response.holds(d) == TIMES}  # fmt: skip
         band = _band(response, rows, d, effect.values[shown]) if rank < BANDS else None
         found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
                              "band": band})  # fmt: skip
@@ -196,7 +202,7 @@ def _effects(
 def _band(response: Response, rows: Any, d: int, values: NDArray) -> NDArray | None:
     """Return the standard deviation of a main effect at values, where a posterior is known."""
     try:
-        is_scale = values.dtype.kind in "biuf" and len(values) > BAND_STEPS
+        is_scale = is_numeric(values) and len(values) > BAND_STEPS
         where = np.arange(len(values))
         if is_scale:
             where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
@@ -220,20 +226,24 @@ def _pairs(model: Any, sample: Any, shares: Any, options: dict[str, Any]) -> lis
         maps.append({
             "names": [_text(name) for name in both.names], "share": strength[pair],
             "x": _axis(both.values[0][keep[0]]), "y": _axis(both.values[1][keep[1]]),
-            "z": effect,
+            "z": effect, "times": [values.dtype.kind == "M" for values in both.values],
         })  # fmt: skip
     return maps
 
 
 def _largest(values: NDArray, sizes: NDArray) -> NDArray:
     """Return the places of numbers, or of the categories with the largest effects, in order."""
-    if values.dtype.kind in "biuf":
+    if is_numeric(values):
         return np.argsort(values, kind="stable")
     return np.sort(np.argsort(-sizes, kind="stable")[:MAP])
 
 
-def _axis(values: NDArray) -> list[Any]:
-    return list(values) if values.dtype.kind in "biuf" else [_text(value) for value in values]
+def _axis(values: Any) -> list[Any]:
+    """Return numbers, times in seconds, or categories as text."""
+    values = np.asarray(values)
+    if values.dtype.kind == "M":
+        return list(values.astype("M8[ms]").astype(np.int64) / 1000)
+    return list(values) if is_numeric(values) else [_text(value) for value in values]
 
 
 def _spectra(model: Any, order: NDArray, options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -276,7 +286,8 @@ def _errors(
                 "error": error[n],
                 "base": found.base, "response": found.response, "value": found.prediction[i],
                 "parts": found.contributions[i],
-                "values": [_text(v) if isinstance(v, str) or v is None else v for v in values],
+                "values": [v if isinstance(v, int | float | np.number) else _text(place(v))
+                           for v in values],
             }  # fmt: skip
     return facts | {"rows": [rows[n] for n in worst], "names": names}
 
@@ -347,7 +358,7 @@ def _epochs(model: Any) -> str:
     return f"{model.n_iter_} epoch{'' if model.n_iter_ == 1 else 's'}"
 
 
-def _code(model: Any, file: str | None) -> dict[str, str]:
+def _code(model: Any, file: str | None, response: Response) -> dict[str, str]:
     name = visible(file or "model.qtkm")
     call = "model.predict(X)"
     if hasattr(model, "predict_proba"):
@@ -355,8 +366,10 @@ def _code(model: Any, file: str | None) -> dict[str, str]:
     elif getattr(model, "_has_posterior", False):
         call += "\nmodel.predict_interval(X, 0.9)"
     columns = "[model.feature_names_in_]" if hasattr(model, "feature_names_in_") else ""
+    times = [name for d, name in enumerate(response.names) if response.holds(d) == TIMES]
+    dates = f", parse_dates={times!r}" if times else ""
     return {
         "python": f"import pandas, qtkm\n\nmodel = qtkm.load({name!r})\n"
-        f"X = pandas.read_csv('rows.csv'){columns}\n{call}",
+        f"X = pandas.read_csv('rows.csv'{dates}){columns}\n{call}",
         "shell": f"qtkm predict {name} rows.csv --out predicted.csv",
     }

@@ -26,6 +26,16 @@ function num(x, digits = 4) {
   const text = Number(x.toPrecision(digits));
   return text.toLocaleString("en-US", { maximumFractionDigits: 10, useGrouping: size >= 1e4 });
 }
+// seconds since 1970, as far as a step of some seconds needs them
+const DAY = 86400;
+function moment(t, step = 1) {
+  const date = new Date(t * 1000);
+  if (isNaN(date)) return num(t);
+  const text = date.toISOString();
+  if (step >= 364 * DAY) return text.slice(0, 4);
+  if (step >= 28 * DAY) return text.slice(0, 7);
+  return step >= DAY || t % DAY === 0 ? text.slice(0, 10) : text.slice(0, step < 60 ? 19 : 16).replace("T", " ");
+}
 const signed = (x) => (x > 0 ? "+" : "") + num(x, 3);
 const share = (x) => (x === null ? "–" : x === 0 ? "0" : x < 5e-5 ? "< 0.01 %" : (100 * x).toFixed(x < 0.001 ? 2 : 1) + " %");
 
@@ -101,6 +111,18 @@ function ticks(low, high, count) {
   for (let t = Math.ceil(low / step - 1e-9) * step; t <= high + 1e-9 * step; t += step) found.push(Math.abs(t) < step * 1e-9 ? 0 : t);
   return found;
 }
+function moments(low, high, count) {
+  const rough = (high - low) / Math.max(count, 1), found = [];
+  const step = [1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, DAY, 2 * DAY, 7 * DAY, 14 * DAY].find((s) => s >= rough);
+  if (step) {
+    for (let t = Math.ceil(low / step) * step; t <= high; t += step) found.push(t);
+    return [found, step];
+  }
+  const months = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600].find((m) => m * 30 * DAY >= rough) || 1200, first = new Date(low * 1000);
+  let month = Math.ceil((12 * first.getUTCFullYear() + first.getUTCMonth()) / months) * months;
+  for (let t; (t = Date.UTC(Math.floor(month / 12), month % 12) / 1000) <= high; month += months) if (t >= low) found.push(t);
+  return [found, months * 30.4 * DAY];
+}
 function span(values, zero) {
   let low = Infinity, high = -Infinity;
   for (const v of values) if (v !== null && v !== undefined) { if (v < low) low = v; if (v > high) high = v; }
@@ -111,16 +133,21 @@ function span(values, zero) {
 const grow = ([low, high], part = 0.05) => [low - part * (high - low), high + part * (high - low)];
 
 function plot(width, height, o) {
-  const m = { left: o.left || 62, right: o.small ? 2 : 12, top: o.small ? 4 : 10, bottom: o.xlabel ? 44 : o.small ? 4 : 26 };
-  const w = width - m.left - m.right, h = height - m.top - m.bottom;
+  const m = { left: o.left || (o.timey ? 92 : 62), right: o.small ? 2 : 12, top: o.small ? 4 : 10, bottom: o.xlabel ? 44 : o.small ? 4 : 26 };
+  const h = height - m.top - m.bottom;
   const fx = o.logx ? Math.log10 : (v) => v, fy = o.logy ? Math.log10 : (v) => v;
   const [x0, x1] = o.x.map(fx), [y0, y1] = o.y.map(fy);
+  const logs = (low, high) => { const list = []; const by = Math.max(1, Math.ceil((high - low) / 5)); for (let p = Math.ceil(low); p <= high; p += by) list.push(10 ** p); return list; };
+  const [ys, apart] = o.timey ? moments(y0, y1, h / 45) : [o.logy ? logs(y0, y1) : ticks(y0, y1, o.small ? 2 : h / 45)];
+  const digits = ys.length < 2 || o.logy ? 3 : Math.min(9, Math.max(3, Math.ceil(Math.log10(Math.max(...ys.map(Math.abs)) / Math.abs(ys[1] - ys[0]))) + 1));
+  const told = ys.map((t) => (o.timey ? moment(t, apart) : num(t, digits)));
+  if (o.ylabel && !o.left) m.left = Math.max(m.left, 30 + 6.6 * Math.max(0, ...told.map((text) => text.length)));
+  const w = width - m.left - m.right;
   const X = (v) => m.left + w * (fx(v) - x0) / (x1 - x0 || 1), Y = (v) => m.top + h * (1 - (fy(v) - y0) / (y1 - y0 || 1));
   const root = sv("svg", { role: "img", "aria-label": o.label, viewBox: `0 0 ${width} ${height}`, height: height });
-  const logs = (low, high) => { const list = []; const by = Math.max(1, Math.ceil((high - low) / 5)); for (let p = Math.ceil(low); p <= high; p += by) list.push(10 ** p); return list; };
-  const ys = o.logy ? logs(y0, y1) : ticks(y0, y1, o.small ? 2 : h / 45), digits = (list) => (list.length < 2 || o.logy ? 3 : Math.min(9, Math.max(3, Math.ceil(Math.log10(Math.max(...list.map(Math.abs)) / Math.abs(list[1] - list[0]))) + 1)));
-  for (const t of ys) root.append(sv("line", { class: "grid", x1: m.left, x2: m.left + w, y1: Y(t), y2: Y(t) }), sv("text", { x: m.left - 6, y: Y(t) + 4, "text-anchor": "end" }, num(t, digits(ys))));
-  if (!o.names) for (const t of ticks(x0, x1, w / 80)) root.append(sv("line", { class: "axis", x1: X(t), x2: X(t), y1: m.top + h, y2: m.top + h + 4 }), sv("text", { x: X(t), y: m.top + h + 17, "text-anchor": "middle" }, num(t)));
+  ys.forEach((t, i) => root.append(sv("line", { class: "grid", x1: m.left, x2: m.left + w, y1: Y(t), y2: Y(t) }), sv("text", { x: m.left - 6, y: Y(t) + 4, "text-anchor": "end" }, told[i])));
+  const [xs, step] = o.timex ? moments(x0, x1, w / 110) : [ticks(x0, x1, w / 80)];
+  if (!o.names) for (const t of xs) root.append(sv("line", { class: "axis", x1: X(t), x2: X(t), y1: m.top + h, y2: m.top + h + 4 }), sv("text", { x: X(t), y: m.top + h + 17, "text-anchor": "middle" }, o.timex ? moment(t, step) : num(t)));
   root.append(sv("line", { class: "axis", x1: m.left, x2: m.left + w, y1: m.top + h, y2: m.top + h }));
   if (o.xlabel) root.append(sv("text", { x: m.left + w / 2, y: height - 6, "text-anchor": "middle" }, cut(o.xlabel, w / 7)));
   if (o.ylabel) root.append(sv("text", { transform: `translate(12 ${m.top + h / 2}) rotate(-90)`, "text-anchor": "middle" }, cut(o.ylabel, h / 6.5)));
@@ -230,7 +257,7 @@ const data = section("data", "The columns", "Share alone: of the variance that a
 data.append(figure((width) => bars(width, D.columns.slice(0, 20).map((c) => ({ name: c.name, value: c.first, more: c.total, words: `${c.name}\nalone ${share(c.first)}\nin all ${share(c.total)}` })), { numbers: (b) => share(b.more), label: "Importances: " + D.columns.slice(0, 5).map((c) => `${c.name} ${share(c.total)}`).join(", ") }),
   `Shares in the variance of ${D.response}: alone (dark) and in all (pale)` + (D.columns.length > 20 ? "; the first 20 columns" : "")));
 const gaps = D.columns.some((c) => c.gaps > 0), scales = D.columns.some((c) => c.scale !== null);
-data.append(table("All columns; click a heading to sort", [["column", "name"], ["kind", "kind"], ["range", "range"], ["distinct", "distinct", num, true],
+data.append(table("All columns; click a heading to sort", [["column", "name"], ["kind", "kind"], ["range", "range"], ["grid", "distinct", num, true],
   ...(D.columns[0].gaps === null ? [] : [["gaps", "gaps", share, true]]), ["functions", "functions", num, true], ...(scales ? [["length scale", "scale", num, true]] : []), ["alone", "first", share, true], ["in all", "total", share, true]], D.columns));
 if (!gaps && D.columns[0].gaps !== null) data.append(el("p", { class: "soft" }, "No value is missing in these rows."));
 
@@ -239,13 +266,14 @@ const range = grow(span(D.effects.flatMap((e) => e.y.filter((_, i) => e.sure[i])
 const effects = section("effects", "What each column does", `Change of ${D.response} from its mean ${num(D.effects[0].mean)} when a column is set to a value, averaged over the rows. Dashed where there are hardly any rows; the bars below show where the rows are. Small pictures share one axis.`);
 let shown = 0, ownAxis = true;
 const chooser = el("select", { id: "column", onchange: (event) => choose(+event.target.value) }, D.effects.map((e, i) => el("option", { value: i }, e.name)));
+const at = (e, x) => (e.time ? moment(x) : num(x));
 const big = figure((width) => effectPlot(D.effects[shown], width, Math.min(340, Math.max(240, width * 0.5)), true), "");
 const bigNumbers = el("div"), thumbs = el("div", { class: "thumbs" });
 function effectPlot(e, width, height, large) {
   const isNames = !e.edges, xs = isNames ? e.x.map((_, i) => i) : e.x, keep = (i) => e.sure[i];
   if (isNames && large) return bars(width, e.x.map((name, i) => ({ name: name, value: e.y[i], band: e.band ? 2 * e.band[i] : 0, words: `${name}\n${signed(e.y[i])}${e.band ? " ± " + num(2 * e.band[i], 2) : ""}\n${num(e.counts[i])} rows` })), { signed: true, numbers: (b) => signed(b.value), label: words(e) });
   const own = grow(span([...e.y.filter((_, i) => e.sure[i]), ...(e.band ? e.y.flatMap((v, i) => (e.sure[i] ? [v - 2 * e.band[i], v + 2 * e.band[i]] : [])) : [])], true), 0.08);
-  const p = plot(width, height, { x: isNames ? [-0.5, xs.length - 0.5] : span(xs), y: large && ownAxis ? own : range, names: isNames || !large, xlabel: large ? e.name : "", ylabel: large ? D.response : "", left: large ? 62 : 30, small: !large, label: words(e) });
+  const p = plot(width, height, { x: isNames ? [-0.5, xs.length - 0.5] : span(xs), y: large && ownAxis ? own : range, names: isNames || !large, xlabel: large ? e.name : "", ylabel: large ? D.response : "", left: large ? null : 30, timex: e.time, small: !large, label: words(e) });
   if (!isNames) {
     const most = Math.max(...e.counts, 1);
     e.counts.forEach((n, i) => p.root.append(sv("rect", { x: p.X(e.edges[i]), width: Math.max(p.X(e.edges[i + 1]) - p.X(e.edges[i]) - 0.5, 0.5), y: p.m.top + p.h * (1 - 0.22 * n / most), height: p.h * 0.22 * n / most, fill: "var(--bar)" })));
@@ -268,20 +296,20 @@ function effectPlot(e, width, height, large) {
   }
   if (isNames) xs.forEach((x, i) => inside.append(sv("line", { x1: p.X(x), x2: p.X(x), y1: p.Y(0), y2: p.Y(e.y[i]), stroke: "var(--one)", "stroke-width": 3 })));
   else inside.append(line(p.X, p.Y, xs, e.y, { stroke: "var(--one)", "stroke-dasharray": "4 4", "stroke-opacity": 0.6, "stroke-width": 1.2 }), line(p.X, p.Y, xs, e.y, { stroke: "var(--one)" }, keep));
-  if (large) cursor(p, xs.map(p.X), (i) => `${e.name} = ${num(e.x[i])}\n${signed(e.y[i])}${e.band ? " ± " + num(2 * e.band[i], 2) : ""}${e.sure[i] ? "" : "\nhardly any rows here"}`);
+  if (large) cursor(p, xs.map(p.X), (i) => `${e.name} = ${at(e, e.x[i])}\n${signed(e.y[i])}${e.band ? " ± " + num(2 * e.band[i], 2) : ""}${e.sure[i] ? "" : "\nhardly any rows here"}`);
   return p.root;
 }
 function words(e) {
   const among = e.y.map((v, i) => [v, e.x[i], e.sure[i]]).filter((v) => v[2]), list = among.length ? among : e.y.map((v, i) => [v, e.x[i]]);
   const low = list.reduce((a, b) => (b[0] < a[0] ? b : a)), high = list.reduce((a, b) => (b[0] > a[0] ? b : a));
-  return `Effect of ${e.name}: from ${signed(low[0])} at ${num(low[1])} to ${signed(high[0])} at ${num(high[1])}`;
+  return `Effect of ${e.name}: from ${signed(low[0])} at ${at(e, low[1])} to ${signed(high[0])} at ${at(e, high[1])}`;
 }
 function choose(i) {
   shown = (i + D.effects.length) % D.effects.length;
   chooser.value = shown;
   const e = D.effects[shown];
   big.querySelector("figcaption").textContent = words(e) + (e.band ? `; ${e.edges ? "band" : "lines"}: twice the standard deviation` : "") + (e.left ? `; ${e.left} categories with smaller effects left out` : "");
-  bigNumbers.replaceChildren(numbers([e.name, D.response, "rows near"], () => e.x.map((x, k) => [x, e.y[k], e.sure[k] ? "yes" : "hardly any"])));
+  bigNumbers.replaceChildren(numbers([e.name, D.response, "rows near"], () => e.x.map((x, k) => [at(e, x), e.y[k], e.sure[k] ? "yes" : "hardly any"])));
   [...thumbs.children].forEach((thumb, k) => thumb.setAttribute("aria-pressed", k === shown));
   renderAll(true);
 }
@@ -297,28 +325,28 @@ D.effects.slice(0, 12).forEach((e, i) => {
 // pairs
 if (D.pairs.length) {
   const part = section("pairs", "Which columns act together", `The strongest interactions: what two columns do to ${D.response} beyond the sum of what each does. Blank where there are no rows.`);
-  let at = 0;
-  const maps = el("div", { class: "thumbs" }), pickPair = (i) => { at = i; picker.value = i; [...maps.children].forEach((map, k) => map.setAttribute("aria-pressed", k === at)); renderAll(true); };
+  let which = 0;
+  const maps = el("div", { class: "thumbs" }), pickPair = (i) => { which = i; picker.value = i; [...maps.children].forEach((map, k) => map.setAttribute("aria-pressed", k === which)); renderAll(true); };
   const picker = el("select", { id: "pair", onchange: (event) => pickPair(+event.target.value) }, D.pairs.map((q, i) => el("option", { value: i }, `${q.names[0]} × ${q.names[1]} (${share(q.share)})`)));
   part.append(el("div", { class: "controls" }, el("label", { for: "pair" }, "Pair"), picker));
   const drawMap = (q, width, large) => {
     const isX = typeof q.x[0] === "number", isY = typeof q.y[0] === "number";
-    const long = !large ? 4 : isY ? 62 : Math.min(Math.max(...q.y.map((v) => v.length)) * 6.6 + 26, width * 0.35);
+    const long = !large ? 4 : isY ? null : Math.min(Math.max(...q.y.map((v) => v.length)) * 6.6 + 26, width * 0.35);
     const centre = (v, number) => (number ? v : v.map((_, i) => i));
     const edges = (v) => v.length < 2 ? [v[0] - 0.5, v[0] + 0.5] : [1.5 * v[0] - 0.5 * v[1], ...v.slice(1).map((b, i) => (b + v[i]) / 2), 1.5 * v[v.length - 1] - 0.5 * v[v.length - 2]];
     const ex = edges(centre(q.x, isX)), ey = edges(centre(q.y, isY)), largest = Math.max(...q.z.flat().map((v) => Math.abs(v || 0)), 1e-300);
-    const p = plot(width, large ? Math.min(400, Math.max(260, width * 0.55)) : 92, { x: [ex[0], ex[ex.length - 1]], y: [ey[0], ey[ey.length - 1]], names: !isX || !large, left: long, small: !large, xlabel: large ? q.names[0] : "", ylabel: large ? q.names[1] : "", label: `Interaction of ${q.names[0]} and ${q.names[1]}, up to ${num(largest, 3)}` });
+    const p = plot(width, large ? Math.min(400, Math.max(260, width * 0.55)) : 92, { x: [ex[0], ex[ex.length - 1]], y: [ey[0], ey[ey.length - 1]], names: !isX || !large, left: long, timex: q.times[0], timey: q.times[1], small: !large, xlabel: large ? q.names[0] : "", ylabel: large ? q.names[1] : "", label: `Interaction of ${q.names[0]} and ${q.names[1]}, up to ${num(largest, 3)}` });
     if (!isY || !large) p.root.querySelectorAll("text[text-anchor=end],.grid").forEach((t) => t.remove());
     if (!isY && large) q.y.forEach((name, i) => p.root.append(sv("text", { x: long - 6, y: p.Y(i) + 4, "text-anchor": "end" }, cut(name, long / 6.6))));
     if (!isX && large) q.x.forEach((name, i) => p.root.append(sv("text", { x: p.X(i), y: p.m.top + p.h + 16, "text-anchor": "middle" }, cut(name, p.w / q.x.length / 6.5))));
     q.x.forEach((x, i) => q.y.forEach((y, j) => {
       const v = q.z[i][j];
       p.root.append(hover(sv("rect", { x: p.X(ex[i]), width: Math.max(p.X(ex[i + 1]) - p.X(ex[i]), 0.5), y: p.Y(ey[j + 1]), height: Math.max(p.Y(ey[j]) - p.Y(ey[j + 1]), 0.5), "shape-rendering": "crispEdges", fill: v === null ? "var(--none)" : v > 0 ? "var(--two)" : "var(--one)", "fill-opacity": v === null ? 1 : Math.min(1, Math.abs(v) / largest) }),
-        `${q.names[0]} = ${num(x)}\n${q.names[1]} = ${num(y)}\n${v === null ? "no rows" : signed(v)}`));
+        `${q.names[0]} = ${q.times[0] ? moment(x) : num(x)}\n${q.names[1]} = ${q.times[1] ? moment(y) : num(y)}\n${v === null ? "no rows" : signed(v)}`));
     }));
     return p.root;
   };
-  part.append(figure((width) => drawMap(D.pairs[at], width, true), "Orange raises, blue lowers; the stronger the colour the more. In brackets: share in the variance."));
+  part.append(figure((width) => drawMap(D.pairs[which], width, true), "Orange raises, blue lowers; the stronger the colour the more. In brackets: share in the variance."));
   if (D.pairs.length > 1) {
     D.pairs.forEach((q, i) => maps.append(el("button", { type: "button", class: "thumb", "aria-pressed": i === 0, onclick: () => pickPair(i) }, el("span", {}, `${q.names[0]} × ${q.names[1]}`), figure((width) => drawMap(q, width, false)))));
     part.append(maps);
