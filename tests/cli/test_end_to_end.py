@@ -1,6 +1,7 @@
 """How a command ends, where it writes, and what it says of errors."""
 
 import errno
+import itertools
 import logging
 import re
 import warnings
@@ -101,6 +102,16 @@ def test_a_disk_that_is_full_in_the_end_loses_no_model(inside, monkeypatch, caps
 def test_every_command_has_an_example(name, capsys):
     assert command(*name.split(), "--help") == 0
     assert f"Example: qtkm {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["", "fit", "tune", "report", "compare", "inspect", "demo"])
+def test_sentences_of_the_help_are_not_broken(name, capsys):
+    assert command(*name.split(), "--help") == 0
+    shown = capsys.readouterr().out.partition("╭")[0].splitlines()
+    for line, following in itertools.pairwise(shown):
+        words = following.split()
+        if line.strip() and words:  # the next word had no room
+            assert len(line.rstrip()) + 1 + len(words[0]) >= 79, line
 
 
 TABLE = {"target", "out", "task", "drop", "category", "weight", "offset", "test-size"}

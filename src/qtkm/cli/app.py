@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..escaping import visible
 from . import fit, models, reproduce
-from .options import CLOSED, FAILED, INTERRUPTED, TableError
+from .options import CLOSED, FAILED, INTERRUPTED, TableError, unbroken
 
 
 class Commands(TyperGroup):
@@ -47,7 +47,7 @@ app = typer.Typer(
 )
 commands: list[Any] = [fit.fit, fit.tune, models.predict, models.evaluate, models.inspect]
 for command in [*commands, models.report, models.export, models.compare, reproduce.demo]:
-    app.command()(command)
+    app.command()(unbroken(command))
 app.add_typer(reproduce.app, name="reproduce")
 
 
@@ -58,6 +58,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
+@unbroken
 def options(
     context: typer.Context,
     version: Annotated[
@@ -73,7 +74,6 @@ def options(
     Example: qtkm predict model.qtkm new.csv --out predicted.csv
 
     Exit codes: 0 done, 1 failed (a message says why), 2 mistyped,
-
     130 interrupted (a fit saves its best model so far), 141 the reader closed the pipe.
     """
     context.obj = {"debug": debug}

@@ -154,6 +154,13 @@ def _period(text: str) -> tuple[str, Any]:
         return column, period
 
 
+def unbroken(command: Callable[..., None]) -> Callable[..., None]:
+    """Join the lines of each paragraph of a command's help, which is shown as it is written."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    command.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)
+    return command
+
+
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """Replace parameters that are dataclasses by one option for each of their fields."""
     groups: dict[str, Any] = {}
