@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm import ALS, QTKMClassifier, QTKMRegressor
+from qtkm.estimators.held_out import FOLDS, Fold
 from qtkm.networks import flatten
 
 RNG = np.random.default_rng(0)
@@ -56,6 +57,43 @@ def test_a_finished_fit_is_there_at_once(tmp_path):
     again = regressor(max_iter=4, checkpoint=tmp_path, callbacks=events.append).fit(X, y)
     assert events == []
     assert_same(again, first)
+
+
+def searched(**changes):
+    return QTKMRegressor(**{"rank": 4, "random_state": 0, **changes})
+
+
+def test_a_search_goes_on_after_its_last_trial(tmp_path, monkeypatch):
+    whole = searched().fit(X, y)
+    first = searched(checkpoint=tmp_path).fit(X, y)
+    np.testing.assert_array_equal(first.predict(X), whole.predict(X))
+    np.testing.assert_array_equal(first.predict(X, return_std=True)[1],
+                                  whole.predict(X, return_std=True)[1])  # fmt: skip
+    trials = sorted(tmp_path.glob("trial-*"))
+    assert len(trials) > 4
+    for path in [*trials[3:], *tmp_path.glob("epoch-*")]:
+        path.unlink()
+    trials[1].write_bytes(trials[1].read_bytes()[:-100])
+    counts, fit = [], Fold.fit
+    monkeypatch.setattr(Fold, "fit", lambda *given: counts.append(1) or fit(*given))
+    rest = searched(checkpoint=tmp_path).fit(X, y)
+    np.testing.assert_array_equal(rest.predict(X), whole.predict(X))
+    assert [step["error"] for step in rest.history_["path"]] == [
+        step["error"] for step in whole.history_["path"]
+    ]
+    assert len(counts) == FOLDS * (len(trials) - 2)
+    counts.clear()
+    searched(checkpoint=tmp_path).fit(X, y)
+    assert counts == []
+    with pytest.raises(ValueError, match="checkpoint of another fit: parameter penalty differ"):
+        searched(checkpoint=tmp_path, penalty="rbf").fit(X, y)
+
+
+def test_a_default_fit_has_the_same_bits_with_checkpoints(tmp_path):
+    whole = QTKMRegressor(random_state=0).fit(X, y)
+    for _ in range(2):
+        found = QTKMRegressor(random_state=0, checkpoint=tmp_path).fit(X, y)
+        np.testing.assert_array_equal(found.predict(X), whole.predict(X))
 
 
 def test_a_classifier_goes_on_too(tmp_path):

@@ -28,7 +28,7 @@ from ..objective.bands import wanted
 from . import full_rank, mixing
 from .defaults import is_auto
 from .held_out import FEWEST_ROWS, Fold, State, Trial, sampled_objective, split
-from .prepare import fit_main_effects
+from .prepare import fingerprint, fit_main_effects
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,6 @@ def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
         and model.init == "smooth"
         and isinstance(model.solver, str)
         and model.solver == "als"
-        and model.checkpoint is None  # which keeps the course of one fit, not of a search
     )
 
 
@@ -88,6 +87,12 @@ class Search:
         self.model, self.prepared, self.rng = model, prepared, prepared.rng
         self.begin = time.perf_counter()
         self.path: list[dict[str, Any]] = []
+        self.checkpoint = None
+        if model.checkpoint is not None:
+            # the state of the generator says which rows are held out
+            facts = fingerprint(model, prepared.objective, [self.rng.get_state()[1]])
+            self.checkpoint = solvers.Checkpoint(model.checkpoint, facts)
+        self.n_fitted = 0
         objective = prepared.objective
         self.limits = None
         if objective.loss.is_quadratic:
@@ -145,7 +150,17 @@ class Search:
         """Run more epochs from states of all folds, side by side."""
         pairs = zip(self.folds, states, strict=True)
         run = self.prepared.objective.engine.run
-        return run(lambda pair: pair[0].fit(pair[1], size, epochs), pairs)
+
+        def fitted() -> dict[str, Any]:
+            found = run(lambda pair: pair[0].fit(pair[1], size, epochs), pairs)
+            return {"states": [vars(state) for state in found]}
+
+        self.n_fitted += 1
+        if self.checkpoint is None:
+            found = fitted()
+        else:
+            found = self.checkpoint.recalled(f"trial-{self.n_fitted:06}", fitted)
+        return [State(**kept) for kept in found["states"]]
 
     def run(self) -> Trial:
         """Return the best trial: main effects alone, or a network with them."""

@@ -146,11 +146,11 @@ class QTKMRegressor(RegressorMixin, Model):
         Called after every column's update and after every epoch with a
         `qtkm.solvers.Progress`; one that returns True ends the fit after the epoch.
     checkpoint : path-like or None, default=None
-        Folder for checkpoints: cores, history and the solver's state, written after every epoch.
+        Folder for checkpoints: every trial of a search, and cores, history and the solver's state
+        after every epoch.
         If it holds one of the same fit (the same rows and parameters; `max_iter`, `tol`,
         `n_jobs` and what is only shown may differ), the fit resumes from it with the same result,
-        bit for bit, as without the interruption. `random_state` should be a number. Rank and
-        alpha are not searched for: "auto" falls back on their rules.
+        bit for bit, as without the interruption. `random_state` should be a number.
     checkpoint_seconds : float, default=0
         Least time between checkpoints; the last epoch always has one.
     memory_limit : int, str or None, default=None

@@ -7,6 +7,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,7 +130,7 @@ class Checkpoint:
             except storage.DamagedFileError as error:
                 damage.append(str(error))
                 continue
-            self._check(path, tree)
+            self.check(path, tree)
             for text in damage:
                 warnings.warn(f"{text} The fit goes on from {path.name} instead.", stacklevel=2)
             return tree
@@ -140,7 +141,22 @@ class Checkpoint:
             )
         return None
 
-    def _check(self, path: Path, tree: object) -> None:
+    def recalled(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """Return what a file of the folder keeps; if it is missing or damaged, make it and keep it.
+
+        A course that leads to the same result each time skips what it has done before.
+        """
+        path = self.folder / f"{name}.qtkm"
+        with suppress(FileNotFoundError, storage.DamagedFileError):
+            tree = storage.read(path, KIND)
+            self.check(path, tree)
+            return tree
+        kept = make()
+        storage.write(path, KIND, {"fingerprint": self.fingerprint, **kept})
+        return kept
+
+    def check(self, path: Path, tree: object) -> None:
+        """Raise a ValueError if what a file holds belongs to another fit."""
         found = tree.get("fingerprint") if isinstance(tree, dict) else None
         if found == self.fingerprint:
             return
