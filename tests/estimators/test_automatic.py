@@ -231,3 +231,15 @@ def test_a_smooth_product_of_few_rows_is_learned_as_a_gaussian_process_would():
     assert shared["scaling"] == "range"
     assert len(columns) == 4
     assert min(column["length_scale"] for column in columns) > 0.5
+
+
+def test_wild_targets_beyond_the_sample_of_a_search_are_in_the_errors_it_knows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(14_000, 2))
+    y = X.sum(axis=1) + 0.3 * rng.normal(size=len(X))
+    wild = y.copy()
+    wild[5] = 1e8  # which the sample leaves out
+    # without the model of full rank, which a quantization of one's own leaves out
+    model = QTKMRegressor(quantization=3, random_state=0).fit(X, wild)
+    low, high = model.predict_interval(X, 0.9).T
+    assert 0.8 < ((low <= y) & (y <= high)).mean()

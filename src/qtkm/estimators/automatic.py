@@ -187,12 +187,14 @@ class Search:
         return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
-        """Refit with all rows if the penalty was chosen on a sample."""
+        """Refit with all rows if what was chosen so far was chosen on a sample."""
         pairs = zip(self.folds, self.parts, strict=True)
         if all(fold.objective is own for fold, (own, _) in pairs):
             return best
         self.direction = 1 / STEP  # more rows allow for more
         self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
+        if best.rank == 0:
+            return self.judge([fold.main for fold in self.folds], 0.0)
         for fold, state in zip(self.folds, best.states, strict=True):
             main = len(fold.main.precisions) - self.n_columns
             state.precisions = [*state.precisions[:main], *fold.main.precisions[main:]]
@@ -284,6 +286,8 @@ class Search:
     def finish(self, best: Trial) -> solvers.Result:
         """Fit the best trial to all rows."""
         prepared, model = self.prepared, self.model
+        if best.rank == 0:  # and so its errors are those of all rows
+            best = self._with_all_rows(best)
         mix = None if self.mixer is None else self.mixer.mix(best)
         unseen = [fold.at(state)[1] for fold, state in zip(self.folds, best.states, strict=True)]
         if mix is not None:
