@@ -35,7 +35,7 @@ def compile_once(tmp_path_factory):
         yield
         return
     folder = tmp_path_factory.getbasetemp().parent
-    load, save, locks = _jit.Cache.load_overload, _jit.Cache.save_overload, {}
+    load, save, locks = _jit.CompiledCache.load_overload, _jit.CompiledCache.save_overload, {}
 
     def load_or_wait(self, *arguments):
         found = load(self, *arguments)
@@ -52,8 +52,8 @@ def compile_once(tmp_path_factory):
         locks.pop(self).close()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_jit.Cache, "load_overload", load_or_wait)
-        patch.setattr(_jit.Cache, "save_overload", save_and_open)
+        patch.setattr(_jit.CompiledCache, "load_overload", load_or_wait)
+        patch.setattr(_jit.CompiledCache, "save_overload", save_and_open)
         yield
 
 

@@ -39,7 +39,7 @@ class Run(Protocol):
         """Run the tasks, side by side where that is worth it."""
 
 
-class Groups(Protocol):
+class AnyGroups(Protocol):
     """Rows of a shard sorted by the code of one column; see `qtkm.data.shards`."""
 
     order: NDArray[np.int32]
@@ -56,7 +56,7 @@ class Groups(Protocol):
     def add_pieces(self, *sums: NDArray) -> None: ...
 
 
-class Shard(Protocol):
+class AnyShard(Protocol):
     """A block of coded rows; see `qtkm.data.shards`."""
 
     #: codes (n_rows, n_columns)
@@ -80,14 +80,14 @@ class Shard(Protocol):
     #: return up to `count` ranges of rows
     def parts(self, count: int) -> list[tuple[int, int]]: ...
     #: return the rows grouped by the code of a column, or all in one group
-    def groups(self, column: int | None) -> Groups: ...
+    def groups(self, column: int | None) -> AnyGroups: ...
     #: return the same rows with other weights and targets
     def reweighted(self, weight: Any, target: NDArray) -> Any: ...
     #: return the selected rows
     def take(self, rows: NDArray) -> Any: ...
 
 
-class Column(Protocol):
+class AnyColumn(Protocol):
     """A column of a fit as networks see it: its functions at its grid values."""
 
     #: feature map of the column
@@ -146,7 +146,7 @@ class Column(Protocol):
     def merged(self, level: int) -> Any: ...
 
 
-Columns = Sequence[Column]
+Columns = Sequence[AnyColumn]
 
 
 @dataclass
@@ -188,7 +188,7 @@ class Setting:
         return self.engine.sum(function, self.shards)
 
 
-def _viewed(shard: Shard, run: Run, view: Pass, function: Pass) -> Any:
+def _viewed(shard: AnyShard, run: Run, view: Pass, function: Pass) -> Any:
     return function(view(shard, run=run), run=run)
 
 

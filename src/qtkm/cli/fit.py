@@ -57,7 +57,7 @@ def fit(
     from .. import interruption
     from ..estimators.memory import parse_limit
     from .output import check_writable, is_watched
-    from .training import Rows, leave, make_model, report_fit, save_model
+    from .training import TableRows, leave, make_model, report_fit, save_model
 
     try:
         parse_limit(memory_limit)
@@ -71,7 +71,7 @@ def fit(
         rank=rank, n_basis=n_basis, period=period, alpha=alpha, memory_limit=memory_limit,
         checkpoint=None if checkpoint is None else str(checkpoint), verbose=int(shown),
     )  # fmt: skip
-    rows = Rows(job, model.random_state, loss=model.loss, quiet=quiet, shown=shown)
+    rows = TableRows(job, model.random_state, loss=model.loss, quiet=quiet, shown=shown)
     fitted = make_model(rows.survey, parameters)
     with interruption.deferred(lambda: leave(job.out)):  # nothing between a fit and its file
         seconds = rows.fit(fitted, cache)

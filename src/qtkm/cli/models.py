@@ -329,10 +329,10 @@ def compare(
     """
     from ..comparison import compare as run
     from .output import note, show, write, write_json
-    from .training import Rows
+    from .training import TableRows
 
     job = Job(data=data, target=target, category=category, drop=drop, test_size=0.0)
-    rows = Rows(job, 0)
+    rows = TableRows(job, 0)
     X, y = rows.sample(rows.survey.n_rows, 0)[0][:2]
     found = run(
         X, y, task=rows.survey.task, categorical_features=rows.survey.categories, cv=folds,

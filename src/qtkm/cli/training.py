@@ -68,7 +68,7 @@ def leave(out: Path) -> NoReturn:
 
 
 def report_fit(
-    model: Any, rows: "Rows", seconds: float, out: Path, as_json: bool,
+    model: Any, rows: "TableRows", seconds: float, out: Path, as_json: bool,
     more: Sequence[tuple[str, str]] = (), **facts: Any,
 ) -> None:  # fmt: skip
     """Print how a model was fitted, and its scores on the rows to test on.
@@ -104,7 +104,7 @@ def report_fit(
     ])  # fmt: skip
 
 
-class Rows:
+class TableRows:
     """Rows of a job's table: surveyed, some of them set aside to test on.
 
     `seed` draws the test rows; remarks depend on the `loss` of the fit; `quiet` and `shown` say

@@ -23,7 +23,7 @@ from .findings import DOTS, check_plots, draw
 from .options import Job
 from .output import check_writable, note, score
 from .reading import MOST_ROWS, most_rows, name_of
-from .training import Rows, fitting, leave, make_model, report_fit, save_model
+from .training import TableRows, fitting, leave, make_model, report_fit, save_model
 
 #: with fewer rows, folds are too small to be scored
 FEWEST_ROWS = 12
@@ -53,7 +53,7 @@ def tune(
         check_plots(plot.parent)
         check_writable(plot, makes_folder=True)
     seed, shown = parameters["random_state"], bool(parameters["verbose"])
-    rows = Rows(job, seed, loss=parameters.get("loss"), quiet=quiet, shown=shown)
+    rows = TableRows(job, seed, loss=parameters.get("loss"), quiet=quiet, shown=shown)
     model = make_model(rows.survey, parameters)
     begin = perf_counter()
     sample, n_train = rows.sample(most_rows(max_rows, len(rows.survey.features) + 1), seed)
@@ -127,7 +127,7 @@ def _shuffled(settings: dict[str, Any], task: str, n_rows: int) -> Any:
     return kind(cv, shuffle=True, random_state=settings["random_state"])
 
 
-def _score_by(scorer: Any, model: Any, rows: Rows) -> float | None:
+def _score_by(scorer: Any, model: Any, rows: TableRows) -> float | None:
     """Score a model by a scorer of scikit-learn on test rows, drawn from very many."""
     (X, y, weights, offset), _ = rows.sample(MOST_ROWS, 0, test=True)
     if not len(y) or offset is not None:  # scorers know no offsets

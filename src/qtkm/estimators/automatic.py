@@ -27,7 +27,7 @@ from ..objective import Column, Objective
 from ..objective.bands import wanted
 from . import full_rank, mixing
 from .defaults import is_auto
-from .held_out import FEWEST_ROWS, Fold, State, Trial, sampled_objective, split
+from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split
 from .prepare import fingerprint, fit_main_effects
 
 logger = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ class Search:
 
     # -- steps --------------------------------------------------------------------------------
 
-    def judge(self, states: list[State], size: float) -> Trial:
+    def judge(self, states: list[FoldState], size: float) -> Trial:
         """Score states on the held-out rows and record the result in the path."""
         pairs = [fold.losses(state) for fold, state in zip(self.folds, states, strict=True)]
         losses, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
@@ -146,7 +146,7 @@ class Search:
         """Run more epochs from a trial, at another penalty."""
         return self.judge(self._fitted(trial.states, size, epochs), size)
 
-    def _fitted(self, states: list[State], size: float, epochs: int) -> list[State]:
+    def _fitted(self, states: list[FoldState], size: float, epochs: int) -> list[FoldState]:
         """Run more epochs from states of all folds, side by side."""
         pairs = zip(self.folds, states, strict=True)
         run = self.prepared.objective.engine.run
@@ -160,7 +160,7 @@ class Search:
             found = fitted()
         else:
             found = self.checkpoint.recalled(f"trial-{self.n_fitted:06}", fitted)
-        return [State(**kept) for kept in found["states"]]
+        return [FoldState(**kept) for kept in found["states"]]
 
     def run(self) -> Trial:
         """Return the best trial: main effects alone, or a network with them."""
@@ -361,7 +361,9 @@ class Search:
         best = self.best
         if best is None:
             zero = Additive(None, functions).no_effects(objective.n_outputs)
-            best = Trial([State(0, [zero], list(objective.precisions))], 0, 0.0, np.zeros(1), 0.0)
+            best = Trial(
+                [FoldState(0, [zero], list(objective.precisions))], 0, 0.0, np.zeros(1), 0.0
+            )
         network = Additive(CPD(best.rank) if best.rank else None, functions)
         self.prepared.objective = objective.with_parts(network, best.size / objective.total_weight)
         message = (

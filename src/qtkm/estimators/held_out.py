@@ -35,7 +35,7 @@ SAMPLE = 6000
 
 
 @dataclass
-class State:
+class FoldState:
     """Where the model of a fold stands: cores of a network of some rank, and their priors."""
 
     rank: int
@@ -49,7 +49,7 @@ class Trial:
 
     Attributes
     ----------
-    states : list of State
+    states : list of FoldState
     rank : int
     size : float
         λ, the penalty in units of one row.
@@ -59,7 +59,7 @@ class Trial:
         Mean of them.
     """
 
-    states: list[State]
+    states: list[FoldState]
     rank: int
     size: float
     losses: NDArray[np.float64]
@@ -81,11 +81,11 @@ class Fold:
     def __init__(self, objective: Objective, held_out: Sequence[Any], limits: Any):
         self.objective, self.held_out, self.limits = objective, held_out, limits
         iterate = fit_main_effects(objective)
-        self.main = State(0, iterate.cores, list(iterate.precisions))
+        self.main = FoldState(0, iterate.cores, list(iterate.precisions))
         self._terms: Cores | None = None
         self.sample = sampled_objective(objective).shards
 
-    def at(self, state: State, size: float = 0.0) -> tuple[Objective, Any]:
+    def at(self, state: FoldState, size: float = 0.0) -> tuple[Objective, Any]:
         """Return the objective of a state at a given penalty, and its iterate."""
         functions = self.objective.network.functions
         network = Additive(CPD(state.rank) if state.rank else None, functions)
@@ -94,30 +94,30 @@ class Fold:
         objective.precisions = list(state.precisions)
         return objective, objective.at(state.cores)
 
-    def begin(self, rank: int, rng: np.random.RandomState) -> State:
+    def begin(self, rank: int, rng: np.random.RandomState) -> FoldState:
         """Start a network on the residual of the main effects; deterministic."""
         if self._terms is None:
             objective, iterate = self.at(self.main)
             self._terms = new_terms(objective, iterate, rank, rng, self.sample)
-        return State(rank, [*self._terms, *self.main.cores], self.main.precisions)
+        return FoldState(rank, [*self._terms, *self.main.cores], self.main.precisions)
 
-    def grow(self, state: State, count: int, rng: np.random.RandomState) -> State:
+    def grow(self, state: FoldState, count: int, rng: np.random.RandomState) -> FoldState:
         """Add terms, started on the residual."""
         objective, iterate = self.at(state)
         more = new_terms(objective, iterate, count, rng, self.sample)
         inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
-        return State(state.rank + count, [*inner, state.cores[-1]], state.precisions)
+        return FoldState(state.rank + count, [*inner, state.cores[-1]], state.precisions)
 
-    def fit(self, state: State, size: float, epochs: int) -> State:
+    def fit(self, state: FoldState, size: float, epochs: int) -> FoldState:
         """Run more epochs."""
         objective, _ = self.at(state, size)
         solver = solvers.ALS(momentum=True)
         now = solver.start(objective, state.cores)
         for _ in range(epochs):
             now = solver.step(objective, now, _ignore)
-        return State(state.rank, now.iterate.snapshot(), list(now.iterate.precisions))
+        return FoldState(state.rank, now.iterate.snapshot(), list(now.iterate.precisions))
 
-    def losses(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def losses(self, state: FoldState) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Losses of the held-out rows and their weights."""
         objective, iterate = self.at(state)
         judge = Judge(iterate.response_pass(), objective.loss, self.limits)

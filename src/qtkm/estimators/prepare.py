@@ -26,7 +26,7 @@ from ..networks import CPD, Additive, flatten
 from ..objective import Objective
 from ..objective.terms import new_terms
 from ..parameters import as_random_state
-from ..protocols import Cores, Given, Run, Shard, Shards
+from ..protocols import AnyShard, Cores, Given, Run, Shards
 from . import defaults, parts
 from .coding import Coding
 from .defaults import as_callbacks, float_type
@@ -283,7 +283,7 @@ def _draw(objective: Objective, kind: str, rng: np.random.RandomState) -> Cores:
     return cores
 
 
-def _squares(shard: Shard, response: NDArray, run: Run) -> NDArray[np.float64]:
+def _squares(shard: AnyShard, response: NDArray, run: Run) -> NDArray[np.float64]:
     """Sum of |f|², and how many there are."""
     return np.array([float(np.vdot(response, response).real), response.size])
 

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import losses, networks
 from ..data import Shard
 from ..objective import posterior as posteriors
-from ..objective.posterior import Laplace, Posterior, Rows
+from ..objective.posterior import Laplace, Posterior, PosteriorRows
 from ..parameters import as_random_state
 from . import defaults
 from .inputs import read_columns
@@ -135,7 +135,7 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     most = n_rows if model.posterior is True else laplace.affordable(n_rows)
     shard, group, weight = _gather(objective, judged, most, rng)
     values = [column.values[shard.codes[:, d]] for d, column in enumerate(objective.columns)]
-    rows = Rows(values, shard.target, count * weight, group)
+    rows = PosteriorRows(values, shard.target, count * weight, group)
     is_out = group >= 0
     # of squared losses only rows that were held out matter, if there are enough
     is_needed = not loss.is_quadratic or is_out.sum() < FEWEST

@@ -45,12 +45,12 @@ def write_onnx(model: Any, path: Path, dtype: str = "float64", std: bool | None 
         raise ImportError('ONNX files need onnx: pip install "qtkm[onnx]"') from error
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype={dtype!r} is unknown; use 'float64' or 'float32'.")
-    graph = Graph(make_plan(model, std), dtype)
+    graph = OnnxGraph(make_plan(model, std), dtype)
     path.write_bytes(graph.build().SerializeToString())
     onnx.checker.check_model(str(path))
 
 
-class Graph:
+class OnnxGraph:
     """An ONNX graph that grows node by node."""
 
     def __init__(self, plan: Plan, dtype: str):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..networks.algebra import Algebra, environments, partial_products
 
 if TYPE_CHECKING:
-    from .response import Response, Rows
+    from .response import ReadRows, Response
 
 
 def square(
@@ -25,7 +25,7 @@ def square(
     return algebra.environment(other.T @ flat, elements.shape[1:])
 
 
-def mean_environments(response: "Response", rows: "Rows") -> tuple[list[NDArray], float]:
+def mean_environments(response: "Response", rows: "ReadRows") -> tuple[list[NDArray], float]:
     """Return the mean of what all others contribute to each column, and the mean response."""
     totals: list[Any] = [0.0] * response.n_columns
     mean = response.offset + float(rows.main_means.sum())
@@ -39,7 +39,7 @@ def mean_environments(response: "Response", rows: "Rows") -> tuple[list[NDArray]
     return totals, mean
 
 
-def column_means(response: "Response", rows: "Rows") -> list[NDArray]:
+def column_means(response: "Response", rows: "ReadRows") -> list[NDArray]:
     """Return the mean over rows of every column's table."""
     means = []
     for d in range(response.n_columns):
@@ -51,7 +51,7 @@ def column_means(response: "Response", rows: "Rows") -> list[NDArray]:
 
 
 def mean_pairs(
-    response: "Response", rows: "Rows", pairs: Sequence[tuple[int, int]]
+    response: "Response", rows: "ReadRows", pairs: Sequence[tuple[int, int]]
 ) -> dict[tuple[int, int], NDArray]:
     """Return the mean of what all but two columns contribute, for pairs (d, e) with d < e.
 
@@ -91,7 +91,7 @@ def bridge(elements: NDArray, pair: NDArray) -> NDArray:
 
 
 def one_way(
-    response: "Response", rows: "Rows", d: int, values: NDArray, mean: NDArray
+    response: "Response", rows: "ReadRows", d: int, values: NDArray, mean: NDArray
 ) -> NDArray[np.float64]:
     """Return the partial dependence on one column, from its mean environment."""
     others = response.offset + rows.main_means.sum() - rows.main_means[d]
@@ -99,7 +99,7 @@ def one_way(
 
 
 def two_way(
-    response: "Response", rows: "Rows", pair: tuple[int, int], values: Sequence[NDArray]
+    response: "Response", rows: "ReadRows", pair: tuple[int, int], values: Sequence[NDArray]
 ) -> NDArray[np.float64]:
     """Return the partial dependence on two columns at all pairs of their values."""
     first, second = pair

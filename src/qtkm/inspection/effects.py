@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..estimators.wording import readable
 from .averages import mean_environments, one_way, two_way
-from .response import Response, Rows, find_column, known
-from .results import Result, place
+from .response import ReadRows, Response, find_column, known
+from .results import Finding, place
 from .support import Axis, Range, count_near
 
 #: effects below this part of the response are rounding
@@ -25,7 +25,7 @@ ROWS, PAIR_ROWS = 32, 12
 
 
 @dataclass(repr=False)
-class MainEffect(Result):
+class MainEffect(Finding):
     """How the mean response depends on one column.
 
     Attributes
@@ -99,7 +99,7 @@ class MainEffect(Result):
 
 
 @dataclass(repr=False)
-class Interaction(Result):
+class Interaction(Finding):
     """What two columns do together beyond what each does alone.
 
     Attributes
@@ -283,7 +283,7 @@ def check_pair(response: Response, columns: Any) -> tuple[int, int]:
     return chosen[0], chosen[1]
 
 
-def _axis(response: Response, rows: Rows, d: int, values: NDArray) -> Axis:
+def _axis(response: Response, rows: ReadRows, d: int, values: NDArray) -> Axis:
     """Values of a column, to count the rows near them."""
     if response.is_categorical(d):
         return Axis(response.values(d, values), rows.values[d], None)
@@ -305,14 +305,14 @@ def _shown(response: Response, d: int, values: NDArray) -> NDArray:
     return values if response.is_categorical(d) else response.raw(d, values)
 
 
-def _inner(response: Response, d: int, rows: Rows) -> Any:
+def _inner(response: Response, d: int, rows: ReadRows) -> Any:
     """Range of the inner rows as the column has its values; None for categories."""
     found = response.inner(d, rows)
     return None if found is None else tuple(response.raw(d, np.array(found)))
 
 
 def effect_std(
-    response: Response, rows: Rows, columns: Sequence[int], values: Sequence[NDArray]
+    response: Response, rows: ReadRows, columns: Sequence[int], values: Sequence[NDArray]
 ) -> NDArray[np.float64]:
     """Return standard deviations of the effect of a column, or of the interaction of two.
 

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from ..networks.algebra import closed_product, environments
 from .averages import column_means
 from .response import Response
-from .results import Result, largest
+from .results import Finding, largest
 
 
 @dataclass(repr=False)
-class Explanation(Result):
+class Explanation(Finding):
     """Contributions of the columns to the responses of rows.
 
     Attributes

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from ..networks.algebra import Diagonal, environments, partial_products
 from .averages import bridge, column_means, mean_environments, mean_pairs, square
-from .response import Response, Rows
-from .results import Result, largest
+from .response import ReadRows, Response
+from .results import Finding, largest
 
 #: terms of a CPD beyond which second moments are averages over drawn rows, and how many of these
 MOST_TERMS, SAMPLES = 400, 1000
 
 
 @dataclass(repr=False)
-class Importances(Result):
+class Importances(Finding):
     """Shares of the columns in the variance of the response.
 
     Attributes
@@ -122,7 +122,7 @@ def importances(
 
 
 def _variance(
-    response: Response, rows: Rows, d: int, outer: NDArray, has_main: bool = True
+    response: Response, rows: ReadRows, d: int, outer: NDArray, has_main: bool = True
 ) -> float:
     """Return the variance of a column's table times an environment, and of its main effect."""
     distinct, weight = rows.distinct(d)
@@ -133,7 +133,7 @@ def _variance(
 
 
 def _moments(
-    response: Response, rows: Rows, conjugate: bool
+    response: Response, rows: ReadRows, conjugate: bool
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """Return variance, total and second-order variances of (conjugate) f · f.
 
@@ -171,7 +171,7 @@ def _moments(
 
 
 def _sampled(
-    response: Response, rows: Rows, means: list[NDArray]
+    response: Response, rows: ReadRows, means: list[NDArray]
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """Return variance, total and second-order variances of a CPD of many terms.
 
@@ -180,7 +180,7 @@ def _sampled(
     rng, n_columns = np.random.default_rng(0), response.n_columns
     p = rows.weight / rows.weight.sum()
     drawn = [
-        Rows([], [v[rng.choice(len(p), SAMPLES, p=p)] for v in rows.values],
+        ReadRows([], [v[rng.choice(len(p), SAMPLES, p=p)] for v in rows.values],
              np.full(SAMPLES, 1 / SAMPLES), SAMPLES)
         for _ in range(2)
     ]  # fmt: skip
@@ -209,7 +209,7 @@ def _sampled(
 
 
 @dataclass(repr=False)
-class InteractionStrengths(Result):
+class InteractionStrengths(Finding):
     """Strengths of the interactions of all pairs of columns.
 
     Attributes
@@ -286,7 +286,7 @@ def interaction_strengths(
 
 
 def _pair_variances(
-    response: Response, rows: Rows, pairs: list[tuple[int, int]]
+    response: Response, rows: ReadRows, pairs: list[tuple[int, int]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Variances over the rows of PD_de, and of PD_de - PD_d - PD_e."""
     means, mean = mean_environments(response, rows)

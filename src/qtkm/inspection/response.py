@@ -27,7 +27,7 @@ MOST_ROWS = 4096
 
 
 @dataclass
-class Rows:
+class ReadRows:
     """Rows of X as the model reads them."""
 
     arrays: list[NDArray]  # numbers as they were given, or category codes
@@ -97,7 +97,7 @@ class Response:
         columns = [columns] if isinstance(columns, str | Integral) else columns
         return [find_column(self.names, column) for column in columns]
 
-    def read(self, X: Any, sample_weight: Any = None) -> Rows:
+    def read(self, X: Any, sample_weight: Any = None) -> ReadRows:
         """Rows of X with weights that add up to 1."""
         arrays = self._inputs.plain(*read_columns(self._model, X, reset=False))
         n = len(arrays[0])
@@ -105,7 +105,7 @@ class Response:
         total = float(weight.sum())
         weight, values = weight / total, self._inputs.values(arrays)
         means = np.array([weight @ self.main(d, v) for d, v in enumerate(values)])
-        return Rows(arrays, values, weight, total, means)
+        return ReadRows(arrays, values, weight, total, means)
 
     def is_categorical(self, d: int) -> bool:
         """Whether a column holds categories."""
@@ -115,7 +115,7 @@ class Response:
         """Return what a column has: numbers, times, spans of time or categories."""
         return "categories" if self.is_categorical(d) else str(self._inputs.columns[d].holds)
 
-    def grid(self, d: int, n_grid: int, rows: Rows | None = None) -> NDArray:
+    def grid(self, d: int, n_grid: int, rows: ReadRows | None = None) -> NDArray:
         """Values of a column to look at.
 
         All categories; or all numbers that the rows hold if these are few, and else steps over
@@ -131,7 +131,7 @@ class Response:
             return distinct
         return steps(distinct, self.inner(d, rows), n_grid)
 
-    def inner(self, d: int, rows: Rows) -> Range | None:
+    def inner(self, d: int, rows: ReadRows) -> Range | None:
         """Range of a column without the outermost rows; None for categories."""
         if self.is_categorical(d):
             return None
@@ -152,7 +152,7 @@ class Response:
         return read_numbers(np.asarray(raw), f"column {self.names[d]!r}")[0].astype(np.float64)
 
     def raw(self, d: int, plain: NDArray) -> NDArray:
-        """Turn what `Rows.arrays` has of a column into numbers, times or categories."""
+        """Turn what `ReadRows.arrays` has of a column into numbers, times or categories."""
         if not self.is_categorical(d):
             return _as_times(self._inputs.columns[d], plain)
         return np.array([*self.grid(d, 0), "unknown", None], dtype=object)[:-1][plain]
@@ -191,7 +191,7 @@ class Response:
             own[part] += (table.reshape(len(table), -1) @ outer.ravel()).real
         return own
 
-    def respond(self, rows: Rows) -> NDArray[np.float64]:
+    def respond(self, rows: ReadRows) -> NDArray[np.float64]:
         """Return the responses of rows."""
         result = np.full(len(rows.weight), self.offset)
         for d, values in enumerate(rows.values):
@@ -206,7 +206,7 @@ class Response:
             return np.zeros((self.maps[d].n_features, 0))
         return weights_of(self.algebra, self._evaluator.cores[d])
 
-    def blocks(self, rows: Rows) -> Iterator[tuple[slice, list[NDArray]]]:
+    def blocks(self, rows: ReadRows) -> Iterator[tuple[slice, list[NDArray]]]:
         """Yield blocks of rows with the tables of all columns at them."""
         ends = ((levels[0].shape[1], *levels[-1].shape[2:]) for levels in self.levels)
         step = max(16, min(MOST_ROWS, BLOCK_NUMBERS // (1 + sum(map(np.prod, ends)))))

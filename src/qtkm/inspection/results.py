@@ -16,7 +16,7 @@ from ..estimators.wording import readable
 WIDTH, LONGEST, MOST = 88, 40, 3
 
 
-class Result:
+class Finding:
     """A dataclass of numbers that tells its gist, and the shapes of its arrays."""
 
     def _gist(self) -> str:

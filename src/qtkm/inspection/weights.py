@@ -13,14 +13,14 @@ from ..escaping import shorten, visible
 from ..networks.algebra import Diagonal, environments
 from .averages import square
 from .response import Response, find_column
-from .results import Result, largest
+from .results import Finding, largest
 
 #: numbers that are looked at together
 BLOCK_NUMBERS = 1 << 20
 
 
 @dataclass(repr=False)
-class Coefficients(Result):
+class Coefficients(Finding):
     """The largest weights of products of basis functions, without main effects beside them.
 
     Attributes
@@ -182,7 +182,7 @@ def _label(response: Response, index: NDArray[np.int64], gap: NDArray[np.bool_])
 
 
 @dataclass(repr=False)
-class Spectrum(Result):
+class Spectrum(Finding):
     """Weights of a model by the frequency of one column.
 
     Attributes
@@ -284,7 +284,7 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
 
 
 @dataclass(repr=False)
-class RankOneTerms(Result):
+class RankOneTerms(Finding):
     """A CPD as a sum of products of functions of one column each.
 
     Attributes

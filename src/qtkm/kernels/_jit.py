@@ -30,7 +30,7 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function on first call, for the types of that call."""
     compiled = njit(nogil=True, error_model="numpy", fastmath=_FASTMATH)(function)
     try:
-        compiled._cache = Cache(function)
+        compiled._cache = CompiledCache(function)
     except RuntimeError:  # there is no place for one
         Notice.is_kept = False
     return compiled
@@ -42,7 +42,7 @@ SOURCES = hashlib.sha256(
 ).hexdigest()
 
 
-class Cache(FunctionCache):
+class CompiledCache(FunctionCache):
     """Compiled functions on disk, or none where that fails: a full disk, a file cut off."""
 
     def _index_key(self, *arguments: Any) -> Any:

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..drawing import plot
 from ..protocols import (
+    AnyShard,
     Arrays,
     Columns,
     Cores,
@@ -32,7 +33,6 @@ from ..protocols import (
     Radices,
     Run,
     Setting,
-    Shard,
 )
 from ..structure import Edge, Structure
 from .algebra import KeptRows
@@ -150,11 +150,11 @@ class Additive(Network):
             raise ValueError("There is no network beside the main effects.")
         return self.network.dense(cores[:-1], radices)
 
-    def evaluator(self, cores: Cores, frequencies: Precisions) -> "Evaluator":
+    def evaluator(self, cores: Cores, frequencies: Precisions) -> "AdditiveEvaluator":
         inner = None
         if self.network is not None:
             inner = self.network.evaluator(cores[:-1], frequencies)
-        return Evaluator(inner, cores[-1], frequencies)
+        return AdditiveEvaluator(inner, cores[-1], frequencies)
 
 
 class AdditiveIterate:
@@ -233,7 +233,7 @@ class AdditiveIterate:
         parts = zip(self.columns, main[:-1], self.main_precisions, strict=True)
         return Effects([c.main_table(_used(weights, p)) for c, weights, p in parts], main[-1])
 
-    def responses(self, shard: Shard) -> NDArray:
+    def responses(self, shard: AnyShard) -> NDArray:
         return self.response_pass()(shard, run=self.run)
 
     def response_pass(self) -> Pass:
@@ -332,7 +332,7 @@ class Effects:
         self.intercept = np.asarray(intercept, dtype=np.float64)
         self._rows: KeptRows[NDArray] = KeptRows()
 
-    def of(self, shard: Shard) -> NDArray[np.float64]:
+    def of(self, shard: AnyShard) -> NDArray[np.float64]:
         """Return the main effects of coded rows, (n_rows, n_outputs), to be read only."""
         known = self._rows.get(shard.codes)
         if known is None:
@@ -344,13 +344,15 @@ class Effects:
         return known
 
 
-def respond(shard: Shard, run: Run, inner: Pass | None, effects: Effects) -> NDArray:
+def respond(shard: AnyShard, run: Run, inner: Pass | None, effects: Effects) -> NDArray:
     """Responses of a network, or their change, plus those of the main effects."""
     own = effects.of(shard)
     return own if inner is None else own + inner(shard, run=run)
 
 
-def add_slopes(shard: Shard, slopes: NDArray, run: Run, inner: Pass | None) -> tuple[NDArray, ...]:
+def add_slopes(
+    shard: AnyShard, slopes: NDArray, run: Run, inner: Pass | None
+) -> tuple[NDArray, ...]:
     """Sum what the network needs, then Σ Re(slope) at all columns' grid values, and in all."""
     real = np.ascontiguousarray(slopes.real)
     own = [sum_by_code(shard, d, real) for d in range(len(shard.n_codes))]
@@ -359,8 +361,8 @@ def add_slopes(shard: Shard, slopes: NDArray, run: Run, inner: Pass | None) -> t
 
 
 def reduce_targets(
-    shard: Shard, run: Run, view: Pass | None, effects: Effects
-) -> tuple[Shard, NDArray]:
+    shard: AnyShard, run: Run, view: Pass | None, effects: Effects
+) -> tuple[AnyShard, NDArray]:
     """Rows (of a view of a shard) without main effects m, and Σ ω(|y - m|² - |y|²)."""
     shard = shard if view is None else view(shard, run=run)
     own = effects.of(shard)
@@ -369,12 +371,12 @@ def reduce_targets(
     return shard.reweighted(shard.weight, shard.target - own), np.array([float(change)])
 
 
-def part_of(shard: Shard, run: Run, both: Pass, place: int) -> Given:
+def part_of(shard: AnyShard, run: Run, both: Pass, place: int) -> Given:
     """One of what a pass gives: a view of shards that are not in memory, or its constant."""
     return both(shard, run=run)[place]
 
 
-class Evaluator:
+class AdditiveEvaluator:
     """Cores made ready for values that lie on no grid."""
 
     def __init__(self, inner: Given, main: Arrays, shares: Precisions):

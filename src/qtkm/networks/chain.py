@@ -13,8 +13,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..limits import LIMITS
 from ..protocols import (
+    AnyColumn,
+    AnyShard,
     Arrays,
-    Column,
     Columns,
     Cores,
     Pass,
@@ -22,7 +23,6 @@ from ..protocols import (
     Radices,
     Run,
     Setting,
-    Shard,
 )
 from ..structure import Edge
 from . import moments
@@ -190,7 +190,7 @@ class ChainIterate:
         self._stale.clear()
         return self._tables
 
-    def responses(self, shard: Shard) -> NDArray:
+    def responses(self, shard: AnyShard) -> NDArray:
         return self.tables.responses(shard, self.run)
 
     def response_pass(self) -> Pass:
@@ -352,19 +352,19 @@ class ChainIterate:
         return Change(changes, closing, turned.tables.elements, turned.tables.closing)
 
 
-def column_table(algebra: Algebra, column: Column, cores: Arrays) -> NDArray:
+def column_table(algebra: Algebra, column: AnyColumn, cores: Arrays) -> NDArray:
     """Elements (n_grid, …) of a column at its grid values."""
     if column.is_categorical:
         return column.feature_map.spread(algebra.elements(cores[0]))
     return reduce(algebra.multiply, _group_tables(algebra, column, cores))
 
 
-def _group_tables(algebra: Algebra, column: Column, cores: Arrays) -> list[NDArray]:
+def _group_tables(algebra: Algebra, column: AnyColumn, cores: Arrays) -> list[NDArray]:
     return group_elements(algebra, column.groups, column.group_features, cores)
 
 
 def column_change(
-    algebra: Algebra, column: Column, cores: Arrays, direction: Arrays, later: Arrays
+    algebra: Algebra, column: AnyColumn, cores: Arrays, direction: Arrays, later: Arrays
 ) -> NDArray:
     """Change of a column's table in a direction of its cores.
 
@@ -388,7 +388,7 @@ def column_change(
 
 
 def column_gradient(
-    algebra: Algebra, column: Column, sums: NDArray, before: Arrays, after: Arrays
+    algebra: Algebra, column: AnyColumn, sums: NDArray, before: Arrays, after: Arrays
 ) -> list[NDArray]:
     """Gradient by a column's cores from Σ conj(slope)·environment at its grid values."""
     if column.is_categorical:

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import Arrays, Column, Given, Run, Shard, Span
+from ..protocols import AnyColumn, AnyShard, Arrays, Given, Run, Span
 from . import design
 from .algebra import Algebra, Environments, KeptRows, partial_products
 from .moments import mix, unpack
@@ -31,7 +31,7 @@ PIECE_ROWS = 1024
 PARTS = 4
 
 
-def is_large(shard: Shard) -> bool:
+def is_large(shard: AnyShard) -> bool:
     """Return True if a pass over a shard is worth compiled loops."""
     return len(shard) > LIMITS.few_rows
 
@@ -131,7 +131,7 @@ class Tables:
         tables = self.elements if tables is None else tables
         return [np.take(table, codes[:, d], axis=0) for d, table in enumerate(tables)]
 
-    def responses(self, shard: Shard, run: Run) -> NDArray:
+    def responses(self, shard: AnyShard, run: Run) -> NDArray:
         """Return the responses (n_rows, n_outputs)."""
         if not is_large(shard):
             d = self.following  # a walk goes there next
@@ -155,7 +155,7 @@ class Tables:
         closing = self.turn(self.closing if closing is None else closing)
         return product.reshape(len(product), -1) @ closing.reshape(len(closing), -1).T
 
-    def output_sums(self, shard: Shard, run: Run, both: bool) -> tuple[NDArray, ...]:
+    def output_sums(self, shard: AnyShard, run: Run, both: bool) -> tuple[NDArray, ...]:
         """Return `design.gram` of the environments z of the output core."""
         root, target = shard.scaled
         states_of = self.states(is_large(shard))
@@ -204,7 +204,7 @@ class Tables:
         """Return what multiplies environments in right-hand sides, like `environments`."""
         raise NotImplementedError
 
-    def _lines(self, shard: Shard, column: int) -> tuple[NDArray, NDArray]:
+    def _lines(self, shard: AnyShard, column: int) -> tuple[NDArray, NDArray]:
         """Environments (P, n·n_each) and right-hand sides (n, P) of the rows."""
         root, target = shard.scaled
         inside = self.environments(shard.codes, root, column, column + 1)
@@ -214,7 +214,7 @@ class Tables:
         lines = inside.reshape(inside.shape[0] * inside.shape[1], -1)
         return np.ascontiguousarray(lines.T), right.reshape(len(right), -1)
 
-    def statistics(self, shard: Shard, run: Run, column: int, both: bool) -> tuple[NDArray, ...]:
+    def statistics(self, shard: AnyShard, run: Run, column: int, both: bool) -> tuple[NDArray, ...]:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
         if is_large(shard) and len(self.elements) > 1:
             return self._many_statistics(shard, run, column, both)
@@ -231,7 +231,7 @@ class Tables:
         return *grams, groups.sum(right[groups.order], 1)
 
     def moments(
-        self, shard: Shard, run: Run, d: int, column: Column, both: bool
+        self, shard: AnyShard, run: Run, d: int, column: AnyColumn, both: bool
     ) -> tuple[NDArray, ...]:
         """Return sums of packed squares times products of functions, then the right-hand side.
 
@@ -270,7 +270,7 @@ class Tables:
         return np.complex128 if self.is_complex else np.float64
 
     def gradient(
-        self, shard: Shard, slopes: NDArray, run: Run, later: Arrays | None = None
+        self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None = None
     ) -> tuple[NDArray, ...]:
         """Return Σ conj(slope)·environment at all columns' grid values, then of the closing.
 
@@ -301,7 +301,7 @@ class Tables:
             return np.zeros(self.closing.shape)
         return np.tensordot(slopes.T, states, 1)
 
-    def tangents(self, shard: Shard, run: Run, change: "Change") -> NDArray:
+    def tangents(self, shard: AnyShard, run: Run, change: "Change") -> NDArray:
         """Return the change of the responses when tables and closing change."""
         if is_large(shard):
             last = self.closing if change.later_closing is None else change.later_closing
@@ -390,7 +390,7 @@ class Tables:
 
         return lines
 
-    def _closed(self, shard: Shard, run: Run, respond: Callable[[NDArray], NDArray]) -> NDArray:
+    def _closed(self, shard: AnyShard, run: Run, respond: Callable[[NDArray], NDArray]) -> NDArray:
         """Close products of all columns, some rows at a time: (n_rows, n_outputs)."""
         out = np.empty((len(shard), len(self.closing) * len(self.planes)))
 
@@ -402,7 +402,7 @@ class Tables:
         return out.view(np.complex128) if self.is_complex else out
 
     def _many_gradient(
-        self, shard: Shard, slopes: NDArray, run: Run, later: Arrays | None
+        self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None
     ) -> tuple[NDArray, ...]:
         slopes = slopes.conj()
         closing = self._closing_matrix(self.closing.conj()).T
@@ -428,7 +428,7 @@ class Tables:
         return *sums, closed
 
     def _many_statistics(
-        self, shard: Shard, run: Run, column: int, both: bool
+        self, shard: AnyShard, run: Run, column: int, both: bool
     ) -> tuple[NDArray, ...]:
         groups, planes = shard.groups(column), self.planes
         loops, (size, n_right, around) = self.loops, self.outside(column)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..protocols import Arrays, Column, Given, Pass, Run, Setting, Shard
+from ..protocols import AnyColumn, AnyShard, Arrays, Given, Pass, Run, Setting
 
 #: prior variances τ² of a block's function, in units of the target's variance, to choose from
 VARIANCES = np.array([0.0, *10.0 ** np.arange(-5, 2.01, 0.5)])
@@ -30,7 +30,7 @@ LEAST_NOISE = 1e-7
 MOST_NUMBERS = 2_000_000
 
 
-def add_grams(shard: Shard, run: Run, functions: Arrays) -> NDArray[np.float64]:
+def add_grams(shard: AnyShard, run: Run, functions: Arrays) -> NDArray[np.float64]:
     """Σ ω·[1, a][1, a]ᵀ over the main functions a of the rows."""
     size = 1 + sum(each.shape[1] for each in functions)
     total, root = np.zeros((size, size)), shard.scaled[0]
@@ -46,7 +46,7 @@ def add_grams(shard: Shard, run: Run, functions: Arrays) -> NDArray[np.float64]:
     return total
 
 
-def add_rests(shard: Shard, run: Run, inner: Pass | None) -> tuple[NDArray, ...]:
+def add_rests(shard: AnyShard, run: Run, inner: Pass | None) -> tuple[NDArray, ...]:
     """Sum ω(y - Re f) at the grid values of all columns and in all, and of squares.
 
     The squares are Σ ω((Re f)² - 2y·Re f), Σ ω(Im f)² and Σ ω·y².
@@ -64,7 +64,7 @@ def add_rests(shard: Shard, run: Run, inner: Pass | None) -> tuple[NDArray, ...]
     return *columns, rest.sum(axis=0), np.array([each.sum() for each in squares])
 
 
-def sum_by_code(shard: Shard, column: int, values: NDArray) -> NDArray[np.float64]:
+def sum_by_code(shard: AnyShard, column: int, values: NDArray) -> NDArray[np.float64]:
     """Sum values (n_rows, k) over the rows of each grid value of a column."""
     codes, count = shard.codes[:, column], shard.n_codes[column]
     return np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
@@ -117,7 +117,7 @@ class Members:
 
 
 @dataclass
-class Block:
+class EffectsBlock:
     """Weights with one variance: their places, the members to choose from, and the choice."""
 
     places: NDArray
@@ -139,10 +139,10 @@ class Known:
     means: NDArray
     whole: NDArray
     gram: NDArray
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[EffectsBlock] = field(default_factory=list)
 
 
-def analyse(whole: NDArray, columns: Sequence[Column]) -> Known:
+def analyse(whole: NDArray, columns: Sequence[AnyColumn]) -> Known:
     """Blocks of all main effects, from their Gram matrix with the constant first."""
     weight, sums = float(whole[0, 0]), whole[0, 1:]
     gram = whole[1:, 1:] - np.outer(sums, sums) / weight
@@ -158,7 +158,9 @@ def analyse(whole: NDArray, columns: Sequence[Column]) -> Known:
             if (sizes > 1e-12).any():
                 variances = family[sizes > 1e-12] / sizes[sizes > 1e-12, None]
                 members = Members.of(variances, part)
-                known.blocks.append(Block(first + own, members, VARIANCES, LEAST_GAIN, beside))
+                known.blocks.append(
+                    EffectsBlock(first + own, members, VARIANCES, LEAST_GAIN, beside)
+                )
         first += column.n_main
     spread = np.diagonal(gram) / weight
     slopes = [place for place in slopes if spread[place] > 1e-12]
@@ -166,7 +168,7 @@ def analyse(whole: NDArray, columns: Sequence[Column]) -> Known:
         places = np.array(slopes)
         beside = np.ascontiguousarray(gram[:, places])
         member = Members.of(1 / spread[None, places], beside[places])
-        known.blocks.insert(0, Block(places, member, VARIANCES / len(places), 0.0, beside))
+        known.blocks.insert(0, EffectsBlock(places, member, VARIANCES / len(places), 0.0, beside))
     return known
 
 
@@ -265,7 +267,9 @@ class MainProblem:
                 precision[block.places] = scale / block.chosen.variances[0]
         return precision
 
-    def _choose_block(self, block: Block, weights: NDArray, image: NDArray, noise: float) -> float:
+    def _choose_block(
+        self, block: EffectsBlock, weights: NDArray, image: NDArray, noise: float
+    ) -> float:
         """Choose and solve one block, the others fixed; return its degrees of freedom."""
         places, columns = block.places, block.columns
         now = weights[places]

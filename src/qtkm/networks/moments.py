@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ..protocols import Arrays, Column, Run
+from ..protocols import AnyColumn, Arrays, Run
 from .algebra import Algebra
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class Moments:
 
 
 def column_moments(
-    algebra: Algebra, column: Column, sums: "Statistics", shape: tuple[int, ...], run: Run
+    algebra: Algebra, column: AnyColumn, sums: "Statistics", shape: tuple[int, ...], run: Run
 ) -> Moments:
     """Moments of a column from its statistics; `shape` is that of its elements."""
     is_number = sums.size == 1 and sums.mixing is None and len(sums.grams) == 1
@@ -307,7 +307,7 @@ def column_moments(
 
 def finish(
     algebra: Algebra,
-    column: Column,
+    column: AnyColumn,
     totals: Arrays,
     right: NDArray,
     size: int,
@@ -354,7 +354,7 @@ def _triangles(
     return upper, real.conj() - imaginary.conj() if conjugate else upper
 
 
-def _lag_sums(column: Column, sums: "Statistics", shape: tuple[int, ...]) -> Moments:
+def _lag_sums(column: AnyColumn, sums: "Statistics", shape: tuple[int, ...]) -> Moments:
     """Moments of a column whose environment is a number: products of two short lists of functions.
 
     With thousands of functions and values there is no room for all functions at all values.
@@ -451,7 +451,7 @@ def complete(moments: NDArray, kind: str, conjugate: bool, radices: Sequence[int
     return whole
 
 
-def regroup(known: Moments, column: Column, merged: Column) -> Moments:
+def regroup(known: Moments, column: AnyColumn, merged: AnyColumn) -> Moments:
     """Return moments of a column for the same column with other levels."""
     matrices = []
     for places, conjugate in zip(known.matrices, (True, False), strict=False):

@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator
 
 from .. import drawing
 from ..protocols import (
+    AnyColumn,
+    AnyShard,
     Arrays,
-    Column,
     Columns,
     Cores,
     Given,
@@ -29,7 +30,6 @@ from ..protocols import (
     Radices,
     Run,
     Setting,
-    Shard,
 )  # fmt: skip
 from ..structure import Structure
 
@@ -176,7 +176,7 @@ class Point(Protocol):
     def token(self) -> object:
         """Another one after every change of the cores."""
 
-    def responses(self, shard: Shard) -> NDArray:
+    def responses(self, shard: AnyShard) -> NDArray:
         """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
 
     def response_pass(self) -> Pass:
@@ -210,7 +210,7 @@ class Point(Protocol):
 class Iterate(Point, Protocol):
     """Cores in place, which local problems change."""
 
-    columns: Sequence[Column]
+    columns: Sequence[AnyColumn]
     #: what the penalty multiplies squared weights by, (M,) for every column or None
     precisions: list[NDArray | None]
 

@@ -122,17 +122,17 @@ class ChainTangents:
                 behind = algebra.multiply(squares[d], behind)
         return gram
 
-    def _blocks(self) -> list["Block"]:
+    def _blocks(self) -> list["MovedCores"]:
         """Return the blocks of the columns, then of what closes their product."""
         parts = zip(self.cores, self.precisions, self.is_held, strict=True)
-        blocks = [Block.of_column(self.algebra, *part) for part in parts]
+        blocks = [MovedCores.of_column(self.algebra, *part) for part in parts]
         count, size = len(self.closing), math.prod(self.closing.shape[1:])
         jacobian = np.eye(count * size).reshape(count, size, -1).swapaxes(1, 2)
         free = jacobian[:, : count * size if self.has_outputs else 0]
-        return [*blocks, Block(self.closing, free, None)]
+        return [*blocks, MovedCores(self.closing, free, None)]
 
 
-class Block:
+class MovedCores:
     """Weights of a column (or output core), and how they move with the entries of its cores."""
 
     def __init__(self, weights: NDArray, jacobian: NDArray, precision: NDArray | None):
@@ -145,7 +145,7 @@ class Block:
     @classmethod
     def of_column(
         cls, algebra: Algebra, cores: Cores, precision: NDArray | None, is_held: bool
-    ) -> "Block":
+    ) -> "MovedCores":
         """Return the block of a column's levels."""
         weights = moments.weights_of(algebra, cores)
         count, width = len(weights), math.prod(weights.shape[1:])

@@ -174,7 +174,7 @@ class Posterior:
 
 
 @dataclass
-class Rows:
+class PosteriorRows:
     """Rows that a posterior is made from."""
 
     values: list[Array]  # in the unit box, or category codes
@@ -234,7 +234,7 @@ class Laplace:
         return min(n_rows, int(counts[max(1, int(np.sum(work <= MOST_WORK))) - 1]))
 
     def solve(
-        self, rows: Rows, responses: Array, rng: RandomState, part: float = 1.0
+        self, rows: PosteriorRows, responses: Array, rng: RandomState, part: float = 1.0
     ) -> tuple[Posterior, Array]:
         """Return the posterior, and the variances of rows given those of other groups.
 
@@ -276,7 +276,7 @@ class Laplace:
         found = self._posterior(factor, freedom)
         return found.rounded(self.maps, [column[some] for column in rows.values]), variances
 
-    def _whiten(self, rows: Rows) -> None:
+    def _whiten(self, rows: PosteriorRows) -> None:
         """Factor the penalty: features have covariance 1 in units of the noise."""
         chain = self.tangents.chain
         if chain is None or not chain.n_parameters:
@@ -311,10 +311,10 @@ class Laplace:
             parts.append(each.reshape(len(own) * n_outputs, -1) * self.sizes)
         return np.concatenate(parts, axis=1)
 
-    def _features(self, rows: Rows, part: Span) -> Array:
+    def _features(self, rows: PosteriorRows, part: Span) -> Array:
         return self.features([column[part] for column in rows.values])
 
-    def _chunks(self, rows: Rows) -> list[Span]:
+    def _chunks(self, rows: PosteriorRows) -> list[Span]:
         size = (2 * self.tangents.n_chain + self.tangents.n_main) * self.tangents.n_outputs
         step = max(32, MOST_NUMBERS // max(1, size))
         return [slice(i, i + step) for i in range(0, len(rows), step)]
@@ -334,7 +334,7 @@ class Laplace:
         return (np.sqrt(np.maximum(curvature.real, 0))[:, :, None] * each).reshape(features.shape)
 
     def _information(
-        self, rows: Rows, responses: Array, whole: Array | None
+        self, rows: PosteriorRows, responses: Array, whole: Array | None
     ) -> tuple[dict[int, Array], Array]:
         """Σ ω·c·features·featuresᵀ of every group, and the features of rows of groups."""
         sums: dict[int, Array] = {}
@@ -353,7 +353,9 @@ class Laplace:
             kept.append(found[group >= 0])
         return sums, np.concatenate(kept)
 
-    def _without_own(self, rows: Rows, information: dict[int, Array], features: Array) -> Array:
+    def _without_own(
+        self, rows: PosteriorRows, information: dict[int, Array], features: Array
+    ) -> Array:
         """Variances of rows by a posterior that their own group has no part in."""
         n_outputs = self.tangents.n_outputs
         variances = np.full((len(rows), n_outputs), np.nan)

@@ -19,7 +19,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ..networks import Cores, Iterate
-from ..protocols import Arrays, Column, Columns, Given, Pass, Run, Shard, Span
+from ..protocols import AnyColumn, AnyShard, Arrays, Columns, Given, Pass, Run, Span
 
 Pass = Pass
 
@@ -63,7 +63,7 @@ def new_terms(
 
 
 def _start(
-    column: Column, precision: NDArray | None, count: int, objective: Given, rng: RandomState
+    column: AnyColumn, precision: NDArray | None, count: int, objective: Given, rng: RandomState
 ) -> list[NDArray]:
     """Cores of a column, constant but for noise in its lowest digit.
 
@@ -106,7 +106,7 @@ class Term:
 
 
 def residuals_of(
-    shard: Shard, run: Run, respond: Pass, loss: Given, terms: Sequence[Term]
+    shard: AnyShard, run: Run, respond: Pass, loss: Given, terms: Sequence[Term]
 ) -> NDArray[np.float64]:
     """Return what is left of the targets of a shard's rows, (n_rows, n_outputs)."""
     response = respond(shard, run=run)
@@ -122,7 +122,9 @@ def residuals_of(
     return rest
 
 
-def _pair_sums(shard: Shard, run: Run, residuals: Pass, functions: Arrays) -> NDArray[np.float64]:
+def _pair_sums(
+    shard: AnyShard, run: Run, residuals: Pass, functions: Arrays
+) -> NDArray[np.float64]:
     """Σ ω·r·ψψᵀ of all columns' first functions, (n_outputs, n, n)."""
     rest = _weighed(residuals(shard, run=run), shard)
     parts = [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(functions)]
@@ -130,7 +132,7 @@ def _pair_sums(shard: Shard, run: Run, residuals: Pass, functions: Arrays) -> ND
     return np.stack([(psi * each[:, None]).T @ psi for each in rest.T])
 
 
-def _fits(shard: Shard, run: Run, residuals: Pass, terms: Sequence[Term]) -> NDArray[np.float64]:
+def _fits(shard: AnyShard, run: Run, residuals: Pass, terms: Sequence[Term]) -> NDArray[np.float64]:
     """Σ ω·h² and Σ ω·h·r of terms, (n_terms, 1 + n_outputs)."""
     rest = _weighed(residuals(shard, run=run), shard)
     values = [term.at(shard.codes) for term in terms]
@@ -138,7 +140,7 @@ def _fits(shard: Shard, run: Run, residuals: Pass, terms: Sequence[Term]) -> NDA
     return np.array([[s, *(each @ rest)] for s, each in zip(squares, values, strict=True)])
 
 
-def _weights(shard: Shard, run: Run) -> tuple[NDArray, ...]:
+def _weights(shard: AnyShard, run: Run) -> tuple[NDArray, ...]:
     """Σ ω of the rows of each grid value of all columns."""
     return tuple(
         np.bincount(shard.codes[:, d], shard.weight, minlength=count).astype(float)
@@ -146,7 +148,7 @@ def _weights(shard: Shard, run: Run) -> tuple[NDArray, ...]:
     )
 
 
-def _weighed(values: NDArray, shard: Shard) -> NDArray:
+def _weighed(values: NDArray, shard: AnyShard) -> NDArray:
     return values if shard.weight is None else shard.weight[:, None] * values
 
 
@@ -206,7 +208,7 @@ def _best(
     return terms
 
 
-def _functions(column: Column) -> NDArray[np.float64]:
+def _functions(column: AnyColumn) -> NDArray[np.float64]:
     """First functions of a column at its grid values; those of `FeatureMap.combine`."""
     if column.is_categorical and len(column) > MOST_CATEGORIES:
         return np.zeros((len(column), 1))

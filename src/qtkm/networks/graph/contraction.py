@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Arrays, Columns, Cores, Run, Shard, Span
+from ...protocols import AnyShard, Arrays, Columns, Cores, Run, Span
 from ...structure import Structure
 from .. import design
 from ..design import PLANNED_ROWS, ROWS, Tree, join
@@ -28,7 +28,7 @@ Tables = Sequence[NDArray | None]
 Shape = tuple[int, ...]
 
 
-class Rows:
+class NetworkRows:
     """Cores, structure and columns in some precision: all that a pass over rows carries."""
 
     def __init__(self, structure: Structure, cores: Cores, columns: Columns, dtype: DTypeLike):
@@ -125,7 +125,7 @@ class Rows:
         ]  # fmt: skip
 
 
-def respond(rows: Rows, direction: Arrays | None, shard: Shard, run: Run) -> NDArray:
+def respond(rows: NetworkRows, direction: Arrays | None, shard: AnyShard, run: Run) -> NDArray:
     """Return the responses (n_rows, n_outputs) of a shard, or their change in a direction."""
     tables = rows.tables()
     of_rows = rows.responses if direction is None else partial(rows.tangents, direction)
@@ -139,7 +139,9 @@ def respond(rows: Rows, direction: Arrays | None, shard: Shard, run: Run) -> NDA
     return out
 
 
-def add_gradients(rows: Rows, shard: Shard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
+def add_gradients(
+    rows: NetworkRows, shard: AnyShard, slopes: NDArray, run: Run
+) -> tuple[NDArray, ...]:
     """Return the gradients of the loss with respect to all cores."""
 
     def accumulate(total: Arrays, factors: Factors, part: Span) -> None:
@@ -150,12 +152,12 @@ def add_gradients(rows: Rows, shard: Shard, slopes: NDArray, run: Run) -> tuple[
 
 
 def normal_equations(
-    rows: Rows,
+    rows: NetworkRows,
     block: int,
     category: tuple[int, int] | None,
     shape: tuple[int, int, int],
     both: bool,
-    shard: Shard,
+    shard: AnyShard,
     run: Run,
 ) -> tuple[NDArray, ...]:
     """Return Σ z̄zᵀ, Σ z·y and maybe Σ zzᵀ over the design rows of a vertex.
@@ -192,8 +194,8 @@ def normal_equations(
 
 
 def _add_up(
-    rows: Rows,
-    shard: Shard,
+    rows: NetworkRows,
+    shard: AnyShard,
     run: Run,
     accumulate: Callable[[Arrays, Factors, Span], None],
     shapes: Sequence[Shape],

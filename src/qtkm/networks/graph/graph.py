@@ -24,8 +24,8 @@ from ...protocols import Arrays, Columns, Cores, Given, Levels, Map, Precisions,
 from ...structure import Edge, Structure
 from ..design import Tree
 from ..network import Network
-from .contraction import Rows, sizes_of
-from .vertices import Iterate
+from .contraction import NetworkRows, sizes_of
+from .vertices import GraphIterate
 
 Site = tuple[int, int]
 Shape = tuple[int, ...]
@@ -91,9 +91,9 @@ class GraphNetwork(Network):
 
     def iterate(
         self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
-    ) -> Iterate:
+    ) -> GraphIterate:
         structure = self.structure_of([column.radices for column in columns], cores)
-        return Iterate(structure, columns, cores, dtype, run, precisions)
+        return GraphIterate(structure, columns, cores, dtype, run, precisions)
 
     def structure_of(self, radices: Radices, cores: Cores) -> Structure:
         """Return the structure that cores belong to, which have the number of outputs."""
@@ -102,8 +102,8 @@ class GraphNetwork(Network):
         has_outputs = cores[vertex].ndim == len(trial.edges_of[vertex])
         return self.structure(radices, cores[vertex].shape[-1] if has_outputs else 1)
 
-    def evaluator(self, cores: Cores, frequencies: Precisions) -> "Evaluator":
-        return Evaluator(self, cores, frequencies)
+    def evaluator(self, cores: Cores, frequencies: Precisions) -> "GraphEvaluator":
+        return GraphEvaluator(self, cores, frequencies)
 
     def dense(self, cores: Cores, radices: Radices) -> NDArray:
         structure = self.structure_of(radices, cores)
@@ -232,7 +232,7 @@ class Graph(GraphNetwork):
         return owners
 
 
-class Evaluator:
+class GraphEvaluator:
     """Responses of a graph at values that lie on no grid, see `Network.evaluator`."""
 
     def __init__(self, network: GraphNetwork, cores: Cores, frequencies: Precisions):
@@ -241,7 +241,7 @@ class Evaluator:
     def responses(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         """Return the responses (n, n_outputs) of rows given as one array of values per column."""
         structure = self.network.structure_of([m.radices for m in maps], self.cores)
-        rows = Rows(structure, self.cores, maps, np.float64)
+        rows = NetworkRows(structure, self.cores, maps, np.float64)
         tables = []
         for feature_map, share, column in zip(maps, self.frequencies, values, strict=True):
             factors = feature_map.phased_factors(column)

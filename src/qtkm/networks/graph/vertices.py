@@ -14,18 +14,18 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import Arrays, Columns, Cores, Pass, Precisions, Run, Setting, Shard
+from ...protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Run, Setting
 from ...structure import Structure
 from ..design import Term, Tree
 from ..local import least_squares
 from ..train.gauge import balance
-from .contraction import Rows, add_gradients, normal_equations, respond, sizes_of
+from .contraction import NetworkRows, add_gradients, normal_equations, respond, sizes_of
 
 #: entries of the matrices of a local problem; in double precision they take 400 MB, or twice that
 LARGEST_MATRIX = 50_000_000
 
 
-class Iterate:
+class GraphIterate:
     """Cores of a graph, see `qtkm.networks.network.Iterate`; a block is a vertex."""
 
     def __init__(
@@ -48,9 +48,9 @@ class Iterate:
         self.restore(cores)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> NetworkRows:
         """The cores as passes over rows see them."""
-        return Rows(self.structure, self.cores, self.columns, self.dtype)
+        return NetworkRows(self.structure, self.cores, self.columns, self.dtype)
 
     def snapshot(self) -> Cores:
         return list(self.cores)
@@ -115,7 +115,7 @@ class Iterate:
     def problem(self, block: int, setting: Setting) -> "VertexProblem":
         return VertexProblem(self, block, setting)
 
-    def responses(self, shard: Shard) -> NDArray:
+    def responses(self, shard: AnyShard) -> NDArray:
         return self.response_pass()(shard, run=self.run)
 
     def response_pass(self) -> Pass:
@@ -136,7 +136,7 @@ class VertexProblem:
 
     n_levels = 1
 
-    def __init__(self, iterate: Iterate, block: int, setting: Setting):
+    def __init__(self, iterate: GraphIterate, block: int, setting: Setting):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.split = bool(setting.real_part and iterate.is_complex)
         core, rows = iterate.cores[block], iterate.rows
@@ -188,7 +188,7 @@ class VertexProblem:
         self.iterate.place(self.block, self.core.reshape(self.shape).transpose(back))
 
 
-def _category(rows: Rows, vertex: int) -> tuple[int, int] | None:
+def _category(rows: NetworkRows, vertex: int) -> tuple[int, int] | None:
     """Return a leg of a vertex that meets categories, and its column, or None."""
     for leg in rows.structure.legs_of[vertex]:
         column, _ = rows.structure.edges[leg].site or (0, 0)
@@ -198,7 +198,7 @@ def _category(rows: Rows, vertex: int) -> tuple[int, int] | None:
 
 
 def _layout(
-    rows: Rows, vertex: int, category: tuple[int, int] | None
+    rows: NetworkRows, vertex: int, category: tuple[int, int] | None
 ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     """Return a core's axes as outputs, category, legs, bonds; sizes of 1st, 2nd and rest."""
     edges, shape = rows.structure.edges_of[vertex], rows.cores[vertex].shape

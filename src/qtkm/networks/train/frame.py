@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocols import Arrays, Cores, Pass, Shard
+from ...protocols import AnyShard, Arrays, Cores, Pass
 from ..chain import ChainIterate
 from ..column_tables import Tables
 from ..network import flatten, unflatten
@@ -59,7 +59,7 @@ class TrainFrame:
         """Changes with the cores."""
         return self.iterate.token
 
-    def responses(self, shard: Shard) -> NDArray:
+    def responses(self, shard: AnyShard) -> NDArray:
         return self.iterate.responses(shard)
 
     def response_pass(self) -> Pass:

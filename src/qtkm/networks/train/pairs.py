@@ -15,7 +15,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocols import Column, Run, Setting, Shard
+from ...protocols import AnyColumn, AnyShard, Run, Setting
 from .. import design, moments
 from ..algebra import partial_products
 from ..chain import ChainIterate
@@ -243,7 +243,7 @@ class _AcrossPass:
         self.left = _product(column, cores[:-1], 0, cores[-1].shape[0])
         self.right = _product(following, later[1:], 1, later[0].shape[2])
 
-    def __call__(self, shard: Shard, run: Run) -> tuple[NDArray, ...]:
+    def __call__(self, shard: AnyShard, run: Run) -> tuple[NDArray, ...]:
         root, target = shard.scaled
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
@@ -261,7 +261,7 @@ class _AcrossPass:
         return add_all(run(part, shard.blocks()))
 
 
-def _product(column: Column, cores: list[NDArray], first: int, bond: int) -> NDArray:
+def _product(column: AnyColumn, cores: list[NDArray], first: int, bond: int) -> NDArray:
     """Return products (n_grid, …) of levels' matrices from level `first` on."""
     levels = enumerate(cores, start=first)
     matrices = [
