@@ -147,13 +147,11 @@ class Search:
         return self.judge(self._fitted(trial.states, size, epochs), size)
 
     def _fitted(self, states: list[FoldState], size: float, epochs: int) -> list[FoldState]:
-        """Run more epochs from states of all folds, side by side."""
+        """Run more epochs from states of all folds."""
         pairs = zip(self.folds, states, strict=True)
-        run = self.prepared.objective.engine.run
 
         def fitted() -> dict[str, Any]:
-            found = run(lambda pair: pair[0].fit(pair[1], size, epochs), pairs)
-            return {"states": [vars(state) for state in found]}
+            return {"states": [vars(fold.fit(state, size, epochs)) for fold, state in pairs]}
 
         self.n_fitted += 1
         if self.checkpoint is None:
