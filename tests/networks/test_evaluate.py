@@ -6,6 +6,7 @@ import pytest
 from qtkm.features import FeatureMap
 from qtkm.limits import LIMITS
 from qtkm.networks import CPD
+from qtkm.networks.evaluate import BLOCK_WIDTH
 from tests import dense
 from tests.problems import make_cores, make_maps, make_objective
 
@@ -100,3 +101,29 @@ def test_many_rows_have_the_responses_of_few(columns, n_outputs, monkeypatch):
     monkeypatch.setattr(LIMITS, "predict_rows", 100)
     found = evaluator.responses(maps, values)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_components_of_real_functions_are_evaluated_as_such(n_outputs, monkeypatch):
+    maps = make_maps([("fourier", 9, None), ("fourier", 27, None), ("categorical", 3, None)])
+    rng = np.random.default_rng(6)
+    n_real, n_complex = BLOCK_WIDTH + 10, 5  # more than one block of sections of a kernel
+
+    def drawn(*shape):
+        return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+    cores = []
+    for size, m in zip((9, 27, 3), maps, strict=True):
+        values = rng.integers(0, 3, n_real) if m.is_categorical else rng.uniform(size=n_real)
+        sections = m.features(values).conj().T
+        cores.append([np.concatenate([sections, drawn(size, n_complex)], axis=1)])
+    if n_outputs > 1:
+        cores.append(drawn(n_outputs, n_real + n_complex))
+    shares = [None, None, np.array([0.5, 0.3, 0.2])]
+    evaluator = CPD(n_real + n_complex).evaluator(cores, shares)
+    values = [rng.uniform(size=400), rng.uniform(size=400), rng.integers(-1, 3, 400)]
+    expected = evaluator.responses(maps, values)
+    monkeypatch.setattr(LIMITS, "predict_rows", 100)
+    found = evaluator.responses(maps, values)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+    assert [is_real for *_, is_real in evaluator._lines] == [False, True, True]

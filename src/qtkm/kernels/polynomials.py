@@ -30,7 +30,7 @@ def _multiply_by_polynomials(typing_context, arrays, first, begin, end, half, pl
         first, begin, end, half = loop.arguments
         builder, (_, _, order, t) = loop.builder, loop.bases
         states, lines, *_ = loop.lines(half)
-        width = builder.add(half, half)
+        width = builder.mul(half, loop.constant(len(loop.planes)))
 
         def body(r, lanes, n_vectors):
             steps = [builder.mul(width, loop.constant(n)) for n in range(DEGREE + 1)]
@@ -74,15 +74,15 @@ def _sort(values, n_cells, order, starts, t):
 
 
 @jit
-def evaluate(values, tables, offsets, n_cells, out):
-    """Lines of the products of all columns: out (n_rows, 2·half).
+def evaluate(values, tables, offsets, n_cells, out, planes):
+    """Lines of the products of all columns: out (n_rows, half·planes), of one or two planes.
 
     `values` (n_columns, n_rows) are numbers in the unit box or category codes, `tables` lines of
     all columns from `offsets` on: DEGREE + 1 for each of `n_cells` cells, or, where these are 0,
     one for each category.  Rows are sorted by cell, so that coefficients are read once for a cell.
     """
     count, width = out.shape
-    half = width // 2
+    half = width // len(planes)
     order, t = np.empty(count, dtype=np.uint64), np.empty(count)
     starts = np.empty(n_cells.max() + 2, dtype=np.int64)
     for i in range(index(count)):
@@ -90,7 +90,7 @@ def evaluate(values, tables, offsets, n_cells, out):
             out[i, r] = 1.0 if r < index(half) else 0.0
     for d in range(values.shape[0]):
         if n_cells[d] == 0:
-            _multiply_by_lines(out, values[d], tables, offsets[d])
+            _multiply_by_lines(out, values[d], tables, offsets[d], index(half))
             continue
         _sort(values[d], n_cells[d], order, starts, t)
         for cell in range(n_cells[d]):
@@ -98,17 +98,19 @@ def evaluate(values, tables, offsets, n_cells, out):
                 first = index((offsets[d] + cell * (DEGREE + 1)) * width)
                 _multiply_by_polynomials(
                     (out, tables, order, t), first, index(starts[cell]), index(starts[cell + 1]),
-                    index(half), (0, 0),
+                    index(half), planes,
                 )  # fmt: skip
 
 
 @jit
-def _multiply_by_lines(rows, codes, tables, offset):
+def _multiply_by_lines(rows, codes, tables, offset, half):
     """Multiply the lines of rows by those of their categories."""
-    half = index(rows.shape[1] // 2)
     for i in range(index(codes.size)):
         place = index(offset + int(codes[i]))
         for r in range(half):
+            if half == index(rows.shape[1]):
+                rows[i, r] *= tables[place, r]
+                continue
             x, y = rows[i, r], rows[i, half + r]
             u, v = tables[place, r], tables[place, half + r]
             rows[i, r] = x * u - y * v

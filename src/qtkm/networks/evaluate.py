@@ -28,8 +28,11 @@ DEGREE = 7
 ACCURACY = 1e-12
 #: most lines of the tables of all columns; beyond that rows are evaluated exactly
 MOST_LINES = 200_000
-#: rows that are evaluated together: their lines stay in the second-level cache
-BLOCK_ROWS = 1024
+#: rows, and numbers of their lines, that are evaluated together: they fit the second-level cache
+BLOCK_ROWS, BLOCK_WIDTH = 1024, 128
+#: imaginary part, in units of a component's largest number, that is rounding: sections of a kernel
+#: have real functions, which take a quarter of the work
+REAL = 1e-11
 #: numbers of the largest array of functions that is made at a time
 MOST_NUMBERS = 1_000_000
 
@@ -70,7 +73,8 @@ class Evaluator:
         n_columns = len(frequencies)
         self.cores = cores[:n_columns]
         self.closing = network.closing(cores, n_columns)
-        self._lines: tuple[NDArray, ...] = ()
+        self._places: tuple[NDArray, ...] = ()
+        self._lines: list[tuple[NDArray, ...]] = []
         self.tables = [
             None if share is None else with_unknown(self.algebra.elements(levels[0]), share)
             for levels, share in zip(self.cores, frequencies, strict=True)
@@ -120,8 +124,8 @@ class Evaluator:
         from ..kernels import polynomials as kernels
 
         if not self._lines:
-            self._lines = self._make_lines(maps)
-        lines, offsets, cells, closing = self._lines
+            self._make_lines(maps)
+        offsets, cells = self._places
         numbers = np.empty((len(values), len(values[0])))
         outside = np.zeros(len(values[0]), dtype=bool)
         for d, (column, n_cells) in enumerate(zip(values, cells, strict=True)):
@@ -134,27 +138,42 @@ class Evaluator:
             if n_cells:
                 outside |= (numbers[d] < 0) | (numbers[d] > 1)
         numbers[:, outside] = 0.0
-        out = np.empty((len(outside), 2 * len(self.closing)))
+        out = np.zeros((len(outside), 2 * len(self.closing)))
         for first in range(0, len(out), BLOCK_ROWS):
             rows = slice(first, min(first + BLOCK_ROWS, len(out)))
-            product = np.empty((rows.stop - first, lines.shape[1]))
-            kernels.evaluate(numbers[:, rows], lines, offsets, cells, product)
-            out[rows] = product @ closing
+            for lines, closing, is_real in self._lines:
+                product = np.empty((rows.stop - first, lines.shape[1]))
+                planes = (0,) if is_real else (0, 0)
+                kernels.evaluate(numbers[:, rows], lines, offsets, cells, product, planes)
+                out[rows] += product @ closing
         responses = out.view(np.complex128)
         if outside.any():
             responses[outside] = self._responses(maps, [column[outside] for column in values])
         return responses
 
-    def _make_lines(self, maps: Sequence[Map]) -> tuple[NDArray, ...]:
-        """Lines of all columns, where each begins, its number of cells, and what closes lines."""
+    def _make_lines(self, maps: Sequence[Map]) -> None:
+        """Make lines of all columns for some components at a time, and what closes them."""
         parts, cells = [], []
         for d, feature_map in enumerate(maps):
             table = self.tables[d]
             cells.append(0 if table is not None else n_cells(feature_map))
             parts.append(self._polynomials(d, feature_map) if table is None else table)
-        offsets = np.cumsum([0, *map(len, parts)])[:-1]
-        lines = to_lines(np.concatenate(parts), True)
-        return lines, offsets, np.array(cells), closing_matrix(self.closing, True)
+        sizes = [np.abs(part).max(axis=0) for part in parts]
+        is_real = np.all([np.abs(part.imag).max(axis=0) <= REAL * size
+                          for part, size in zip(parts, sizes, strict=True)], axis=0)  # fmt: skip
+        self._places = np.cumsum([0, *map(len, parts)])[:-1], np.array(cells)
+        whole, n_outputs = np.concatenate(parts), len(self.closing)
+        for real in (False, True):
+            members = np.flatnonzero(is_real == real)
+            step = BLOCK_WIDTH if real else BLOCK_WIDTH // 2
+            for first in range(0, len(members), step):
+                some = members[first : first + step]
+                ends = self.closing[:, some]
+                closing = closing_matrix(ends, True)
+                if real:
+                    both = np.stack([ends.real, ends.imag], axis=1)
+                    closing = to_lines(both.reshape(2 * n_outputs, -1), False).T
+                self._lines.append((to_lines(whole[:, some], not real), closing, real))
 
     def _polynomials(self, d: int, feature_map: Map) -> NDArray:
         """Coefficients of a column's functions in all cells, lowest power first: (n, R)."""
