@@ -74,7 +74,7 @@ class Evaluator:
         self.cores = cores[:n_columns]
         self.closing = network.closing(cores, n_columns)
         self._places: tuple[NDArray, ...] = ()
-        self._lines: list[tuple[NDArray, ...]] = []
+        self._lines: list[tuple[NDArray, NDArray, bool]] = []
         self.tables = [
             None if share is None else with_unknown(self.algebra.elements(levels[0]), share)
             for levels, share in zip(self.cores, frequencies, strict=True)
