@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from qtkm import CPD, Fourier, Power
+from qtkm import CPD, Fourier, Power, QTKMRegressor
 from qtkm.networks import flatten
 
 pd = pytest.importorskip("pandas")
@@ -229,3 +229,15 @@ def test_a_warm_start_into_other_data_is_an_error(make, X, y):
         model.fit(X[:, :2], y)
     with pytest.raises(ValueError, match="y has 2 outputs, and the first fit had 1; use warm"):
         model.fit(X, np.column_stack([y, y]))
+
+
+def test_threads_predict_many_rows_of_many_terms_as_one_does():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 2))
+    model = QTKMRegressor(random_state=0).fit(X, np.sin(9 * X[:, 0] * X[:, 1]))
+    assert model.rank_ > 128  # more than a block of them
+    Z = rng.uniform(size=(70_000, 2))
+    expected = model.set_params(n_jobs=1).predict(Z)
+    np.testing.assert_array_equal(model.set_params(n_jobs=4).predict(Z), expected)
+    few = model.predict(Z[:500])
+    np.testing.assert_allclose(few, expected[:500], rtol=0, atol=1e-8)

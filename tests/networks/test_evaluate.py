@@ -126,4 +126,4 @@ def test_components_of_real_functions_are_evaluated_as_such(n_outputs, monkeypat
     monkeypatch.setattr(LIMITS, "predict_rows", 100)
     found = evaluator.responses(maps, values)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-    assert [is_real for *_, is_real in evaluator._lines] == [False, True, True]
+    assert [is_real for *_, is_real in evaluator._known[-1]] == [False, True, True]

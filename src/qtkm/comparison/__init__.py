@@ -233,7 +233,9 @@ def _as_frame(X: Any) -> Any:
 def _split(frame: Any, given: Any) -> list[str]:
     """Return the names of categories, and make numbers of all other columns, times too."""
     names = list(frame)
-    text = [names[c] if isinstance(c, int | np.integer) else c for c in given or ()]
+    text = [
+        names[c] if isinstance(c, int | np.integer) else c for c in (() if given is None else given)
+    ]
     for name in names:
         if given is None and frame[name].dtype == "category":
             text.append(name)

@@ -283,6 +283,7 @@ class Search:
 
     def finish(self, best: Trial) -> solvers.Result:
         """Fit the best trial to all rows."""
+        self.bar.close()
         prepared, model = self.prepared, self.model
         if best.rank == 0:  # and so its errors are those of all rows
             best = self._with_all_rows(best)
@@ -436,10 +437,9 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
         search = Search(model, prepared)
         with search.bar:
             try:
-                best = search.run()
+                return search.finish(search.run())
             except KeyboardInterrupt:
                 return search.interrupted()
-        return search.finish(best)
 
 
 def _widen(prepared: Any) -> None:

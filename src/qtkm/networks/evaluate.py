@@ -36,6 +36,9 @@ REAL = 1e-11
 #: numbers of the largest array of functions that is made at a time
 MOST_NUMBERS = 1_000_000
 
+#: lines of some components, what closes them, and whether they are real
+Lines = list[tuple[NDArray, NDArray, bool]]
+
 
 def group_elements(
     algebra: Algebra, groups: Sequence[Span], functions: Arrays, cores: Arrays
@@ -73,8 +76,7 @@ class Evaluator:
         n_columns = len(frequencies)
         self.cores = cores[:n_columns]
         self.closing = network.closing(cores, n_columns)
-        self._places: tuple[NDArray, ...] = ()
-        self._lines: list[tuple[NDArray, NDArray, bool]] = []
+        self._known: tuple[NDArray, NDArray, Lines] | None = None
         self.tables = [
             None if share is None else with_unknown(self.algebra.elements(levels[0]), share)
             for levels, share in zip(self.cores, frequencies, strict=True)
@@ -123,9 +125,9 @@ class Evaluator:
     def _interpolate(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         from ..kernels import polynomials as kernels
 
-        if not self._lines:
-            self._make_lines(maps)
-        offsets, cells = self._places
+        if self._known is None:  # several threads may make it, and each has the whole of it
+            self._known = self._make_lines(maps)
+        offsets, cells, parts = self._known
         numbers = np.empty((len(values), len(values[0])))
         outside = np.zeros(len(values[0]), dtype=bool)
         for d, (column, n_cells) in enumerate(zip(values, cells, strict=True)):
@@ -141,7 +143,7 @@ class Evaluator:
         out = np.zeros((len(outside), 2 * len(self.closing)))
         for first in range(0, len(out), BLOCK_ROWS):
             rows = slice(first, min(first + BLOCK_ROWS, len(out)))
-            for lines, closing, is_real in self._lines:
+            for lines, closing, is_real in parts:
                 product = np.empty((rows.stop - first, lines.shape[1]))
                 planes = (0,) if is_real else (0, 0)
                 kernels.evaluate(numbers[:, rows], lines, offsets, cells, product, planes)
@@ -151,8 +153,11 @@ class Evaluator:
             responses[outside] = self._responses(maps, [column[outside] for column in values])
         return responses
 
-    def _make_lines(self, maps: Sequence[Map]) -> None:
-        """Make lines of all columns for some components at a time, and what closes them."""
+    def _make_lines(self, maps: Sequence[Map]) -> tuple[NDArray, NDArray, Lines]:
+        """Return where every column begins, its number of cells, and lines of all columns.
+
+        Lines are those of some components at a time, with what closes them.
+        """
         parts, cells = [], []
         for d, feature_map in enumerate(maps):
             table = self.tables[d]
@@ -161,7 +166,7 @@ class Evaluator:
         sizes = [np.abs(part).max(axis=0) for part in parts]
         is_real = np.all([np.abs(part.imag).max(axis=0) <= REAL * size
                           for part, size in zip(parts, sizes, strict=True)], axis=0)  # fmt: skip
-        self._places = np.cumsum([0, *map(len, parts)])[:-1], np.array(cells)
+        offsets, found = np.cumsum([0, *map(len, parts)])[:-1], []
         whole, n_outputs = np.concatenate(parts), len(self.closing)
         for real in (False, True):
             members = np.flatnonzero(is_real == real)
@@ -173,7 +178,8 @@ class Evaluator:
                 if real:
                     both = np.stack([ends.real, ends.imag], axis=1)
                     closing = to_lines(both.reshape(2 * n_outputs, -1), False).T
-                self._lines.append((to_lines(whole[:, some], not real), closing, real))
+                found.append((to_lines(whole[:, some], not real), closing, real))
+        return offsets, np.array(cells), found
 
     def _polynomials(self, d: int, feature_map: Map) -> NDArray:
         """Coefficients of a column's functions in all cells, lowest power first: (n, R)."""
