@@ -27,7 +27,8 @@ MODELS = {
     "0.1.0": ("qtkm 0.1.0", "#9db8d6"),
 }
 METHODS = {"qtkm": "qtkm", "qtkm conformal": "qtkm, conformal", "exact gp": "Gaussian process",
-           "sparse gp": "sparse GP", "quantile boosting": "quantile boosting"}  # fmt: skip
+           "sparse gp": "sparse GP", "quantile boosting": "quantile boosting",
+           "mapie": "MAPIE, split conformal around our mean"}  # fmt: skip
 #: methods that give a density
 DENSITIES = ("qtkm", "exact gp", "sparse gp")
 
