@@ -25,6 +25,7 @@ from qtkm.inspection import (
     share_axis,
 )
 from qtkm.inspection.plotting import FAINT
+from qtkm.inspection.results import place
 from tests.inspection.conftest import fit
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -332,6 +333,7 @@ def test_times_are_times_on_axes_in_frames_and_in_texts():
     assert list(effect.to_frame()["value"]) == list(days)
     found = explain(model, X[:2], X)
     assert abs(found.values[0][0] - X["when"].to_numpy()[0]) < np.timedelta64(2, "ms")
+    assert place(np.datetime64("NaT")) == "missing"
     displays = [
         MainEffectDisplay.from_estimator(model, X, "when"),
         InteractionDisplay.from_estimator(model, X, ["when", "dose"]),

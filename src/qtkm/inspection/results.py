@@ -48,7 +48,8 @@ def largest(names: Sequence[Any], numbers: NDArray[np.float64]) -> str:
 def place(value: Any) -> str:
     """Format a value of a column: a number, a time or a category."""
     if isinstance(value, np.datetime64):
-        return str(value.astype("M8[s]")).replace("T", " ").removesuffix(" 00:00:00")
+        text = str(value.astype("M8[s]")).replace("T", " ").removesuffix(" 00:00:00")
+        return "missing" if np.isnat(value) else text
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return readable(value) if is_number else shorten(value, 28)
 
