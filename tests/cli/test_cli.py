@@ -44,7 +44,7 @@ def test_options_reach_the_experiment(calls, tmp_path, capsys):
     assert (name, more) == ("generalization", {"splits": 3})
     assert (options.output, options.quick, options.cores) == (tmp_path, True, 1)
     assert options.data_home == "somewhere"
-    assert options.command_line == "qtkm reproduce generalization --quick --splits=3"
+    assert options.command == "qtkm reproduce generalization --quick --splits=3"
     assert capsys.readouterr().out == f"{tmp_path / 'generalization.md'}\n"
 
 

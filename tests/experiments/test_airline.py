@@ -66,11 +66,11 @@ def few_models(monkeypatch):
 @pytest.fixture
 def no_figure(monkeypatch):
     """Saves the time that drawing takes."""
-    monkeypatch.setattr(airline.report, "try_to_draw", lambda draw: {})
+    monkeypatch.setattr(airline.runs, "try_to_draw", lambda draw: {})
 
 
 def options(folder, **changes):
-    return Options(folder, progress=False, n_jobs=1, command=("qtkm", "airline"), **changes)
+    return Options(folder, progress=False, n_jobs=1, command="qtkm airline", **changes)
 
 
 def read(folder):

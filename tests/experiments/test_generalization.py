@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from qtkm.datasets import REGISTRY
-from qtkm.experiments import generalization
+from qtkm.experiments import generalization, runs
 from qtkm.experiments import generalization as protocol
 from qtkm.experiments.generalization import curve, draw
 from qtkm.experiments.runs import Options, draw_rows
@@ -39,7 +39,7 @@ def data(monkeypatch):
 
 
 def options(folder):
-    return Options(folder, n_jobs=1, progress=False, command=("qtkm", "reproduce"))
+    return Options(folder, n_jobs=1, progress=False, command="qtkm reproduce")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def again(finished, tmp_path, monkeypatch):
     """A folder with what a run left; figures are not drawn again, which takes seconds."""
-    monkeypatch.setattr(generalization.report, "try_to_draw", lambda draw: {})
+    monkeypatch.setattr(generalization.runs, "try_to_draw", lambda draw: {})
     return shutil.copytree(finished, tmp_path / "again")
 
 
@@ -121,8 +121,8 @@ def test_both_models_begin_at_the_same_function(data):
     arguments = {"alpha": 1e-3, "period": 1.5, "data_home": None, "seed": 3, "split": 0}
     one = protocol.CurveProtocol(sets=("yacht",), max_iter=1)
     rows = draw_rows("yacht", 0, 0.2, None)
-    start = protocol.quantized_start([protocol.RADICES] * 2, 2, 3)
-    full = protocol.unquantized(start)
+    start = runs.quantized_start([protocol.RADICES] * 2, 2, 3)
+    full = runs.unquantized(start)
     assert [len(column) for column in full] == [1, 1]
     errors = [
         protocol.fit_one(set="yacht", model=model, size=2, protocol=one, **arguments)

@@ -44,7 +44,7 @@ def finished(tmp_path_factory):
         data_home=str(make_home(folder / "home")),
         n_jobs=1,
         progress=False,
-        command=("qtkm", "sound"),
+        command="qtkm sound",
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(experiment, "QUICK", TINY)
@@ -216,11 +216,10 @@ def test_too_few_rows_for_all_weights_are_refused():
 
 def test_a_model_of_full_rank_recovers_the_weights(finished, tmp_path):
     # eight terms, one for each value of three of the four digits, hold any 16 weights
-    chosen = SoundProtocol(n_basis=16, epochs={8: 20}, plain_epochs={8: 1}, tol=0)
     sound = load(finished)
     free = solve_free(sound, 16)
     found = experiment.fit_one(
-        "momentum", 8, 0, sound=sound, free=free, protocol=chosen, folder=tmp_path
+        "momentum", 8, 0, sound=sound, free=free, tol=0, max_iter=20, folder=tmp_path
     )
     test = respond(free, sound, sound.X_test).real
     assert found["weight_error"] < 1e-6

@@ -7,21 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from ..escaping import visible
-from .options import (
-    NO_COLUMNS,
-    Category,
-    Data,
-    Drop,
-    Job,
-    Json,
-    MaxRows,
-    Model,
-    Offset,
-    Target,
-    Truth,
-    Unwatched,
-    option,
-)
+from . import options
+from .options import NO_COLUMNS, Data, Job, MaxRows, Model, Truth, Unwatched, flag, option
 
 
 def predict(
@@ -31,16 +18,13 @@ def predict(
         "CSV or Parquet file to write, by its name; default: CSV to the screen.", "--out")] = None,
     keep: Annotated[list[str], option("COLUMN",
         "Column to copy beside the predictions, such as an id; may be repeated.")] = NO_COLUMNS,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Probabilities of the classes instead of labels.")
-    ] = False,
-    std: Annotated[
-        bool, typer.Option("--std", help="Standard deviation of every predicted number.")
-    ] = False,
+    proba: Annotated[bool, flag(
+        "Probabilities of the classes instead of labels.", "--proba")] = False,
+    std: Annotated[bool, flag("Standard deviation of every predicted number.", "--std")] = False,
     interval: Annotated[float | None, option("COVERAGE",
         "Lower and upper ends that this share of new observations lies between, such as 0.9; with "
         "--proba of probabilities.")] = None,
-    offset: Offset = None,
+    offset: options.Offset = None,
     quiet: Unwatched = False,
 ) -> None:  # fmt: skip
     """Predict the rows of a table of any length.
@@ -71,13 +55,13 @@ def predict(
     keep = list(dict.fromkeys(keep))
     table, shown = ModelTable(fitted, data, keep), is_watched(quiet)
     checked = MappedSource(table.source, table.check, needs=table.names)
-    options: dict[str, Any] = {"proba": proba, "std": std, "interval": interval}
+    wanted: dict[str, Any] = {"proba": proba, "std": std, "interval": interval}
     if out is None:
-        _print(table, checked, keep, shown, offset, options)
+        _print(table, checked, keep, shown, offset, wanted)
     else:
         fitted.verbose = int(shown)
         n_rows = fitted.predict_dataset(
-            checked, out, columns=table.names, keep=keep, offset=offset, **options
+            checked, out, columns=table.names, keep=keep, offset=offset, **wanted
         )
         if not quiet:
             write(f"{n_rows:,} row{'s' * (n_rows != 1)} written to {out}")
@@ -87,7 +71,7 @@ def predict(
 
 def _print(
     table: Any, checked: Any, keep: list[str], shown: bool, offset: str | None,
-    options: dict[str, Any],
+    wanted: dict[str, Any],
 ) -> None:  # fmt: skip
     """Print predictions as CSV."""
     import pandas
@@ -96,10 +80,10 @@ def _print(
     from ..limits import LIMITS
     from .output import watched
 
-    predicted = predictor(table.model, keep=keep, has_offset=offset is not None, **options)
+    predicted = predictor(table.model, keep=keep, has_offset=offset is not None, **wanted)
     is_screen, header = sys.stdout.isatty(), True
-    names = [*table.names, *([] if offset is None else [offset])]
-    blocks = checked.blocks(list(dict.fromkeys(names)), LIMITS.printed_rows, keep)
+    names = list(dict.fromkeys([*table.names, *filter(None, [offset])]))
+    blocks = checked.blocks(names, LIMITS.printed_rows, keep)
     # a bar among the rows would spoil both
     shown = shown and not is_screen
     for block in watched(blocks, checked.expected_rows(), "predict", shown):
@@ -125,8 +109,8 @@ def evaluate(
     model: Model,
     data: Data,
     target: Truth = None,
-    offset: Offset = None,
-    as_json: Json = False,
+    offset: options.Offset = None,
+    as_json: options.Json = False,
     quiet: Unwatched = False,
 ) -> None:
     """Score a model on the rows of a table of any length.
@@ -155,7 +139,7 @@ def evaluate(
     from .scoring import score_table
 
     fitted = load(model)
-    needed = [find_target(fitted, target, model), *([] if offset is None else [offset])]
+    needed = [find_target(fitted, target, model), *filter(None, [offset])]
     if offset is not None and hasattr(fitted, "classes_"):
         raise ValueError(f"--offset {offset} is for numbers, and {model} predicts classes")
     table = ModelTable(fitted, data, needed)
@@ -180,11 +164,9 @@ def inspect(
         "Column of the true values in the table. Adds scores and plots of the errors, which look "
         "better than they are on rows of the fit.")] = None,
     plots: Annotated[Path | None, option("DIR", "Folder to write plots to, as PNG files.")] = None,
-    weights: Annotated[
-        bool,
-        typer.Option("--weights", help="Add what specialists look at: the largest weights, "
-                     "spectra and rank-one terms."),
-    ] = False,
+    weights: Annotated[bool, flag(
+        "Add what specialists look at: the largest weights, spectra and rank-one terms.",
+        "--weights")] = False,
     output: Annotated[str | None, option("NAME",
         "Class or target to describe, by its name, or by its number from 0. Default: the first, or "
         "the second of two classes.")] = None,
@@ -192,7 +174,7 @@ def inspect(
     rows: Annotated[int, option("N",
         "Largest number of these rows to use for shares, interactions and effects, which take "
         "longer than scores.", min=1)] = 20_000,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show what a model has learned.
 
@@ -208,18 +190,15 @@ def inspect(
         raise typer.BadParameter("--target names a column of a table; add --data FILE")
     from .. import load
     from . import findings
-    from .output import is_watched, note, show, write, write_json
+    from .output import show, write, write_json
     from .reading import read_sample
     from .scoring import start_sums
 
     if plots is not None:
         findings.check_plots(plots)
-    fitted, sums = load(model), None
-    X, y, n_rows = None, None, 0
+    fitted, sums, X, y, n_rows = load(model), None, None, None, 0
     if data:
-        X, y, n_rows = read_sample(fitted, data, target, max_rows, is_watched(False))
-        if len(X) < n_rows:
-            note(f"{len(X):,} of {n_rows:,} rows are looked at, drawn at random (--max-rows)")
+        X, y, n_rows = read_sample(fitted, data, target, max_rows, "looked at")
     found = findings.Findings(fitted, output, X, rows, weights)
     if y is not None:
         sums = start_sums(fitted)
@@ -265,15 +244,13 @@ def report(
     from .. import load
     from ..report import write_report
     from .findings import choose_output
-    from .output import check_writable, is_watched, note, write
+    from .output import check_writable, write
     from .reading import find_target, read_sample
 
     check_writable(out, makes_folder=True)
     fitted = load(model)
     column = find_target(fitted, target, model)
-    X, y, n_rows = read_sample(fitted, data, column, max_rows, is_watched(False))
-    if len(X) < n_rows:
-        note(f"{len(X):,} of {n_rows:,} rows are used, drawn at random (--max-rows)")
+    X, y, _ = read_sample(fitted, data, column, max_rows, "used")
     chosen = None if output is None else choose_output(fitted, output)
     write_report(fitted, X, y, out, output=chosen, max_rows=rows, title=title, file=model.name)
     write(f"{out}")
@@ -286,11 +263,9 @@ def export(
     out: Annotated[Path | None, option("FILE",
         "File to write. Default: the name of the model with another ending.",
         "--out", "-o")] = None,
-    std: Annotated[
-        bool | None,
-        typer.Option("--std/--no-std", help="Include standard deviations, which make the file "
-                     "larger. Default: if the model has them."),
-    ] = None,
+    std: Annotated[bool | None, flag(
+        "Include standard deviations, which make the file larger. Default: if the model has them.",
+        "--std/--no-std")] = None,
 ) -> None:  # fmt: skip
     """Write a model as a file that predicts without qtkm.
 
@@ -312,13 +287,13 @@ def export(
 
 def compare(
     data: Data,
-    target: Target,
-    category: Category = NO_COLUMNS,
-    drop: Drop = NO_COLUMNS,
+    target: options.Target,
+    category: options.Category = NO_COLUMNS,
+    drop: options.Drop = NO_COLUMNS,
     folds: Annotated[int | None, option("K", "Default: 5, or 3 beyond 5,000 rows.", min=2)] = None,
     max_rows: Annotated[int, option("N", "Larger tables are sampled at random.", min=20)] = 8000,
     plot: Annotated[Path | None, option("FILE", "Draw scores against seconds to a file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Compare the defaults with ridge, boosting and kernel methods on the same folds.
 

@@ -20,12 +20,10 @@ class TableError(ValueError):
     """A table with problems, one sentence each, and hints that help against several of them."""
 
     def __init__(self, where: str, problems: Sequence[str], hints: Sequence[str] = ()):
-        if len(problems) == 1:
-            lines = [f"{where}: {problems[0]}"]
-        else:
-            lines = [f"{where}: {len(problems)} problems", *problems[:MOST_LINES]]
-        if len(problems) > MOST_LINES:
-            lines.append(f"… and {len(problems) - MOST_LINES} more")
+        count = len(problems)
+        lines = [f"{where}: {count} problems", *problems[:MOST_LINES]]
+        more = [f"… and {count - MOST_LINES} more"] if count > MOST_LINES else []
+        lines = [f"{where}: {problems[0]}"] if count == 1 else [*lines, *more]
         super().__init__("\n  ".join([*lines, *hints]))
 
 
@@ -38,6 +36,11 @@ def _known_task(task: str) -> str:
 def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
     """Return an option of the command line."""
     return typer.Option(*names, metavar=metavar, help=text, **more)
+
+
+def flag(text: str, *names: str) -> Any:
+    """Return an option without a value."""
+    return typer.Option(*names, help=text)
 
 
 Data = Annotated[
@@ -62,13 +65,12 @@ CATEGORY = "Column of numbers that stand for categories, such as codes; may be r
 Category = Annotated[list[str], option("COLUMN", CATEGORY)]
 OFFSET = "Column that is added to the response, for counts the logarithm of the exposure."
 Offset = Annotated[str | None, option("COLUMN", OFFSET)]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print neither progress nor results nor remarks.")
-]
-Unwatched = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Show no progress, no number of rows, no remarks.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Results as JSON, also with --quiet.")]
+QUIET = "Print neither progress nor results nor remarks."
+Quiet = Annotated[bool, flag(QUIET, "--quiet", "-q")]
+UNWATCHED = "Show no progress, no number of rows, no remarks."
+Unwatched = Annotated[bool, flag(UNWATCHED, "--quiet", "-q")]
+Json = Annotated[bool, flag("Results as JSON, also with --quiet.", "--json")]
+AsJson = Annotated[bool, flag("Write JSON instead of text.", "--json")]
 MAX_ROWS = (
     "Largest number of rows to read into memory; larger tables are sampled at random. Default: "
     "1,000,000, or what fits."

@@ -20,7 +20,7 @@ from ..data.sources.paths import find_files
 from ..estimators.predicting import as_X, concatenate
 from ..limits import LIMITS
 from .options import TableError
-from .output import watched
+from .output import is_watched, note, watched
 
 #: ending of files that are unpacked before they are read
 ZIPPED = ".csv.zip"
@@ -200,20 +200,22 @@ class Sample:
 
 
 def read_sample(
-    model: Any, data: Sequence[Path], target: str | None, most: int | None, shown: bool
+    model: Any, data: Sequence[Path], target: str | None, most: int | None, how: str
 ) -> tuple[Any, Any, int]:
     """Return rows for a model to look at, the truth if asked for, and the number of all rows.
 
-    Rows without the target are left out. Of more than `most` rows, as many are drawn.
+    Rows without the target are left out. Of more than `most` rows, as many are drawn, with a
+    remark on `how` they serve.
     """
+    import pandas
+
     table = ModelTable(model, data, [] if target is None else [target])
-    blocks = (block for block, _ in table.blocks("read", shown))
+    blocks = (block for block, _ in table.blocks("read", is_watched(False)))
     sample = Sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
-    block, y = sample.block, None
+    block, n_rows = sample.block, sample.n_seen
     if block.n_rows == 0:
         raise ValueError(f"{table.name} has no row with a target")
-    if target is not None:
-        import pandas
-
-        y = pandas.Series(block.columns[target], name=target)
-    return as_X(model, block, table.names), y, sample.n_seen
+    if block.n_rows < n_rows:
+        note(f"{block.n_rows:,} of {n_rows:,} rows are {how}, drawn at random (--max-rows)")
+    y = None if target is None else pandas.Series(block.columns[target], name=target)
+    return as_X(model, block, table.names), y, n_rows

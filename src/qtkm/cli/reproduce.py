@@ -1,5 +1,6 @@
 """``qtkm reproduce`` and ``qtkm demo``: the experiments of the paper, and the library at work."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -42,18 +43,12 @@ class Settings:
         words = ["qtkm", "reproduce", name, *(["--quick"] if self.quick else [])]
         words += [f"--{key}={value}" for key, value in more.items()]
         home = None if self.data_home is None else str(self.data_home)
-        options = Options(
-            output=self.output, quick=self.quick, data_home=home, n_jobs=self.n_jobs,
-            command=tuple(words),
-        )  # fmt: skip
+        options = Options(self.output, self.quick, home, self.n_jobs, command=shlex.join(words))
         try:
             page = import_module(f"..experiments.{name}", __package__).run(options, **more)
         except KeyboardInterrupt:
-            typer.echo(
-                f"\nStopped. Finished fits are in {self.output}; the same command continues from "
-                "there.",
-                err=True,
-            )
+            where = f"Finished fits are in {self.output}"
+            typer.echo(f"\nStopped. {where}; the same command continues from there.", err=True)
             raise
         typer.echo(f"{page}")
 

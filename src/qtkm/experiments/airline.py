@@ -8,6 +8,7 @@ row set aside.  A model that is not quantized begins at the Kronecker product of
 of the same seed.  Fits run one after another, each on all cores, because their times are reported.
 """
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,24 +22,11 @@ from sklearn.metrics import mean_squared_error
 
 from ..baselines import RandomFourierRidge
 from ..estimators import QTKMRegressor
+from ..inspection.plotting import plain
 from ..solvers import ALS
-from . import report
+from . import runs
 from .airline_models import KernelFeatureRidge, SparseGaussianProcess, why_no_process
-from .report import COLOURS, spread, table
-from .runs import (
-    Fit,
-    Options,
-    Records,
-    Split,
-    compile_loops,
-    count_parameters,
-    draw_rows,
-    fit_timed,
-    paper_model,
-    quantized_start,
-    run_fits,
-    unquantized,
-)
+from .runs import COLOURS, Fit, Options, Records, Split, spread, table
 
 KEYS = ("dataset", "model", "split")
 VALUES = ("train_rows", "test_rows", "cores", "parameters", "epochs", "seconds", "test_mse")
@@ -65,14 +53,9 @@ def run(options: Options, *, splits: int = 10) -> Path:
     no_process = why_no_process(options.quick)
     models, further = table_one(), alternatives()
     fitted = [each for each in models + further if each.family != "GP" or not no_process]
-    settings = {
-        "quick": options.quick,
-        "n_basis": N_BASIS,
-        "period": PERIOD,
-        "alpha": ALPHA,
-        "epochs": QUICK_EPOCHS if options.quick else EPOCHS,
-    }
-    datasets = choose(options)
+    epochs, datasets = QUICK_EPOCHS if options.quick else EPOCHS, choose(options)
+    settings = {"quick": options.quick, "n_basis": N_BASIS, "period": PERIOD, "alpha": ALPHA,
+                "epochs": epochs}  # fmt: skip
     records = Records(options.output / "airline.csv", KEYS, VALUES, settings)
     for dataset in datasets:
         is_single = options.quick or dataset == LARGE
@@ -88,7 +71,7 @@ def run(options: Options, *, splits: int = 10) -> Path:
 def rows_of(dataset: str, split: int, options: Options) -> Split:
     """Return two thirds to train, one third to test."""
     most = QUICK_ROWS if options.quick else None
-    return draw_rows(dataset, split, 1 / 3, options.data_home, most)
+    return runs.draw_rows(dataset, split, 1 / 3, options.data_home, most)
 
 
 def choose(options: Options) -> list[str]:
@@ -135,22 +118,20 @@ class Contender:
 def table_one() -> list[Contender]:
     """List the six models of the paper."""
 
-    def make(to: FitSetting, rank: int, quantization: int | None) -> QTKMRegressor:
-        start = quantized_start([RADICES] * to.n_columns, rank, to.seed)
-        return paper_model(
-            n_basis=N_BASIS, period=PERIOD, quantization=quantization, rank=rank, alpha=ALPHA,
-            solver=ALS(momentum=False), max_iter=QUICK_EPOCHS if to.quick else EPOCHS, tol=0,
-            init=start if quantization else unquantized(start), normalize_y=False,
-            random_state=to.seed, n_jobs=to.cores,
+    def make(to: FitSetting, kind: str, rank: int) -> QTKMRegressor:
+        return runs.paper_pair(
+            kind, RADICES, to.n_columns, rank, to.seed, period=PERIOD, alpha=ALPHA,
+            solver=ALS(momentum=False), max_iter=QUICK_EPOCHS if to.quick else EPOCHS,
+            normalize_y=False, random_state=to.seed, n_jobs=to.cores,
         )  # fmt: skip
 
-    def candidate(kind: str, rank: int, quantization: int | None, cost: float) -> Contender:
-        made = partial(make, rank=rank, quantization=quantization)
-        return Contender(f"{kind} R={rank}", made, cost, kind, None)
-
     # an epoch of a small rank is bound by reading the rows, a large one by rank squared
-    plain = [candidate("TKM", rank, None, 0.5) for rank in TKM_RANKS]
-    return plain + [candidate("QTKM", rank, 2, (rank / 20) ** 1.5) for rank in QTKM_RANKS]
+    costs = [("TKM", rank, 0.5) for rank in TKM_RANKS]
+    costs += [("QTKM", rank, (rank / 20) ** 1.5) for rank in QTKM_RANKS]
+    return [
+        Contender(f"{kind} R={rank}", partial(make, kind=kind, rank=rank), cost, kind, None)
+        for kind, rank, cost in costs
+    ]
 
 
 def alternatives() -> list[Contender]:
@@ -177,12 +158,8 @@ def alternatives() -> list[Contender]:
 
 def _make_other(to: FitSetting, model: Any) -> Any:
     """Return a model with the seed, threads and number of features of a fit."""
-    given = {
-        "random_state": to.seed,
-        "n_jobs": to.cores,
-        "n_components": QUICK_COMPONENTS if to.quick else COMPONENTS,
-    }
-    own = model.get_params()
+    size, own = QUICK_COMPONENTS if to.quick else COMPONENTS, model.get_params()
+    given = {"random_state": to.seed, "n_jobs": to.cores, "n_components": size}
     return clone(model).set_params(**{name: given[name] for name in given if name in own})
 
 
@@ -193,12 +170,12 @@ def fit_one(
     rows = rows_of(dataset, split, options)
     setting = FitSetting(rows.X_train.shape[1], split, options.cores, options.quick)
     fitted = candidates[model].make(setting)
-    seconds = fit_timed(fitted, rows, setting.cores)
+    seconds = runs.fit_timed(fitted, rows, setting.cores)
     return {
         "train_rows": len(rows.y_train),
         "test_rows": len(rows.y_test),
         "cores": setting.cores,
-        "parameters": count_parameters(fitted),
+        "parameters": runs.count_parameters(fitted),
         "epochs": fitted.n_iter_ if isinstance(fitted, QTKMRegressor) else None,
         "seconds": seconds,
         "test_mse": float(mean_squared_error(rows.y_test, fitted.predict(rows.X_test))),
@@ -211,18 +188,16 @@ def _run(
     """Run the fits of one data set that are not recorded yet."""
     arguments = {"candidates": {each.name: each for each in candidates}, "options": options}
     fits = [
-        Fit(
-            dict(zip(KEYS, (dataset, each.name, split), strict=True)), fit_one, arguments, each.cost
-        )
-        for split in range(splits)
+        Fit({"dataset": dataset, "model": each.name, "split": s}, fit_one, arguments, each.cost)
+        for s in range(splits)
         for each in candidates
-        if dataset not in each.left_out and (each.most_splits is None or split < each.most_splits)
+        if dataset not in each.left_out and (each.most_splits is None or s < each.most_splits)
     ]
     if left := records.left(fits):
         rows = rows_of(dataset, left[0].name["split"], options)
         setting = FitSetting(rows.X_train.shape[1], 0, options.cores, options.quick)
-        compile_loops((each.make(setting) for each in candidates), rows.X_train, rows.y_train)
-    run_fits(fits, records, title=f"airline, {dataset}", progress=options.progress)
+        runs.compile_loops((each.make(setting) for each in candidates), rows.X_train, rows.y_train)
+    runs.run_fits(fits, records, title=f"airline, {dataset}", progress=options.progress)
 
 
 #: data set → model → frame of the records of its splits
@@ -240,15 +215,8 @@ DESCRIPTIONS = {
 }
 
 
-class TableOneRow(NamedTuple):
-    """A row of the paper's Table 1: basis functions, parameters, test error, its deviation."""
-
-    basis: int
-    parameters: int
-    mse: float
-    deviation: float
-
-
+#: a row of the paper's Table 1: basis functions, parameters, test error, its deviation
+TableOneRow = namedtuple("TableOneRow", "basis parameters mse deviation")
 TABLE = {
     "VFF": TableOneRow(40, 320, 0.827, 0.004),
     "Hilbert-GP": TableOneRow(40, 320, 0.827, 0.005),
@@ -293,38 +261,30 @@ def write(
         for candidate in [*models, *further]:
             if candidate.name in found:
                 drawn[dataset].setdefault(candidate.family, []).append(found[candidate.name])
-    figures = report.try_to_draw(lambda: {"figure": draw(drawn, options.output / "airline")})
+    figures = runs.try_to_draw(lambda: {"figure": draw(drawn, options.output / "airline")})
     every = [rows for found in results.values() for rows in found.values()]
     shown = [BEHIND, AHEAD, *(candidate.name for candidate in further)]
-    has_paper = PAPER in results
-    no_file = (
-        "The paper's file, 5,929,413 flights of 2008, was not used: `load_airline` says how to get "
-        "it. Other flights stand in for it, so errors cannot be compared with the paper's digit by "
-        "digit, only the order of the models and the times for each row."
-    )
+
+    def tables(make: Callable[[Any], str]) -> str:
+        parts = (f"### {TITLES[name]}\n\n{make(found)}" for name, found in results.items())
+        return "\n\n".join(parts)
+
     values = {
-        "figure": figures.get("figure"),
-        "no_file": None if has_paper else no_file,
+        **figures,
+        "no_file": None if PAPER in results else "",
         "data": describe_data(results),
         "paper_table": paper_table(results, names),
-        "source": report.PAPER,
-        "the_data": "The data are the paper's" if has_paper else "The data differ",
+        "source": runs.PAPER,
+        "the_data": "The data are the paper's" if PAPER in results else "The data differ",
         "epochs": "fewer epochs than theirs" if options.quick else f"{EPOCHS} epochs as theirs",
         "machine": MACHINE,
         "training_rows": TRAINING_ROWS,
         "cores": max(rows["cores"].max() for rows in every),
-        "models": "\n\n".join(
-            f"### {TITLES[dataset]}\n\n{model_table(found, names)}\n\n{claim(found)}"
-            for dataset, found in results.items()
-        ),
-        "alternatives": "\n\n".join(
-            f"### {TITLES[dataset]}\n\n{alternatives_table(found, shown, no_process)}"
-            for dataset, found in results.items()
-        ),
+        "models": tables(lambda found: f"{model_table(found, names)}\n\n{claim(found)}"),
+        "alternatives": tables(lambda found: alternatives_table(found, shown, no_process)),
     }
     seconds = sum(rows["seconds"].sum() for rows in every)
-    quick = "few rows, few epochs, one split"
-    return report.write_page(options, "airline", seconds, has_new, quick, values)
+    return runs.write_page(options, "airline", seconds, has_new, values)
 
 
 def describe_data(results: Results) -> str:
@@ -343,21 +303,19 @@ def describe_data(results: Results) -> str:
 
 def paper_table(results: Results, names: Sequence[str]) -> str:
     """Table 1, with a column for each data set here."""
-    headers = ["method", "M", "P, paper", "MSE, paper"]
-    headers += [f"MSE, {TITLES[dataset]}" for dataset in results]
-    rows = []
-    for name, row in TABLE.items():
-        here = [_errors(models.get(name)) if name in names else "" for models in
-                results.values()]  # fmt: skip
-        paper = f"{row.mse:.3f} ± {row.deviation:.3f}"
-        rows.append([name, row.basis, row.parameters, paper, *here])
-    return table(headers, rows)
+    return table(
+        " | ".join(["method | M | P, paper | MSE, paper", *(f"MSE, {TITLES[d]}" for d in results)]),
+        "{name} | {row.basis} | {row.parameters} | {row.mse:.3f} ± {row.deviation:.3f} | {here}",
+        (
+            {"name": name, "row": row, "here": " | ".join(
+                _errors(models.get(name)) if name in names else "" for models in results.values())}
+            for name, row in TABLE.items()
+        ),
+    )  # fmt: skip
 
 
 def model_table(models: Mapping[str, Any], names: Sequence[str]) -> str:
     """Errors and times of the six models on one data set."""
-    headers = ["model", "P", "test MSE", "seconds", "seconds an epoch",
-               "… of a million rows", "… in the paper"]  # fmt: skip
     rows = []
     for name in names:
         if (records := models.get(name)) is None:
@@ -366,12 +324,13 @@ def model_table(models: Mapping[str, Any], names: Sequence[str]) -> str:
         epoch = (records["seconds"] / records["epochs"].astype(float)).mean()
         million = epoch / first["train_rows"] * 1e6
         paper = SECONDS.get(name, 0.0) / EPOCHS / TRAINING_ROWS * 1e6
-        rate = f"{paper:.3g}" if paper else "–"
-        rows.append([
-            name, f"{first['parameters']:,}", _errors(records), _seconds(records),
-            f"{epoch:.3g}", f"{million:.3g}", rate,
-        ])  # fmt: skip
-    return table(headers, rows)
+        rows.append({**first, "mse": _errors(records), "time": _seconds(records), "epoch": epoch,
+                     "million": million, "paper": f"{paper:.3g}" if paper else "–"})  # fmt: skip
+    return table(
+        "model | P | test MSE | seconds | seconds an epoch | … of a million rows | … in the paper",
+        "{model} | {parameters:,} | {mse} | {time} | {epoch:.3g} | {million:.3g} | {paper}",
+        rows,
+    )
 
 
 def claim(models: Mapping[str, Any]) -> str:
@@ -411,9 +370,12 @@ def alternatives_table(
             size = f"{records['parameters'].mean():,.0f}"
             rows.append([name, size, _errors(records), _seconds(records), len(records)])
         elif name == GAUSSIAN_PROCESS:
-            why = no_process or "not run on this set"
-            rows.append([f"{GAUSSIAN_PROCESS}: {why}", "–", "–", "–", "–"])
-    return table(["model", "parameters", "test MSE", "seconds", "splits"], rows)
+            rows.append([f"{name}: {no_process or 'not run on this set'}", *"––––"])
+    return table(
+        "model | parameters | test MSE | seconds | splits",
+        "{r[0]} | {r[1]} | {r[2]} | {r[3]} | {r[4]}",
+        ({"r": row} for row in rows),
+    )
 
 
 def _errors(records: Any) -> str:
@@ -431,7 +393,7 @@ def _seconds(records: Any) -> str:
 
 def draw(results: Mapping[str, Families], path: Path) -> str:
     """Draw two panels for each data set; return the file name."""
-    figure = report.new_figure(9.5, 4.4 * len(results) + 0.8)
+    figure = runs.new_figure(9.5, 4.4 * len(results) + 0.8)
     panels = figure.subplots(len(results), 2, squeeze=False, sharey="row")
     handles: dict[str, Any] = {}
     for (time, size), (dataset, families) in zip(panels, results.items(), strict=True):
@@ -444,7 +406,7 @@ def draw(results: Mapping[str, Families], path: Path) -> str:
         handles.values(), handles, loc="outside lower center", ncols=3, frameon=False,
         labelspacing=0.9, markerscale=0.8,
     )  # fmt: skip
-    return report.save_figure(figure, path)
+    return runs.save_figure(figure, path)
 
 
 def _draw_panel(axes: Any, families: Families, value: str, label: str) -> None:
@@ -471,7 +433,7 @@ def _draw_panel(axes: Any, families: Families, value: str, label: str) -> None:
                 )  # fmt: skip
     axes.set_xscale("log")
     axes.margins(x=0.08, y=0.08)
-    report.label_decades(axes.xaxis, "{x:,g}")
+    runs.label_decades(axes.xaxis, "{x:,g}")
     axes.set_xlabel(label)
     axes.grid(which="major", color="0.9")
-    report.open_frame(axes)
+    plain(axes)

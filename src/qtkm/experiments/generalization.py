@@ -22,21 +22,8 @@ from sklearn.model_selection import KFold
 
 from ..baselines import ProductKernelRidgeCV, RandomFourierRidge
 from ..solvers import ALS
-from . import report
-from .report import COLOURS, duration, table
-from .runs import (
-    Fit,
-    Options,
-    Records,
-    Split,
-    count_parameters,
-    draw_rows,
-    fit_timed,
-    paper_model,
-    quantized_start,
-    run_fits,
-    unquantized,
-)
+from . import runs
+from .runs import COLOURS, Fit, Options, Records, Split, draw_rows, fit_timed, run_fits, table
 
 SETS = ("airfoil", "yacht", "concrete", "energy", "qsar", "qsar_fish", "wine", "banana")
 N_BASIS, TEST_SIZE = 16, 0.2
@@ -69,14 +56,9 @@ class CurveProtocol:
 
     def frequencies(self, n_columns: int) -> list[int]:
         """Return numbers of random frequencies, evenly on a logarithmic scale."""
-        largest = max(
-            N_BASIS * max(self.tkm_ranks, default=0), sum(RADICES) * max(self.qtkm_ranks, default=0)
-        )
-        return sorted({round(p) for p in np.geomspace(1, largest * n_columns, self.n_frequencies)})
-
-    def choose(self, frame: Any) -> Any:
-        """Return the records of the sets and splits."""
-        return frame[frame["set"].isin(self.sets) & frame["split"].isin(self.splits)]
+        sizes = N_BASIS * max(self.tkm_ranks), sum(RADICES) * max(self.qtkm_ranks)
+        largest = max(sizes) * n_columns
+        return sorted({round(p) for p in np.geomspace(1, largest, self.n_frequencies)})
 
 
 QUICK = CurveProtocol(
@@ -95,14 +77,13 @@ def run(options: Options, *, splits: int = 1, protocol: CurveProtocol | None = N
     settings = {name: getattr(protocol, name) for name in ("max_iter", "window", "tolerance")}
     krr = Records(options.output / "generalization_krr.csv", KRR_KEYS, KRR_VALUES)
     records = Records(options.output / "generalization.csv", KEYS, VALUES, settings)
-    progress = options.progress
-    run_fits(krr_fits(protocol, options), krr, title="kernel ridge", progress=progress)
-    wanted, chosen = protocol.choose(krr.frame), options.data_home
-    fits = [fit for row in wanted.to_dict("records") for fit in make_fits(protocol, row, chosen)]
+    progress, home = options.progress, options.data_home
+    chosen = run_fits(krr_fits(protocol, options), krr, title="kernel ridge", progress=progress)
+    fits = [fit for row in chosen.to_dict("records") for fit in make_fits(protocol, row, home)]
     fits.sort(key=lambda fit: -fit.cost)
-    run_fits(fits, records, title="generalization", n_jobs=options.cores, progress=progress)
-    has_new = krr.n_new + records.n_new > 0
-    return write(options, protocol, protocol.choose(records.frame), wanted, has_new)
+    cores = options.cores
+    rows = run_fits(fits, records, title="generalization", n_jobs=cores, progress=progress)
+    return write(options, protocol, rows, chosen, krr.n_new + records.n_new > 0)
 
 
 def krr_fits(protocol: CurveProtocol, options: Options) -> Iterator[Fit]:
@@ -134,12 +115,8 @@ def make_fits(
     protocol: CurveProtocol, row: Mapping[str, Any], data_home: str | None
 ) -> Iterator[Fit]:
     """List all fits of the models of a set, from its row of the KRR record."""
-    arguments = {
-        "alpha": row["alpha"],
-        "period": row["period"],
-        "data_home": data_home,
-        "protocol": protocol,
-    }
+    arguments = {"alpha": row["alpha"], "period": row["period"], "data_home": data_home,
+                 "protocol": protocol}  # fmt: skip
     work = row["rows"] * row["columns"] * 1e-6
     models = [("TKM", rank, work * 8 * rank) for rank in protocol.tkm_ranks]
     models += [("QTKM", rank, work * 4 * rank) for rank in protocol.qtkm_ranks]
@@ -167,12 +144,9 @@ def fit_one(
     n_columns = rows.X_train.shape[1]
     regressor: Any
     if model in ("TKM", "QTKM"):
-        start = quantized_start([RADICES] * n_columns, size, seed)
-        regressor = paper_model(
-            n_basis=N_BASIS, period=period, alpha=alpha, solver=ALS(momentum=True),
-            quantization=2 if model == "QTKM" else None,
-            init=start if model == "QTKM" else unquantized(start),
-            max_iter=protocol.max_iter, tol=0, n_jobs=1,
+        regressor = runs.paper_pair(
+            model, RADICES, n_columns, size, seed, period=period, alpha=alpha,
+            solver=ALS(momentum=True), max_iter=protocol.max_iter, n_jobs=1,
             callbacks=Converged(protocol.window, protocol.tolerance),
         )  # fmt: skip
     else:
@@ -183,7 +157,7 @@ def fit_one(
         )  # fmt: skip
     seconds = fit_timed(regressor, rows, clock=process_time)
     return {
-        "n_parameters": count_parameters(regressor),
+        "n_parameters": runs.count_parameters(regressor),
         **_errors(regressor, rows),
         "epochs": getattr(regressor, "n_iter_", None),
         "seconds": seconds,
@@ -215,22 +189,17 @@ def _errors(model: Any, rows: Split) -> dict[str, float]:
 DOUBLE_DESCENT = ("qsar", "qsar_fish", "airfoil")
 MODELS = ("RFF", "TKM", "QTKM")
 TITLES = {"test_mse": "test", "train_mse": "training"}
-NOTE = (
-    "grey strip: errors above the scale,\n"
-    "written at their P\n"
-    "RFF begin at P = 1, left of the panels\n"
-    "shaded: one standard deviation\n"
-    "both axes are logarithmic"
-)
+NOTE = """grey strip: errors above the scale,
+written at their P
+RFF begin at P = 1, left of the panels
+shaded: one standard deviation
+both axes are logarithmic"""
 #: share of a panel's height below the strip, and middles of its three lines of numbers
 BELOW, LINES = 0.76, {SAME_ALPHA: 0.955, "TKM": 0.88, "QTKM": 0.805}
 
 
 def curve(rows: Any, name: str, model: str, error: str = "test_mse") -> Any:
-    """Mean errors of a model on a set over splits and seeds, by number of parameters.
-
-    A frame with the columns ``mean``, ``deviation`` and ``error``, the standard error of the mean.
-    """
+    """Return mean, deviation and standard error of a model's errors, by number of parameters."""
     found = rows[(rows["set"] == name) & (rows["model"] == model)]
     errors = found.groupby("n_parameters")[error]
     return errors.agg(mean="mean", deviation="std", error="sem").fillna(0.0)
@@ -248,6 +217,11 @@ class Lead(NamedTuple):
     def holds(self) -> bool:
         """Whether QTKM is at or below TKM everywhere."""
         return self.n_compared > 0 and self.n_ahead == self.n_compared
+
+    @property
+    def verdict(self) -> str:
+        """The same as a word."""
+        return "yes" if self.holds else "no"
 
 
 def compare(quantized: Any, full: Any, n_rows: int) -> Lead:
@@ -286,132 +260,117 @@ def write(options: Options, protocol: CurveProtocol, rows: Any, krr: Any, has_ne
 
     def draw_both() -> dict[str, str]:
         return {
-            f"{kind}_figure": report.save_figure(
+            f"{kind}_figure": runs.save_figure(
                 draw(rows, krr, protocol.sets, f"{kind}_mse"),
                 options.output / f"generalization_{kind}",
             )
             for kind in ("test", "train")
         }
 
+    lines = {
+        name: {model: curve(rows, name, model) for model in (*MODELS, SAME_ALPHA)}
+        for name in protocol.sets
+    }
+    by_set = krr.groupby("set", sort=False)
+    full, n_rows = by_set["test_mse"].mean(), by_set["rows"].first()
     splits = len(protocol.splits)
     epochs = rows[rows["model"].isin(("TKM", "QTKM"))]["epochs"].astype(int)
     values = {
-        **report.try_to_draw(draw_both),
+        **runs.try_to_draw(draw_both),
         "n_seeds": len(protocol.seeds),
         "splits": f"{splits} split{'s' if splits > 1 else ''}",
-        "choices": _choices(krr),
-        "errors": _error_table(protocol, rows, krr),
+        "choices": table(
+            "set | split | N | D | alpha | L | KRR train | KRR test | time",
+            "{set} | {split} | {rows:,} | {columns} | {alpha:.0e} | {period:g} | {train_mse:.4f} | "
+            "{test_mse:.4f} | {time}",
+            ({**row, "time": runs.duration(row["seconds"])} for row in krr.to_dict("records")),
+        ),
+        "errors": _error_table(lines, full),
         "n_sets": len(protocol.sets),
-        **_quantized_ahead(protocol, rows, krr),
-        "yacht": _yacht(protocol, rows, krr),
-        **_overfitting(protocol, rows),
-        "double_descent": _double_descent(protocol, rows),
-        "random_features": _random_features(protocol, rows, krr),
+        **_quantized_ahead(rows, n_rows),
+        "yacht": _yacht(lines, full),
+        **_overfitting(lines),
+        "double_descent": _double_descent(lines),
+        "random_features": _random_features(lines, n_rows),
         "protocol": protocol,
         "n_capped": (epochs >= protocol.max_iter).sum(),
         "n_fits": len(epochs),
         "median_epochs": int(epochs.median()),
     }
     seconds = rows["seconds"].sum() + krr["seconds"].sum()
-    quick = f"{len(protocol.sets)} sets, {len(protocol.seeds)} seeds, few epochs"
-    return report.write_page(options, "generalization", seconds, has_new, quick, values)
+    return runs.write_page(options, "generalization", seconds, has_new, values)
 
 
-def _choices(krr: Any) -> str:
-    forms = {
-        "set": ("set", "{}"), "split": ("split", "{}"), "N": ("rows", "{:,}"),
-        "D": ("columns", "{}"), "alpha": ("alpha", "{:.0e}"), "L": ("period", "{:g}"),
-        "KRR train": ("train_mse", "{:.4f}"), "KRR test": ("test_mse", "{:.4f}"),
-    }  # fmt: skip
-    lines = [
-        [*(form.format(row[column]) for column, form in forms.values()), duration(row["seconds"])]
-        for row in krr.to_dict("records")
-    ]
-    return table([*forms, "time"], lines)
+#: set → model → its curve
+Lines = Mapping[str, Mapping[str, Any]]
 
 
-def _error_table(protocol: CurveProtocol, rows: Any, krr: Any) -> str:
-    lines = []
-    for name in protocol.sets:
-        models = {model: curve(rows, name, model) for model in MODELS}
+def _error_table(lines: Lines, full: Any) -> str:
+    rows = []
+    for name, models in lines.items():
         last = models["TKM"].index[-1]
-        pairs = [
-            "{:.4f} ± {:.4f}".format(*models[model].loc[last][:2])
-            if last in models[model].index
-            else "–"
-            for model in ("TKM", "QTKM")
+        best = [f"{models[m]['mean'].min():.4f} ({models[m]['mean'].idxmin():,})" for m in MODELS]
+        same = [
+            "{:.4f} ± {:.4f}".format(*models[m].loc[last][:2]) if last in models[m].index else "–"
+            for m in ("TKM", "QTKM")
         ]
-        best = [f"{line['mean'].min():.4f} ({line['mean'].idxmin():,})" for line in models.values()]
-        full = krr[krr["set"] == name]["test_mse"].mean()
-        lines.append((name, f"{full:.4f}", *best, *pairs))
-    headers = [
-        "set", "KRR", *(f"best {model}" for model in MODELS), "TKM, same P", "QTKM, same P",
-    ]  # fmt: skip
-    return table(headers, lines)
+        rows.append({"name": name, "krr": full[name], "more": " | ".join(best + same)})
+    head = "set | KRR | best RFF | best TKM | best QTKM | TKM, same P | QTKM, same P"
+    return table(head, "{name} | {krr:.4f} | {more}", rows)
 
 
-def _rows_of(krr: Any, name: str) -> int:
-    return krr[krr["set"] == name]["rows"].iloc[0]
-
-
-def _quantized_ahead(protocol: CurveProtocol, rows: Any, krr: Any) -> dict[str, Any]:
-    lines, holds = [], {"test": 0, "train": 0}
-    for name in protocol.sets:
-        entry: list[Any] = [name]
-        for kind in holds:
-            ours, theirs = (curve(rows, name, m, f"{kind}_mse") for m in ("QTKM", "TKM"))
-            found = compare(ours, theirs, _rows_of(krr, name))
-            holds[kind] += found.holds
-            entry += [
-                f"{found.n_ahead} of {found.n_compared}", found.n_clearly_behind,
-                f"{100 * found.gap:+.1f} %", "yes" if found.holds else "no",
-            ]  # fmt: skip
-        lines.append(entry)
+def _quantized_ahead(rows: Any, n_rows: Any) -> dict[str, Any]:
+    found: dict[str, dict[str, Any]] = {"test": {}, "train": {}}
+    for kind, leads in found.items():
+        for name, below in n_rows.items():
+            ours, theirs = (curve(rows, name, model, f"{kind}_mse") for model in ("QTKM", "TKM"))
+            leads[name] = compare(ours, theirs, below)
     whats = ("ahead", "clearly behind", "gap", "holds")
-    headers = ["set", *(f"{kind}: {what}" for kind in holds for what in whats)]
-    return {
-        "n_tested": holds["test"],
-        "n_trained": holds["train"],
-        "ahead": table(headers, lines),
-    }
+    head = " | ".join(["set", *(f"{kind}: {what}" for kind in found for what in whats)])
+    form = " | ".join(
+        f"{{{k}.n_ahead}} of {{{k}.n_compared}} | {{{k}.n_clearly_behind}} | {{{k}.gap:+.1%}} | "
+        f"{{{k}.verdict}}" for k in found
+    )  # fmt: skip
+    lines = [{"name": name, **{k: found[k][name] for k in found}} for name in n_rows.index]
+    n_tested, n_trained = (sum(lead.holds for lead in found[kind].values()) for kind in found)
+    ahead = table(head, "{name} | " + form, lines).replace("%", " %")
+    return {"n_tested": n_tested, "n_trained": n_trained, "ahead": ahead}
 
 
-def _yacht(protocol: CurveProtocol, rows: Any, krr: Any) -> str:
-    if "yacht" not in protocol.sets:
+def _yacht(lines: Lines, full: Any) -> str:
+    if "yacht" not in lines:
         return "Not run."
-    line = curve(rows, "yacht", "QTKM")
-    full = krr[krr["set"] == "yacht"]["test_mse"].mean()
+    line, krr = lines["yacht"]["QTKM"], full["yacht"]
     size = line["mean"].idxmin()
     mean, error = line.loc[size, ["mean", "error"]]
-    verdict = "Found" if mean < full else "Not found"
     return (
-        f"{verdict}: the least mean test error of QTKM is {mean:.5f} ± {error:.5f} (P={size:,}), "
-        f"that of KRR {full:.5f}."
+        f"{'Found' if mean < krr else 'Not found'}: the least mean test error of QTKM is "
+        f"{mean:.5f} ± {error:.5f} (P={size:,}), that of KRR {krr:.5f}."
     )
 
 
-def _overfitting(protocol: CurveProtocol, rows: Any) -> dict[str, Any]:
-    lines, sooner, later = [], 0, 0
-    for name in protocol.sets:
-        ours, theirs = (turning_point(curve(rows, name, model)) for model in ("QTKM", "TKM"))
-        lines.append((name, *(f"{p:,}" if p else "none" for p in (ours, theirs))))
+def _overfitting(lines: Lines) -> dict[str, Any]:
+    rows, sooner, later = [], 0, 0
+    for name, models in lines.items():
+        ours, theirs = (turning_point(models[model]) for model in ("QTKM", "TKM"))
+        rows.append({"name": name, "pair": [f"{p:,}" if p else "none" for p in (ours, theirs)]})
         sooner += ours is not None and (theirs is None or ours < theirs)
         later += theirs is not None and (ours is None or theirs < ours)
-    points = table(["set", "QTKM", "TKM"], lines)
+    points = table("set | QTKM | TKM", "{name} | {pair[0]} | {pair[1]}", rows)
     return {"n_sooner": sooner, "n_later": later, "turning_points": points}
 
 
-def _double_descent(protocol: CurveProtocol, rows: Any) -> str:
-    found = {
+def _double_descent(lines: Lines) -> str:
+    found = [
         name
-        for name in protocol.sets
-        if any(descends_twice(curve(rows, name, model)) for model in ("QTKM", "TKM"))
-    }
-    run = [name for name in DOUBLE_DESCENT if name in protocol.sets]
+        for name, models in lines.items()
+        if any(descends_twice(models[model]) for model in ("QTKM", "TKM"))
+    ]
+    run = [name for name in DOUBLE_DESCENT if name in lines]
     if not run:
         return "Not run."
     there = [name for name in run if name in found]
-    also = [name for name in protocol.sets if name in found and name not in run]
+    also = [name for name in found if name not in run]
     text = f"Found on {', '.join(there)}." if there else f"Not found on {', '.join(run)}."
     if len(run) < len(DOUBLE_DESCENT):
         text += " The others were not run."
@@ -423,17 +382,17 @@ def _double_descent(protocol: CurveProtocol, rows: Any) -> str:
     )
 
 
-def _random_features(protocol: CurveProtocol, rows: Any, krr: Any) -> str:
-    if "banana" not in protocol.sets:
+def _random_features(lines: Lines, n_rows: Any) -> str:
+    if "banana" not in lines:
         return "Not run."
+
+    def least(name: str, model: str) -> float:
+        line = lines[name][model]["mean"]
+        return line[line.index < n_rows[name]].min()
+
     said = []
     for model in ("RFF", SAME_ALPHA):
-        ahead = []
-        for name in protocol.sets:
-            lines = [curve(rows, name, m)["mean"] for m in (model, "QTKM")]
-            random, ours = (line[line.index < _rows_of(krr, name)].min() for line in lines)
-            if random <= 1.05 * ours:
-                ahead.append(name)
+        ahead = [name for name in lines if least(name, model) <= 1.05 * least(name, "QTKM")]
         verdict = "found" if ahead == ["banana"] else "not found"
         said.append(f"they compete on {', '.join(ahead) or 'no set'}: {verdict}")
     return (
@@ -448,7 +407,7 @@ def draw(rows: Any, krr: Any, sets: Sequence[str], error: str) -> Any:
     """Draw one panel for each set."""
     n_columns = min(3, len(sets) + 1)
     n_lines = -(-(len(sets) + 1) // n_columns)  # one cell more, for the legend
-    figure = report.new_figure(3.0 * n_columns, 2.6 * n_lines)
+    figure = runs.new_figure(3.0 * n_columns, 2.6 * n_lines)
     axes = figure.subplots(n_lines, n_columns, squeeze=False)
     for ax in axes.flat[len(sets) :]:
         ax.axis("off")
@@ -501,7 +460,7 @@ def _set_ticks(ax: Any, low: float, high: float) -> None:
     """Put plain numbers at round values, also where an axis is shorter than a power of ten."""
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-    wide = report.label_decades(ax.xaxis, "{x:g}")
+    wide = runs.label_decades(ax.xaxis, "{x:g}")
     ticks = (wide if high > 8 * low else MaxNLocator(5)).tick_values(low, high)
     ax.set_yticks([tick for tick in ticks if low <= tick <= high])
     ax.set_yticks([], minor=True)

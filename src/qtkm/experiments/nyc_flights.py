@@ -20,8 +20,8 @@ from sklearn.model_selection import train_test_split
 
 from ..datasets import load_nyc_flights
 from ..estimators import QTKMRegressor
-from .report import new_figure, open_frame, try_to_draw
-from .runs import Split, compile_loops, count_parameters, fit_timed
+from ..inspection.plotting import plain
+from .runs import Split, compile_loops, count_parameters, fit_timed, new_figure, try_to_draw
 
 CATEGORIES = ["carrier", "origin", "dest"]
 SEES_CATEGORIES = " + categories"  # in the name of a model
@@ -153,7 +153,7 @@ def draw_errors(axes: Any, outcomes: list[Outcome]) -> None:
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.set(title="Test error", xlabel="MSE of the standardized delay")
-    open_frame(axes)
+    plain(axes)
 
 
 def draw_learning(axes: Any, outcomes: list[Outcome]) -> None:
@@ -165,7 +165,7 @@ def draw_learning(axes: Any, outcomes: list[Outcome]) -> None:
             axes.plot(epochs, objective, ".-", color=COLOURS[outcome.name], label=outcome.name)
     axes.set(title="Learning", xlabel="epoch", ylabel="training objective")
     axes.legend(frameon=False)
-    open_frame(axes)
+    plain(axes)
 
 
 def draw_delays(axes: Any, outcomes: list[Outcome], flights: Split) -> None:
@@ -187,4 +187,4 @@ def draw_delays(axes: Any, outcomes: list[Outcome], flights: Split) -> None:
     ticks = np.arange(DAY_START, DAY_START + 25, 4)
     axes.set_xticks(ticks, [str(tick % 24) for tick in ticks])
     axes.legend(frameon=False)
-    open_frame(axes)
+    plain(axes)

@@ -1,4 +1,4 @@
-"""What all experiments share: options, rows, the paper's model, and fits that are recorded.
+"""What all experiments share: options, rows, the paper's model, recorded fits, pages, figures.
 
 A *fit* is a name, a function and its arguments; what the function returns is recorded with the
 name, one line of a CSV file for each finished fit, so that nothing finished is lost.  The function
@@ -6,23 +6,29 @@ must be importable, because it may run in another process.
 """
 
 import json
+import math
 import os
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import platform
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
+from string import Formatter
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs, parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
+from .. import __version__
 from ..datasets import REGISTRY
 from ..datasets._files import pandas
 from ..estimators import QTKMRegressor
@@ -30,6 +36,9 @@ from ..networks import CPD
 from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
 
+PAPER = "Wesel and Batselier, AISTATS 2024"
+#: colours of the paper's figures
+COLOURS = {"RFF": "#0072BD", "TKM": "#D62728", "QTKM": "#EDB120", "KRR": "0.45"}
 #: rows of a brief fit that compiles
 COMPILED_ROWS = 20_000
 #: one list of cores for each column, lowest digit first; a core is (Q, rank)
@@ -38,29 +47,19 @@ Start = list[list[NDArray]]
 
 @dataclass(frozen=True)
 class Options:
-    """How to run an experiment.
-
-    Raw results in `output` are continued, `quick` is a run of minutes with the same outputs,
-    `data_home` as in `qtkm.datasets`, `n_jobs` counts processes or threads, whichever an
-    experiment uses, and `command` are the words of the command that makes this run.
-    """
+    """How to run an experiment; raw results in `output` are continued."""
 
     output: Path
     quick: bool = False
     data_home: str | None = None
     n_jobs: int = -1
     progress: bool = True
-    command: tuple[str, ...] = ()
+    command: str = ""
 
     @property
     def cores(self) -> int:
         """Number of processes or threads."""
-        return self.n_jobs if self.n_jobs > 0 else max(1, cpu_count() + 1 + self.n_jobs)
-
-    @property
-    def command_line(self) -> str:
-        """The command as one types it."""
-        return shlex.join(self.command)
+        return effective_n_jobs(self.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -98,21 +97,19 @@ def draw_rows(
 
 
 class Records:
-    """Rows of a CSV file that only grows; a row is safe on disk before the next one begins.
+    """Rows of a CSV file that only grows, a row for each finished fit.
 
-    `keys` are the columns that name a fit, `values` hold its results. `settings`, which all rows
-    have in common, are kept beside the file: rows of other settings or columns are a ValueError.
+    `keys` are the columns that name a fit, `values` hold its results; the settings of all rows are
+    kept beside the file.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], keys: Iterable[str], values: Iterable[str],
-        settings: Mapping[str, Any] | None = None,
-    ):  # fmt: skip
-        self.path, self.keys = Path(path), list(keys)
-        self.columns = [*keys, *values]
+        self, path: Path, keys: Iterable[str], values: Iterable[str], settings: Any = None
+    ):
+        self.path, self.keys, self.columns = path, list(keys), [*keys, *values]
         self.n_new = 0
-        self._check_settings(json.loads(json.dumps(dict(settings or {}))))
-        if self.path.exists():
+        self._check_settings(json.loads(json.dumps(settings or {})))
+        if path.exists():
             self._check_file()
 
     @property
@@ -122,6 +119,11 @@ class Records:
             return pandas().DataFrame(columns=self.columns)
         # by Python: versions of pandas differ in the last bit of what they read
         return pandas().read_csv(self.path, converters=dict.fromkeys(self.columns, _number))
+
+    def of(self, fits: Iterable["Fit"]) -> Any:
+        """Return the rows of fits, in their order."""
+        names = pandas().DataFrame([dict(fit.name) for fit in fits], columns=self.keys)
+        return names.merge(self.frame, on=self.keys)
 
     def left(self, fits: Iterable["Fit"]) -> list["Fit"]:
         """Return the fits that are not recorded yet."""
@@ -158,28 +160,22 @@ class Records:
         file = self.path.with_suffix(".settings.json")
         if self.path.exists() and file.exists():
             found = json.loads(file.read_text(encoding="utf-8"))
-            differ = [
-                f"{name} (there {found.get(name)!r}, here {settings.get(name)!r})"
-                for name in sorted(found.keys() | settings.keys())
-                if found.get(name) != settings.get(name)
-            ]
+            pairs = {n: (found.get(n), settings.get(n)) for n in sorted({*found, *settings})}
+            differ = [f"{n} (there {a!r}, here {b!r})" for n, (a, b) in pairs.items() if a != b]
             if differ:
                 raise ValueError(
                     f"{self.path} holds results of other settings: {', '.join(differ)}; choose "
                     "another output folder, or remove that file to start again"
                 )
         elif settings:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+            replace_text(file, json.dumps(settings, indent=2) + "\n")
 
 
 def _number(text: str) -> Any:
     """Convert a text to a number if it is one."""
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
@@ -193,10 +189,7 @@ def replace_text(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit: a function that is called with name and arguments, and returns the value columns.
-
-    `name` has the record's key columns, and `cost` the expected work in any unit.
-    """
+    """One fit: a function of the record's key columns and further arguments, and its work."""
 
     name: Mapping[str, Any]
     function: Callable[..., Mapping[str, Any]]
@@ -210,30 +203,24 @@ class Fit:
 
 def run_fits(
     fits: Iterable[Fit], records: Records, *, title: str, n_jobs: int = 1, progress: bool = True
-) -> None:
-    """Run the fits that are not recorded yet, and record each as it ends."""
+) -> Any:
+    """Run the fits that are not recorded yet, record each as it ends, and return all rows."""
     every = list(fits)
     left = records.left(every)
-    total, finished = sum(fit.cost for fit in every), len(every) - len(left)
-    form = "{l_bar}{bar}| {elapsed} so far, {remaining} left{postfix}"
-    with tqdm(
-        total=total, initial=total - sum(fit.cost for fit in left), desc=title,
-        disable=not progress, bar_format=form, mininterval=0.5,
-    ) as bar:  # fmt: skip
-        for count, (cost, row) in enumerate(_results(left, n_jobs), start=finished + 1):
+    total = sum(fit.cost for fit in every)
+    bar = tqdm(
+        total=total, initial=total - sum(fit.cost for fit in left), desc=title, mininterval=0.5,
+        bar_format="{l_bar}{bar}| {elapsed} so far, {remaining} left{postfix}",
+        disable=not progress,
+    )  # fmt: skip
+    with bar, parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        parallel = Parallel(return_as="generator_unordered", pre_dispatch="all", batch_size=1)
+        results = parallel(delayed(Fit.run)(fit) for fit in left)
+        for count, (cost, row) in enumerate(results, start=len(every) - len(left) + 1):
             records.append(row)
             bar.set_postfix_str(f"{count:,} of {len(every):,} fits", refresh=False)
             bar.update(cost)
-
-
-def _results(fits: Sequence[Fit], n_jobs: int) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield results in the order in which fits finish."""
-    if n_jobs == 1 or len(fits) < 2:
-        yield from map(Fit.run, fits)
-        return
-    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        parallel = Parallel(return_as="generator_unordered", pre_dispatch="all", batch_size=1)
-        yield from parallel(delayed(Fit.run)(fit) for fit in fits)
+    return records.of(every)
 
 
 def fit_timed(
@@ -276,6 +263,17 @@ def paper_model(**settings: Any) -> QTKMRegressor:
     )  # fmt: skip
 
 
+def paper_pair(
+    model: str, radices: Sequence[int], n_columns: int, rank: int, seed: int, **settings: Any
+) -> QTKMRegressor:
+    """Make the "TKM" or the "QTKM" of a pair that begins at the same function."""
+    start, is_quantized = quantized_start([radices] * n_columns, rank, seed), model == "QTKM"
+    return paper_model(
+        n_basis=math.prod(radices), quantization=2 if is_quantized else None, rank=rank, tol=0,
+        init=start if is_quantized else unquantized(start), **settings,
+    )  # fmt: skip
+
+
 def quantized_start(
     radices: Iterable[Sequence[int]], rank: int, seed: int, is_complex: bool = True
 ) -> Start:
@@ -291,3 +289,102 @@ def unquantized(cores: Start) -> Start:
     so that a quantized model and its counterpart begin at the same function.
     """
     return [[weights_of(Diagonal(), levels)] for levels in cores]
+
+
+def table(head: str, form: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """Lay out a Markdown table: its head, the form of a row, and the values of the rows."""
+    ruler = "|---|" + "---:|" * head.count("|")
+    return "\n".join([f"| {head} |", ruler, *(f"| {form.format(**row)} |" for row in rows)])
+
+
+def origin(command: str, seconds: float, page: Path | None = None) -> str:
+    """Say how fits were made, as on an earlier `page` if none was made since, and their time."""
+    machine = f"{cpu_count()} cores"
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+        machine += f", {gib:.0f} GiB"
+    text = (
+        f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
+        f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
+    )
+    if page is not None and page.exists():
+        said = re.search(r"^Made by .*(?=; the fits took )", page.read_text("utf-8"), re.MULTILINE)
+        text = said[0] if said else text
+    return f"{text}; the fits took {duration(seconds)}."
+
+
+def duration(seconds: float) -> str:
+    """Format seconds with their unit."""
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def spread(values: Iterable[float], digits: int = 4) -> str:
+    """Format mean ± standard deviation."""
+    array = np.asarray(list(values), dtype=float)
+    deviation = array.std(ddof=1) if array.size > 1 else 0.0
+    return f"{array.mean():.{digits}f} ± {deviation:.{digits}f}"
+
+
+def try_to_draw(draw: Callable[[], dict[str, str]]) -> dict[str, str]:
+    """Return the file names that `draw` gives; print a line if matplotlib is missing."""
+    try:
+        return draw()
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        print(f'no figures: {package} is not installed; try: pip install "qtkm[plot]"')
+        return {}
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return a matplotlib Figure, which needs no display and leaves pyplot's state alone."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def label_decades(axis: Any, form: str) -> Any:
+    """Label a logarithmic axis with plain numbers at 1, 2 and 5 of every decade."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    locator = LogLocator(subs=(1, 2, 5))
+    axis.set_major_locator(locator)
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(StrMethodFormatter(form))
+    return locator
+
+
+def save_figure(figure: Any, path: Path) -> str:
+    """Write a figure as PNG and PDF, and return the name of the former."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path.with_suffix(".png"), dpi=150)
+    # without the date of the run, so that the same numbers give the same files
+    figure.savefig(path.with_suffix(".pdf"), dpi=150, metadata={"CreationDate": None})
+    return path.with_suffix(".png").name
+
+
+def write_page(
+    options: Options, name: str, seconds: float, has_new: bool, values: dict[str, Any]
+) -> Path:
+    """Write the page of an experiment from the template of that name in the folder ``pages``.
+
+    `seconds` is the time of all fits, `has_new` says whether any was made since the page was
+    written last. A paragraph is left out if a value that it names, ``{name}`` or ``{if_name}``, is
+    None or missing.
+    """
+    path = options.output / f"{name}.md"
+    made = origin(options.command, seconds, None if has_new else path)
+    values = {"made": made, "quick": options.quick or None, **values}
+    parts = []
+    template = Path(__file__).parent.joinpath("pages", f"{name}.md").read_text(encoding="utf-8")
+    for paragraph in template.strip().split("\n\n"):
+        fields = [
+            re.split(r"[.\[]", field)[0] for _, field, _, _ in Formatter().parse(paragraph) if field
+        ]
+        if all(values.get(field.removeprefix("if_")) is not None for field in fields):
+            empty = {field: "" for field in fields if field.startswith("if_")}
+            parts.append(paragraph.format(**values | empty))
+    replace_text(path, "\n\n".join(parts) + "\n")
+    return path

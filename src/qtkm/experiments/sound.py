@@ -10,10 +10,12 @@ drawn again without fitting.
 """
 
 import os
+import re
+from collections import namedtuple
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +23,16 @@ from scipy.linalg import LinAlgError, matmul_toeplitz, solve_toeplitz
 from sklearn.metrics import mean_absolute_error
 
 from ..datasets import load_sound
+from ..inspection.plotting import plain
 from ..solvers import ALS, Progress
-from . import report
-from .report import COLOURS, new_figure, save_figure, table
-from .runs import Fit, Options, Records, Split, fit_timed, paper_model, run_fits, unquantized
+from . import runs
+from .runs import COLOURS, Fit, Options, Records, Split, new_figure, run_fits, save_figure, table
 
 #: a quick run takes the samples up to this position, and so many starts
 QUICK_SAMPLES, QUICK_STARTS = 6000, 2
 KEYS = ("solver", "rank", "start")
-VALUES = (
-    "parameters", "compression", "weight_error", "smae", "train_smae", "objective", "epochs",
-    "status", "seconds",
-)  # fmt: skip
+VALUES = ("parameters", "compression", "weight_error", "smae", "train_smae", "objective",
+          "epochs", "status", "seconds")  # fmt: skip
 MOMENTUM, PLAIN = "momentum", "plain"
 TRACE = ("epoch", "objective", "weight_error", "smae")
 #: largest residual of the normal equations, relative to their right side; 5e-15 on the sound
@@ -43,16 +43,8 @@ NEAR = 0.01
 FREE, ENERGY = "#202020", 0.999
 
 
-class TableTwoRow(NamedTuple):
-    """A row of the paper's Table 2, from one start and 5000 sweeps over all cores."""
-
-    parameters: int
-    compression: float
-    weight_error: float
-    smae: float
-
-
-#: rank → row of Table 2 in the supplement of the paper
+TableTwoRow = namedtuple("TableTwoRow", "parameters compression weight_error smae")
+#: rank → row of Table 2 in the supplement of the paper: one start, 5000 sweeps over all cores
 PUBLISHED = {
     10: TableTwoRow(260, 31.5, 0.841, 0.579),
     25: TableTwoRow(650, 12.6, 0.712, 0.571),
@@ -73,20 +65,13 @@ class SoundProtocol:
     plain_epochs: Mapping[int, int]
     tol: float
 
-    def limit(self, solver: str, rank: int) -> int:
-        """Return the largest number of epochs of a fit."""
-        return (self.epochs if solver == MOMENTUM else self.plain_epochs)[rank]
-
 
 #: A start of rank 10 crept at 1.1e-6 an epoch for sixty epochs before it fell by another 2 %, so a
 #: tolerance of 1e-6 ends too early.
 FULL = SoundProtocol(
-    n_basis=2**13,
-    epochs={10: 2000, 25: 2000, 50: 1000, 100: 600},
-    plain_epochs={10: 5000, 25: 5000, 50: 1500},
-    tol=1e-8,
+    2**13, {10: 2000, 25: 2000, 50: 1000, 100: 600}, {10: 5000, 25: 5000, 50: 1500}, tol=1e-8
 )
-QUICK = SoundProtocol(n_basis=2**9, epochs={5: 60, 10: 60}, plain_epochs={5: 60}, tol=1e-8)
+QUICK = SoundProtocol(2**9, {5: 60, 10: 60}, {5: 60}, tol=1e-8)
 
 
 def run(options: Options, *, starts: int = 5) -> Path:
@@ -101,37 +86,24 @@ def run(options: Options, *, starts: int = 5) -> Path:
     starts = min(starts, QUICK_STARTS) if options.quick else starts
     sound = load(options)
     free = solve_free(sound, chosen.n_basis)
-    settings = {
-        "n_basis": chosen.n_basis,
-        "tol": chosen.tol,
-        "epochs": list(map(list, chosen.epochs.items())),
-        "plain_epochs": list(map(list, chosen.plain_epochs.items())),
-    }
+    # keys of JSON would be text
+    limits = {name: list(getattr(chosen, name).items()) for name in ("epochs", "plain_epochs")}
+    settings = asdict(chosen) | limits
     records = Records(options.output / "sound.csv", KEYS, VALUES, settings)
     folder = options.output / "sound_fits"
-    fits = make_fits(chosen, starts, sound, free, folder)
-    run_fits(fits, records, title="sound", n_jobs=options.cores, progress=options.progress)
-    named = {tuple(fit.name.values()) for fit in fits}
-    rows = records.frame.sort_values(list(KEYS), ignore_index=True)
-    rows = rows[[key in named for key in zip(*(rows[name] for name in KEYS), strict=True)]]
-    return write(options, Results(rows, sound, free, folder), chosen, records.n_new > 0)
-
-
-def make_fits(
-    chosen: SoundProtocol, starts: int, sound: Split, free: NDArray, folder: Path
-) -> list[Fit]:
-    """List all fits, the longest first; an epoch takes 14, 45, 109, 358 ms at the paper's ranks."""
-    arguments = {"sound": sound, "free": free, "protocol": chosen, "folder": folder}
+    arguments = {"sound": sound, "free": free, "tol": chosen.tol, "folder": folder}
     names = [(MOMENTUM, rank, start) for rank in chosen.epochs for start in range(starts)]
     names += [(PLAIN, rank, 0) for rank in chosen.plain_epochs]
-    fits = [
-        Fit(
-            dict(zip(KEYS, name, strict=True)), fit_one, arguments,
-            chosen.limit(*name[:2]) * name[1] ** 1.4,
-        )
-        for name in names
-    ]  # fmt: skip
-    return sorted(fits, key=lambda fit: -fit.cost)
+    fits = []
+    for solver, rank, start in names:
+        limit = (chosen.epochs if solver == MOMENTUM else chosen.plain_epochs)[rank]
+        # an epoch takes 14, 45, 109, 358 ms at the paper's ranks
+        name, cost = {"solver": solver, "rank": rank, "start": start}, limit * rank**1.4
+        fits.append(Fit(name, fit_one, arguments | {"max_iter": limit}, cost))
+    fits.sort(key=lambda fit: -fit.cost)
+    rows = run_fits(fits, records, title="sound", n_jobs=options.cores, progress=options.progress)
+    rows = rows.sort_values(list(KEYS), ignore_index=True)
+    return write(options, Results(rows, sound, free, folder), chosen, records.n_new > 0)
 
 
 def load(options: Options) -> Split:
@@ -159,10 +131,7 @@ def find_gaps(sound: Split) -> list[int]:
 
 
 def _places(sound: Split, X: NDArray) -> tuple[NDArray, int]:
-    """Return the place of each sample in the period of the functions, and the samples of one.
-
-    The period is the distance of the first and the last training row.
-    """
+    """Return places of samples in the period, from first to last training row, and its length."""
     low, high = sound.X_train.min(), sound.X_train.max()
     length = round(high - low)
     return np.round(X[:, 0] - low).astype(np.int64) % length, length
@@ -209,18 +178,17 @@ def respond(weights: NDArray, sound: Split, X: NDArray) -> NDArray:
 
 
 def fit_one(
-    solver: str, rank: int, start: int, *, sound: Split, free: NDArray, protocol: SoundProtocol,
+    solver: str, rank: int, start: int, *, sound: Split, free: NDArray, tol: float, max_iter: int,
     folder: Path,
 ) -> dict[str, Any]:  # fmt: skip
     """Fit a model on one thread, measure it, and keep its cores and its course."""
-    trace = Trace(sound, free, protocol)
-    model = paper_model(
-        n_basis=protocol.n_basis, period=1, quantization=2, rank=rank, alpha=0,
-        solver=ALS(momentum=solver == MOMENTUM), max_iter=protocol.limit(solver, rank),
-        tol=protocol.tol, init="random", normalize_y=False, random_state=start, n_jobs=1,
-        callbacks=trace,
+    trace = Trace(sound, free)
+    model = runs.paper_model(
+        n_basis=len(free), period=1, quantization=2, rank=rank, alpha=0, max_iter=max_iter, tol=tol,
+        solver=ALS(momentum=solver == MOMENTUM), init="random", normalize_y=False,
+        random_state=start, n_jobs=1, callbacks=trace,
     )  # fmt: skip
-    seconds = fit_timed(model, sound, 1)
+    seconds = runs.fit_timed(model, sound, 1)
     cores, objective = model.cores_[0], model.history_["objective"][-1]
     trace.note(model.n_iter_, objective, model.cores_)
     file = kept_file(folder, solver, rank, start)
@@ -230,7 +198,7 @@ def fit_one(
     os.replace(partial, file)  # in one step: a file that is there is whole
     return {
         "parameters": model.n_parameters_,
-        "compression": protocol.n_basis / model.n_parameters_,
+        "compression": len(free) / model.n_parameters_,
         "weight_error": weight_error(weights_of(cores), free),
         "smae": mean_absolute_error(sound.y_test, model.predict(sound.X_test)),
         "train_smae": mean_absolute_error(sound.y_train, model.predict(sound.X_train)),
@@ -244,17 +212,14 @@ def fit_one(
 class Trace:
     """Callback that measures a fit on its way: `rows` with the columns `TRACE`."""
 
-    def __init__(self, sound: Split, free: NDArray, protocol: SoundProtocol):
+    def __init__(self, sound: Split, free: NDArray):
         self.free, self.sound = free, sound
-        last = max([*protocol.epochs.values(), *protocol.plain_epochs.values()])
-        # epochs 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, … up to the last
-        every = (f * 10**d for d in range(len(str(last))) for f in (1, 2, 3, 4, 5, 6, 8))
-        self.epochs = {epoch for epoch in every if epoch <= last}
         self.rows: list[tuple[float, ...]] = []
 
     def __call__(self, progress: Progress) -> None:
-        """Measure at the end of some epochs, of about equal ratios."""
-        if progress.event == "epoch" and progress.epoch in self.epochs:
+        """Measure at the end of epochs 1, 2, 3, 4, 5, 6, 8, 10, 20, and so on."""
+        is_round = re.fullmatch("[1234568]0*", str(progress.epoch)) is not None
+        if progress.event == "epoch" and is_round:
             self.note(progress.epoch, progress.history.objective[-1], progress.cores)
 
     def note(self, epoch: int, objective: float, cores: Any) -> None:
@@ -269,7 +234,7 @@ class Trace:
 
 def weights_of(cores: list[NDArray]) -> NDArray:
     """Return all M weights of the cores of one column."""
-    return unquantized([cores])[0][0].sum(axis=1)
+    return runs.unquantized([cores])[0][0].sum(axis=1)
 
 
 def weight_error(weights: NDArray, free: NDArray) -> float:
@@ -295,36 +260,40 @@ def read_kept(folder: Path, row: Mapping[str, Any]) -> tuple[NDArray, NDArray]:
 
 
 class Results:
-    """Records, courses and spectra of the fits, and what needs none.
+    """Records, courses and spectra (M,) of the fits, and what needs none.
 
     `smae` and `silence` are the errors on test and training rows of the unconstrained model and
-    of predicting the mean, `objective` the mean squared complex residual of the former, `spectra`
-    the magnitudes (M,) of each rank's median start, and `free` those of the unconstrained weights.
+    of predicting the mean, and `objective` is the mean squared complex residual of the former.
     """
 
     def __init__(self, rows: Any, sound: Split, free: NDArray, folder: Path):
         self.sound, self.free = sound, np.abs(free)
-        self.rows = rows[rows["solver"] == MOMENTUM]
+        self.rows, self.plain = (rows[rows["solver"] == each] for each in (MOMENTUM, PLAIN))
         self.by_rank = dict(tuple(self.rows.groupby("rank")))
-        self.plain = rows[rows["solver"] == PLAIN]
         kept = {index: read_kept(folder, row) for index, row in rows.iterrows()}
         self.traces = {index: trace for index, (_, trace) in kept.items()}
         self.spectra = {r: np.abs(kept[median_row(f).name][0]) for r, f in self.by_rank.items()}
         test, train = (respond(free, sound, X) for X in (sound.X_test, sound.X_train))
-        truths = sound.y_test, sound.y_train
-        pairs = zip(truths, (test, train), strict=True)
+        pairs = [(sound.y_test, test), (sound.y_train, train)]
         self.smae = tuple(mean_absolute_error(y, found.real) for y, found in pairs)
-        self.silence = tuple(np.abs(y).mean() for y in truths)
+        self.silence = tuple(np.abs(y).mean() for y, _ in pairs)
         self.objective = float(np.mean(np.abs(train - sound.y_train) ** 2))
-
-    @property
-    def published(self) -> dict[int, TableTwoRow]:
-        """Rows of the paper's table whose models have the same numbers of parameters."""
-        return {
+        #: rows of the paper's table whose models have the same numbers of parameters
+        self.published = {
             rank: row
             for rank, row in PUBLISHED.items()
             if rank in self.by_rank and row.parameters in self.by_rank[rank]["parameters"].values
         }
+
+
+class Range:
+    """Values of several starts, formatted as their median, the least and the greatest."""
+
+    def __init__(self, values: Any):
+        self.ends = values.median(), values.min(), values.max()
+
+    def __format__(self, form: str) -> str:
+        return "{} ({} – {})".format(*(format(end, form) for end in self.ends))
 
 
 def median_row(rows: Any) -> Any:
@@ -332,54 +301,100 @@ def median_row(rows: Any) -> Any:
     return rows.sort_values("weight_error", kind="stable").iloc[(len(rows) - 1) // 2]
 
 
+#: head of a table of the page, and the form of its rows
+MAIN = (
+    "R | P | M/P | weight error, paper | here | SMAE, paper | here",
+    "{rank} | {size:,} | {compression:.1f} | {paper[0]} | {weight_error:.3f} | {paper[1]} | "
+    "{smae:.3f}",
+)
+FITS = (
+    "R | epochs | converged | seconds | objective | SMAE of training rows | "
+    "second half: weight error | second half: SMAE",
+    "{rank} | {epochs:,.0f} | {done} | {seconds:.3g} | {objective:.4f} | {train_smae:.3f} | "
+    "{halves[0]} | {halves[1]}",
+)
+SOLVERS = (
+    "R | solver | epochs | seconds | objective | weight error | SMAE",
+    "{rank} | {solver} | {epochs:,} | {seconds:.3g} | {objective:.5f} | {weight_error:.3f} | "
+    "{smae:.3f}",
+)
+RATIOS = (
+    "R | SMAE, test rows | SMAE, training rows | ratio",
+    "{name} | {test:.3f} | {train:.3f} | {ratio:.2f}",
+)
+POINTS = (
+    "R | weight error, paper | points here | their SMAE | SMAE, paper",
+    "{rank} | {paper.weight_error:.3f} | {count} | {span} | {paper.smae:.3f}",
+)
+
+
 def write(options: Options, results: Results, chosen: SoundProtocol, has_new: bool) -> Path:
     """Draw the figures and write the page; `has_new` tells whether fits were made since."""
-    figures = report.try_to_draw(
+    folder = options.output
+    figures = runs.try_to_draw(
         lambda: {
-            "spectra": draw_spectra(results, options.output / "sound"),
-            "errors": draw_errors(results, options.output / "sound_errors"),
+            "spectra": draw_spectra(results, folder / "sound"),
+            "errors": draw_errors(results, folder / "sound_errors"),
         }
     )
-    sound, gaps = results.sound, find_gaps(results.sound)
-    pair = ["weight_error", "smae"]
-    errors, by_rank = results.rows[pair], results.rows.groupby("rank")[pair]
+    sound, gaps, free = results.sound, find_gaps(results.sound), len(results.free)
+    errors = results.rows[["weight_error", "smae"]]
+    by_rank = results.rows.groupby("rank")[["weight_error", "smae"]]
     widths = [
         f"{row.weight_error:.3f} and {row.smae:.3f} (R={row.Index})"
         for row in (by_rank.max() - by_rank.min()).itertuples()
     ]
+    lines = [_describe(results, rank, fits) for rank, fits in results.by_rank.items()]
+    all_weights = f"\n| all weights | {free:,} | 1.0 | – | 0 | – | {results.smae[0]:.3f} |"
+    pairs = {r: fits[["smae", "train_smae"]].median() for r, fits in results.by_rank.items()}
+    pairs |= {"all weights": results.smae, "predicting the mean": results.silence}
+    ratios = [{"name": n, "test": a, "train": b, "ratio": a / b} for n, (a, b) in pairs.items()]
+    both = [
+        row
+        for plain in results.plain.to_dict("records")
+        for row in (results.by_rank[plain["rank"]].iloc[0], plain)
+    ]
     values = {
-        **{"spectra": None, "errors": None, **figures},
+        **figures,
+        "results": results,
         "sound": sound,
         "protocol": chosen,
         "n_gaps": len(gaps),
         "gaps": " to ".join(str(length) for length in sorted({min(gaps), max(gaps)})),
         "samples_each": (len(sound.y_train) + len(sound.y_test)) / chosen.n_basis,
-        "main_table": main_table(results),
+        "main_table": table(*MAIN, lines) + all_weights,
         "starts": by_rank.size().max(),
-        "differences": "",
         "louder": results.silence[0] / results.silence[1],
-        "ratio_table": ratio_table(results),
+        "ratio_table": table(*RATIOS, ratios),
         "widths": ", ".join(widths),
         "correlation": errors.corr().fillna(0.0).iloc[0, 1],
         "correlation_within": (errors - by_rank.transform("mean")).corr().fillna(0.0).iloc[0, 1],
-        "fits_table": fits_table(results),
+        "fits_table": table(*FITS, lines),
         "limits": ", ".join(f"{epochs:,} (R={rank})" for rank, epochs in chosen.epochs.items()),
-        "plateaus": PLATEAUS if results.published else "",
-        "plain": len(results.plain) or None,
-        "solver_table": solver_table(results) if len(results.plain) else None,
+        "solver_table": table(*SOLVERS, both) if both else None,
         **_beside_the_paper(results),
     }
     seconds = results.rows["seconds"].sum() + results.plain["seconds"].sum()
-    quick = "a stretch of the sound, few functions, few epochs"
-    return report.write_page(options, "sound", seconds, has_new, quick, values)
+    return runs.write_page(options, "sound", seconds, has_new, values)
 
 
-PLATEAUS = (
-    " The tolerance is small because the objective rests on plateaus: the first start of R=10 "
-    "creeps at 1.1e-6 an epoch for sixty epochs, and then falls by another 2.5 %. It is small "
-    "enough: measured once without it, three starts of R=10 over 400 epochs and one of R=25 over "
-    "700 changed the weight error by less than 1e-6 and the SMAE by less than 3e-5."
-)
+def _describe(results: Results, rank: int, fits: Any) -> dict[str, Any]:
+    """Return what the tables say of a rank: the paper's errors, and ranges over the starts."""
+    paper = results.published.get(rank)
+    changes = []  # since at most half of the epochs, of fits not converged
+    for index, row in fits[fits["status"] != "converged"].iterrows():
+        trace = results.traces[index]
+        before = trace[trace[:, 0] <= max(1, row["epochs"] / 2)][-1]
+        changes.append(np.abs(trace[-1] - before)[2:])
+    return {
+        **{name: Range(fits[name]) for name in VALUES if name != "status"},
+        "rank": rank,
+        "size": fits["parameters"].iloc[0],
+        "compression": fits["compression"].iloc[0],
+        "paper": [f"{error:.3f}" for error in paper[2:]] if paper else "––",
+        "done": f"{len(fits) - len(changes)} of {len(fits)}",
+        "halves": [f"{change:.4f}" for change in np.max(changes, axis=0)] if changes else "––",
+    }
 
 
 def _beside_the_paper(results: Results) -> dict[str, Any]:
@@ -388,118 +403,32 @@ def _beside_the_paper(results: Results) -> dict[str, Any]:
     if not published:
         return {}
     places: dict[bool, list[str]] = {True: [], False: []}
-    differences = []
+    differences, lines = [], []
     for rank, paper in published.items():
         rows = results.by_rank[rank]
         is_inside = bool(rows["smae"].min() <= paper.smae <= rows["smae"].max())
         places[is_inside].append(f"R={rank}")
-        change = rows["weight_error"].median() - paper.weight_error
-        differences.append(f"{change:+.3f} (R={rank})")
+        differences.append(f"{rows['weight_error'].median() - paper.weight_error:+.3f} (R={rank})")
+        _, _, errors, smae = np.concatenate([results.traces[i] for i in rows.index]).T
+        near = smae[np.abs(errors - paper.weight_error) <= NEAR]
+        span = f"{near.min():.3f} – {near.max():.3f}" if len(near) else "no such point"
+        lines.append({"rank": rank, "paper": paper, "count": len(near), "span": span})
     top = max(published)
-    added = published[top].weight_error ** 2 * float(np.sum(results.free**2))
-    expected = results.objective + added
+    expected = results.objective + published[top].weight_error ** 2 * np.sum(results.free**2)
     return {
-        "differences": f" Paper: {report.PAPER}, Table 2, one start and 5000 sweeps. The median "
-        f"weight errors differ from the paper's by {', '.join(differences)}.",
+        "source": runs.PAPER,
+        "differences": ", ".join(differences),
         "inside": ", ".join(places[True]) or "none",
         "outside": ", ".join(places[False]) or "none",
         "near": NEAR,
-        "near_table": near_table(results),
+        "near_table": table(*POINTS, lines),
         "top_rank": top,
         "top": published[top],
         "top_objective": results.by_rank[top]["objective"].median(),
-        "results": results,
         "expected": expected,
         "more": expected / results.objective,
         "off": abs(published[top].smae - results.smae[0]),
     }
-
-
-def main_table(results: Results) -> str:
-    """Table 2, the paper's numbers beside median and range over the starts."""
-    headers = ["R", "P", "M/P", "weight error, paper", "here", "SMAE, paper", "here"]
-    rows = []
-    for rank, fits in results.by_rank.items():
-        paper = results.published.get(rank)
-        rows.append([
-            rank, f"{fits['parameters'].iloc[0]:,}", f"{fits['compression'].iloc[0]:.1f}",
-            f"{paper.weight_error:.3f}" if paper else "–", median_range(fits, "weight_error"),
-            f"{paper.smae:.3f}" if paper else "–", median_range(fits, "smae"),
-        ])  # fmt: skip
-    free = f"{len(results.free):,}"
-    rows.append(["all weights", free, "1.0", "–", "0", "–", f"{results.smae[0]:.3f}"])
-    return table(headers, rows)
-
-
-def fits_table(results: Results) -> str:
-    """Epochs, times and what the second half of the epochs changed."""
-    headers = ["R", "epochs", "converged", "seconds", "objective", "SMAE of training rows",
-               "second half: weight error", "second half: SMAE"]  # fmt: skip
-    rows = []
-    for rank, fits in results.by_rank.items():
-        done = (fits["status"] == "converged").sum()
-        rows.append([
-            rank, median_range(fits, "epochs", "{:,.0f}"), f"{done} of {len(fits)}",
-            median_range(fits, "seconds", "{:.3g}"), median_range(fits, "objective", "{:.4f}"),
-            median_range(fits, "train_smae"), _second_half(results, fits, "weight_error"),
-            _second_half(results, fits, "smae"),
-        ])  # fmt: skip
-    return table(headers, rows)
-
-
-def _second_half(results: Results, fits: Any, column: str) -> str:
-    """Return the largest change since at most half of the epochs, of fits not converged."""
-    place = TRACE.index(column)
-    changes = []
-    for index, row in fits[fits["status"] != "converged"].iterrows():
-        trace = results.traces[index]
-        before = trace[trace[:, 0] <= max(1, row["epochs"] / 2)][-1]
-        changes.append(abs(trace[-1, place] - before[place]))
-    return f"{max(changes):.4f}" if changes else "–"
-
-
-def solver_table(results: Results) -> str:
-    """First starts with momentum and without."""
-    headers = ["R", "solver", "epochs", "seconds", "objective", "weight error", "SMAE"]
-    form = "{rank} {solver} {epochs:,} {seconds:.3g} {objective:.5f} {weight_error:.3f} {smae:.3f}"
-    rows = [
-        form.format(**row).split()
-        for plain in results.plain.to_dict("records")
-        for row in (results.by_rank[plain["rank"]].iloc[0], plain)
-    ]
-    return table(headers, rows)
-
-
-def median_range(fits: Any, column: str, form: str = "{:.3f}") -> str:
-    """Format median and range of a column over the starts, the range in brackets."""
-    values = fits[column]
-    return f"{form} ({form} – {form})".format(values.median(), values.min(), values.max())
-
-
-def ratio_table(results: Results) -> str:
-    """SMAE of test and training rows, and their ratio."""
-    pairs: dict[str, Any] = {
-        str(rank): fits[["smae", "train_smae"]].median() for rank, fits in results.by_rank.items()
-    }
-    pairs |= {"all weights": results.smae, "predicting the mean": results.silence}
-    rows = [
-        [name, f"{test:.3f}", f"{train:.3f}", f"{test / train:.2f}"]
-        for name, (test, train) in pairs.items()
-    ]
-    return table(["R", "SMAE, test rows", "SMAE, training rows", "ratio"], rows)
-
-
-def near_table(results: Results) -> str:
-    """SMAE of all points whose weight error is near the paper's."""
-    rows = []
-    for rank, paper in results.published.items():
-        points = np.concatenate([results.traces[i] for i in results.by_rank[rank].index])
-        errors, smae = (points[:, TRACE.index(name)] for name in ("weight_error", "smae"))
-        found = smae[np.abs(errors - paper.weight_error) <= NEAR]
-        span = f"{found.min():.3f} – {found.max():.3f}" if len(found) else "no such point"
-        rows.append([rank, f"{paper.weight_error:.3f}", len(found), span, f"{paper.smae:.3f}"])
-    headers = ["R", "weight error, paper", "points here", "their SMAE", "SMAE, paper"]
-    return table(headers, rows)
 
 
 def draw_spectra(results: Results, path: Path) -> str:
@@ -510,8 +439,17 @@ def draw_spectra(results: Results, path: Path) -> str:
     rows = -(-len(ranks) // 2)
     figure = new_figure(11, 3.1 * rows + 0.6)
     panels = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    frequencies, band = np.arange(len(results.free)) - len(results.free) // 2, _band(results.free)
     for axes, rank in zip(panels.flat, ranks, strict=False):
-        _draw_spectrum(axes, results, rank)
+        axes.plot(frequencies, results.free, color=FREE, linewidth=0.6)
+        axes.plot(frequencies, results.spectra[rank], color=COLOURS["TKM"], linewidth=0.6)
+        title = (
+            "R = {rank}: P = {parameters:,}, compression {compression:.1f}, weight error "
+            "{weight_error:.3f}"
+        )
+        axes.set_title(title.format(**median_row(results.by_rank[rank])), fontsize=10)
+        axes.set(xlim=(-band, band), ylim=(0, None))
+        plain(axes)
     for axes in panels.flat[len(ranks) :]:
         axes.set_visible(False)
     figure.supxlabel("frequency, cycles in the whole stretch", fontsize=10)
@@ -524,23 +462,7 @@ def draw_spectra(results: Results, path: Path) -> str:
     return save_figure(figure, path)
 
 
-def _draw_spectrum(axes: Any, results: Results, rank: int) -> None:
-    n_basis = len(results.free)
-    frequencies = np.arange(n_basis) - n_basis // 2
-    row = median_row(results.by_rank[rank])
-    axes.plot(frequencies, results.free, color=FREE, linewidth=0.6)
-    axes.plot(frequencies, results.spectra[rank], color=COLOURS["TKM"], linewidth=0.6)
-    axes.set_title(
-        f"R = {rank}: P = {row['parameters']:,}, compression {row['compression']:.1f}, "
-        f"weight error {row['weight_error']:.3f}",
-        fontsize=10,
-    )
-    band = band_limit(results.free)
-    axes.set(xlim=(-band, band), ylim=(0, None))
-    report.open_frame(axes)
-
-
-def band_limit(magnitudes: np.ndarray) -> int:
+def _band(magnitudes: np.ndarray) -> int:
     """Highest frequency of the band around 0 that holds nearly all energy, in round hundreds."""
     distance = np.abs(np.arange(len(magnitudes)) - len(magnitudes) // 2)
     energy = np.bincount(distance, magnitudes**2).cumsum()
@@ -584,5 +506,5 @@ def draw_errors(results: Results, path: Path) -> str:
     )
     axes.grid(color="0.92")
     axes.legend(frameon=False, loc="lower right")
-    report.open_frame(axes)
+    plain(axes)
     return save_figure(figure, path)

@@ -1,10 +1,11 @@
 import numpy as np
 
-from qtkm.experiments import report
+from qtkm.experiments import runs
 
 
 def test_a_table_has_a_line_for_each_row():
-    text = report.table(["set", "error"], [("yacht", "0.1"), ("wine", "0.2")])
+    rows = [{"set": "yacht", "error": 0.1}, {"set": "wine", "error": 0.2}]
+    text = runs.table("set | error", "{set} | {error:.1f}", rows)
     assert text.splitlines() == [
         "| set | error |",
         "|---|---:|",
@@ -14,16 +15,16 @@ def test_a_table_has_a_line_for_each_row():
 
 
 def test_spread_is_mean_and_sample_deviation():
-    assert report.spread([1.0, 3.0], 2) == "2.00 ± 1.41"
-    assert report.spread([1.0], 1) == "1.0 ± 0.0"
+    assert runs.spread([1.0, 3.0], 2) == "2.00 ± 1.41"
+    assert runs.spread([1.0], 1) == "1.0 ± 0.0"
 
 
 def test_durations_are_readable():
-    assert [report.duration(s) for s in (2.345, 300, 7200)] == ["2.35 s", "5 min", "2.0 h"]
+    assert [runs.duration(s) for s in (2.345, 300, 7200)] == ["2.35 s", "5 min", "2.0 h"]
 
 
 def test_the_origin_names_the_command():
-    text = report.origin("qtkm reproduce sound", 61.0)
+    text = runs.origin("qtkm reproduce sound", 61.0)
     assert "`qtkm reproduce sound`" in text
     assert "cores" in text
     assert "61 s" in text
@@ -33,9 +34,9 @@ def test_a_page_without_new_fits_keeps_when_and_where_they_were_made(tmp_path):
     page = tmp_path / "page.md"
     before = "Made by `qtkm reproduce sound` on 1999-12-31 with qtkm 0.1.0 on 64 cores"
     page.write_text(f"# Title\n\n{before}; the fits took 2 min. More of it.\n", "utf-8")
-    assert report.origin("other", 61.0, page) == f"{before}; the fits took 61 s."
-    assert "1999" not in report.origin("other", 61.0)
-    assert "`other`" in report.origin("other", 61.0, tmp_path / "missing.md")
+    assert runs.origin("other", 61.0, page) == f"{before}; the fits took 61 s."
+    assert "1999" not in runs.origin("other", 61.0)
+    assert "`other`" in runs.origin("other", 61.0, tmp_path / "missing.md")
 
 
 def test_a_figure_is_written_in_both_formats_and_the_same_each_time(tmp_path):
@@ -43,8 +44,8 @@ def test_a_figure_is_written_in_both_formats_and_the_same_each_time(tmp_path):
 
     figure = Figure()
     figure.subplots().plot(np.arange(3))
-    assert report.save_figure(figure, tmp_path / "new" / "plot") == "plot.png"
+    assert runs.save_figure(figure, tmp_path / "new" / "plot") == "plot.png"
     files = [tmp_path / "new" / f"plot.{kind}" for kind in ("png", "pdf")]
     before = [file.read_bytes() for file in files]
-    report.save_figure(figure, tmp_path / "new" / "plot")
+    runs.save_figure(figure, tmp_path / "new" / "plot")
     assert [file.read_bytes() for file in files] == before
