@@ -5,8 +5,7 @@ import pandas
 import pytest
 
 from qtkm.data.sources import DataFileError, open_source
-from qtkm.data.sources.files import FileSource
-from qtkm.data.sources.paths import find_files
+from qtkm.data.sources.files import FileSource, find_files
 from qtkm.data.sources.source import MappedSource, draw_rows, take_rows
 
 N_ROWS = 1000

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from qtkm.data import ShardWriter, StoredShards, prefetched, sort_rows
+from qtkm.data import Shard, ShardWriter, StoredShards, prefetched
 
 N_CODES = (7, 300)
 
@@ -14,7 +14,7 @@ def draw_shard(seed, n_rows, weighted):
     rng = np.random.default_rng(seed)
     codes = np.column_stack([rng.integers(0, n, n_rows) for n in N_CODES]).astype(np.uint16)
     weight = rng.uniform(1, 2, n_rows) if weighted else None
-    return sort_rows(codes, rng.normal(size=(n_rows, 2)), weight, N_CODES)
+    return Shard(codes, rng.normal(size=(n_rows, 2)), weight, N_CODES).sorted()
 
 
 def store(folder, weighted=True):

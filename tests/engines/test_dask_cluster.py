@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 
-from qtkm.data import sort_rows
+from qtkm.data import Shard
 from qtkm.engines import Dask, Threads, dask_cluster
 from qtkm.engines.remote import Held, aligned
 from qtkm.limits import LIMITS
@@ -143,7 +143,7 @@ def target_of(shard, run):
 
 def test_targets_are_mapped_wherever_they_are(engine, client):
     codes = np.zeros((5, 1), dtype=np.uint16)
-    shards = [sort_rows(codes, np.full((5, 1), i + 1.0), None, (1,)) for i in range(3)]
+    shards = [Shard(codes, np.full((5, 1), i + 1.0), None, (1,)).sorted() for i in range(3)]
     placed = engine.place(shards)
     futures = client.scatter([Held([shard], "a part") for shard in shards], hash=False)
     computed = dask_cluster.RemoteShards(engine, futures, [1, 1, 1])

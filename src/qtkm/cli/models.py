@@ -41,7 +41,7 @@ def predict(
     """
     from .. import load
     from ..data.sources import MappedSource
-    from ..data.sources.paths import check_format
+    from ..data.sources.files import check_format
     from .output import check_writable, is_watched, note, write
     from .reading import ModelTable
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from ..data import prefetched
 from ..data.sources import Block, Source, is_there, take_rows
 from ..data.sources.conversion import MOST_NAMES, refuse_missing
-from ..data.sources.files import FileSource
-from ..data.sources.paths import find_files
+from ..data.sources.files import FileSource, find_files
 from ..estimators.predicting import as_X, concatenate
 from ..limits import LIMITS
 from .options import TableError

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from .. import interruption
 from ..data.sources.conversion import arrow
-from ..data.sources.paths import check_format
+from ..data.sources.files import check_format
 from ..data.sources.writing import TableWriter
 from ..estimators.parts import make_regression_loss
 from ..estimators.targets import check_offset

@@ -12,29 +12,14 @@ from .grid import (
     find_distinct,
     make_bins,
 )
-from .shards import TASK_ROWS, Groups, Shard, ShardList, blocks, build, merge, sort_rows
-from .stored import ShardWriter, StoredShards, prefetched
-
-__all__ = [
-    "EXTRAPOLATIONS",
-    "TASK_ROWS",
-    "Box",
-    "Coder",
-    "Grid",
-    "Groups",
-    "Shard",
-    "ShardList",
-    "ShardWriter",
-    "StoredShards",
-    "blocks",
-    "build",
-    "code_type",
-    "contiguous",
-    "draw_values",
-    "encode",
-    "find_distinct",
-    "make_bins",
-    "merge",
-    "prefetched",
-    "sort_rows",
-]
+from .shards import (
+    TASK_ROWS,
+    Shard,
+    ShardList,
+    ShardWriter,
+    StoredShards,
+    blocks,
+    build,
+    merge,
+    prefetched,
+)

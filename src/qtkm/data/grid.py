@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+Codes = NDArray[np.unsignedinteger]
 EXTRAPOLATIONS = ("clip", "continue", "error")
 #: values up to which they are sorted and searched; more are hashed by compiled loops
 FEW_VALUES = 10_000
@@ -39,10 +41,9 @@ class Box:
 
     @property
     def is_point(self) -> bool:
-        """Whether the column has one value."""
         return self.low == self.high
 
-    def contain(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
+    def contain(self, raw: NDArray) -> Floats:
         """Apply the rule for values outside."""
         values = np.asarray(raw, dtype=np.float64)
         if self.extrapolation == "clip":
@@ -59,7 +60,7 @@ class Box:
                 )
         return values
 
-    def to_unit(self, raw: NDArray[np.generic]) -> NDArray[np.float64]:
+    def to_unit(self, raw: NDArray) -> Floats:
         """Map raw values to the unit box; a column of one value goes to 0."""
         values = np.asarray(raw, dtype=np.float64)
         if self.is_point:
@@ -80,9 +81,9 @@ class Grid:
     given.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     is_binned: bool
-    edges: NDArray[np.float64] | None = None
+    edges: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -97,9 +98,7 @@ class Grid:
         return Grid(np.append(self.values, np.nan), self.is_binned, self.edges)
 
 
-def encode(
-    raw: NDArray[np.generic], low: float, high: float, max_bins: int | None
-) -> tuple[Grid, NDArray[np.unsignedinteger]]:
+def encode(raw: NDArray, low: float, high: float, max_bins: int | None) -> tuple[Grid, Codes]:
     """Return the grid of a column in memory and the code of every row.
 
     Up to `max_bins` distinct values are kept exactly (None: all); more fall into as many
@@ -113,7 +112,7 @@ def encode(
     return grid, Coder(grid, low, high).codes(column)
 
 
-def contiguous(values: NDArray[np.generic]) -> NDArray[np.float64]:
+def contiguous(values: NDArray) -> Floats:
     """Return values as grids have them: contiguous, without -0.0."""
     return np.add(values, 0.0, dtype=np.float64)
 
@@ -124,15 +123,14 @@ def equal_bins(low: float, high: float, n_bins: int) -> Grid:
     return Grid(low * (1 - centres) + high * centres, True)
 
 
-def make_bins(low: float, high: float, n_bins: int, sample: NDArray[np.float64]) -> Grid:
+def make_bins(low: float, high: float, n_bins: int, sample: Floats) -> Grid:
     """Return `n_bins` bins: of equal width, or half of them by rank where a sample is crowded.
 
     So a wild value, which makes all equal-width bins wide, does not spoil the resolution of a
     column whose values are scaled by their ranks as well.
     """
     half = max(1, n_bins // 2)
-    plain = equal_bins(low, high, half)
-    crowd = np.bincount(Coder(plain, low, high).codes(sample)).max(initial=0)
+    crowd = np.bincount(Coder(equal_bins(low, high, half), low, high).codes(sample)).max(initial=0)
     if n_bins < 4 or crowd <= CROWDED * len(sample):
         return equal_bins(low, high, n_bins)
     ranks = np.quantile(sample, np.linspace(0, 1, half))
@@ -141,7 +139,7 @@ def make_bins(low: float, high: float, n_bins: int, sample: NDArray[np.float64])
     return Grid(edges[:-1] / 2 + edges[1:] / 2, True, edges)
 
 
-def draw_values(drawn: NDArray[np.float64], column: NDArray[np.float64]) -> NDArray[np.float64]:
+def draw_values(drawn: Floats, column: Floats) -> Floats:
     """Draw distinct values by their hashes, from what was drawn before and further values.
 
     The result does not depend on how the values are dealt into columns, which are contiguous,
@@ -165,7 +163,7 @@ def mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def find_distinct(column: NDArray[np.float64], limit: int) -> NDArray[np.float64] | None:
+def find_distinct(column: Floats, limit: int) -> Floats | None:
     """Return the distinct values of a column, ascending; None if there are more than `limit`."""
     if len(column) <= FEW_VALUES:
         values = np.unique(column)
@@ -198,7 +196,7 @@ class Coder:
     high: float
     box: Box | None = None
 
-    def codes(self, column: NDArray[np.generic]) -> NDArray[np.unsignedinteger]:
+    def codes(self, column: NDArray) -> Codes:
         """Return the codes of values; an exact grid must have all of them, NaN included."""
         inside = contiguous(column if self.box is None else self.box.contain(column))
         if not self.grid.has_gaps:
@@ -209,9 +207,7 @@ class Coder:
             codes[there] = self._codes(inside[there], values)
         return codes
 
-    def _codes(
-        self, column: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> NDArray[np.unsignedinteger]:
+    def _codes(self, column: Floats, values: Floats) -> Codes:
         kind, n_codes = code_type(len(values)), len(values)
         if self.grid.edges is not None:
             return np.searchsorted(self.grid.edges[1:-1], column, side="right").astype(kind)
@@ -227,7 +223,7 @@ class Coder:
         kernels.look_up(column.view(np.uint64), keys, used, codes)
         return codes
 
-    def _places(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _places(self, column: Floats) -> Floats:
         """Return places between `low` and `high`, from 0 to 1."""
         low, high, largest = self.low, self.high, max(-self.low, self.high)
         if not 1e-280 < largest < 1e280:  # by a power of two away from over- and underflow
@@ -238,14 +234,10 @@ class Coder:
 
     def key(self) -> bytes:
         """Return what tells this coder from others."""
-        return (
-            self.grid.values.tobytes() + repr((self.grid.is_binned, self.low, self.high)).encode()
-        )
+        facts = repr((self.grid.is_binned, self.low, self.high))
+        return self.grid.values.tobytes() + facts.encode()
 
 
 def code_type(n_codes: int) -> type[np.unsignedinteger]:
     """Return the smallest unsigned type that holds codes below `n_codes`."""
-    for candidate in (np.uint8, np.uint16):
-        if n_codes <= np.iinfo(candidate).max + 1:
-            return candidate
-    return np.uint32
+    return np.uint8 if n_codes <= 1 << 8 else np.uint16 if n_codes <= 1 << 16 else np.uint32

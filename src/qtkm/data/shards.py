@@ -1,49 +1,61 @@
-"""Shards: blocks of coded rows, sorted, with the groups that a pass over them needs.
+"""Shards: blocks of coded rows, sorted, with the groups that a pass needs; in memory or on disk.
 
 Sums over shards are added in a fixed order, so results do not depend on who computes which.
 Rows are sorted by their codes, the column with the most grid values first: a shard does not
 depend on the order of its rows, and neighbours read neighbouring rows of the largest tables.
+
+Shards on disk are written once and read in every pass, the next one while the present one is used.
+A folder holds one file per shard and, written last, an index that describes them:
+
+    index.json
+    train-0.bin, train-1.bin, …, validation-0.bin, …
+        codes, targets, weights where there are some, and for every column the row numbers sorted
+        by its codes and where the rows of each code begin
+
+Files are read into memory of their own, not mapped: what a fit takes is then what it says.
 """
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interruption import check
 from ..limits import LIMITS
 from ..protocols import Shards
 
+Item = TypeVar("Item")
+Codes = NDArray[np.unsignedinteger]
+Numbers = NDArray[np.floating]
 #: rows that one task sums; groups larger than this are split
 TASK_ROWS = 1 << 13
 #: rows of a group up to which groups are added up row by row, all groups at once
 FEW_IN_GROUP = 8
+#: changes with the layout of the files
+LAYOUT = 1
 
 
 @dataclass
 class Groups:
-    """Rows of a shard sorted by the code of one column.
+    """Rows of a shard sorted by the code of one column."""
 
-    Attributes
-    ----------
-    order : (n_rows,) int32 array
-        Row numbers, sorted.
-    tasks : list of (n, 3) int arrays
-        Segments (start, stop, slot) of `order`, dealt into tasks of similar size. Slots
-        below `n_codes` are grid values; later ones are further pieces of large groups.
-    owners : int array
-        Grid value of each slot from `n_codes` on.
-    starts : (n_codes + 1,) int array
-        Where the rows of each grid value begin in `order`, and their end.
-    kept : dict
-        What a network has computed of these groups once and for all.
-    """
-
+    #: row numbers, sorted
     order: NDArray[np.int32]
+    #: segments (start, stop, slot) of `order`, dealt into tasks of similar size; slots below
+    #: `n_codes` are grid values, later ones further pieces of large groups
     tasks: list[NDArray[np.int64]]
+    #: grid value of each slot from `n_codes` on
     owners: NDArray[np.int64]
+    #: where the rows of each grid value begin in `order`, and their end
     starts: NDArray[np.int64]
+    #: what a network has computed of these groups once and for all
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -80,36 +92,25 @@ class Groups:
 
 @dataclass
 class Shard:
-    """A block of coded rows.
+    """A block of coded rows."""
 
-    Attributes
-    ----------
-    codes : (n_rows, n_columns) unsigned array
-    target : (n_rows, n_outputs) array
-        Targets, scaled as the fit sees them.
-    weight : (n_rows,) array or None
-        Row weights; None means 1.
-    n_codes : sequence of int
-        Grid size of each column.
-    find_order : callable or None
-        What `order` would compute, where it is known from elsewhere.
-    """
-
-    codes: NDArray[np.unsignedinteger]
-    target: NDArray[np.floating]
-    weight: NDArray[np.floating] | None
+    codes: Codes  # (n_rows, n_columns)
+    #: scaled as the fit sees them, (n_rows, n_outputs)
+    target: Numbers
+    #: of the rows; None means 1
+    weight: Numbers | None
+    #: grid size of each column
     n_codes: tuple[int, ...]
+    #: what `order` would compute, where it is known from elsewhere
     find_order: Callable[[int], tuple[NDArray, NDArray]] | None = field(default=None, repr=False)
     _groups: dict[int | None, Groups] = field(default_factory=dict, repr=False)
-    _scaled: tuple[NDArray[np.floating], NDArray[np.floating]] | None = field(
-        default=None, repr=False
-    )
+    _scaled: tuple[Numbers, Numbers] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @property
-    def scaled(self) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    def scaled(self) -> tuple[Numbers, Numbers]:
         """Square roots of the weights (empty for weights of 1), and targets times them."""
         if self.weight is None:
             return np.empty(0), self.target
@@ -126,7 +127,7 @@ class Shard:
         """So many ranges of rows, or fewer: none is smaller than a task."""
         return list(blocks(len(self), max(TASK_ROWS, -(-len(self) // count))))
 
-    def reweighted(self, weight: NDArray[np.floating], target: NDArray[np.floating]) -> "Shard":
+    def reweighted(self, weight: Numbers, target: Numbers) -> "Shard":
         """Return the same rows with other weights and targets."""
         return Shard(self.codes, target, weight, self.n_codes, self.find_order, self._groups)
 
@@ -135,15 +136,17 @@ class Shard:
         weight = None if self.weight is None else self.weight[rows]
         return Shard(self.codes[rows], self.target[rows], weight, self.n_codes)
 
+    def sorted(self) -> "Shard":
+        """Return the rows sorted by their codes."""
+        return self.take(np.lexsort(self.codes.T[np.argsort(self.n_codes, kind="stable")]))
+
     def groups(self, column: int | None) -> Groups:
         """Rows grouped by the code of a column, or all in one group for None."""
-        if column not in self._groups:
-            found = (
-                (np.arange(len(self), dtype=np.int32), np.array([0, len(self)]))
-                if column is None
-                else (self.find_order or self.order)(column)
-            )
-            self._groups[column] = _segment(*found)
+        if column is None and None not in self._groups:
+            order = np.arange(len(self), dtype=np.int32)
+            self._groups[None] = _segment(order, np.array([0, len(self)]))
+        elif column is not None and column not in self._groups:
+            self._groups[column] = _segment(*(self.find_order or self.order)(column))
         return self._groups[column]
 
     def order(self, column: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -180,37 +183,16 @@ def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
     return Groups(order, np.split(segments, cuts), owner[later], starts)
 
 
-def build(
-    codes: NDArray[np.unsignedinteger],
-    target: NDArray[np.floating],
-    weight: NDArray[np.floating] | None,
-    n_codes: tuple[int, ...],
-) -> ShardList:
+def build(codes: Codes, target: Numbers, weight: Numbers | None, n_codes: Any) -> ShardList:
     """Sort rows into shards of up to `LIMITS.shard_rows` rows; arrays as of `Shard`."""
-    return ShardList(
-        sort_rows(codes[a:b], target[a:b], None if weight is None else weight[a:b], n_codes)
-        for a, b in blocks(len(codes), LIMITS.shard_rows)
-    )
-
-
-def sort_rows(
-    codes: NDArray[np.unsignedinteger],
-    target: NDArray[np.floating],
-    weight: NDArray[np.floating] | None,
-    n_codes: tuple[int, ...],
-) -> Shard:
-    """Sort rows by their codes, into one shard."""
-    order = np.lexsort(codes.T[np.argsort(n_codes, kind="stable")])
-    weight = None if weight is None else weight[order]
-    return Shard(codes[order], target[order], weight, n_codes)
+    rows = Shard(codes, target, weight, n_codes)
+    pieces = blocks(len(codes), LIMITS.shard_rows)
+    return ShardList(rows.take(slice(*piece)).sorted() for piece in pieces)
 
 
 def merge(
-    codes: NDArray[np.unsignedinteger],
-    target: NDArray[np.floating],
-    weight: NDArray[np.floating] | None,
-    average: bool = True,
-) -> tuple[NDArray[np.unsignedinteger], NDArray[np.floating], NDArray[np.floating], NDArray]:
+    codes: Codes, target: Numbers, weight: Numbers | None, average: bool = True
+) -> tuple[Codes, Numbers, Numbers, NDArray]:
     """Merge rows with equal codes, in an order that does not depend on the given one.
 
     Rows equal in codes and target are counted first, so that a repeated row and an integer weight
@@ -244,3 +226,134 @@ def blocks(n_rows: int, size: int = TASK_ROWS) -> Iterator[tuple[int, int]]:
     count = max(1, -(-n_rows // size))
     for i in range(count):
         yield n_rows * i // count, n_rows * (i + 1) // count
+
+
+def prefetched(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield items, each made by a thread while the one before it is used; two are held at most."""
+    end = object()
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(next, iterator, end)
+        while (item := ahead.result()) is not end:
+            ahead = pool.submit(next, iterator, end)
+            check()
+            yield item  # type: ignore[misc]
+
+
+class ShardWriter:
+    """Writes shards into an existing folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.sizes: dict[str, list[int]] = {"train": [], "validation": []}
+        self.about: dict[str, Any] = {}
+
+    def add(self, kind: str, shard: Shard) -> None:
+        """Write a shard of training or validation rows."""
+        self.about = {
+            "layout": LAYOUT,
+            "n_codes": list(shard.n_codes),
+            "n_outputs": shard.target.shape[1],
+            "codes": shard.codes.dtype.str,
+            "weighted": shard.weight is not None,
+        }
+        arrays = [shard.codes, shard.target, *([] if shard.weight is None else [shard.weight])]
+        for column in range(len(shard.n_codes)):
+            arrays += shard.order(column)
+        number = len(self.sizes[kind])
+        with open(self.folder / f"{kind}-{number}.bin", "xb", buffering=0) as file:
+            for array in arrays:
+                # a raw file may take less than it is given, and says why it takes nothing
+                rest = memoryview(np.ascontiguousarray(array).data).cast("B")
+                while len(rest):
+                    rest = rest[file.write(rest) :]
+        self.sizes[kind].append(len(shard))
+
+    def close(self) -> None:
+        """Write the index, which makes the folder complete."""
+        text = json.dumps(self.about | {"sizes": self.sizes})
+        (self.folder / "index.json").write_text(text, encoding="utf-8")
+
+
+class StoredShards(Shards):
+    """Shards of a folder, "train" or "validation", read whenever they are asked for."""
+
+    def __init__(self, folder: Path, kind: str):
+        self.folder, self.kind = folder, kind
+        try:
+            about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{folder} holds no complete shards ({error})") from None
+        if about.get("layout") != LAYOUT:
+            raise ValueError(f"{folder} holds shards of another layout")
+        self.sizes: list[int] = about["sizes"][kind]
+        self.n_codes = tuple(about["n_codes"])
+        self.n_outputs, self.is_weighted = about["n_outputs"], about["weighted"]
+        self.code_type = np.dtype(about["codes"])
+        self._functions: list[Callable[[NDArray], NDArray]] = []
+        #: column whose order was asked for last, and will be for the next shard
+        self._column: int | None = None
+        for i in range(len(self)):
+            path = self._path(i)
+            if not path.exists() or path.stat().st_size != self._layout(i)["end"][0]:
+                raise ValueError(f"{path} is missing or cut off")
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __iter__(self) -> Iterator[Shard]:
+        return prefetched(self._ahead(i) for i in range(len(self)))
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        return self._read(range(len(self))[i])
+
+    def map_targets(self, function: Callable[[NDArray], NDArray]) -> None:
+        """Read targets as function(targets) from now on."""
+        self._functions.append(function)
+
+    def _ahead(self, i: int) -> Shard:
+        shard = self._read(i)
+        if self._column is not None:
+            shard.groups(self._column)
+        return shard
+
+    def _read(self, i: int) -> Shard:
+        target = self._part(i, "target")
+        for function in self._functions:
+            target = function(target)
+        weight = self._part(i, "weight") if self.is_weighted else None
+        find_order = partial(self._order, i)
+        return Shard(self._part(i, "codes"), target, weight, self.n_codes, find_order)
+
+    def _order(self, i: int, column: int) -> tuple[NDArray, NDArray]:
+        self._column = column
+        return self._part(i, f"order {column}"), self._part(i, f"starts {column}")
+
+    def _path(self, i: int) -> Path:
+        return self.folder / f"{self.kind}-{i}.bin"
+
+    def _layout(self, i: int) -> dict[str, tuple[int, Any, tuple[int, ...]]]:
+        """Offset, type and shape of the arrays of a file, in their order, and its end."""
+        n_rows = self.sizes[i]
+        parts: dict[str, tuple[Any, tuple[int, ...]]] = {
+            "codes": (self.code_type, (n_rows, len(self.n_codes))),
+            "target": (np.float64, (n_rows, self.n_outputs)),
+            "weight": (np.float64, (n_rows * self.is_weighted,)),
+        }
+        for column, n_codes in enumerate(self.n_codes):
+            parts[f"order {column}"] = np.int32, (n_rows,)
+            parts[f"starts {column}"] = np.int64, (n_codes + 1,)
+        found, offset = {}, 0
+        for name, (kind, shape) in parts.items():
+            found[name] = (offset, kind, shape)
+            offset += np.dtype(kind).itemsize * prod(shape)
+        return found | {"end": (offset, None, ())}
+
+    def _part(self, i: int, name: str) -> NDArray:
+        offset, kind, shape = self._layout(i)[name]
+        array = np.fromfile(self._path(i), kind, prod(shape), offset=offset)
+        if array.size != prod(shape):
+            raise ValueError(f"{self._path(i)} was cut off while it was in use")
+        return array.reshape(shape)

@@ -6,16 +6,17 @@ grids of their columns.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, repeat
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import data
 from ..data.sources import Block, DataFileError
+from ..data.sources.source import deal
 from ..engines.remote import serial
 from ..limits import LIMITS
 from ..protocols import Run
@@ -26,7 +27,6 @@ from .targets import Target, check_weight, tame_exponent
 
 #: rows from which columns are worked on side by side; below, handing out the work takes longer
 THREADED_ROWS = 20_000
-Part = TypeVar("Part")
 
 
 def for_columns(run: Run, n_rows: int) -> Run:
@@ -190,9 +190,13 @@ class Pieces:
         """Code all rows, and yield their shards, each with "train" or "validation"."""
         sizes = [end - begin for begin, end in self.pieces]
         coded = (self.coding.encode(block, run) for block in blocks)
+
+        def take(rows: data.Shard, begin: int, end: int) -> data.Shard:
+            return rows.take(slice(begin, end))
+
         number, following = 0, chain(sizes, repeat(1))
         # a further piece, if there is one, shows rows that were not there before
-        for rows in deal(coded, lambda _: next(following), len, _cut, joined):
+        for rows in deal(coded, lambda _: next(following), len, take, joined):
             if number == len(sizes):
                 raise DataFileError("the source has more rows than when it was first read")
             if len(rows) < sizes[number]:
@@ -214,34 +218,3 @@ class Pieces:
                  str(coding.code_type), categorical, target.n_outputs, target.key())  # fmt: skip
         found.update(repr(facts).encode())
         return found.hexdigest()
-
-
-def _cut(rows: data.Shard, begin: int, end: int) -> data.Shard:
-    return rows.take(slice(begin, end))
-
-
-def deal(
-    parts: Iterable[Part],
-    size: Callable[[int], int],
-    count: Callable[[Part], int],
-    cut: Callable[[Part, int, int], Part],
-    join: Callable[[list[Part]], Part],
-) -> Iterator[Part]:
-    """Deal consecutive rows out again in pieces of other sizes; the last one may be smaller.
-
-    size(n) is the size of the next piece where n further rows of a part are there.
-    """
-    held: list[Part] = []
-    left = 0
-    for part in parts:
-        begin, end = 0, count(part)
-        while begin < end:
-            left = left or size(end - begin)
-            taken = min(left, end - begin)
-            held.append(cut(part, begin, begin + taken))
-            begin, left = begin + taken, left - taken
-            if not left:
-                yield join(held)
-                held = []
-    if held:
-        yield join(held)

@@ -257,12 +257,7 @@ class Splitter:
 
     def shards(self, rows: data.Shard, number: int) -> dict[str, data.Shard]:
         """Split a piece and sort the rows of each part."""
-        return {kind: sort(part) for kind, part in self.parts(rows, number).items()}
-
-
-def sort(rows: data.Shard) -> data.Shard:
-    """Sort the rows of a shard by their codes."""
-    return data.sort_rows(rows.codes, rows.target, rows.weight, rows.n_codes)
+        return {kind: part.sorted() for kind, part in self.parts(rows, number).items()}
 
 
 def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray:

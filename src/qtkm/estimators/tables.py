@@ -26,7 +26,7 @@ from ..protocols import Given, Shards
 from .coding import Coding, Pieces, Scan
 from .inputs import Reading, read_inputs
 from .memory import Cache, Need, parse_limit
-from .rows import Arranged, Split, Splitter, count_distinct, sort
+from .rows import Arranged, Split, Splitter, count_distinct
 from .targets import Target, check_offset, check_weight, refuse_unequal, tame_exponent
 from .values import shorten
 from .working import warn_user
@@ -110,7 +110,7 @@ class FewRows:
         own, average = parts["train"], self.reader.loss.is_quadratic
         codes, y, weight, scatter = data.merge(own.codes, own.target, own.weight, average)
         parts["train"] = data.Shard(codes, y, weight, coding.n_codes)
-        shards = {kind: data.ShardList([sort(part)]) for kind, part in parts.items()}
+        shards = {kind: data.ShardList([part.sorted()]) for kind, part in parts.items()}
         return Arranged(shards["train"], shards.get("validation"), self.reader, scatter)
 
 

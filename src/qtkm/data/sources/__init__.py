@@ -3,19 +3,4 @@
 from .conversion import DataFileError
 from .files import FileSource
 from .opening import ArraySource, BatchSource, open_source
-from .source import BLOCK_ROWS, Block, MappedSource, Source, draw_rows, is_there, take_rows
-
-__all__ = [
-    "BLOCK_ROWS",
-    "ArraySource",
-    "BatchSource",
-    "Block",
-    "DataFileError",
-    "FileSource",
-    "MappedSource",
-    "Source",
-    "draw_rows",
-    "is_there",
-    "open_source",
-    "take_rows",
-]
+from .source import Block, MappedSource, Source, draw_rows, is_there, take_rows

@@ -1,8 +1,14 @@
-"""Rows of one or many CSV or Parquet files, read a few pages or megabytes at a time."""
+"""CSV and Parquet files: which ones a source is made of, and their rows, a few at a time."""
 
+import errno
+import glob
+import hashlib
+import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +29,14 @@ from .conversion import (
     refuse_repeated,
     unify,
 )
-from .paths import MAGIC, Stamp, combine, separator_of
-from .source import Chunk, Source
+from .source import Chunk, Source, deal
 
+PARQUET = (".parquet", ".pq")
+CSV = tuple(f"{name}{packed}" for name in (".csv", ".tsv") for packed in ("", ".gz", ".bz2"))
+#: first and last bytes of a Parquet file
+MAGIC = b"PAR1"
+#: bytes at the end of a file that tell it from its later self
+TAIL = 1 << 16
 #: bytes that are read at once of a column. Without it, and with pre_buffer, pyarrow holds whole
 #: row groups: 320 MB instead of 70 for 5 million rows of 8 columns in one row group
 BUFFER = 1 << 18
@@ -45,6 +56,106 @@ _CONVERSION = re.compile(
     r"In CSV column #(?P<column>\d+):.* conversion error to [^:]*: invalid value '(?P<value>.*)'",
     re.DOTALL,
 )
+
+
+def check_format(path: Path, others: bool = False) -> str:
+    """Return "CSV" or "Parquet" by a file's name; any other is "" or a DataFileError."""
+    name = path.name.lower()
+    if name.endswith(PARQUET) or name.endswith(CSV):
+        return "Parquet" if name.endswith(PARQUET) else "CSV"
+    if others:
+        return ""
+    raise DataFileError(
+        f"{path} is neither CSV nor Parquet by its name; expected one that ends in "
+        f"{', '.join((*CSV, *PARQUET))}."
+    )
+
+
+def separator_of(path: Path) -> str:
+    """Return the separator that the name of a CSV file promises."""
+    return "\t" if ".tsv" in path.name.lower() else ","
+
+
+def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str]:
+    """Return the files of paths, folders and patterns, in this order, and their format.
+
+    It is an error if one is missing, a folder has no table, or they are not all CSV or Parquet.
+    """
+    found = [path for entry in given for path in _expand(os.fspath(entry))]
+    if not found:
+        raise ValueError("The list of files is empty; name at least one.")
+    formats = {check_format(path): path for path in reversed(found)}
+    if len(formats) > 1:
+        raise DataFileError(
+            f"The source mixes formats: {formats['CSV']} is CSV and {formats['Parquet']} is "
+            "Parquet; pass files of one format, by a pattern such as 'folder/*.parquet'."
+        )
+    return found, next(iter(formats))
+
+
+def _expand(text: str) -> list[Path]:
+    path = Path(text)
+    if path.is_dir():
+        inner = (f.relative_to(path).parts for f in path.rglob("*") if f.is_file())
+        # without hidden files and marks of other programs (_SUCCESS)
+        shown = [parts for parts in inner if check_format(Path(parts[-1]), others=True)
+                 and not any(part.startswith((".", "_")) for part in parts)]  # fmt: skip
+        if not shown:
+            raise FileNotFoundError(f"{path} is a folder without CSV and Parquet files.")
+        return [path.joinpath(*parts) for parts in sorted(shown)]
+    if path.exists():
+        return [path]
+    if not glob.has_magic(text):
+        raise FileNotFoundError(f"{path} is not there.")
+    files = [file for file in map(Path, sorted(glob.glob(text, recursive=True))) if file.is_file()]
+    if not files:
+        raise FileNotFoundError(f"No file matches the pattern {text!r}.")
+    return files
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What tells a file from its later self."""
+
+    path: Path
+    size: int
+    modified: int
+    #: hash of its end, where a Parquet file describes itself
+    tail: str
+
+    @classmethod
+    def of(cls, path: Path) -> "Stamp":
+        """Take the stamp of a file, or raise a DataFileError if it cannot be read."""
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                file.seek(max(0, status.st_size - TAIL))
+                tail = hashlib.sha256(file.read(TAIL)).hexdigest()
+        except OSError as error:
+            why = {
+                errno.ENOENT: "has vanished since the source was opened",
+                errno.EACCES: "may not be read by this user; change its permissions",
+            }
+            told = why.get(error.errno or 0, f"cannot be read: {error.strerror}")
+            raise DataFileError(f"{path} {told}.") from error
+        return cls(path.absolute(), status.st_size, status.st_mtime_ns, tail)
+
+    def refuse_changes(self) -> None:
+        """Raise a DataFileError if the file is not what it was."""
+        now = Stamp.of(self.path)
+        if now != self:
+            is_same = now.size == self.size
+            what = "other contents" if is_same else f"{now.size:,} bytes instead of {self.size:,}"
+            raise DataFileError(
+                f"{self.path} has changed since the source was opened: it has {what}. Open the "
+                "source anew once nothing writes to the file any more."
+            )
+
+
+def combine(stamps: Iterable[Stamp]) -> str:
+    """Return one text of many stamps."""
+    lines = ("\0".join(map(str, astuple(stamp))) for stamp in stamps)
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class FileSource(Source):
@@ -115,7 +226,10 @@ def _cast(array: Any, wanted: Any) -> Any:
     if wanted in (array.type, getattr(array.type, "value_type", None)):
         return array
     if kind_of(wanted) == SPANS and kind_of(array.type) == TEXT:
-        return _read_spans(array)
+        if not _are_spans(array) and array.null_count < len(array):
+            return array  # text, which is refused as another kind
+        spans = need("pandas", "spans of time are read").to_timedelta(array.to_pandas())
+        array, wanted = arrow().array(spans), arrow().duration("us")
     return array.cast(wanted, safe=False)  # integers beyond 2**53 may be rounded
 
 
@@ -125,21 +239,25 @@ def _are_spans(texts: Any) -> bool:
     return bool(compute.all(compute.match_substring_regex(texts, SPAN)).as_py())
 
 
-def _read_spans(texts: Any) -> Any:
-    """Return spans of time in microseconds; what is none stays text, and so is refused."""
-    if not _are_spans(texts) and texts.null_count < len(texts):
-        return texts
-    spans = need("pandas", "spans of time are read").to_timedelta(texts.to_pandas())
-    return arrow().array(spans).cast(arrow().duration("us"), safe=False)
+@contextmanager
+def _explained(explain: Callable[[Exception], Exception]) -> Iterator[None]:
+    """Explain errors of pyarrow."""
+    try:
+        yield
+    except reading_errors() as error:
+        raise explain(error) from error
 
 
 class ParquetPart:
     """A Parquet file of a source; `names` lacks the index of a pandas frame."""
 
     def __init__(self, path: Path):
-        self.path = path
-        self.stamp = Stamp.of(path, has_footer=True)
-        self._refuse_foreign()
+        self.path, self.stamp = path, Stamp.of(path)
+        head = _read_head(path)
+        if head != MAGIC:
+            raise DataFileError(
+                f"{path} is not a Parquet file: it begins with {head!r} instead of {MAGIC!r}."
+            )
         with self._open() as file:
             schema = file.schema_arrow
             refuse_repeated(str(path), schema.names)
@@ -162,60 +280,48 @@ class ParquetPart:
         """
         text = [name for name in wanted if name in coded and kind_of(self.types[name]) == TEXT]
         with self._open(text) as file:
-            count = file.num_row_groups
-            for group in range(count):
-                where = f"{self.path}, row group {group + 1} of {count}"
-                for batch in self._read(file, group, list(wanted), rows, where):
-                    yield batch, where
+            for group in range(file.num_row_groups):
+                where = f"{self.path}, row group {group + 1} of {file.num_row_groups}"
+                # in this thread: others would read ahead, which takes memory
+                batches = file.iter_batches(
+                    rows, row_groups=[group], columns=list(wanted), use_threads=False
+                )
+                n_rows = 0
+                while (batch := self._next(batches, where)) is not None:
+                    n_rows += batch.num_rows
+                    if batch.num_rows:
+                        yield batch, where
+                expected = file.metadata.row_group(group).num_rows
+                if n_rows != expected:
+                    what = f"{n_rows:,} rows, but its footer says {expected:,}"
+                    raise DataFileError(f"{where}, has {what}.")
+
+    def _next(self, batches: Iterator[Any], where: str) -> Any:
+        with _explained(lambda e: DataFileError(f"{where}, cannot be read: {reason(e)}.")):
+            return next(batches, None)
 
     def _open(self, text: Sequence[str] = ()) -> Any:
         parquet = need("pyarrow.parquet", "Parquet files are read")
-        try:
+
+        def explain(error: Exception) -> Exception:
+            return DataFileError(
+                f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged: its footer "
+                f"cannot be read ({reason(error)}). Copy or write it again."
+            )
+
+        with _explained(explain):
             return parquet.ParquetFile(
                 self.path, read_dictionary=list(text), pre_buffer=False, buffer_size=BUFFER,
                 page_checksum_verification=True,
             )  # fmt: skip
-        except reading_errors() as error:
-            raise DataFileError(
-                f"{self.path} is damaged: its footer cannot be read ({reason(error)})."
-            ) from error
 
-    def _read(
-        self, file: Any, group: int, wanted: list[str], rows: int, where: str
-    ) -> Iterator[Any]:
-        # in this thread: others would read ahead, which takes memory
-        batches = file.iter_batches(rows, row_groups=[group], columns=wanted, use_threads=False)
-        expected, n_rows = file.metadata.row_group(group).num_rows, 0
-        while True:
-            try:
-                batch = next(batches, None)
-            except reading_errors() as error:
-                raise DataFileError(f"{where}, cannot be read: {reason(error)}.") from error
-            if batch is None:
-                break
-            n_rows += batch.num_rows
-            if batch.num_rows:
-                yield batch
-        if n_rows != expected:
-            raise DataFileError(f"{where}, has {n_rows:,} rows, but its footer says {expected:,}.")
 
-    def _refuse_foreign(self) -> None:
-        path, size = self.path, self.stamp.size
-        if size == 0:
-            raise DataFileError(f"{path} is empty: it has 0 bytes.")
-        with path.open("rb") as file:
-            head = file.read(4)
-            file.seek(max(0, size - 4))
-            tail = file.read(4)
-        if head != MAGIC:
-            raise DataFileError(
-                f"{path} is not a Parquet file: it begins with {head!r} instead of {MAGIC!r}."
-            )
-        if tail != MAGIC or size < 12:
-            raise DataFileError(
-                f"{path} is cut off after {size:,} bytes: it ends without the footer of a Parquet "
-                "file. Copy or write it again."
-            )
+def _read_head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        head = file.read(len(MAGIC))
+    if not head:
+        raise DataFileError(f"{path} is empty: it has 0 bytes.")
+    return head
 
 
 class CsvPart:
@@ -232,12 +338,8 @@ class CsvPart:
     expected_rows: int | None = None
 
     def __init__(self, path: Path):
-        self.path = path
-        self.stamp = Stamp.of(path)
-        with path.open("rb") as file:
-            head = file.read(len(MAGIC))
-        if not head:
-            raise DataFileError(f"{path} is empty: it has 0 bytes.")
+        self.path, self.stamp = path, Stamp.of(path)
+        head = _read_head(path)
         if head == MAGIC:
             raise DataFileError(f"{path} is a Parquet file, but its name says CSV; rename it.")
         if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
@@ -249,7 +351,8 @@ class CsvPart:
         self.names = [name or f"Unnamed: {k}" for k, name in enumerate(schema.names)]
         self.types = dict(zip(self.names, schema.types, strict=True))
         self._in_file = dict(zip(self.names, schema.names, strict=True))
-        first = self._next(reader, "")
+        with self._explained(""):
+            first = next(reader, None)
         if first is None or first.num_rows == 0:
             self.n_rows = self.expected_rows = 0
             return
@@ -262,14 +365,11 @@ class CsvPart:
 
     def _guess_marks(self) -> tuple[str, str]:
         """Return the separator and the decimal point of the first lines."""
-        try:
-            with arrow().input_stream(str(self.path)) as file:
-                text = file.read(FIRST_BYTES).decode("utf-8", "replace")
-        except reading_errors() as error:
-            raise self._translate(error, f"{self.path}") from error
+        with self._explained(""), arrow().input_stream(str(self.path)) as file:
+            text = file.read(FIRST_BYTES).decode("utf-8", "replace")
         lines = text.splitlines()[:FIRST_LINES] or [""]
         header = re.sub(r'"[^"]*"', "", lines[0])
-        expected = separator_of(self.path.name)
+        expected = separator_of(self.path)
         separator = next((mark for mark in (expected, *",;\t|") if mark in header), expected)
         entries = [entry.strip() for line in lines[1:] for entry in line.split(separator)]
         points, commas = (any(re.fullmatch(rf"[+-]?\d*{mark}\d+", entry) for entry in entries)
@@ -284,7 +384,7 @@ class CsvPart:
             return
         pyarrow = arrow()
         words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        done = 0
+        done, join = 0, pyarrow.Table.from_batches
         while True:
             as_read = {
                 name: words if name in coded and kind_of(t) == TEXT
@@ -292,7 +392,8 @@ class CsvPart:
                 for name, t in types.items()
             }  # fmt: skip
             try:
-                for batch in _gather(self._rest(self._open(as_read, wanted), done), rows):
+                rest = self._rest(self._open(as_read, wanted), done)
+                for batch in deal(rest, lambda _: rows, len, lambda b, i, j: b[i:j], join):
                     where = f"{self.path}, rows {done + 1:,} to {done + batch.num_rows:,}"
                     done += batch.num_rows
                     yield batch.rename_columns(list(wanted)), where
@@ -302,7 +403,7 @@ class CsvPart:
 
     def _open(self, types: dict[str, Any], wanted: Sequence[str] = ()) -> Any:
         csv = need("pyarrow.csv", "CSV files are read")
-        try:
+        with self._explained(""):  # the first rows are read here already
             return csv.open_csv(
                 self.path,
                 # in one thread, so that messages know the number of the row
@@ -315,42 +416,37 @@ class CsvPart:
                     null_values=MISSING_ENTRIES, strings_can_be_null=True,
                 ),
             )  # fmt: skip
-        except reading_errors() as error:
-            # the first rows are read here already
-            raise self._translate(error, f"{self.path}") from error
 
     def _rest(self, reader: Any, skip: int) -> Iterator[Any]:
         """Yield the batches after some rows, which are parsed again."""
         n_rows = 0
-        while (batch := self._next(reader, f", after row {n_rows:,},")) is not None:
+        while True:
+            with self._explained(f", after row {n_rows:,},"):
+                batch = next(reader, None)
+            if batch is None:
+                return
             if n_rows + batch.num_rows > skip:
                 yield batch.slice(max(0, skip - n_rows))
             n_rows += batch.num_rows
 
-    def _next(self, reader: Any, after: str) -> Any:
-        try:
-            return reader.read_next_batch()
-        except StopIteration:
-            return None
-        except reading_errors() as error:
-            raise self._translate(error, f"{self.path}{after}") from error
+    def _explained(self, after: str) -> Any:
+        def explain(error: Exception) -> Exception:
+            if match := _CONVERSION.match(str(error)):
+                name = self.names[int(match["column"])]
+                return _WiderError(name, match["value"], f"{self.path}{after}")
+            if "invalid UTF8" in str(error):
+                return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
+            return DataFileError(f"{self.path}{after} cannot be read as CSV: {reason(error)}.")
 
-    def _translate(self, error: Exception, where: str) -> Exception:
-        match = _CONVERSION.match(str(error))
-        if match:
-            return _WiderError(self.names[int(match["column"])], match["value"], where)
-        if "invalid UTF8" in str(error):
-            return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
-        return DataFileError(f"{where} cannot be read as CSV: {reason(error)}.")
+        return _explained(explain)
 
     def _widen(self, types: dict[str, Any], error: "_WiderError") -> None:
         """Give a column a type that holds the entry that did not fit, too."""
         column, value, where = error.args
         pyarrow, before = arrow(), types[column]
         is_missing = kind_of(before) == MISSING
-        is_whole = pyarrow.types.is_integer(before)
-        number = value.replace(self._decimal, ".")
-        if (is_whole or is_missing) and is_numeral(number) and "_" not in value:
+        is_number = is_numeral(value.replace(self._decimal, ".")) and "_" not in value
+        if is_number and (is_missing or pyarrow.types.is_integer(before)):
             wider = pyarrow.float64()
         elif is_missing:
             wider = pyarrow.string()
@@ -365,17 +461,3 @@ class CsvPart:
 
 class _WiderError(Exception):
     """An entry that the type of its column does not hold: (column, value, where)."""
-
-
-def _gather(batches: Iterator[Any], rows: int) -> Iterator[Any]:
-    """Join batches to tables of `rows` rows; the last may be smaller."""
-    join = arrow().Table.from_batches
-    held: list[Any] = []
-    for batch in batches:
-        held.append(batch)
-        while sum(part.num_rows for part in held) >= rows:
-            joined = join(held)
-            yield joined.slice(0, rows)
-            held = joined.slice(rows).to_batches()
-    if held:
-        yield join(held)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..shards import blocks
 from .conversion import DataFileError, refuse_missing, refuse_repeated
-from .files import FileSource
-from .paths import Stamp, combine, find_files
+from .files import FileSource, Stamp, combine, find_files
 from .source import Chunk, Source
 
 

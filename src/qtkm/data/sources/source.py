@@ -1,9 +1,9 @@
 """Sources: rows that need not fit in memory, read in blocks, again and again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from .conversion import (
 BLOCK_ROWS = 1 << 17
 #: some rows as they come: columns of any library by name, number of rows, place for messages
 Chunk = tuple[dict[str, Any], int, str]
+Part = TypeVar("Part")
 
 
 @dataclass
@@ -194,16 +195,41 @@ class MappedSource(Source):
         return round(self._share * expected)
 
 
+def deal(
+    parts: Iterable[Part],
+    size: Callable[[int], int],
+    count: Callable[[Part], int],
+    cut: Callable[[Part, int, int], Part],
+    join: Callable[[list[Part]], Part],
+) -> Iterator[Part]:
+    """Deal consecutive rows out again in pieces of other sizes; the last one may be smaller.
+
+    size(n) is the size of the next piece where n further rows of a part are there.
+    """
+    held: list[Part] = []
+    left = 0
+    for part in parts:
+        begin, end = 0, count(part)
+        while begin < end:
+            left = left or size(end - begin)
+            taken = min(left, end - begin)
+            held.append(cut(part, begin, begin + taken))
+            begin, left = begin + taken, left - taken
+            if not left:
+                yield join(held)
+                held = []
+    if held:
+        yield join(held)
+
+
 def take_rows(block: Block, keep: NDArray[np.bool_]) -> Block:
     """Return the rows of a block selected by a mask."""
     if keep.all():
         return block
-    columns = {
-        name: values[keep]
-        if isinstance(values, np.ndarray)
-        else values[keep].reset_index(drop=True)
-        for name, values in block.columns.items()
-    }
+    columns = {name: values[keep] for name, values in block.columns.items()}
+    for name, values in columns.items():
+        if not isinstance(values, np.ndarray):
+            columns[name] = values.reset_index(drop=True)
     carried = {name: array.filter(keep) for name, array in block.carried.items()}
     return Block(columns, int(keep.sum()), block.first_row, block.where, carried)
 

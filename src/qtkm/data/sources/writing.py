@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from ...limits import LIMITS
 from .conversion import arrow, need
-from .paths import check_format, separator_of
+from .files import check_format, separator_of
 
 
 class TableWriter:
@@ -90,7 +90,7 @@ class TableWriter:
             return
         csv = need("pyarrow.csv", "CSV files are written")
         self._sink = _packer(self._file, self.path.suffix.lower())
-        options = csv.WriteOptions(delimiter=separator_of(self.path.name))
+        options = csv.WriteOptions(delimiter=separator_of(self.path))
         self._writer = csv.CSVWriter(self._sink or self._file, schema, write_options=options)
 
     def _close(self) -> None:
