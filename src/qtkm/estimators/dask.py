@@ -24,10 +24,9 @@ from ..engines.dask_cluster import Dask, RemoteShards
 from ..engines.remote import Held, hold, pack, serial
 from ..limits import LIMITS
 from ..networks import Network
-from .coding import Coding, Scan
 from .inputs import Reading, read_inputs
 from .rows import Arranged, Split
-from .tables import Table, names_of
+from .tables import Coding, Scan, Table, names_of
 from .targets import refuse_none
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from math import log2
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,8 +32,10 @@ from ..data.sources import Source
 from ..limits import LIMITS
 from ..networks import Network
 from ..protocols import Given
-from .coding import Coding, Scan
 from .encoding import decode, encode
+
+if TYPE_CHECKING:
+    from .tables import Coding, Scan
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +97,7 @@ class Need:
     factors: int
 
     @classmethod
-    def of_fit(cls, coding: Coding, network: Network) -> "Need":
+    def of_fit(cls, coding: "Coding", network: Network) -> "Need":
         target = coding.scan.target
         radices = [column.radices for column in coding.columns]
         planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
@@ -106,6 +108,15 @@ class Need:
             coding.is_weighted, target.loss.is_quadratic, numbers, factors,
         )  # fmt: skip
 
+    def __post_init__(self) -> None:
+        codes, numbers = self.n_columns * self.code_bytes, self.n_outputs + self.is_weighted
+        #: bytes of a row in a shard, all its sort orders included
+        self.stored = codes + 4 * self.n_columns + 8 * numbers
+        #: while its shard is worked on: scaled targets, responses, new weights
+        self.working = 16 * self.n_outputs if self.is_quadratic else 64 * self.n_outputs + 8
+        #: while its shard is made: as it is gathered, and as it is sorted
+        self.making = 2 * codes + 24 * numbers
+
     def fixed(self, shard_rows: int) -> int:
         """Return the bytes of tables, of sums that wait to be added, and of reading files."""
         tables, sums = self.numbers
@@ -113,35 +124,15 @@ class Need:
         held = 8 * (6 * tables + waiting * sums).__ceil__() + 32 * self.factors
         return held + READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
 
-    @property
-    def bytes_per_row(self) -> int:
-        """Bytes of a row in a shard, all its sort orders included."""
-        numbers = self.n_outputs + self.is_weighted
-        return self.n_columns * (self.code_bytes + 4) + 8 * numbers
-
-    @property
-    def work_per_row(self) -> int:
-        """Bytes of a row while its shard is worked on: scaled targets, responses, new weights."""
-        return 8 * self.n_outputs * (2 if self.is_quadratic else 8) + 8 * (not self.is_quadratic)
-
-    @property
-    def making_per_row(self) -> int:
-        """Bytes of a row while its shard is made: as it is gathered, and as it is sorted."""
-        return 2 * self.n_columns * self.code_bytes + 24 * (self.n_outputs + self.is_weighted)
-
     def in_memory(self) -> int:
         kept = 0 if self.is_quadratic else 24 * self.n_outputs + 8
-        working = min(self.n_rows, LIMITS.shard_rows) * max(self.work_per_row, self.making_per_row)
-        return self.n_rows * (self.bytes_per_row + kept) + working + self.fixed(LIMITS.shard_rows)
+        working = min(self.n_rows, LIMITS.shard_rows) * max(self.working, self.making)
+        return self.n_rows * (self.stored + kept) + working + self.fixed(LIMITS.shard_rows)
 
     def on_disk(self, shard_rows: int) -> int:
         """Return the bytes needed with shards of `shard_rows` rows on disk."""
-        fitting = 2 * self.bytes_per_row + self.work_per_row
-        making = self.making_per_row + self.bytes_per_row
-        return shard_rows * max(fitting, making) + self.fixed(shard_rows)
-
-    def disk(self) -> int:
-        return self.n_rows * self.bytes_per_row
+        largest = max(2 * self.stored + self.working, self.making + self.stored)
+        return shard_rows * largest + self.fixed(shard_rows)
 
     def place(self, limit: int | None) -> tuple[bool, int]:
         """Return whether all rows stay in memory, and the rows of a shard."""
@@ -185,21 +176,21 @@ class Cache:
     @property
     def folder(self) -> Path:
         """The folder, created if it is missing."""
-        if self._base is not None:
-            self._base.mkdir(parents=True, exist_ok=True)
-        if self._folder is None and not self.is_kept:
-            self._folder = Path(tempfile.mkdtemp(prefix="qtkm-", dir=self._base))
-        elif self._folder is None and self._base is not None:
+        if self._folder is None:
+            if self._base is not None:
+                self._base.mkdir(parents=True, exist_ok=True)
+            if self._base is None or not self.is_kept:
+                self._folder = Path(tempfile.mkdtemp(prefix="qtkm-", dir=self._base))
+                return self._folder
             self._folder = self._base / self._name
             for making in self._folder.glob(".making-*"):  # of processes that have ended
                 process, here = making.name.split("-")[1], Path("/proc")
                 if process.isdigit() and here.exists() and not (here / process).exists():
                     shutil.rmtree(making, ignore_errors=True)
-        assert self._folder is not None
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
 
-    def scan(self, key: str, scan: Scan, look: Callable[[], None]) -> Scan:
+    def scan(self, key: str, scan: "Scan", look: Callable[[], None]) -> "Scan":
         """Return the kept scan of a key; if there is none, fill the empty one by look()."""
         state = self._state(key)
         if state is not None:
@@ -220,26 +211,18 @@ class Cache:
 
     def _state(self, key: str) -> Any:
         """Return the state of the kept scan, if there is one of this key."""
-        if not self.is_kept:
-            return None
-        try:
-            tree = storage.read(self.folder / "scan.qtkm", "scan")
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            tree = storage.read(self.folder / "scan.qtkm", "scan") if self.is_kept else {"key": 0}
             return tree["scan"] if tree["key"] == key else None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        return None
 
     def shards(self, key: str, make: Callable[[], Made], size: int) -> dict[str, StoredShards]:
         """Return the shards of a key by their kinds; make() yields missing ones, `size` bytes."""
         final = self.folder / f"shards-{key[:24]}"
-        try:
+        with contextlib.suppress(ValueError):
             found = _open(final)
             logger.info("the second scan is taken from %s", final)
-        except ValueError:
-            self._make(final, make, size)
-            found = _open(final)
-        return found
-
-    def _make(self, final: Path, make: Callable[[], Made], size: int) -> None:
+            return found
         if shutil.disk_usage(self.folder).free < size:
             raise self._no_space(size)
         logger.info("coded rows go to %s, %s", final, format_bytes(size))
@@ -249,7 +232,12 @@ class Cache:
             for kind, shard in make():
                 writer.add(kind, shard)
             writer.close()
-            _put(making, final)
+            with contextlib.suppress(ValueError):  # if another process was faster
+                return _open(final)
+            shutil.rmtree(final, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                making.rename(final)
+            return _open(final)
         except OSError as error:
             raise self._no_space(size) if error.errno == errno.ENOSPC else error from None
         finally:
@@ -267,13 +255,3 @@ class Cache:
 
 def _open(folder: Path) -> dict[str, StoredShards]:
     return {kind: StoredShards(folder, kind) for kind in ("train", "validation")}
-
-
-def _put(making: Path, final: Path) -> None:
-    """Give shards their name, unless another process was faster: its shards may be in use."""
-    try:
-        _open(final)
-    except ValueError:
-        shutil.rmtree(final, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            making.rename(final)

@@ -28,12 +28,11 @@ from ..objective.terms import new_terms
 from ..parameters import as_random_state
 from ..protocols import AnyShard, Cores, Given, Run, Shards
 from . import defaults, parts
-from .coding import Coding
 from .defaults import as_callbacks, float_type
 from .encoding import encode
 from .inputs import Inputs, Reading
 from .rows import Splitter, count_codes, digest, spread
-from .tables import Table
+from .tables import Coding, Table
 from .working import warn_user
 
 #: root mean square of the responses at the start of a fit whose loss is not quadratic

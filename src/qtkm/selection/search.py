@@ -20,9 +20,9 @@ from tqdm.auto import tqdm
 
 from .. import interruption
 from ..engines import Threads
-from ..estimators.coding import THREADED_ROWS
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
+from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight, refuse_unequal
 from ..estimators.wording import Shown, found, readable
 from ..estimators.working import ended_by_interrupts, threads
