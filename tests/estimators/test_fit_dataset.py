@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from qtkm import QTKMClassifier, QTKMRegressor
 from qtkm.data.sources import DataFileError
-from qtkm.estimators import coding, tables
+from qtkm.estimators import tables
 from qtkm.estimators.memory import Need
 from qtkm.limits import LIMITS
 from qtkm.networks import flatten
@@ -249,7 +249,7 @@ def test_epochs_are_logged_for_those_who_listen(path, caplog, capfd):
 def count_scans(monkeypatch):
     """Rows that the first and the second scan have looked at, as a list of two."""
     seen = [0, 0]
-    add, code = coding.Scan.add, coding.Coding.encode
+    add, code = tables.Scan.add, tables.Coding.encode
 
     def added(self, block, run):
         seen[0] += block.n_rows
@@ -259,8 +259,8 @@ def count_scans(monkeypatch):
         seen[1] += block.n_rows
         return code(self, block, run)
 
-    monkeypatch.setattr(coding.Scan, "add", added)
-    monkeypatch.setattr(coding.Coding, "encode", coded)
+    monkeypatch.setattr(tables.Scan, "add", added)
+    monkeypatch.setattr(tables.Coding, "encode", coded)
     return seen
 
 
@@ -384,7 +384,7 @@ def test_ctrl_c_while_coding_leaves_nothing(path, tmp_path, on_disk, monkeypatch
     def interrupt(self, block, run):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(coding.Coding, "encode", interrupt)
+    monkeypatch.setattr(tables.Coding, "encode", interrupt)
     with pytest.raises(KeyboardInterrupt):
         regressor().fit_dataset(path, target="y", features=FEATURES, cache=tmp_path / "cache")
     assert list((tmp_path / "cache").rglob("*.bin")) == []

@@ -7,7 +7,9 @@
 Both kinds have the same methods, which `NumberColumn` documents.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import data
-from ..features import FeatureMap
 from ..features.feature_map import make_warp
 from ..limits import LIMITS
 from ..objective import Column
-from .values import NUMBERS, as_period, holds_of, present, read_numbers, refuse_not_finite, shorten
+from .values import NUMBERS, as_period, present, read_numbers, refuse_not_finite, shorten
 
 #: code of a category that the fit has not seen
 UNKNOWN = -1
@@ -152,8 +153,10 @@ class NumberColumn:
         return values if keep is None else values[keep]
 
     def look(self, column: Any, period: Any) -> None:
-        """Take in the kind of a training column, and its period if it is cyclic."""
-        self.holds = NUMBERS if column is None else holds_of(column)
+        """Take in the kind of a training column by its first rows, and its period if cyclic."""
+        with warnings.catch_warnings(), suppress(TypeError, ValueError):
+            warnings.simplefilter("ignore")
+            self.holds = read_numbers(column[:100], "")[1]
         if period is not None:
             self.cycle = as_period(period, self.holds, self.label)
             self.box = data.Box(0.0, self.cycle, self.extrapolation, self.label)
@@ -199,12 +202,16 @@ class NumberColumn:
 
     def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, data.Coder]:
         """Return the column on its grid, and the coder of its rows."""
-        box = self.box
+        box, most = self.box, max_bins
         low, high = box.low, box.high
         if box.extrapolation == "continue":
             low, high = min(low, seen.low), max(high, seen.high)
-            _check_reach(self.feature_map, box, low, high)
-        most = n_bins(max_bins, self.feature_map, box, low, high)
+            self._refuse_overflow(low, high)
+        if most == "auto":
+            width = box.high / 2 - box.low / 2
+            stretch = (high / 2 - low / 2) / width if width > 0 else 1.0
+            needed = np.ceil(self.feature_map.bin_error(stretch) / BIN_ERROR)
+            most = int(np.clip(needed, FEWEST_BINS, np.iinfo(np.int32).max))
         if seen.distinct is not None and (most is None or len(seen.distinct) <= most):
             grid = data.Grid(seen.distinct, False)
         elif most is None:
@@ -218,6 +225,19 @@ class NumberColumn:
         # a box that was learned from these rows holds all of them
         coder = data.Coder(grid, low, high, seen.box)
         return Column(self.label, self.feature_map, box, grid), coder
+
+    def _refuse_overflow(self, low: float, high: float) -> None:
+        """Raise a ValueError for values so far outside of the box that the basis overflows."""
+        box, feature_map = self.box, self.feature_map
+        with np.errstate(all="ignore"):
+            entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))
+            largest = np.prod([entries[:, level].max() for level in feature_map.slices])
+        if not np.isfinite(largest):
+            raise ValueError(
+                f"{box.name} reaches from {low:g} to {high:g}, so far outside of its bounds "
+                f"({box.low:g}, {box.high:g}) that the basis overflows; widen the bounds or use "
+                "extrapolation='clip'."
+            )
 
     def values(self, plain: NDArray) -> NDArray:
         found = self.box.to_unit(self.box.contain(plain))
@@ -255,31 +275,6 @@ def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
         if not low < high:
             raise ValueError(f"bounds of {label} are ({low:g}, {high:g}), not low < high.")
     return pairs
-
-
-def n_bins(
-    max_bins: Any, feature_map: FeatureMap, box: data.Box, low: float, high: float
-) -> int | None:
-    """Return the largest number of grid values, or None to keep all distinct values."""
-    if not isinstance(max_bins, str):
-        return max_bins
-    width = box.high / 2 - box.low / 2
-    stretch = (high / 2 - low / 2) / width if width > 0 else 1.0
-    needed = np.ceil(feature_map.bin_error(stretch) / BIN_ERROR)
-    return int(np.clip(needed, FEWEST_BINS, np.iinfo(np.int32).max))
-
-
-def _check_reach(feature_map: FeatureMap, box: data.Box, low: float, high: float) -> None:
-    """Raise a ValueError for values so far outside of the box that the basis overflows."""
-    with np.errstate(all="ignore"):
-        entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))
-        largest = np.prod([entries[:, level].max() for level in feature_map.slices])
-    if not np.isfinite(largest):
-        raise ValueError(
-            f"{box.name} reaches from {low:g} to {high:g}, so far outside of its bounds "
-            f"({box.low:g}, {box.high:g}) that the basis overflows; widen the bounds or use "
-            "extrapolation='clip'."
-        )
 
 
 #: distinct values of a column, and which of them each row holds
@@ -389,8 +384,10 @@ def factorize(column: Any, label: str) -> Factorized:
     if hasattr(column, "cat") and hasattr(column, "iloc"):  # a pandas Series of categories
         return _by_pandas_codes(column.cat)
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
-    if values.dtype.kind == "M":
-        return _by_times(values)
+    if values.dtype.kind == "M":  # as text, without the zeros at its end
+        times, inverse = np.unique(values.astype("M8[us]"), return_inverse=True)
+        texts = [str(t).removesuffix("T00:00:00.000000").removesuffix(".000000") for t in times]
+        return [None if text == "NaT" else text for text in texts], inverse
     if values.dtype.kind not in "OUS":
         distinct, inverse = np.unique(values, return_inverse=True)
         return distinct.tolist(), inverse
@@ -404,13 +401,6 @@ def factorize(column: Any, label: str) -> Factorized:
             f"({error}); use text, numbers or other hashable values."
         ) from None
     return list(positions), inverse
-
-
-def _by_times(values: NDArray) -> Factorized:
-    """Return times as text, without the zeros at their end."""
-    distinct, inverse = np.unique(values.astype("M8[us]"), return_inverse=True)
-    texts = [str(t).removesuffix("T00:00:00.000000").removesuffix(".000000") for t in distinct]
-    return [None if text == "NaT" else text for text in texts], inverse
 
 
 def _by_pandas_codes(accessor: Any) -> Factorized:

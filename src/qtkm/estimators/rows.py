@@ -19,12 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import data
+from ..data.grid import mix
 from ..engines import Engine, is_elsewhere
 from ..limits import LIMITS
 from ..losses import Loss
 from ..protocols import Run, Shards
 from .targets import SAFE, Target
 
+Floats = NDArray[np.float64]
+Rows = Sequence[data.Shard]
 #: bins in which targets are counted to find their median
 N_BINS = 1024
 #: fewest rows at which early_stopping="auto" sets validation rows aside
@@ -35,18 +38,18 @@ EARLY_STOPPING_ROWS = 10_000
 class TargetScale:
     """What the fit makes of targets: (y - mean) / scale, each (n_outputs,)."""
 
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    mean: Floats
+    scale: Floats
     #: outputs whose spread is nothing but rounding; the fit sees zeros
     is_constant: NDArray[np.bool_]
 
-    def apply(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, target: Floats) -> Floats:
         scaled = target - self.mean
         scaled /= self.scale
         scaled[:, self.is_constant] = 0
         return scaled
 
-    def undo(self, response: NDArray[np.float64]) -> NDArray[np.float64]:
+    def undo(self, response: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             return self.mean + self.scale * response
 
@@ -60,9 +63,7 @@ def as_given(n_outputs: int) -> TargetScale:
     return TargetScale(np.zeros(n_outputs), np.ones(n_outputs), np.zeros(n_outputs, dtype=bool))
 
 
-def moments(
-    shards: Sequence[data.Shard], scatter: NDArray, engine: Engine
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def moments(shards: Rows, scatter: NDArray, engine: Engine) -> tuple[Floats, Floats]:
     """Return means and variances of the targets before equal rows were merged."""
     total, sums = engine.sum(_first_moments, shards)
     mean = sums / total
@@ -70,30 +71,24 @@ def moments(
 
 
 def robust_moments(
-    shards: Sequence[data.Shard], ends: NDArray, variance: NDArray, engine: Engine
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    shards: Rows, ends: NDArray, variance: NDArray, engine: Engine
+) -> tuple[Floats, Floats]:
     """Return medians, and variances from median distances, which few rows cannot move.
 
     Where at least half of the targets are equal, the plain `variance` is returned.
     """
-    zero = np.zeros(ends.shape[1])
     median = _middle(shards, ends, None, engine)
     farthest = np.abs(ends - median).max(axis=0)
-    distance = _middle(shards, np.array([zero, farthest]), median, engine)
+    distance = _middle(shards, np.array([0 * farthest, farthest]), median, engine)
     # the median distance of a Gaussian is 0.6745 of its deviation
     robust = (1.4826 * distance) ** 2
     return median, np.where(distance > 1e-9 * farthest, robust, variance)
 
 
-def _middle(
-    shards: Sequence[data.Shard], ends: NDArray, center: NDArray | None, engine: Engine
-) -> NDArray[np.float64]:
-    """Weighted medians of the targets, or of their distances from a center, between `ends`.
-
-    Four counts in bins, each within the bin of the one before, so that only sums leave a shard.
-    """
+def _middle(shards: Rows, ends: NDArray, center: NDArray | None, engine: Engine) -> Floats:
+    """Weighted medians of the targets, or of their distances from a center, between `ends`."""
     low, high = ends.astype(np.float64)
-    for _ in range(4):
+    for _ in range(4):  # counts in bins, each within the bin of the one before: sums alone travel
         width = (high - low) / N_BINS
         counts = engine.sum(_count_between, shards, low, high, center)  # (n_outputs, N_BINS + 2)
         total = counts.sum(axis=1)
@@ -105,7 +100,7 @@ def _middle(
 
 def _count_between(
     shard: data.Shard, lows: NDArray, highs: NDArray, center: NDArray | None, run: Run
-) -> NDArray[np.float64]:
+) -> Floats:
     """Weights of the targets in equal bins from low to high, with those below and above."""
     values, counts = shard.target if center is None else np.abs(shard.target - center), []
     for column, low, high in zip(values.T, lows, highs, strict=True):
@@ -116,15 +111,10 @@ def _count_between(
     return np.array(counts, dtype=np.float64)
 
 
-def standardize(
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    center_and_scale: Callable[..., tuple[NDArray, NDArray]] | None = None,
-) -> TargetScale:
+def standardize(mean: Floats, variance: Floats, loss: Loss | None = None) -> TargetScale:
     """Scale to mean 0 and variance 1, or as a loss says."""
-    center, scale = (mean, np.sqrt(variance))
-    if center_and_scale is not None:
-        center, scale = center_and_scale(mean, variance)
+    pair = (mean, np.sqrt(variance))
+    center, scale = pair if loss is None else loss.center_and_scale(mean, variance)
     constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(center)
     return TargetScale(center, np.where(constant, 1.0, scale), constant)
 
@@ -136,7 +126,7 @@ def _first_moments(shard: data.Shard, run: Run) -> tuple[NDArray, NDArray]:
     return np.array([shard.weight.sum()]), shard.weight @ shard.target
 
 
-def _squares_around(shard: data.Shard, mean: NDArray, run: Run) -> NDArray[np.float64]:
+def _squares_around(shard: data.Shard, mean: NDArray, run: Run) -> Floats:
     """Weighted sums of squares of the targets around a mean."""
     deviation = shard.target - mean
     if shard.weight is None:
@@ -153,26 +143,23 @@ class Arranged:
     #: with the range of y, and the power of two taken out of it
     target: Target
     #: weighted sum of squares that merging took out of the targets, (n_outputs,)
-    scatter: NDArray[np.float64]
+    scatter: Floats
 
     def scale(
         self, loss: Loss | None, known: TargetScale | None, engine: Engine
     ) -> tuple[TargetScale, float]:
-        """Scale the targets, by `known` or as a loss says; return the scale and scaled scatter.
-
-        With no loss the targets stay as they are.
-        """
+        """Scale the targets, by `known` or as a loss says; return the scale and scaled scatter."""
         exponent = self.target.exponent
         ends = np.ldexp(self.target.target_range, -exponent)
         if known is not None:
             here = known.times_power_of_two(-exponent)
-        elif loss is not None:
+        elif loss is None:
+            here = as_given(len(self.scatter)).times_power_of_two(-exponent)
+        else:
             found = moments(self.train, self.scatter, engine)
             if loss.is_robust:
                 found = robust_moments(self.train, ends, found[1], engine)
-            here = standardize(*found, loss.center_and_scale)
-        else:
-            here = as_given(len(self.scatter)).times_power_of_two(-exponent)
+            here = standardize(*found, loss)
         largest = np.abs(here.apply(ends)).max()
         if not largest < SAFE:
             raise ValueError(
@@ -271,13 +258,12 @@ def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray
 Split = Callable[[int, int], Splitter]
 
 
-def spread(shards: Sequence[data.Shard], engine: Engine) -> float:
+def spread(shards: Rows, engine: Engine) -> float:
     """Return the weighted variance of the targets; 1 if they are all equal."""
-    variance = float(moments(shards, np.zeros(1), engine)[1].sum())
-    return variance if variance > 0 else 1.0
+    return float(moments(shards, np.zeros(1), engine)[1].sum()) or 1.0
 
 
-def count_codes(shard: data.Shard, run: Run) -> tuple[NDArray[np.float64], ...]:
+def count_codes(shard: data.Shard, run: Run) -> tuple[Floats, ...]:
     """Return the weight of the rows of each code, for every column."""
     return tuple(
         np.bincount(codes, shard.weight, minlength=n_codes).astype(np.float64)
@@ -303,25 +289,20 @@ def count_distinct(arrays: Sequence[NDArray]) -> int:
     if n_rows > LIMITS.merge_rows:
         return n_rows
     mixed = np.zeros(n_rows, dtype=np.uint64)
-    multiplier = np.random.default_rng(0)
     for array in arrays:
         numbers = np.asarray(array, dtype=np.float64) + 0.0
         numbers[np.isnan(numbers)] = np.nan  # all of the same bits
-        bits = numbers.view(np.uint64)
-        bits = bits ^ (bits >> np.uint64(29))
-        mixed += bits * np.uint64(2 * int(multiplier.integers(2**62)) + 1)
+        mixed = mix(mixed ^ numbers.view(np.uint64))
     return len(np.unique(mixed))
 
 
-def joined(shards: Sequence[data.Shard]) -> data.Shard:
+def joined(shards: Rows) -> data.Shard:
     """Return all rows of some shards in one."""
     if len(shards) == 1:
         return shards[0]
-    weight = None
-    if any(shard.weight is not None for shard in shards):
-        weight = np.concatenate([
-            np.ones(len(shard)) if shard.weight is None else shard.weight for shard in shards
-        ])  # fmt: skip
     codes = np.concatenate([shard.codes for shard in shards])
     target = np.concatenate([shard.target for shard in shards])
+    weights = [np.ones(len(own)) if own.weight is None else own.weight for own in shards]
+    is_weighted = any(shard.weight is not None for shard in shards)
+    weight = np.concatenate(weights) if is_weighted else None
     return data.Shard(codes, target, weight, shards[0].n_codes)

@@ -1,7 +1,6 @@
 """Values of a column as numbers, and messages about values that are not."""
 
 import re
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -27,7 +26,10 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
 
     Booleans become 0 and 1, times seconds since 1970 (UTC), time spans seconds.
     """
-    values = column if isinstance(column, np.ndarray) else _to_array(column, label)
+    try:
+        values = column if isinstance(column, np.ndarray) else to_column(column, label, "X")
+    except DataFileError as error:
+        raise TypeError(str(error)) from None
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     kind = getattr(values.dtype, "kind", "O")
@@ -52,14 +54,6 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
             if isinstance(found, np.ndarray) and found.dtype.kind in "biufmM":
                 return read_numbers(found, label)
         raise type(error)(_not_numbers(values.tolist(), str(values.dtype), label, error)) from None
-
-
-def _to_array(column: Any, label: str) -> Any:
-    """Array or Series of categories of a column of any library."""
-    try:
-        return to_column(column, label, "X")
-    except DataFileError as error:
-        raise TypeError(str(error)) from None
 
 
 def _of_categories(series: Any, label: str) -> NDArray[np.float64]:
@@ -100,16 +94,6 @@ def look_like_times(texts: Any) -> bool:
     """Return True if texts, some at least, are all dates or times of day."""
     found = [isinstance(text, str) and bool(TIME.match(text)) for text in texts]
     return bool(found) and all(found)
-
-
-def holds_of(column: Any) -> str:
-    """Return what the numbers of a column are, by its first rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return read_numbers(column[:100], "")[1]
-        except (TypeError, ValueError):
-            return NUMBERS
 
 
 def as_period(given: Any, holds: str, label: str) -> float:

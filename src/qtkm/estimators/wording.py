@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..escaping import visible
+from ..escaping import shorten, visible
 
 #: magnitudes between which a number is written out
 SMALLEST, LARGEST = 1e-4, 1e10
@@ -87,11 +87,6 @@ def name_network(network: Any) -> str:
     return "main effects" + (" alone" if inner is None else f" and {type(inner).__name__}")
 
 
-def _classes(model: Any) -> tuple[int, str]:
-    classes = model.classes_
-    return len(classes), ", ".join(map(_cut, classes[:5])) + ", …" * (len(classes) > 5)
-
-
 def _column(column: dict[str, Any]) -> tuple[str, str]:
     """Basis and range of a column."""
     basis = column["basis"]
@@ -130,12 +125,14 @@ def _facts(model: Any) -> dict[str, str]:
     return facts
 
 
+def _list_few(values: Sequence[Any], most: int) -> str:
+    return ", ".join(shorten(v, LONGEST) for v in values[:most]) + ", …" * (len(values) > most)
+
+
 def _errors(model: Any) -> str:
     text = f"{readable(model.effective_parameters_, 3)} effective parameters"
     if hasattr(model, "noise_"):
-        each = np.atleast_1d(model.noise_).tolist()
-        shown = ", ".join(readable(sigma, 3) for sigma in each[:4]) + ", …" * (len(each) > 4)
-        text += f", noise {shown}"
+        text += f", noise {_list_few([readable(s, 3) for s in np.atleast_1d(model.noise_)], 4)}"
     known = model._uncertainty
     if len(known.scores):
         text += f", calibrated on {len(known.scores):,} rows"
@@ -144,19 +141,14 @@ def _errors(model: Any) -> str:
     return text
 
 
-def _cut(value: Any, most: int = LONGEST) -> str:
-    text = visible(str(value))
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def summarize(model: Any, is_whole: bool = False) -> str:
     """Describe a fitted model; `is_whole` lists all columns and the whole network."""
     count, n_outputs = len(model.columns_), model._reading.n_outputs
-    text = f"{count} column{'s' * (count > 1)}"
+    text = f"{count} column{'s' * (count > 1)}, "
     if hasattr(model, "classes_"):
-        text += ", {} classes ({})".format(*_classes(model))
+        text += f"{len(model.classes_)} classes ({_list_few(model.classes_, 5)})"
     else:
-        text += f", {n_outputs} output{'s' * (n_outputs > 1)}"
+        text += f"{n_outputs} output{'s' * (n_outputs > 1)}"
     facts = [f"{name:<12}{fact}" for name, fact in _facts(model).items()]
     return "\n".join([
         f"{type(model).__name__}: {text}", "", *_column_lines(model, is_whole), "",
@@ -168,7 +160,7 @@ def summarize(model: Any, is_whole: bool = False) -> str:
 def _column_lines(model: Any, is_whole: bool) -> list[str]:
     shown = model.columns_ if is_whole else model.columns_[:MOST_COLUMNS]
     priors = learned_priors(model)
-    names, lines = [_cut(column["name"], 20) for column in shown], []
+    names, lines = [shorten(column["name"], 20) for column in shown], []
     for name, column, prior in zip(names, shown, priors, strict=False):
         basis, text = _column(column)
         if basis == "constant":
@@ -228,15 +220,16 @@ class Shown:
 
 def learned(model: Any) -> str:
     """Return HTML on a fitted model: its columns, how the fit ended, and its learning curve."""
-    rank = "" if model.rank_ in (None, 0) else f", rank {_cut(model.rank_)}"
+    rank = "" if model.rank_ in (None, 0) else f", rank {shorten(model.rank_, LONGEST)}"
     facts = {
         "network": f"{name_network(model.network_)}{rank}",
         "parameters": f"{model.n_parameters_:,}",
     } | _facts(model)
     facts.pop("objective", None)  # the curve shows it
     if hasattr(model, "classes_"):
-        facts = {"classes": "{}: {}".format(*_classes(model))} | facts
-    lines = [(_cut(each["name"]), *_column(each)) for each in model.columns_[:HTML_COLUMNS]]
+        facts = {"classes": f"{len(model.classes_)}: {_list_few(model.classes_, 5)}"} | facts
+    shown = model.columns_[:HTML_COLUMNS]
+    lines = [(shorten(each["name"], LONGEST), *_column(each)) for each in shown]
     if left_out := len(model.columns_) - len(lines):
         lines.append((f"… {left_out} more, see columns_", "", ""))
     fit = _table("Fit", list(facts.items())) + _curve(model.history_, name_score(model))
@@ -246,59 +239,56 @@ def learned(model: Any) -> str:
 
 def found(facts: Sequence[tuple[str, Any]]) -> str:
     """Return HTML on a fitted search, one line per fact."""
-    lines = [(name, _cut(value)) for name, value in facts]
+    lines = [(name, shorten(value, LONGEST)) for name, value in facts]
     return f'{STYLE}<div class="qtkm-learned">{_table("Search", lines)}</div>'
 
 
 def _table(caption: str, lines: Sequence[Sequence[str]], names: Sequence[str] = ()) -> str:
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines
-    )
     head = f"<thead><tr>{head}</tr></thead>" if head else ""
+    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
 
 
 def _curve(history: dict[str, Any], score: str | None = None) -> str:
     """Draw the learning curve as SVG; empty without a history."""
     validation = f"validation score ({score})" if score else "validation score"
-    kinds = [
-        ("objective", "objective", OBJECTIVE, 0),
-        ("validation_score", validation, VALIDATION, FRAME),
-    ]
     drawn, words, n_epochs = "", "", 0
-    for key, name, colour, side in kinds:
+    for key, name, colour, anchor, x in (
+        ("objective", "objective", OBJECTIVE, "end", -5),
+        ("validation_score", validation, VALIDATION, "start", FRAME + 5),
+    ):
         values = np.asarray(history.get(key) or [], dtype=np.float64)
         finite = values[np.isfinite(values)]
-        if len(finite):
-            n_epochs = max(n_epochs, len(values))
-            drawn += _line(values, colour)
-            anchor, x = ("start", side + 5) if side else ("end", -5)
-            ends = {finite.min(): HEIGHT - MARGIN + 4} | {finite.max(): MARGIN + 4}
-            style = f'text-anchor="{anchor}" fill="{colour}"'
-            for end, y in sorted(ends.items(), reverse=True):
-                drawn += _label(x, y, style, readable(end, 3))
-            text = f"{readable(finite[0])} at first, {readable(finite[-1])} at the end"
-            words += f'<div style="color:{colour}">{escape(name)}: {text}</div>'
+        if len(finite) == 0:
+            continue
+        n_epochs = max(n_epochs, len(values))
+        drawn += _line(values, colour)
+        ends = {finite.min(): HEIGHT - MARGIN + 4} | {finite.max(): MARGIN + 4}
+        for end, y in sorted(ends.items(), reverse=True):
+            drawn += _label(x, y, anchor, f'fill="{colour}"', readable(end, 3))
+        text = f"{readable(finite[0])} at first, {readable(finite[-1])} at the end"
+        words += f'<div style="color:{colour}">{escape(name)}: {text}</div>'
     if not drawn:
         return ""
     places = {MARGIN: "1", FRAME / 2: "epoch"}
     if n_epochs > 1:
         places[FRAME - MARGIN] = f"{n_epochs}"
-    style = f'text-anchor="middle" {GREY.format("fill")}'
-    drawn += "".join(_label(x, HEIGHT + 13, style, text) for x, text in places.items())
+    for place, text in places.items():
+        drawn += _label(place, HEIGHT + 13, "middle", GREY.format("fill"), text)
     frame = f'<path d="M0.5 0V{HEIGHT - 0.5}H{FRAME}" fill="none" {GREY.format("stroke")}/>'
-    size = (FRAME + 2 * SIDE, HEIGHT + BELOW)
+    width, height = FRAME + 2 * SIDE, HEIGHT + BELOW
     return (
         "<figure><figcaption>Learning curve</figcaption>"
-        f'<svg role="img" aria-label="Learning curve of {n_epochs} epochs" width="{size[0]}" '
-        f'height="{size[1]}" viewBox="{-SIDE} 0 {size[0]} {size[1]}">{frame}{drawn}</svg>{words}'
+        f'<svg role="img" aria-label="Learning curve of {n_epochs} epochs" width="{width}" '
+        f'height="{height}" viewBox="{-SIDE} 0 {width} {height}">{frame}{drawn}</svg>{words}'
         "</figure>"
     )
 
 
-def _label(x: float, y: float, style: str, text: str) -> str:
-    return f'<text x="{x}" y="{y}" {style}>{text}</text>'
+def _label(x: float, y: float, anchor: str, style: str, text: str) -> str:
+    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" {style}>{text}</text>'
 
 
 def _line(values: Any, colour: str) -> str:
