@@ -45,13 +45,14 @@ class AnyGroups(Protocol):
     order: NDArray[np.int32]
     tasks: list[NDArray[np.int64]]
     owners: NDArray[np.int64]
+    starts: NDArray[np.int64]
     kept: dict[Any, Any]
 
     #: number of grid values
     @property
     def n_codes(self) -> int: ...
     #: sum sorted rows over every grid value's rows
-    def sum(self, values: NDArray, each: int = 1) -> NDArray: ...
+    def sum(self, values: NDArray) -> NDArray: ...
     #: add further pieces of large groups to the slots of their grid values
     def add_pieces(self, *sums: NDArray) -> None: ...
 

@@ -134,7 +134,7 @@ def test_the_real_part_is_fitted_through_real_and_imaginary_parts(seed, n_parts)
     penalty = draw(seed + 2, True, n, n)
     penalty = penalty.conj().T @ penalty
     scale = (4.0, 0.1, float((target**2).sum()) / 4)
-    system = least_squares(hermitian, symmetric, products, penalty[None, None], scale, SHAPE)
+    system = least_squares([hermitian, symmetric], products, penalty[None, None], scale, SHAPE)
 
     def value(block):
         parts = block.reshape(n_parts, n)

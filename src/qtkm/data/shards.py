@@ -63,9 +63,9 @@ class Groups:
         """Number of grid values."""
         return len(self.starts) - 1
 
-    def sum(self, values: NDArray, each: int = 1) -> NDArray:
-        """Sum sorted rows (`each` lines of `values` per row) over every grid value's rows."""
-        starts, sizes = each * self.starts[:-1], each * np.diff(self.starts)
+    def sum(self, values: NDArray) -> NDArray:
+        """Sum sorted rows over every grid value's rows."""
+        starts, sizes = self.starts[:-1], np.diff(self.starts)
         largest = int(sizes.max(initial=0))
         if largest == 1 and len(values) == len(sizes):
             return values

@@ -31,15 +31,7 @@ from .column_tables import Change, Statistics, Tables
 from .evaluate import Evaluator, group_elements, sum_functions
 from .moments import Digits, Moments
 from .network import Network, flatten, unflatten
-from .problem import (
-    MOST_MOMENTS,
-    CategoricalProblem,
-    ColumnProblem,
-    OutputProblem,
-    PooledProblem,
-    Problem,
-    WideProblem,
-)
+from .problem import ColumnProblem, PooledProblem, Problem, SeparateProblem
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
@@ -199,19 +191,10 @@ class ChainIterate:
     def problem(self, block: int, setting: Setting) -> Problem:
         if block == 0:
             self.settle()
-        if block == len(self.columns):
-            return OutputProblem(self, setting)
-        if self.columns[block].is_categorical:
-            is_pooled = self.columns[block].feature_map.pooled
-            return (PooledProblem if is_pooled else CategoricalProblem)(self, block, setting)
-        return self.column_problem(block, setting, self.moments(block, setting))
-
-    def column_problem(
-        self, block: int, setting: Setting, known: Moments | Statistics
-    ) -> ColumnProblem:
-        """Local problem of a column of numbers whose moments, or statistics, are known."""
-        kind = ColumnProblem if isinstance(known, Moments) else WideProblem
-        return kind(self, block, setting, known)
+        if block == len(self.columns) or self.columns[block].is_categorical:
+            is_pooled = block < len(self.columns) and self.columns[block].feature_map.pooled
+            return (PooledProblem if is_pooled else SeparateProblem)(self, block, setting)
+        return ColumnProblem(self, block, setting, self.moments(block, setting))
 
     def statistics(self, block: int, setting: Setting) -> Statistics:
         """Sum over the rows of each grid value of a column, in one pass."""
@@ -219,32 +202,25 @@ class ChainIterate:
         *grams, rhs = setting.sum(partial(self.tables.statistics, column=block, both=both))
         return Statistics(grams, rhs, self.tables.mixing)
 
-    def moments(self, block: int, setting: Setting) -> Moments | Statistics:
-        """All that the functions of a column can see of its statistics.
-
-        These themselves, where there are too many functions.
-        """
-        if len(self.columns) > 1 or self.has_outputs or not setting.is_exact:
-            return self._moments(block, setting)
-        if "moments" not in setting.kept:  # nothing but the rows has a part in them
-            setting.kept["moments"] = self._moments(block, setting)
-        return setting.kept["moments"]
-
-    def _moments(self, block: int, setting: Setting) -> Moments | Statistics:
+    def moments(self, block: int, setting: Setting) -> Moments:
+        """All that the functions of a column can see of its statistics."""
+        # nothing but the rows has a part in those of a single column
+        is_constant = self.n_blocks == 1 and setting.is_exact
+        if is_constant and "moments" in setting.kept:
+            return setting.kept["moments"]
         tables, column = self.tables, self.columns[block]
         shape = tables.elements[block].shape[1:]
-        size = math.prod(shape)
-        is_wide = column.feature_map.n_features * size**2 > MOST_MOMENTS
         has_few = setting.n_rows <= min(LIMITS.few_rows, MANY_IN_GROUP * len(column))
-        if len(self.columns) > 1 and has_few and not is_wide:
+        if len(self.columns) > 1 and has_few:
             both = bool(setting.real_part and self.is_complex)
-            sum_up = partial(tables.moments, d=block, column=column, both=both)
-            *sums, right = setting.sum(sum_up)
+            *sums, right = setting.sum(partial(tables.moments, d=block, column=column, both=both))
+            size = math.prod(shape)
             return moments.finish(self.algebra, column, sums, right, size, tables.mixing, shape)
         sums = self.statistics(block, setting)
-        if column.feature_map.n_features * sums.size**2 > MOST_MOMENTS:
-            return sums
-        return moments.column_moments(self.algebra, column, sums, shape, self.run)
+        found = moments.column_moments(self.algebra, column, sums, shape, self.run)
+        if is_constant:
+            setting.kept["moments"] = found
+        return found
 
     def energies(self, d: int) -> NDArray[np.float64]:
         weights = moments.weights_of(self.algebra, self.cores[d])
@@ -258,7 +234,7 @@ class ChainIterate:
 
     def penalty_places(self, d: int, outside: NDArray) -> tuple[str, NDArray]:
         """Kind of a column's penalty, and its environment at every place."""
-        precision = self.precisions[d]
+        precision = self.precisions[d] if d < len(self.columns) else None
         if precision is None:
             return "uniform", outside[None]
         return "each", precision[:, None, None] * outside

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -21,8 +22,10 @@ from ..limits import LIMITS
 from ..protocols import AnyColumn, AnyShard, Arrays, Given, Run, Span
 from . import design
 from .algebra import Algebra, Environments, KeptRows, partial_products
-from .moments import mix, unpack
+from .moments import mix, triangle, unpack
 
+#: arrays that are added up over shards
+Sums = tuple[NDArray, ...]
 #: numbers of the squares of a block of rows, which stay in the cache
 BLOCK_NUMBERS = 1 << 16
 #: rows whose lines stay in the cache
@@ -62,18 +65,6 @@ class Statistics:
             whole = unpack(upper, upper.conj() if conjugate else upper, self.size)
             found.append(mix(whole, self.mixing, conjugate))
         return found
-
-
-def triangles(lines: NDArray, conjugate: bool) -> NDArray:
-    """Return the upper triangles (P·(P+1)/2, n) of ḡgᵀ or ggᵀ of lines (P, n)."""
-    first = lines.conj() if conjugate else lines
-    size, n = lines.shape
-    out = np.empty((size * (size + 1) // 2, n), dtype=lines.dtype)
-    place = 0
-    for r in range(size):
-        np.multiply(first[r], lines[r:], out=out[place : place + size - r])
-        place += size - r
-    return out
 
 
 class Tables:
@@ -155,16 +146,16 @@ class Tables:
         closing = self.turn(self.closing if closing is None else closing)
         return product.reshape(len(product), -1) @ closing.reshape(len(closing), -1).T
 
-    def output_sums(self, shard: AnyShard, run: Run, both: bool) -> tuple[NDArray, ...]:
+    def output_sums(self, shard: AnyShard, run: Run, both: bool) -> Sums:
         """Return `design.gram` of the environments z of the output core."""
         root, target = shard.scaled
         states_of = self.states(is_large(shard))
 
-        def sums(rows: Span) -> tuple[NDArray, ...]:
+        def sums(rows: Span) -> Sums:
             states = states_of(shard.codes[rows])
             return design.gram([states.reshape(len(states), -1)], root[rows], target[rows], both)
 
-        def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
+        def part(bounds: tuple[int, int]) -> Sums:
             return add_all([sums(rows) for rows in pieces(bounds)])
 
         return add_all(run(part, shard.parts(PARTS)))
@@ -204,43 +195,43 @@ class Tables:
         """Return what multiplies environments in right-hand sides, like `environments`."""
         raise NotImplementedError
 
-    def _lines(self, shard: AnyShard, column: int) -> tuple[NDArray, NDArray]:
-        """Environments (P, n·n_each) and right-hand sides (n, P) of the rows."""
+    def _design(self, shard: AnyShard, column: int) -> tuple[NDArray, NDArray]:
+        """Return flat environments (n, n_outputs or 1, P) and right-hand sides (n, P) of rows."""
         root, target = shard.scaled
         inside = self.environments(shard.codes, root, column, column + 1)
         inside = inside.astype(self._double, copy=False)
         right = inside * self.goals(target)
         right = right[:, 0] if right.shape[1] == 1 else right.sum(axis=1)
-        lines = inside.reshape(inside.shape[0] * inside.shape[1], -1)
-        return np.ascontiguousarray(lines.T), right.reshape(len(right), -1)
+        return inside.reshape(*inside.shape[:2], -1), right.reshape(len(right), -1)
 
-    def statistics(self, shard: AnyShard, run: Run, column: int, both: bool) -> tuple[NDArray, ...]:
+    def statistics(self, shard: AnyShard, run: Run, column: int, both: bool) -> Sums:
         """Return the sums `grams` and `rhs` of `Statistics` over the rows of a shard."""
         if is_large(shard) and len(self.elements) > 1:
             return self._many_statistics(shard, run, column, both)
-        lines, right = self._lines(shard, column)
-        groups, n_each = shard.groups(column), lines.shape[1] // max(len(right), 1)
-        order = groups.order
-        if n_each > 1:
-            order = (n_each * order[:, None] + np.arange(n_each)).ravel()
-        lines = np.ascontiguousarray(lines[:, order])
-        grams = [
-            groups.sum(np.ascontiguousarray(triangles(lines, conjugate).T), n_each)
-            for conjugate in (True, False)[: 1 + both]
-        ]
-        return *grams, groups.sum(right[groups.order], 1)
+        inside, right = self._design(shard, column)
+        groups, (n_each, size) = shard.groups(column), inside.shape[1:]
+        rows, grams = inside[groups.order].reshape(-1, size), []
+        for conjugate in (True, False)[: 1 + both]:
+            others = rows.conj() if conjugate else rows
+            if n_each == size == 1:  # a single column may have as many values as rows
+                grams.append(groups.sum(others * rows))
+                continue
+            whole = np.empty((groups.n_codes, size, size), dtype=rows.dtype)
+            for u, (first, last) in enumerate(pairwise((n_each * groups.starts).tolist())):
+                np.matmul(others[first:last].T, rows[first:last], out=whole[u])
+            grams.append(np.ascontiguousarray(whole[:, *triangle(size)]))
+        return *grams, groups.sum(right[groups.order])
 
-    def moments(
-        self, shard: AnyShard, run: Run, d: int, column: AnyColumn, both: bool
-    ) -> tuple[NDArray, ...]:
+    def moments(self, shard: AnyShard, run: Run, d: int, column: AnyColumn, both: bool) -> Sums:
         """Return sums of packed squares times products of functions, then the right-hand side.
 
         See `moments.finish`.  Squares of a block of rows stay in the cache until they are summed.
         """
-        lines, right = self._lines(shard, d)
+        inside, right = self._design(shard, d)
+        _, n_each, size = inside.shape
+        lines = np.ascontiguousarray(inside.reshape(-1, size).T)
         codes, kept = shard.codes[:, d], shard.groups(d).kept
-        n_each = lines.shape[1] // max(len(right), 1)
-        step = max(64, BLOCK_NUMBERS * 2 // (len(lines) * (len(lines) + 1))) // n_each or 1
+        step = max(64, BLOCK_NUMBERS * 2 // (size * (size + 1))) // n_each or 1
         totals = [np.zeros(())] * (1 + both)
         products = np.zeros(())
 
@@ -256,7 +247,7 @@ class Tables:
             rows = slice(first, min(first + step, len(codes)))
             some = lines[:, first * n_each : rows.stop * n_each]
             for i, conjugate in enumerate((True, False)[: 1 + both]):
-                squares = triangles(some, conjugate)
+                squares = _triangles(some, conjugate)
                 if n_each > 1:
                     squares = squares.reshape(len(squares), -1, n_each).sum(axis=2)
                 if self.is_complex:
@@ -271,7 +262,7 @@ class Tables:
 
     def gradient(
         self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None = None
-    ) -> tuple[NDArray, ...]:
+    ) -> Sums:
         """Return Σ conj(slope)·environment at all columns' grid values, then of the closing.
 
         Environments are made of these tables before a column and of `later` behind it.
@@ -291,7 +282,7 @@ class Tables:
             inside = np.broadcast_to(inside, (len(shard), *self.elements[d].shape[1:]))
             flat = inside.reshape(len(shard), -1).astype(self._double, copy=False)
             groups = shard.groups(d)
-            whole = groups.sum(flat[groups.order], 1)
+            whole = groups.sum(flat[groups.order])
             sums.append(whole.reshape(-1, *self.elements[d].shape[1:]))
         return *sums, self.close_gradient(slopes, self.states(False)(shard.codes))
 
@@ -349,11 +340,11 @@ class Tables:
         """Return lines of these tables, which are kept, or of others."""
         raise NotImplementedError
 
-    def later(self, tables: Arrays | None) -> tuple[NDArray, ...]:
+    def later(self, tables: Arrays | None) -> Sums:
         """Return the buffer of tables behind a change, where these may be of another gauge."""
         return ()
 
-    def behind(self, tables: Arrays | None = None) -> tuple[NDArray, ...]:
+    def behind(self, tables: Arrays | None = None) -> Sums:
         """Return what walks from the right need of these or of other tables."""
         return ()
 
@@ -403,7 +394,7 @@ class Tables:
 
     def _many_gradient(
         self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None
-    ) -> tuple[NDArray, ...]:
+    ) -> Sums:
         slopes = slopes.conj()
         closing = self._closing_matrix(self.closing.conj()).T
         loops, buffer, states = self.loops, self.buffer(), self.states(True)
@@ -427,9 +418,7 @@ class Tables:
         ]
         return *sums, closed
 
-    def _many_statistics(
-        self, shard: AnyShard, run: Run, column: int, both: bool
-    ) -> tuple[NDArray, ...]:
+    def _many_statistics(self, shard: AnyShard, run: Run, column: int, both: bool) -> Sums:
         groups, planes = shard.groups(column), self.planes
         loops, (size, n_right, around) = self.loops, self.outside(column)
         n_slots, width = groups.n_codes + len(groups.owners), len(planes) * size * (size + 1) // 2
@@ -459,12 +448,23 @@ def pieces(bounds: tuple[int, int]) -> list[Span]:
     return [slice(at, min(at + PIECE_ROWS, last)) for at in range(first, last, PIECE_ROWS)]
 
 
-def add_all(parts: Sequence[tuple[NDArray, ...]]) -> tuple[NDArray, ...]:
+def add_all(parts: Sequence[Sums]) -> Sums:
     """Add up the arrays of parts, in their order."""
     total, *others = parts
     for part in others:
         total = tuple(a + b for a, b in zip(total, part, strict=True))
     return total
+
+
+def _triangles(lines: NDArray, conjugate: bool) -> NDArray:
+    """Return the upper triangles (P·(P+1)/2, n) of ḡgᵀ or ggᵀ of lines (P, n)."""
+    first = lines.conj() if conjugate else lines
+    size, n = lines.shape
+    out, place = np.empty((size * (size + 1) // 2, n), dtype=lines.dtype), 0
+    for r in range(size):
+        np.multiply(first[r], lines[r:], out=out[place : place + size - r])
+        place += size - r
+    return out
 
 
 @dataclass

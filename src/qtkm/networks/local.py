@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from ..protocols import Arrays
+
 #: eigenvalues of the scaled matrix below this fraction of the largest are left out
 CUT_OFF = 1e-13
 #: a matrix that nothing regularizes is factorized if its reciprocal condition number is above this
@@ -108,14 +110,13 @@ class LocalSystem:
 
 
 def least_squares(
-    hermitian: NDArray,
-    symmetric: NDArray | None,
+    matrices: Arrays,
     products: NDArray,
     penalty: NDArray,
     scale: tuple[float, float, float],
     shape: tuple[int, ...],
 ) -> LocalSystem:
-    """Return the local system of Σ z̄zᵀ, Σ zzᵀ and Σ z̄·y over design rows z.
+    """Return the local system of Σ z̄zᵀ, maybe Σ zzᵀ, and Σ z̄·y over design rows z.
 
     Σ zzᵀ is there where the loss sees only the real part of a complex response.  Axes of length n
     of either (n_parts, n, n) may be given as several.  `penalty` holds blocks (n_parts or 1,
@@ -124,23 +125,23 @@ def least_squares(
     """
     total, alpha, constant = scale
     n_parts, n = products.shape
-    if symmetric is None:
+    hermitian, is_split = matrices[0], len(matrices) > 1
+    if not is_split:
         matrix = np.empty((n_parts, n, n), dtype=hermitian.dtype)
         np.multiply(hermitian, 1 / total, out=matrix.reshape(n_parts, *hermitian.shape[1:]))
         rhs = products / total
     else:
-        whole = (n_parts, n, n)
-        matrix = real_system(hermitian.reshape(whole), symmetric.reshape(whole)) / total
+        matrix = _real_system(*(each.reshape(n_parts, n, n) for each in matrices)) / total
         rhs = np.concatenate([products.real, products.imag], axis=-1) / total
     if alpha > 0:
         penalty = alpha * penalty
         is_real = not np.iscomplexobj(matrix)
         _add_blocks(matrix, penalty.real if is_real else penalty, n, 0, 0)
-        if symmetric is not None:  # over [Re w | Im w]
+        if is_split:  # over [Re w | Im w]
             _add_blocks(matrix, penalty.real, n, n, n)
             _add_blocks(matrix, penalty.imag, n, n, 0)
             _add_blocks(matrix, -penalty.imag, n, 0, n)
-    return LocalSystem(matrix, rhs, constant, shape, symmetric is not None, alpha > 0)
+    return LocalSystem(matrix, rhs, constant, shape, is_split, alpha > 0)
 
 
 def _add_blocks(matrix: NDArray, blocks: NDArray, n: int, row: int, column: int) -> None:
@@ -158,7 +159,7 @@ def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
     return 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
 
 
-def real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
+def _real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
     """Return the matrix over [Re w | Im w] of Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
     plus, minus = (hermitian + symmetric) / 2, (hermitian - symmetric) / 2
     top = np.concatenate([plus.real, -plus.imag], axis=-1)

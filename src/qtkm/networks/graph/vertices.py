@@ -171,7 +171,7 @@ class VertexProblem:
         core = np.empty_like(self.core)
         for n, products in enumerate(right_sides):  # one system per output with a leg here
             system = least_squares(
-                hermitian, symmetric[0] if self.split else None, products.conj(),
+                [hermitian, *symmetric][: 1 + self.split], products.conj(),
                 self.penalty[None], setting.scale, self.core.shape[1:],
             )  # fmt: skip
             core[n], least = system.minimize(self.core[n])

@@ -19,8 +19,9 @@ from ...protocols import AnyColumn, AnyShard, Run, Setting
 from .. import design, moments
 from ..algebra import partial_products
 from ..chain import ChainIterate
-from ..column_tables import Statistics, add_all
+from ..column_tables import add_all
 from ..local import LocalSystem, least_squares
+from ..problem import ColumnProblem
 from . import gauge
 
 #: unknowns of a merged core; larger ones are not merged, their bond stays as it is
@@ -79,7 +80,7 @@ class PairProblem:
     def finish(self) -> None:
         """Do nothing: pairs are put in place as they are solved."""
 
-    def _inside(self, level: int, known: moments.Moments | Statistics) -> list[float]:
+    def _inside(self, level: int, known: moments.Moments) -> list[float]:
         """Update a level and the next one of the same column."""
         iterate, block = self.iterate, self.block
         column, cores = iterate.columns[block], list(iterate.cores[block])
@@ -91,9 +92,8 @@ class PairProblem:
         view.columns, view.cores = list(iterate.columns), list(iterate.cores)
         view.columns[block] = column.merged(level)
         view.cores[block] = [*cores[:level], merged, *cores[level + 2 :]]
-        if isinstance(known, moments.Moments):
-            known = moments.regroup(known, column, view.columns[block])
-        problem = view.column_problem(block, self.setting, known)
+        known = moments.regroup(known, column, view.columns[block])
+        problem = ColumnProblem(view, block, self.setting, known)
         for k in range(level):
             problem.advance(k)
         return self._solve(level, first, second, problem.system(level))
@@ -106,9 +106,9 @@ class PairProblem:
         if first.size // first.shape[2] * (second.size // second.shape[0]) > MOST_UNKNOWNS:
             return self._shift(level)
         both = bool(self.setting.real_part and iterate.is_complex)
-        hermitian, symmetric, products = self.setting.sum(_AcrossPass(iterate, block, both))
+        *grams, products = self.setting.sum(_AcrossPass(iterate, block, both))
         system = least_squares(
-            hermitian[None], symmetric[None] if both else None, products.conj(),
+            [gram[None] for gram in grams[: 1 + both]], products.conj(),
             _across_penalty(iterate, block)[None], self.setting.scale, _join(first, second).shape,
         )  # fmt: skip
         return self._solve(level, first, second, system)
