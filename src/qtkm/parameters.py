@@ -18,40 +18,24 @@ def check_number(
     name: str,
     value: Any,
     kind: type,
-    least: float | None = None,
+    least: float = -np.inf,
     *,
-    above: float | None = None,
-    below: float | None = None,
+    above: float = -np.inf,
+    below: float = np.inf,
     or_word: str | None = None,
     hint: str = "",
     flag: bool = False,
 ) -> None:
-    """Check a finite number of a kind.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    kind : {Integral, Real}
-    least, above, below : float or None
-        It must be >= least, > above and < below.
-    or_word : str or None
-        A word that may stand in its place.
-    hint : str
-        How the message ends.
-    flag : bool
-        Whether True and False are numbers.
-    """
+    """Check a finite number of a kind, or a word; `flag` allows bools, `hint` ends the message."""
     if or_word is not None and isinstance(value, str) and value == or_word:
         return
-    if is_number(value, kind, flag) and (kind is Integral or np.isfinite(value)):
-        reaches = (least is None or value >= least) and (above is None or value > above)
-        if reaches and (below is None or value < below):
-            return
-    noun = "a finite number" if below is None else "a number"
-    ends = ((">=", least), (">", above), ("<", below))
-    bounds = " and ".join(f"{sign} {end:g}" for sign, end in ends if end is not None)
+    is_finite = is_number(value, kind, flag) and (kind is Integral or np.isfinite(value))
+    if is_finite and least <= value and above < value < below:
+        return
+    noun = "a finite number" if below == np.inf else "a number"
     noun = "a whole number" if kind is Integral else noun
+    ends = ((">=", least), (">", above), ("<", below))
+    bounds = " and ".join(f"{sign} {end:g}" for sign, end in ends if np.isfinite(end))
     if or_word is not None:
         hint = hint or f", or {or_word!r}"
     raise ValueError(f"{name}={value!r} must be {noun} {bounds}{hint}.")

@@ -48,103 +48,63 @@ class AnyGroups(Protocol):
     starts: NDArray[np.int64]
     kept: dict[Any, Any]
 
-    #: number of grid values
     @property
     def n_codes(self) -> int: ...
-    #: sum sorted rows over every grid value's rows
-    def sum(self, values: NDArray) -> NDArray: ...
-    #: add further pieces of large groups to the slots of their grid values
+    def sum(self, values: NDArray) -> NDArray: ...  # sorted rows over every grid value's rows
     def add_pieces(self, *sums: NDArray) -> None: ...
 
 
 class AnyShard(Protocol):
     """A block of coded rows; see `qtkm.data.shards`."""
 
-    #: codes (n_rows, n_columns)
-    @property
-    def codes(self) -> NDArray: ...
-    #: targets (n_rows, n_outputs)
-    @property
-    def target(self) -> NDArray: ...
-    #: row weights; None means 1
-    @property
-    def weight(self) -> NDArray | None: ...
-    #: grid size of each column
-    @property
-    def n_codes(self) -> tuple[int, ...]: ...
-    #: square roots of the weights (empty for weights of 1), and targets times them
-    @property
-    def scaled(self) -> tuple[NDArray, NDArray]: ...
+    codes: NDArray  # (n_rows, n_columns)
+    target: NDArray  # (n_rows, n_outputs)
+    weight: NDArray | None  # of the rows; None means 1
+    n_codes: tuple[int, ...]  # grid size of each column
+
     def __len__(self) -> int: ...
-    #: ranges of rows for tasks that do not depend on each other
-    def blocks(self) -> list[tuple[int, int]]: ...
-    #: return up to `count` ranges of rows
-    def parts(self, count: int) -> list[tuple[int, int]]: ...
-    #: return the rows grouped by the code of a column, or all in one group
-    def groups(self, column: int | None) -> AnyGroups: ...
-    #: return the same rows with other weights and targets
+    @property
+    def scaled(self) -> tuple[NDArray, NDArray]: ...  # roots of weights, and targets times them
+    def blocks(self) -> list[tuple[int, int]]: ...  # ranges of rows for independent tasks
+    def parts(self, count: int) -> list[tuple[int, int]]: ...  # up to `count` ranges of rows
+    def groups(self, column: int | None) -> AnyGroups: ...  # by its code, or all in one group
     def reweighted(self, weight: Any, target: NDArray) -> Any: ...
-    #: return the selected rows
     def take(self, rows: NDArray) -> Any: ...
 
 
 class AnyColumn(Protocol):
     """A column of a fit as networks see it: its functions at its grid values."""
 
-    #: feature map of the column
+    feature_map: Any
+    radices: tuple[int, ...]  # sizes of the levels
+    slices: tuple[slice, ...]  # where each level's entries are among the factors
+    groups: tuple[slice, ...]  # levels whose functions are tabulated together
+    is_categorical: bool
+    is_one_hot: bool  # whether every function belongs to one category
+    has_gaps: bool  # whether the highest digit is that of missing values
+
     @property
-    def feature_map(self) -> Any: ...
-    #: sizes of the levels
+    def values(self) -> NDArray[np.float64]: ...  # of the grid, in the unit box
     @property
-    def radices(self) -> Sequence[int]: ...
-    #: where each level's entries are among the factors
+    def group_features(self) -> list[NDArray]: ...  # of every group of levels, at the grid values
     @property
-    def slices(self) -> Sequence[slice]: ...
-    #: levels whose functions are tabulated together
+    def factors(self) -> NDArray: ...  # of all levels at the grid values, the phase in the first
     @property
-    def groups(self) -> Sequence[slice]: ...
-    #: whether the values are categories
-    @property
-    def is_categorical(self) -> bool: ...
-    #: whether every function belongs to one category
-    @property
-    def is_one_hot(self) -> bool: ...
-    #: number of functions of the main effect
-    @property
-    def n_main(self) -> int: ...
-    #: places of the main effect's functions that share a variance, and their families
-    @property
-    def main_blocks(self) -> Any: ...
-    #: return the main effect at the grid values
-    def main_table(self, weights: NDArray) -> NDArray[np.float64]: ...
-    #: return Σ function·part over the grid values
-    def main_sums(self, parts: NDArray) -> NDArray[np.float64]: ...
+    def main_blocks(self) -> Any: ...  # main functions that share a variance, and their families
     def __len__(self) -> int: ...
-    #: grid values in the unit box
     @property
-    def values(self) -> NDArray[np.float64]: ...
-    #: whether the highest digit is that of missing values
+    def n_main(self) -> int: ...  # number of functions of the main effect
+    def main_table(self, weights: NDArray) -> NDArray[np.float64]: ...  # at the grid values
+    def main_sums(self, parts: NDArray) -> NDArray[np.float64]: ...  # Σ function·part over them
     @property
-    def has_gaps(self) -> bool: ...
-    #: functions of every group of levels at the grid values
-    @property
-    def group_features(self) -> list[NDArray]: ...
-    #: factor entries of all levels at the grid values, the phase in the first
-    @property
-    def factors(self) -> NDArray: ...
-    #: whether functions at all grid values may be kept
-    @property
-    def is_kept(self) -> bool: ...
-    #: return what products of two functions depend on
-    def kind(self, conjugate: bool) -> str: ...
-    #: ranges of grid values whose functions are made at a time
-    def chunks(self) -> list[slice]: ...
+    def is_kept(self) -> bool: ...  # whether functions at all grid values may be kept
+    def kind(self, conjugate: bool) -> str: ...  # what products of two functions depend on
+    def chunks(self) -> list[slice]: ...  # grid values whose functions are made at a time
     #: return all functions (n, M) at grid values of some codes, or of one of the chunks; if
     #: `conjugate` is not None, the distinct products (n_products, n) of two of them, of complex
     #: ones real parts above imaginary ones
     def functions(self, places: slice | NDArray, conjugate: bool | None) -> NDArray: ...
-    #: return the same column with a level and the next one joined
-    def merged(self, level: int) -> Any: ...
+    def merged(self, level: int) -> Any: ...  # the column with a level and the next one joined
 
 
 Columns = Sequence[AnyColumn]
@@ -155,25 +115,17 @@ class Setting:
     """A least-squares objective as local problems see it: weights and targets, and the penalty."""
 
     shards: Sequence[Any]
-    #: what sums over the shards, see `qtkm.engines`
-    engine: Any
+    engine: Any  # what sums over the shards, see `qtkm.engines`
     alpha: float
-    #: what the sum over the rows is divided by
-    total_weight: float
-    #: value of the objective at zero weights
-    constant: float
-    #: whether the loss sees the real part of the response alone
-    real_part: bool
+    total_weight: float  # what the sum over the rows is divided by
+    constant: float  # value of the objective at zero weights
+    real_part: bool  # whether the loss sees the real part of the response alone
     n_outputs: int
     n_rows: int
-    #: whether this is the objective itself, or the quadratic model of another loss
-    is_exact: bool = True
-    #: whether shards are in this process's memory; else all that a problem has is `sum`
-    rows_are_here: bool = True
-    #: view(shard, run=…) gives a shard with other weights and targets than its own
-    view: Pass | None = None
-    #: whether the weights of the rows stay the same throughout the fit, as they do if it is exact
-    has_constant_weights: bool = False
+    is_exact: bool = True  # the objective itself, not the quadratic model of another loss
+    rows_are_here: bool = True  # in this process's memory; else all that a problem has is `sum`
+    view: Pass | None = None  # gives a shard with other weights and targets: view(shard, run=…)
+    has_constant_weights: bool = False  # of the rows, throughout the fit
     #: what a network has computed of these rows once and for all, by name
     kept: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
 
@@ -194,15 +146,9 @@ def _viewed(shard: AnyShard, run: Run, view: Pass, function: Pass) -> Any:
 
 
 class Shards(Sequence[Any]):
-    """Shards of a fit, wherever they are: in memory, on disk or on a cluster.
+    """Shards of a fit, wherever they are: in memory, on disk or on a cluster."""
 
-    Attributes
-    ----------
-    are_here : bool
-        Whether the rows are in this process's memory, so that who has these may look at them and
-        keep something a row. Else all there is are sums over them.
-    """
-
+    #: whether rows are in this process's memory and may be looked at; else there are sums alone
     are_here: ClassVar[bool] = False
 
     def map_targets(self, function: Callable[[Any], Any]) -> None:

@@ -26,15 +26,18 @@ from ..parameters import (
     check_n_jobs,
     check_number,
     check_option,
-    is_flag,
 )
 from ..penalties import Ridge
 from ..solvers import REGISTRY
 from .memory import parse_limit
 
 AUTO = "auto"
+RESIDUALS = ("complex", "real")
+DTYPES = ("float64", "float32")
 #: basis functions of a column and period under a prior; 27 has the digits 9 and 3
 N_BASIS, PERIOD = 27, 2.0
+#: the same without one: rows per column below which they are used
+BANDS = ((40, (4, 10.0)), (150, (16, 4.0)), (5000, (32, 4.0)), (np.inf, (64, 8.0)))
 #: part of the range of the targets by which a prediction may leave it
 MARGIN = 0.1
 
@@ -82,24 +85,17 @@ def prediction_margin(estimator: Any) -> float | None:
 
 def n_basis(estimator: Any, feature_map: Any, shape: tuple[int, int]) -> int:
     """Return the number of basis functions of a column."""
-    if not is_plain(estimator) and hasattr(feature_map, "period"):
-        return N_BASIS
-    rows = shape[0] / shape[1]
-    if rows < 40:
-        return 4
-    if rows < 150:
-        return 16
-    return 32 if rows < 5000 else 64
+    is_smooth = not is_plain(estimator) and hasattr(feature_map, "period")
+    return N_BASIS if is_smooth else _band(shape)[0]
 
 
 def period(estimator: Any, feature_map: Any, shape: tuple[int, int]) -> float:
     """Return the period in units of the box."""
-    if not is_plain(estimator):
-        return PERIOD
-    rows = shape[0] / shape[1]
-    if rows < 40:
-        return 10.0
-    return 4.0 if rows < 5000 else 8.0
+    return _band(shape)[1] if is_plain(estimator) else PERIOD
+
+
+def _band(shape: tuple[int, int]) -> tuple[int, float]:
+    return next(band for most, band in BANDS if shape[0] / shape[1] < most)
 
 
 def least_rank(n_outputs: int, is_cpd: bool) -> int:
@@ -123,13 +119,6 @@ def tol(has_validation: bool) -> float:
     return 1e-3 if has_validation else 5e-3
 
 
-# -- checks -----------------------------------------------------------------------------------
-
-INITS = ("smooth", "random")
-RESIDUALS = ("complex", "real")
-DTYPES = ("float64", "float32")
-
-
 def check_parameters(estimator: Any) -> None:
     """Raise a ValueError for the first parameter of an estimator that makes no sense."""
     given = estimator.get_params(deep=False)
@@ -145,33 +134,41 @@ def float_type(value: Any) -> np.dtype:
     except TypeError:
         name = None
     if name not in DTYPES:
-        raise ValueError(f"dtype={value!r} is not known; use one of 'float64', 'float32'.")
+        check_option("dtype", value, DTYPES)
     return np.dtype(name)
 
 
-def _check_bins(name: str, value: Any) -> None:
-    if value is not None:
-        check_number(name, value, Integral, 2, or_word="auto", hint=", or 'auto' or None")
+def as_callbacks(value: Any) -> Sequence[Any]:
+    """Return `callbacks` as a sequence."""
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def _check_margin(name: str, value: Any) -> None:
-    if value is not None:
-        check_number(name, value, Real, 0, or_word="auto")
+Check = Callable[[str, Any], Any]
+
+
+def _number(kind: type, least: float, **options: Any) -> Check:
+    return lambda name, value: check_number(name, value, kind, least, **options)
+
+
+def _option(options: Sequence[Any], others: str = "", accepts: Any = ()) -> Check:
+    """Return the check of one of a few words, or of a value of other types."""
+
+    def check(name: str, value: Any) -> None:
+        if not isinstance(value, accepts):
+            check_option(name, value, options, others)
+
+    return check
+
+
+def _optional(check: Check) -> Check:
+    return lambda name, value: None if value is None else check(name, value)
 
 
 def _check_init(name: str, value: Any) -> None:
     if isinstance(value, str):
-        check_option(name, value, INITS, "or cores in the layout of cores_")
-
-
-def _check_auto(name: str, value: Any) -> None:
-    if not is_flag(value):
-        check_option(name, value, ("auto", True, False))
-
-
-def _check_class_weight(name: str, value: Any) -> None:
-    if value is not None and not isinstance(value, Mapping):
-        check_option(name, value, ("balanced",), "a dict from labels to weights, or None")
+        check_option(name, value, ("smooth", "random"), "or cores in the layout of cores_")
 
 
 def _check_engine(name: str, value: Any) -> None:
@@ -196,28 +193,23 @@ def _check_callbacks(name: str, value: Any) -> None:
             )
 
 
-def as_callbacks(value: Any) -> Sequence[Any]:
-    """Return `callbacks` as a sequence."""
-    if value is None:
-        return ()
-    return tuple(value) if isinstance(value, list | tuple) else (value,)
-
-
+_check_auto = _option(("auto", True, False), accepts=bool | np.bool_)
+_classes = "a dict from labels to weights, or None"
 #: parameters, each with its check; an estimator need not have all of them
-CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "max_iter": lambda name, value: check_number(name, value, Integral, 1),
-    "tol": lambda name, value: check_number(name, value, Real, 0, or_word="auto"),
-    "verbose": lambda name, value: check_number(name, value, Integral, 0, flag=True),
-    "alpha": lambda name, value: check_number(name, value, Real, 0, or_word="auto"),
-    "max_bins": _check_bins,
+CHECKS: dict[str, Check] = {
+    "max_iter": _number(Integral, 1),
+    "tol": _number(Real, 0, or_word="auto"),
+    "verbose": _number(Integral, 0, flag=True),
+    "alpha": _number(Real, 0, or_word="auto"),
+    "max_bins": _optional(_number(Integral, 2, or_word="auto", hint=", or 'auto' or None")),
     "init": _check_init,
-    "residual": lambda name, value: check_option(name, value, RESIDUALS),
-    "class_weight": _check_class_weight,
-    "extrapolation": lambda name, value: check_option(name, value, EXTRAPOLATIONS),
+    "residual": _option(RESIDUALS),
+    "class_weight": _optional(_option(("balanced",), _classes, Mapping)),
+    "extrapolation": _option(EXTRAPOLATIONS),
     "main_effects": _check_auto,
-    "prediction_margin": _check_margin,
+    "prediction_margin": _optional(_number(Real, 0, or_word="auto")),
     "cyclic": _check_cyclic,
-    "scaling": lambda name, value: check_option(name, value, SCALINGS),
+    "scaling": _option(SCALINGS),
     "normalize_y": check_flag,
     "warm_start": check_flag,
     "early_stopping": _check_auto,
@@ -227,7 +219,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "engine": _check_engine,
     "callbacks": _check_callbacks,
     "checkpoint": check_folder,
-    "checkpoint_seconds": lambda name, value: check_number(name, value, Real, 0),
+    "checkpoint_seconds": _number(Real, 0),
     "memory_limit": lambda name, value: parse_limit(value),
     "dtype": lambda name, value: float_type(value),
 }
