@@ -10,7 +10,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
-from ..parameters import keep_parameters
 from . import parts, targets
 from .dask import predict_lazily
 from .model import Model, filled_from
@@ -28,7 +27,12 @@ def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
     )
 
 
-@filled_from(QTKMRegressor)
+@filled_from(
+    QTKMRegressor,
+    without=("residual", "prediction_margin", "normalize_y"),
+    loss="logistic",
+    class_weight=None,
+)
 class QTKMClassifier(ClassifierMixin, Model):
     """Classification with a quantized tensor-network kernel machine.
 
@@ -102,46 +106,6 @@ class QTKMClassifier(ClassifierMixin, Model):
     >>> model.loss_, model.cores_[-1].shape, model.decision_function(X).shape
     (Softmax(residual='complex'), (3, 5), (300, 3))
     """
-
-    def __init__(
-        self,
-        basis="fourier",
-        *,
-        n_basis="auto",
-        period="auto",
-        quantization="auto",
-        network="cpd",
-        rank="auto",
-        alpha="auto",
-        penalty="matern",
-        main_effects="auto",
-        loss="logistic",
-        class_weight=None,
-        solver="als",
-        max_iter=200,
-        tol="auto",
-        init="smooth",
-        max_bins="auto",
-        categorical_features=None,
-        cyclic=None,
-        bounds=None,
-        scaling="auto",
-        extrapolation="clip",
-        early_stopping="auto",
-        validation_fraction=0.1,
-        posterior="auto",
-        warm_start=False,
-        dtype="float64",
-        random_state=None,
-        n_jobs=None,
-        engine="threads",
-        verbose=0,
-        callbacks=None,
-        checkpoint=None,
-        checkpoint_seconds=0.0,
-        memory_limit=None,
-    ):
-        keep_parameters(self, locals())
 
     @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "QTKMClassifier":

@@ -19,6 +19,7 @@ from ..data.sources import open_source
 from ..engines import Dask, Engine
 from ..interruption import held
 from ..objective import Column
+from ..parameters import keep_parameters
 from . import automatic, uncertainty
 from .dask import Partitions, is_collection
 from .defaults import check_parameters
@@ -358,28 +359,50 @@ def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None
         warn_user(f"Columns of one value have no effect: {shown}. Leave them out.", UserWarning)
 
 
-def filled_from(source: type) -> Callable[[type], Any]:
+def filled_from(source: type, *, without: Sequence[str] = (), **own: Any) -> Any:
     """Class decorator: fill in entries of a numpydoc docstring from that of another class.
 
-    Parameters follow the order of the constructor.  Attributes that only the class itself
-    describes come first, then those of the source.
+    A class without a constructor also takes over the source's, `without` some parameters, and with
+    its `own` (names and defaults) before the others.  Attributes that only the class itself
+    describes come first as well.
     """
 
     def fill(cls: type) -> Any:
+        if "__init__" not in vars(cls):
+            _take_constructor(cls, source, without, own)
         if cls.__doc__ is None or source.__doc__ is None:  # python -OO
             return cls
-        own, other = _sections(cls.__doc__), _sections(source.__doc__)
+        texts, other = _sections(cls.__doc__), _sections(source.__doc__)
         for section in ("Parameters", "Attributes"):
-            mine, shared = _entries(own[section]), _entries(other[section])
+            mine, shared = _entries(texts[section]), _entries(other[section])
             order = [*(name for name in mine if name not in shared), *shared]
             if section == "Parameters":
                 order = list(inspect.signature(cls).parameters)
-            own[section] = "\n".join((shared | mine)[name] for name in order) + "\n\n"
-        headed = (f"{name}\n{'-' * len(name)}\n{body}" for name, body in own.items() if name)
-        cls.__doc__ = own[""] + "".join(headed)
+            texts[section] = "\n".join((shared | mine)[name] for name in order) + "\n\n"
+        headed = (f"{name}\n{'-' * len(name)}\n{body}" for name, body in texts.items() if name)
+        cls.__doc__ = texts[""] + "".join(headed)
         return cls
 
     return fill
+
+
+def _take_constructor(cls: type, source: type, without: Sequence[str], own: Any) -> None:
+    kinds, shared = inspect.Parameter, inspect.signature(source).parameters.values()
+    each = [kinds("self", kinds.POSITIONAL_OR_KEYWORD)]
+    each += [kinds(name, kinds.KEYWORD_ONLY, default=own[name]) for name in own]
+    each += [given for given in shared if given.name not in (*own, *without)]
+    signature = inspect.Signature(sorted(each, key=lambda given: given.kind))
+
+    def __init__(self: Any, *arguments: Any, **named: Any) -> None:
+        try:
+            given = signature.bind(self, *arguments, **named)
+        except TypeError as error:
+            raise TypeError(f"{cls.__name__}.__init__() {error}") from None
+        given.apply_defaults()
+        keep_parameters(self, given.arguments)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    cls.__init__ = __init__  # type: ignore[misc]
 
 
 def _sections(text: str) -> dict[str, str]:
