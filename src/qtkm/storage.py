@@ -37,20 +37,15 @@ LONGEST_TEXT = 50_000_000
 #: longest part of a reason that is shown: it may quote the file
 LONGEST_REASON = 300
 #: what the reading of bytes that are not as they should be leads to
-_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-#: deepest nesting that is read: a hostile file must not exhaust the stack
-DEEPEST = 100
-
+_ERRORS = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, SafetensorError, TypeError,
+    ValueError,
+)  # fmt: skip
 #: key that marks a value which is not plain JSON
 MARK = "$"
-#: types of arrays that may be stored, by their name in a file
-KINDS = {
-    name: np.dtype(name)
-    for name in (
-        "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
-        "float32", "float64",
-    )
-}  # fmt: skip
+#: types of arrays that may be stored
+KINDS = ("bool", *(f"{sign}int{n}" for sign in ("u", "") for n in (8, 16, 32, 64)),
+         "float32", "float64")  # fmt: skip
 
 
 class ForeignFileError(ValueError):
@@ -79,26 +74,34 @@ def read(path: str | os.PathLike[str], kind: str) -> Any:
     data = path.read_bytes()
     try:
         return _read(path, data, kind)
-    except (ForeignFileError, DamagedFileError):
+    except ForeignFileError:
         raise
     except _ERRORS as error:
-        raise _damaged(path, shortened(error)) from None
+        reason = shortened(error)
+        if "not fully covered" in reason:
+            reason = f"it ends after {len(data):,} bytes, or has some too many"
+        raise DamagedFileError(f"{path} is damaged: {reason}.") from None
 
 
 def _read(path: Path, data: bytes, kind: str) -> Any:
-    """Tree of a file's bytes; errors other than the two of this module are those of damage."""
+    """Return the tree of a file's bytes; errors other than ForeignFileError are those of damage."""
     metadata = _metadata(path, data)
-    _check_kind(path, metadata, kind)
-    try:
-        arrays = safetensors.load(data)
-    except SafetensorError as error:
-        is_short = "not fully covered" in str(error)
-        why = f"it ends after {len(data):,} bytes, or has some too many" if is_short else str(error)
-        raise _damaged(path, why) from None
-    text = metadata["json"]
+    version, text = str(metadata["qtkm"]), metadata.get("json")
+    if not version.isdecimal():
+        raise ValueError("its format has no number")
+    if int(version) > FORMAT:
+        raise ForeignFileError(
+            f"{path} has the format {version}; this version of qtkm reads up to {FORMAT}: "
+            "upgrade qtkm to read it."
+        )
+    if metadata.get("kind") != kind:
+        raise ForeignFileError(f"{path} holds a {metadata.get('kind')!s:.40}, not a {kind}.")
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+        raise ValueError("its text is missing, or too long")
+    arrays = safetensors.load(data)
     if _checksum(text, arrays) != metadata.get("sha256"):
-        raise _damaged(path, "its checksum does not fit")
-    return join(_load_text(text), arrays)
+        raise ValueError("its checksum does not fit")
+    return join(json.loads(text), arrays)
 
 
 def shortened(error: Exception) -> str:
@@ -107,53 +110,22 @@ def shortened(error: Exception) -> str:
     return f"{text[:LONGEST_REASON]}…" if len(text) > LONGEST_REASON else text
 
 
-def _metadata(path: Path, data: bytes) -> dict[str, str]:
-    """Metadata of the container, read without trusting any of it."""
+def _metadata(path: Path, data: bytes) -> dict[str, Any]:
+    """Return the metadata of the container, read without trusting any of it."""
     length = int.from_bytes(data[:8], "little")
     is_cut = length > len(data) - 8
-    is_named = b'"qtkm"' in data[: 8 + min(length, len(data))]
-    if not is_named and not (is_cut and data.startswith(_BEGIN, 8)):
+    if b'"qtkm"' not in data[: 8 + length] and not (is_cut and data.startswith(_BEGIN, 8)):
         raise ForeignFileError(f"{path} is not a file of qtkm.")
     if is_cut:
-        raise _damaged(path, f"it ends after {len(data):,} bytes")
+        raise ValueError(f"it ends after {len(data):,} bytes")
     try:
         header = json.loads(data[8 : 8 + length])
     except (ValueError, RecursionError):
-        raise _damaged(path, "its header cannot be read") from None
+        raise ValueError("its header cannot be read") from None
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or "qtkm" not in metadata:
         raise ForeignFileError(f"{path} is not a file of qtkm.")
     return metadata
-
-
-def _check_kind(path: Path, metadata: Mapping[str, str], kind: str) -> None:
-    version = str(metadata["qtkm"])
-    if not version.isdecimal():
-        raise _damaged(path, "its format has no number")
-    if int(version) > FORMAT:
-        raise ForeignFileError(
-            f"{path} has the format {version}; this version of qtkm reads up to {FORMAT}: "
-            "upgrade qtkm to read it."
-        )
-    if metadata.get("kind") != kind:
-        raise ForeignFileError(f"{path} holds a {metadata.get('kind')!s:.40}, not a {kind}.")
-    if not isinstance(metadata.get("json"), str):
-        raise _damaged(path, "its text is missing")
-
-
-def _load_text(text: str) -> Any:
-    if len(text) > LONGEST_TEXT:
-        raise ValueError("its text is too long")
-    plain = json.loads(text)
-    level = [plain]
-    for _ in range(DEEPEST):
-        level = [
-            entry for value in level if isinstance(value, dict | list)
-            for entry in (value.values() if isinstance(value, dict) else value)
-        ]  # fmt: skip
-        if not level:
-            return plain
-    raise ValueError("its text is nested too deeply")
 
 
 def _checksum(text: str, arrays: Mapping[str, NDArray]) -> str:
@@ -173,10 +145,6 @@ def _in_order(data: bytes) -> bytes:
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)  # arrays begin at a multiple of eight bytes
     return len(text).to_bytes(8, "little") + text + data[8 + length :]
-
-
-def _damaged(path: Path, why: str) -> DamagedFileError:
-    return DamagedFileError(f"{path} is damaged: {why}.")
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -213,19 +181,21 @@ def _split(value: Any, arrays: dict[str, NDArray]) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {MARK: "float", "value": repr(value)}
     if isinstance(value, complex):
-        return {
-            MARK: "complex",
-            "value": [_split(part, arrays) for part in (value.real, value.imag)],
-        }
+        return {MARK: "complex", "value": _split([value.real, value.imag], arrays)}
     if isinstance(value, Mapping):
         if not all(map(_is_key, value)):
             raise TypeError(f"a dict with the keys {list(value)!r} cannot be stored")
         return {key: _split(entry, arrays) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_split(entry, arrays) for entry in value]
-    if isinstance(value, np.ndarray):
-        return _split_array(value, arrays)
-    raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+    is_complex, name = value.dtype == np.complex128, str(len(arrays))
+    array = np.stack([value.real, value.imag], axis=-1) if is_complex else value
+    if array.dtype.name not in KINDS:
+        raise TypeError(f"an array of type {array.dtype} cannot be stored")
+    arrays[name] = np.asarray(array, order="C")
+    return {MARK: "array", "name": name, "complex": is_complex}
 
 
 def _is_key(key: Any) -> bool:
@@ -238,17 +208,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _split_array(array: NDArray, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    name = str(len(arrays))
-    is_complex = array.dtype == np.complex128
-    if is_complex:
-        array = np.stack([array.real, array.imag], axis=-1)
-    if array.dtype.name not in KINDS:
-        raise TypeError(f"an array of type {array.dtype} cannot be stored")
-    arrays[name] = np.asarray(array, order="C")
-    return {MARK: "array", "name": name, "complex": is_complex}
 
 
 def join(plain: Any, arrays: Mapping[str, NDArray]) -> Any:
@@ -266,12 +225,8 @@ def join(plain: Any, arrays: Mapping[str, NDArray]) -> Any:
         return "".join(map(chr, plain["value"]))
     if mark == "complex":
         return complex(*(join(part, arrays) for part in plain["value"]))
-    if mark == "array":
-        return _join_array(plain, arrays)
-    raise ValueError(f"an entry marked {mark!r} is not known to this version")
-
-
-def _join_array(plain: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> NDArray:
+    if mark != "array":
+        raise ValueError(f"an entry marked {mark!r} is not known to this version")
     array = arrays.get(plain.get("name", ""))
     if array is None:
         raise ValueError(f"the array {plain.get('name')!r} is missing")
