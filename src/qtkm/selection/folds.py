@@ -1,6 +1,6 @@
 """Folds: the rows that a candidate is fitted to, and those that it is scored on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
@@ -35,20 +35,22 @@ class GivenRows:
         return _safe_indexing(self.X, numbers), self.y[numbers], weight
 
 
+@dataclass
 class TrainTest:
     """Rows to train and rows to test on, by their numbers."""
 
-    def __init__(self, rows: GivenRows, train: NDArray[np.integer], test: NDArray[np.integer]):
-        self._rows, self.train, self.test = rows, train, test
+    rows: GivenRows
+    train: NDArray[np.integer]
+    test: NDArray[np.integer]
 
     @cached_property
     def trained(self) -> tuple[Any, Any, NDArray | None]:
         """X, y and weights to fit to."""
-        return self._rows.take(self.train)
+        return self.rows.take(self.train)
 
     @cached_property
     def _tested(self) -> tuple[Any, Any, NDArray | None]:
-        return self._rows.take(self.test)
+        return self.rows.take(self.test)
 
     def score(self, model: Any, scorer: Any) -> float:
         X, y, weight = self._tested
@@ -64,15 +66,9 @@ def split(
     rows: GivenRows, cv: Any, by_class: bool, is_large: bool, rng: np.random.RandomState
 ) -> list[Pair]:
     """Row numbers of every fold, without rows of weight zero."""
-    pairs: list[Pair] = []
-    for pair in _make_splitter(cv, rows, by_class, is_large, rng).split(rows.X, rows.y):
-        train, test = (_numbers_of(part, rows.weight) for part in pair)
-        if len(train) == 0 or len(test) == 0:
-            raise ValueError(
-                f"Fold {len(pairs)} of cv={cv!r} leaves {len(train)} rows to train and {len(test)} "
-                "to test on, not counting rows of weight zero; use fewer folds."
-            )
-        pairs.append((train, test))
+    splitter = _make_splitter(cv, rows, by_class, is_large, rng)
+    there = np.ones(len(rows), dtype=bool) if rows.weight is None else rows.weight > 0
+    pairs = _take(splitter.split(rows.X, rows.y), there, f"cv={cv!r}", "fewer folds")
     if not pairs:
         raise ValueError(f"cv={cv!r} gives no folds; use a number of folds, or 'hold-out'.")
     return pairs
@@ -90,22 +86,14 @@ def _make_splitter(
                 "'hold-out' or the share of rows to hold out."
             )
         cv = HOLD_OUT
-    if isinstance(cv, Real) and not isinstance(cv, Integral):
-        share = float(cv)
-        if not 0 < share < 1:
-            raise ValueError(f"cv={cv!r} must be a share of the rows between 0 and 1.")
-        # every class needs two rows, one for each part
-        is_large = by_class and np.unique(rows.y, return_counts=True)[1].min() > 1
-        kind = StratifiedShuffleSplit if is_large else ShuffleSplit
-        return kind(1, test_size=share, random_state=rng)
-    return check_cv(cv, rows.y, classifier=by_class)
-
-
-def _numbers_of(part: Any, weight: NDArray | None) -> NDArray[np.integer]:
-    """Return the numbers of the rows of positive weight in a part, which may be a mask."""
-    part = np.asarray(part)
-    part = np.flatnonzero(part) if part.dtype == bool else part
-    return part if weight is None else part[weight[part] > 0]
+    if not isinstance(cv, Real) or isinstance(cv, Integral):
+        return check_cv(cv, rows.y, classifier=by_class)
+    if not 0 < float(cv) < 1:
+        raise ValueError(f"cv={cv!r} must be a share of the rows between 0 and 1.")
+    # every class needs two rows, one for each part
+    by_class = by_class and np.unique(rows.y, return_counts=True)[1].min() > 1
+    kind = StratifiedShuffleSplit if by_class else ShuffleSplit
+    return kind(1, test_size=float(cv), random_state=rng)
 
 
 def sample(
@@ -120,13 +108,20 @@ def sample(
     for label in np.unique(labels):
         group = order[labels == label]
         chosen[group[: int(np.ceil(size * len(group) / len(rows)))]] = True
-    sampled: list[Pair] = []
-    for train, test in pairs:
-        train, test = train[chosen[train]], test[chosen[test]]
+    return _take(pairs, chosen, f"sample_rows={size}", "more, or None for all rows")
+
+
+def _take(pairs: Iterable[Any], chosen: NDArray[np.bool_], what: str, hint: str) -> list[Pair]:
+    """Return the chosen rows of folds, which may be masks; a fold without rows is an error."""
+    found: list[Pair] = []
+    for pair in pairs:
+        parts = (np.asarray(part) for part in pair)
+        numbers = (np.flatnonzero(part) if part.dtype == bool else part for part in parts)
+        train, test = (part[chosen[part]] for part in numbers)
         if len(train) == 0 or len(test) == 0:
             raise ValueError(
-                f"sample_rows={size} leaves {len(train)} rows of fold {len(sampled)} to train and "
-                f"{len(test)} to test on; use more, or None for all rows."
+                f"Fold {len(found)} of {what} leaves {len(train)} rows to train and {len(test)} "
+                f"to test on, not counting rows of weight zero; use {hint}."
             )
-        sampled.append((train, test))
-    return sampled
+        found.append((train, test))
+    return found
