@@ -172,7 +172,12 @@ def _model(tree: Any) -> Any:
         model.feature_names_in_ = np.array(names, dtype=object)
     _set_task(model, target, loss, n_outputs)
     _set_summary(model, tree.get("summary", {}), tree["alpha"])
-    model.penalties_ = _penalties(tree.get("penalties"), inputs)
+    model.penalties_ = penalties = tree.get("penalties")
+    if penalties is not None:
+        fits = isinstance(penalties, list) and len(penalties) == len(inputs)
+        _need(fits, "it has no penalty for each column")
+        pairs = zip(penalties, inputs.labels, strict=True)
+        model.penalties_ = [_part(entry, "penalties", label) for entry, label in pairs]
     model._place(cores, network, loss)
     model.columns_ = [
         own.describe() | {key: decode(column.get("grid", {}).get(key)) for key in GRID}
@@ -195,28 +200,27 @@ def _inputs(columns: Any, names: Any) -> Inputs:
         name, period = type(basis).__name__, getattr(basis, "period", 1.0)
         is_right = basis.is_categorical == own.is_categorical
         _need(is_right, f"{own.label} has the basis {name}, the wrong kind")
-        _need(_is_number(period), f"period={period!r} of {own.label} is not a finite number")
+        _number(period, f"period={period!r} of {own.label} is not a finite number")
         basis.check(own.label)
         (_set_categories if own.is_categorical else _set_numbers)(own, column)
     return inputs
 
 
 def _set_numbers(own: Any, column: Any) -> None:
-    (low, high), rule, label = column["bounds"], column["extrapolation"], own.label
-    _need(_is_number(low) and _is_number(high), f"the bounds of {label} are not finite numbers")
+    label, rule = own.label, column["extrapolation"]
+    problem = f"the bounds of {label} are not finite numbers"
+    low, high = (_number(end, problem) for end in column["bounds"])
     _need(low <= high, f"the bounds of {label} are ({low:g}, {high:g}), not low <= high")
     _need(rule in data.EXTRAPOLATIONS, f"extrapolation={rule!r} of {label} is not known")
     reach = column.get("reach", 0.0)
-    _need(_is_number(reach) and 0 <= reach <= 1, f"reach={reach!r} of {label} is not in [0, 1]")
-    box = data.Box(float(low), float(high), rule, label, float(reach))
-    own.box, own.extrapolation = box, rule
+    reach = _number(reach, f"reach={reach!r} of {label} is not in [0, 1]", 0, 1)
+    own.box, own.extrapolation = data.Box(low, high, rule, label, reach), rule
     own.has_gaps, center = own.feature_map.has_gaps, column.get("center", 0.5)
-    _need(_is_number(center), f"the median of {label} is not a finite number")
-    own.center = float(center)
+    own.center = _number(center, f"the median of {label} is not a finite number")
     own.holds, own.cycle = column.get("holds", NUMBERS), column.get("cycle")
     _need(own.holds in (NUMBERS, TIMES, SPANS), f"{label} holds {own.holds!r:.40}")
-    is_cycle = own.cycle is None or (_is_number(own.cycle) and own.cycle > 0)
-    _need(is_cycle, f"the cycle of {label} is no number > 0")
+    if own.cycle is not None:
+        _number(own.cycle, f"the cycle of {label} is no number > 0", np.nextafter(0, 1))
 
 
 def _set_categories(own: Any, column: Any) -> None:
@@ -280,8 +284,7 @@ def _set_task(model: Any, target: Any, loss: Any, n_outputs: int) -> None:
 
 
 def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
-    _need(_is_number(alpha) and alpha >= 0, f"alpha={alpha!r} is not a number >= 0")
-    model.alpha_ = float(alpha)
+    model.alpha_ = _number(alpha, f"alpha={alpha!r} is not a number >= 0", 0)
     found = {key: decode(value) for key, value in summary.items()}
     model.n_iter_ = found.get("n_iter", 0)
     model.status_, model.message_ = found.get("status", "unknown"), found.get("message", "")
@@ -293,14 +296,6 @@ def _set_summary(model: Any, summary: Any, alpha: Any) -> None:
         is_text &= isinstance(name, str) and isinstance(values, list)
         is_text &= name not in _COURSES or all(isinstance(value, float) for value in values)
     _need(is_text, "its summary cannot be read")
-
-
-def _penalties(tree: Any, inputs: Inputs) -> list[Any] | None:
-    if tree is None:
-        return None
-    _need(isinstance(tree, list) and len(tree) == len(inputs), "it has no penalty for each column")
-    pairs = zip(tree, inputs.labels, strict=True)
-    return [_part(entry, "penalties", label) for entry, label in pairs]
 
 
 def _read_posterior(tree: Any, reading: Reading) -> Any:
@@ -334,9 +329,8 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
     tails, scores = decode(tree["tails"]), tree["scores"]
     _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are not known")
     scores = _numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
-    _need(_is_number(tree["freedom"]), "its effective parameters are not a number")
-    freedom, n_held = float(tree["freedom"]), int(tree["n_held"])
-    found = Posterior(tangents, chain_factor, main_factor, freedom, n_held)
+    freedom = _number(tree["freedom"], "its effective parameters are not a number")
+    found = Posterior(tangents, chain_factor, main_factor, freedom, int(tree["n_held"]))
     return Uncertainty(found, noise, spread, tails, scores)
 
 
@@ -361,8 +355,11 @@ def _numbers(tree: Any, shape: tuple[int, ...], what: str, types: str = "f8") ->
     return array
 
 
-def _is_number(value: Any) -> bool:
-    return is_number(value, Real) and math.isfinite(float(value))
+def _number(value: Any, problem: str, least: float = -np.inf, most: float = np.inf) -> float:
+    """Return a finite number in a range."""
+    is_finite = is_number(value, Real) and math.isfinite(float(value))
+    _need(is_finite and least <= value <= most, problem)
+    return float(value)
 
 
 def _are_texts(values: Any) -> bool:
@@ -394,13 +391,20 @@ def to_tree(model: Any) -> dict[str, Any]:
         )
     check_parameters(model)
     names, given = getattr(model, "feature_names_in_", None), model.get_params(deep=False)
+    reading, labels = model._reading, getattr(model, "classes_", None)
+    task = {"ndim": model._y_ndim} if labels is None else {"classes": _encode("classes_", labels)}
     tree = {
         "class": name,
         "versions": {"qtkm": version("qtkm"), "numpy": np.__version__},
         "parameters": {n: _encode(n, v) for n, v in given.items() if n not in LEFT_OUT},
         "feature_names": None if names is None else list(names),
         "columns": _write_columns(model),
-        "target": _write_target(model),
+        "target": {
+            **vars(reading.scale),
+            **task,
+            "range": reading.target_range,
+            "names": reading.target_names,
+        },
         "network": _encode("network", model.network_),
         "loss": _encode("loss", model.loss_),
         "cores": _encode("cores_", model.cores_),
@@ -437,15 +441,6 @@ def _write_columns(model: Any) -> list[dict[str, Any]]:
             "grid": {key: encode(said[key]) for key in GRID},
         })  # fmt: skip
     return columns
-
-
-def _write_target(model: Any) -> dict[str, Any]:
-    target: dict[str, Any] = dict(vars(model._reading.scale))
-    target["range"] = model._reading.target_range
-    target["names"] = model._reading.target_names
-    if hasattr(model, "classes_"):
-        return target | {"classes": _encode("classes_", model.classes_)}
-    return target | {"ndim": model._y_ndim}
 
 
 def _write_posterior(known: Any) -> Any:

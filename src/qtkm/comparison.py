@@ -1,6 +1,5 @@
 """Should I use this here?  Our defaults beside the usual models, on the same folds of a table."""
 
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
-from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
@@ -17,17 +15,16 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from ..escaping import visible
-from ..estimators import QTKMClassifier, QTKMRegressor
-from ..estimators.values import read_numbers
-from ..estimators.wording import readable
-from ..inspection.plotting import FIRST, SECOND, Display, written
+from .escaping import visible
+from .estimators import QTKMClassifier, QTKMRegressor
+from .estimators.values import read_numbers
+from .estimators.wording import readable
+from .inspection.plotting import FIRST, SECOND, Display, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -200,23 +197,20 @@ def compare(
     parts = list(splitter.split(frame, target))
     chosen, notes = _models(frame, text, len(parts[0][0]), is_class, random_state)
     chosen |= dict(models or {})
-    measure = accuracy_score if is_class else r2_score
     scores, seconds = np.full((2, len(chosen), folds), np.nan)
     for i, (name, model) in enumerate(chosen.items()):
         if progress is not None:
             progress(name)
-        for k, (train, test) in enumerate(parts):
-            begin = time.perf_counter()
-            try:
-                with warnings.catch_warnings():  # of searches at the ends of their grids
-                    warnings.simplefilter("ignore")
-                    fitted = clone(model).fit(frame.iloc[train], target[train])
-                    predicted = fitted.predict(frame.iloc[test])
-                scores[i, k] = measure(target[test], predicted)
-            except Exception as error:  # of any model, and the others are not lost
-                notes.append(f"{name} failed: {' '.join(str(error).split())[:120]}")
-                break
-            seconds[i, k] = time.perf_counter() - begin
+        try:
+            with warnings.catch_warnings():  # of searches at the ends of their grids
+                warnings.simplefilter("ignore")
+                found = cross_validate(
+                    model, frame, target, cv=parts, error_score="raise",
+                    scoring="accuracy" if is_class else "r2",
+                )  # fmt: skip
+            scores[i], seconds[i] = found["test_score"], found["fit_time"] + found["score_time"]
+        except Exception as error:  # of any model, and the others are not lost
+            notes.append(f"{name} failed: {' '.join(str(error).split())[:120]}")
     name = "accuracy" if is_class else "R²"
     return Comparison(list(chosen), scores, seconds, name, n_rows, len(frame), notes)
 
@@ -233,9 +227,8 @@ def _as_frame(X: Any) -> Any:
 def _split(frame: Any, given: Any) -> list[str]:
     """Return the names of categories, and make numbers of all other columns, times too."""
     names = list(frame)
-    text = [
-        names[c] if isinstance(c, int | np.integer) else c for c in (() if given is None else given)
-    ]
+    text = [names[c] if isinstance(c, int | np.integer) else c
+            for c in (() if given is None else given)]  # fmt: skip
     for name in names:
         if given is None and frame[name].dtype == "category":
             text.append(name)
@@ -265,9 +258,6 @@ def _models(
     narrow = make_column_transformer(("passthrough", numbers), (ordered, text))
     folds = KFold(3, shuffle=True, random_state=seed)  # tables are often sorted
     own: Any
-    linear: Any
-    kernel: Any
-    process: Any
     if is_class:
         own, boosting = QTKMClassifier, HistGradientBoostingClassifier
         grid: dict[str, Any] = {"C": [0.01, 0.1, 1.0, 10.0]}
@@ -283,15 +273,14 @@ def _models(
         kernel = TransformedTargetRegressor(search, transformer=StandardScaler())
         noisy = 1.0 * Matern(3.0, nu=1.5) + WhiteKernel(0.1)
         process = GaussianProcessRegressor(noisy, normalize_y=True, random_state=seed)
-    tried = [
+    models = {"qtkm": own(categorical_features=text or None, random_state=seed)}
+    notes = []
+    for name, columns, estimator, most in (
         ("logistic regression" if is_class else "ridge", wide, linear, n_train),
         ("boosting", narrow, boosting(random_state=seed), n_train),
         ("support vectors" if is_class else "kernel ridge", wide, kernel, MOST_KERNEL),
         ("Gaussian process", wide, process, MOST_PROCESS),
-    ]
-    models = {"qtkm": own(categorical_features=text or None, random_state=seed)}
-    notes = []
-    for name, columns, estimator, most in tried:
+    ):
         if n_train <= most:
             models[name] = make_pipeline(columns, estimator)
         else:
