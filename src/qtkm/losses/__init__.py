@@ -19,19 +19,5 @@ REGISTRY: dict[str, type[Loss]] = {
     "squared_hinge": SquaredHinge,
 }
 
-__all__ = [
-    "REGISTRY",
-    "Gamma",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "Poisson",
-    "Quantile",
-    "RegressionLoss",
-    "ResidualLoss",
-    "Softmax",
-    "Squared",
-    "SquaredHinge",
-    "Tweedie",
-]
+__all__ = ["REGISTRY", "Loss", "RegressionLoss", "ResidualLoss"]
+__all__ += sorted(loss.__name__ for loss in REGISTRY.values())

@@ -47,13 +47,13 @@ class Loss(BaseEstimator):
     #: `link` gives probabilities
     has_probabilities: ClassVar[bool] = False
 
+    #: the bound is the same at all responses and targets
+    has_constant_bound: ClassVar[bool] = False
+
     @property
     def sees_complex(self) -> bool:
         """Whether the imaginary part of the response matters."""
         return False
-
-    #: whether its bound is the same at all responses and targets
-    has_constant_bound: ClassVar[bool] = False
 
     @property
     def has_bound(self) -> bool:
@@ -155,13 +155,31 @@ class Loss(BaseEstimator):
         return None
 
 
-def check_residual(value: Any) -> None:
-    """Check the parameter `residual`."""
-    if not isinstance(value, str) or value not in ("complex", "real", "auto"):
-        raise ValueError(
-            f"residual={value!r} is not known; use 'complex' for a loss that also pushes the "
-            "imaginary part of the response to 0, 'real' for one of the real part alone, or 'auto'."
-        )
+class WithResidual(Loss):
+    """A loss of the complex response, which pushes Im f to 0, or of its real part.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        Which of the two; "auto" means `default_residual`.
+    """
+
+    default_residual: ClassVar[str] = "complex"
+
+    def __init__(self, residual="auto"):
+        self.residual = residual
+
+    @property
+    def sees_complex(self) -> bool:
+        return (self.default_residual if self.residual == "auto" else self.residual) == "complex"
+
+    def check(self) -> None:
+        if not isinstance(self.residual, str) or self.residual not in ("complex", "real", "auto"):
+            raise ValueError(
+                f"residual={self.residual!r} is not known; use 'complex' for a loss that also "
+                "pushes the imaginary part of the response to 0, 'real' for one of the real part "
+                "alone, or 'auto'."
+            )
 
 
 def add_outputs(values: Array) -> Array:

@@ -14,16 +14,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, log_expit, softmax
 
-from .loss import FLOOR, Array, Loss, add_outputs, check_residual, largest_output
-
-#: largest eigenvalue that the Hessian diag(p) - p pᵀ of softmax can have
-BOUND = 0.5
+from .loss import FLOOR, Array, WithResidual, add_outputs, largest_output
 
 
-class ResidualLoss(Loss):
+class ResidualLoss(WithResidual):
     """ℓ(Re f), or ℓ(Re f) + ½κ(Im f)², where κ bounds the curvature of ℓ everywhere.
 
-    To be mixed into a loss of Re f, before it.
+    A subclass implements the first with real responses: `_value`, `_gradient`, `_curvature` and
+    `_product`, like the methods of these names.
 
     Parameters
     ----------
@@ -38,40 +36,35 @@ class ResidualLoss(Loss):
     that it is the squared loss of a complex residual with real targets.
     """
 
+    is_margin = True
+    for_classes = True
+    default_residual = "real"
     #: κ, the largest curvature of the loss
     steepest: ClassVar[float]
-
-    def __init__(self, residual="auto"):
-        self.residual = residual
-
-    @property
-    def sees_complex(self) -> bool:
-        return self.residual == "complex"
-
-    def check(self) -> None:
-        check_residual(self.residual)
+    _value: Callable[[Array, Array], Array]
+    _gradient: Callable[[Array, Array], Array]
+    _curvature: Callable[[Array, Array], Array]
+    _product: Callable[[Array, Array, Array], Array]
 
     def value(self, response: Array, target: Array) -> Array:
-        result = super().value(response, target)
+        result = self._value(response.real, target)
         if self.sees_complex and np.iscomplexobj(response):
             result += self.steepest / 2 * add_outputs(np.square(response.imag))
         return result
 
     def gradient(self, response: Array, target: Array) -> Array:
-        return self._with_imaginary(super().gradient(response, target), response)
+        return self._with_imaginary(self._gradient(response.real, target), response)
 
     def curvature(self, response: Array, target: Array) -> Array:
         if self.sees_complex:
             return self.bound(response, target)
-        return super().curvature(response, target)
+        return self._curvature(response.real, target)
 
     def bound(self, response: Array, target: Array) -> Array:
-        if self.sees_complex:
-            return np.full(response.shape[:-1], self.steepest, dtype=response.real.dtype)
-        return super().bound(response, target)
+        return np.full(response.shape[:-1], self.steepest, dtype=response.real.dtype)
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
-        product = super().curvature_product(response, target, direction)
+        product = self._product(response.real, target, direction.real)
         return self._with_imaginary(product, direction)
 
     def _with_imaginary(self, real: Array, values: Array) -> Array:
@@ -81,42 +74,30 @@ class ResidualLoss(Loss):
         return real
 
 
-class MarginLoss(Loss):
+class MarginLoss(ResidualLoss):
     """Sum of φ(m_j), m_j = y_j·Re f_j, over the outputs j.
 
-    A subclass implements φ as `_value`, φ' as `_slope`, φ'' as `_second`, and as `_bound` the
-    curvature of a parabola that touches φ at m and lies above it.
+    A subclass implements φ, φ' and φ'' as `_phi`, `_slope` and `_second`.
     """
 
-    is_margin: ClassVar[bool] = True
-    for_classes: ClassVar[bool] = True
-    _value: Callable[[Array], Array]
+    _phi: Callable[[Array], Array]
     _slope: Callable[[Array], Array]
     _second: Callable[[Array], Array]
-    _bound: Callable[[Array], Array]
 
-    def value(self, response: Array, target: Array) -> Array:
-        return add_outputs(self._value(response.real * target))
+    def _value(self, response: Array, target: Array) -> Array:
+        return add_outputs(self._phi(response * target))
 
-    def gradient(self, response: Array, target: Array) -> Array:
-        return target * self._slope(response.real * target)
+    def _gradient(self, response: Array, target: Array) -> Array:
+        return target * self._slope(response * target)
 
-    def curvature(self, response: Array, target: Array) -> Array:
-        return largest_output(self._curvature(response.real * target))
+    def _curvature(self, response: Array, target: Array) -> Array:
+        return largest_output(self._second(response * target))
 
-    def bound(self, response: Array, target: Array) -> Array:
-        # the quadratics of the outputs add up, and raising a curvature keeps each above its loss
-        return largest_output(self._bound(response.real * target))
-
-    def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
-        return self._second(response.real * target) * direction.real
-
-    def _curvature(self, margin: Array) -> Array:
-        """Return φ''(m), raised where it would be too small for the slope, see `Loss.curvature`."""
-        return np.maximum(self._second(margin), FLOOR * self._bound(margin))
+    def _product(self, response: Array, target: Array, direction: Array) -> Array:
+        return self._second(response * target) * direction
 
 
-class Logistic(ResidualLoss, MarginLoss):
+class Logistic(MarginLoss):
     """log(1 + exp(-m)) of the margin m = y·Re f, the negative log-likelihood of a sign.
 
     Parameters
@@ -135,9 +116,9 @@ class Logistic(ResidualLoss, MarginLoss):
        Statistics and Computing 10, 2000.
     """
 
-    has_constant_bound: ClassVar[bool] = True
-    has_probabilities: ClassVar[bool] = True
-    steepest: ClassVar[float] = 0.25
+    has_constant_bound = True
+    has_probabilities = True
+    steepest = 0.25
 
     def link(self, response: Array) -> Array:
         """Return probabilities: of two classes, or one-vs-rest, scaled to sum to 1."""
@@ -147,7 +128,7 @@ class Logistic(ResidualLoss, MarginLoss):
         # through logarithms, as all of a row's probabilities may underflow
         return softmax(log_expit(response), axis=-1)
 
-    def _value(self, margin: Array) -> Array:
+    def _phi(self, margin: Array) -> Array:
         return -log_expit(margin)
 
     def _slope(self, margin: Array) -> Array:
@@ -157,12 +138,23 @@ class Logistic(ResidualLoss, MarginLoss):
         small = expit(-np.abs(margin))
         return small * (1 - small)
 
-    def _bound(self, margin: Array) -> Array:
+    def _curvature(self, response: Array, target: Array) -> Array:
+        margin = response * target
+        return largest_output(np.maximum(self._second(margin), FLOOR * self._touching(margin)))
+
+    def bound(self, response: Array, target: Array) -> Array:
+        if self.sees_complex:
+            return super().bound(response, target)
+        # the quadratics of the outputs add up, and raising a curvature keeps each above its loss
+        return largest_output(self._touching(response.real * target))
+
+    def _touching(self, margin: Array) -> Array:
+        """Return the curvature of the majoriser."""
         half = np.maximum(np.abs(margin) / 2, 1e-8)  # tanh(x)/x is 1 below
         return np.tanh(half) / half / 4
 
 
-class SquaredHinge(ResidualLoss, MarginLoss):
+class SquaredHinge(MarginLoss):
     """max(0, 1 - m)² of the margin m = y·Re f.
 
     Parameters
@@ -177,9 +169,9 @@ class SquaredHinge(ResidualLoss, MarginLoss):
     move them, a step by `bound` is not.
     """
 
-    steepest: ClassVar[float] = 2.0
+    steepest = 2.0
 
-    def _value(self, margin: Array) -> Array:
+    def _phi(self, margin: Array) -> Array:
         return np.square(np.maximum(1 - margin, 0))
 
     def _slope(self, margin: Array) -> Array:
@@ -188,47 +180,8 @@ class SquaredHinge(ResidualLoss, MarginLoss):
     def _second(self, margin: Array) -> Array:
         return 2 * (margin < 1).astype(margin.dtype)
 
-    def _curvature(self, margin: Array) -> Array:
-        return self._second(margin)
 
-    def _bound(self, margin: Array) -> Array:
-        return np.full_like(margin, 2)
-
-
-class RealSoftmax(Loss):
-    """log Σ_j exp(Re f_j) - Re f_y, see `Softmax`."""
-
-    has_constant_bound: ClassVar[bool] = True
-    is_margin: ClassVar[bool] = True
-    for_classes: ClassVar[bool] = True
-    has_probabilities: ClassVar[bool] = True
-
-    def value(self, response: Array, target: Array) -> Array:
-        scores = _below_largest(response)
-        own = np.einsum("...k,...k->...", scores, np.maximum(target, 0))
-        return np.log(add_outputs(np.exp(scores))) - own
-
-    def gradient(self, response: Array, target: Array) -> Array:
-        return self.link(response) - (target > 0)
-
-    def curvature(self, response: Array, target: Array) -> Array:
-        largest = 1 / add_outputs(np.exp(_below_largest(response)))  # max p
-        return np.maximum(largest * np.minimum(2 - 2 * largest, 1), FLOOR * BOUND)
-
-    def bound(self, response: Array, target: Array) -> Array:
-        return np.full(response.shape[:-1], BOUND, dtype=response.real.dtype)
-
-    def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
-        direction, probabilities = direction.real, self.link(response)
-        mean = np.einsum("...k,...k->...", probabilities, direction)
-        return probabilities * (direction - mean[..., None])
-
-    def link(self, response: Array) -> Array:
-        powers = np.exp(_below_largest(response))
-        return powers / add_outputs(powers)[..., None]
-
-
-class Softmax(ResidualLoss, RealSoftmax):
+class Softmax(ResidualLoss):
     """log Σ_j exp(Re f_j) - Re f_y, where y is the output whose target is +1.
 
     Parameters
@@ -248,7 +201,30 @@ class Softmax(ResidualLoss, RealSoftmax):
        Statistical Mathematics 44, 1992.
     """
 
-    steepest: ClassVar[float] = BOUND
+    has_constant_bound = True
+    has_probabilities = True
+    steepest = 0.5
+
+    def _value(self, response: Array, target: Array) -> Array:
+        scores = _below_largest(response)
+        own = np.einsum("...k,...k->...", scores, np.maximum(target, 0))
+        return np.log(add_outputs(np.exp(scores))) - own
+
+    def _gradient(self, response: Array, target: Array) -> Array:
+        return self.link(response) - (target > 0)
+
+    def _curvature(self, response: Array, target: Array) -> Array:
+        largest = 1 / add_outputs(np.exp(_below_largest(response)))  # max p
+        return np.maximum(largest * np.minimum(2 - 2 * largest, 1), FLOOR * self.steepest)
+
+    def _product(self, response: Array, target: Array, direction: Array) -> Array:
+        probabilities = self.link(response)
+        mean = np.einsum("...k,...k->...", probabilities, direction)
+        return probabilities * (direction - mean[..., None])
+
+    def link(self, response: Array) -> Array:
+        powers = np.exp(_below_largest(response))
+        return powers / add_outputs(powers)[..., None]
 
 
 def _below_largest(response: Array) -> Array:

@@ -5,21 +5,21 @@ to fit noise: on 600 rows of Friedman's function of ten columns, R² of unseen r
 squared loss of Re f and 0.80 with that of f.
 """
 
+from collections.abc import Callable
 from numbers import Real
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import d2_absolute_error_score, d2_pinball_score
 
 from ..parameters import check_number
-from .loss import Array, Loss, add_outputs, check_residual, largest_output
+from .loss import Array, WithResidual, add_outputs, largest_output
 
 #: half-width of the corner in which the exact hinge is rounded
 SHARPEST = 1e-8
 
 
-class RegressionLoss(Loss):
+class RegressionLoss(WithResidual):
     """Loss of the complex response, which pushes Im f to 0, or of its real part.
 
     Parameters
@@ -27,16 +27,6 @@ class RegressionLoss(Loss):
     residual : {"complex", "real"} or "auto"
         Which of the two; "auto" means "complex".
     """
-
-    def __init__(self, residual="auto"):
-        self.residual = residual
-
-    @property
-    def sees_complex(self) -> bool:
-        return self.residual != "real"
-
-    def check(self) -> None:
-        check_residual(self.residual)
 
     def for_outputs(self, n_outputs: int) -> "RegressionLoss":
         # all outputs of a row share one curvature, and Im f needs that of its own output
@@ -57,8 +47,8 @@ class Squared(RegressionLoss):
         Which of the two; "auto" means "complex".
     """
 
-    is_quadratic: ClassVar[bool] = True
-    for_classes: ClassVar[bool] = True
+    is_quadratic = True
+    for_classes = True
 
     def for_outputs(self, n_outputs: int) -> "Squared":
         return self  # all outputs have the same curvature
@@ -84,7 +74,7 @@ class Squared(RegressionLoss):
 
 
 class RadialLoss(RegressionLoss):
-    """g(|f - y|) or g(|Re f - y|); a subclass gives the slope and where it sets in.
+    """g(|f - y|) or g(|Re f - y|); a subclass gives s and h as `_corner`.
 
     Notes
     -----
@@ -99,19 +89,14 @@ class RadialLoss(RegressionLoss):
     """
 
     @property
-    def _slope(self) -> float:
-        """Slope s of the straight line."""
-        return 0.5
-
-    @property
-    def _width(self) -> float:
-        """Distance h at which the straight line begins."""
+    def _corner(self) -> tuple[float, float]:
+        """Slope s of the straight line, and the distance h at which it begins."""
         raise NotImplementedError
 
     def value(self, response: Array, target: Array) -> Array:
-        distance = np.abs(self._seen(response) - target)
-        inside = np.minimum(distance, self._width)
-        return add_outputs(self._slope * (distance - inside + inside**2 / (2 * self._width)))
+        distance, (slope, width) = np.abs(self._seen(response) - target), self._corner
+        inside = np.minimum(distance, width)
+        return add_outputs(slope * (distance - inside + inside**2 / (2 * width)))
 
     def gradient(self, response: Array, target: Array) -> Array:
         difference = self._seen(response) - target
@@ -127,14 +112,15 @@ class RadialLoss(RegressionLoss):
         difference, direction = self._seen(response) - target, self._seen(direction)
         distance = np.abs(difference)
         # beyond the width there is no curvature along the difference, only across it
-        beyond = distance > self._width
+        beyond = distance > self._corner[1]
         along = (difference.conj() * direction).real
         along *= beyond / np.where(beyond, distance, 1) ** 2
         return self._touching(difference) * (direction - along * difference)
 
     def _touching(self, difference: Array) -> Array:
         """Return the curvature of the parabola that touches the loss here and lies above it."""
-        return self._slope / np.maximum(np.abs(difference), self._width)
+        slope, width = self._corner
+        return slope / np.maximum(np.abs(difference), width)
 
 
 class Huber(RadialLoss):
@@ -161,32 +147,25 @@ class Huber(RadialLoss):
         check_number("delta", self.delta, Real, above=0, hint="; try 0.5")
 
     @property
-    def _slope(self) -> float:
-        return 2 * float(self.delta)
-
-    @property
-    def _width(self) -> float:
-        return float(self.delta)
+    def _corner(self) -> tuple[float, float]:
+        return 2 * float(self.delta), float(self.delta)
 
     def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
         return float(d2_absolute_error_score(target, prediction, sample_weight=weight))
 
 
 class TiltedLoss(RadialLoss):
-    """½|f - y| - t·(Re f - y), rounded to a parabola around f = y, with a tilt |t| <= ½."""
+    """½|f - y| - t·(Re f - y), rounded to a parabola around f = y; `_tilt` gives t, |t| <= ½."""
 
     smoothing: float
+    _tilt: Callable[[Array], Array | float]
 
     @property
-    def _width(self) -> float:
-        return max(float(self.smoothing), SHARPEST)
-
-    def _tilt(self, target: Array) -> Array | float:
-        """Return t of every output."""
-        raise NotImplementedError
+    def _corner(self) -> tuple[float, float]:
+        return 0.5, max(float(self.smoothing), SHARPEST)
 
     def value(self, response: Array, target: Array) -> Array:
-        result = super().value(response, target) + target.shape[-1] * self._width / 4
+        result = super().value(response, target) + target.shape[-1] * self._corner[1] / 4
         result -= add_outputs(self._tilt(target) * (response.real - target))
         return np.maximum(result, 0)
 
@@ -254,16 +233,13 @@ class Hinge(TiltedLoss):
     model of 30 columns, 2000 random rows) ten such steps came as low as forty by `bound`.
     """
 
-    is_margin: ClassVar[bool] = True
-    for_classes: ClassVar[bool] = True
+    is_margin = True
+    for_classes = True
+    default_residual = "real"
 
     def __init__(self, smoothing=0.01, residual="auto"):
         self.smoothing = smoothing
         self.residual = residual
-
-    @property
-    def sees_complex(self) -> bool:
-        return self.residual == "complex"
 
     def check(self) -> None:
         super().check()
@@ -278,7 +254,7 @@ class Hinge(TiltedLoss):
         return largest_output(touching * self._is_sloping(response, target))
 
     def _is_sloping(self, response: Array, target: Array) -> Array | bool:
-        return self.sees_complex or response.real * target < 1 + self._width
+        return self.sees_complex or response.real * target < 1 + self._corner[1]
 
     def _tilt(self, target: Array) -> Array:
         return target / 2

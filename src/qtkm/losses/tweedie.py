@@ -4,7 +4,6 @@ For targets y >= 0 whose mean exp(Re f) is a product of effects: counts, claims,
 """
 
 from numbers import Real
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ class LogLinkLoss(RegressionLoss):
     """
 
     power: float
-    has_log_link: ClassVar[bool] = True
+    has_log_link = True
 
     def value(self, response: Array, target: Array) -> Array:
         a, p = response.real, self.power

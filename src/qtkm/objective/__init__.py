@@ -2,7 +2,6 @@
 
 from ..protocols import Setting
 from .column import Column
-from .objective import Objective
-from .passes import are_here
+from .objective import Objective, are_here
 
 __all__ = ["Column", "Objective", "Setting", "are_here"]

@@ -30,7 +30,6 @@ from ..engines import add_in_order
 from ..networks import Iterate
 from ..networks.additive import part_of
 from ..protocols import Given, Run, Setting
-from .passes import after_responses
 
 #: least share of the bound in the curvature of the first try: rows that a hinge leaves without
 #: any would be free to move anywhere.  Without it, six in ten updates of the hinges on spambase
@@ -40,13 +39,20 @@ SHARE = 0.05
 DAMPINGS = (1.0, 4.0, 16.0, 64.0)
 
 
+def minimize(problem: Given, sweeps: int) -> list[float]:
+    """Bring the cores of a local problem to their minimum; objectives after every core."""
+    values = problem.sweep()
+    for _ in range(sweeps - 1 if problem.n_levels > 1 else 0):
+        problem.restart()
+        values += problem.sweep()
+    problem.finish()
+    return values
+
+
 def update(
-    objective: Given,
-    iterate: Iterate,
-    make_problem: Callable[[Setting], Given],
-    sweeps: int,
-    is_main: bool = False,
-) -> list[float]:
+    objective: Given, iterate: Iterate, make_problem: Callable[[Setting], Given], sweeps: int,
+    is_main: bool,
+) -> list[float]:  # fmt: skip
     """Update the cores of a block; the objective after it, which is never above the one before.
 
     Main effects are made with the bound at once where it is the same for all rows: what they keep
@@ -61,12 +67,7 @@ def update(
         setting = _model(objective, iterate, responses, mean_loss, share)
         if is_same:
             setting.kept, setting.has_constant_weights = objective.setting.kept, True
-        problem = make_problem(setting)
-        problem.sweep()
-        for _ in range(sweeps - 1):
-            problem.restart()
-            problem.sweep()
-        problem.finish()
+        minimize(make_problem(setting), sweeps)
         after = objective.value(iterate)
         if after <= before:
             return [after]
@@ -77,12 +78,9 @@ def update(
 
 
 def _model(
-    objective: Given,
-    iterate: Iterate,
-    responses: list[NDArray] | None,
-    mean_loss: float,
+    objective: Given, iterate: Iterate, responses: list[NDArray] | None, mean_loss: float,
     share: float,
-) -> Setting:
+) -> Setting:  # fmt: skip
     """Least squares whose objective is the quadratic model of the loss.
 
     Its curvature is nowhere less than this share of the bound; without a bound, it is this
@@ -93,8 +91,7 @@ def _model(
     exact = objective.setting
     work = partial(_work, loss=objective.loss, share=share)
     if responses is None:
-        real, respond = not objective.loss.sees_complex, iterate.response_pass()
-        both = partial(after_responses, respond=respond, then=work, real=real)
+        both = objective.after_responses(work, iterate)
         view, rest = (partial(part_of, both=both, place=place) for place in (0, 1))
         constant = objective.engine.sum(rest, objective.shards)
         model = replace(exact, view=view)
@@ -112,40 +109,28 @@ def _model(
 def _work(
     shard: Shard, response: NDArray, run: Run, loss: Given, share: float
 ) -> tuple[Shard, NDArray]:
-    """Shards with the weights and targets of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
+    """Shard with weights ½ωc and targets z of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
     weight, target = np.empty(len(shard)), np.empty(response.shape)
 
     def part(bounds: tuple[int, int]) -> float:
         rows = slice(*bounds)
-        omega = None if shard.weight is None else shard.weight[rows]
-        weight[rows], target[rows], value = _working(
-            loss, response[rows], shard.target[rows], omega, share
-        )
-        return value
+        here, wanted = response[rows], shard.target[rows]
+        slope = loss.gradient(here, wanted)
+        if not loss.has_bound:
+            curvature = share * loss.curvature(here, wanted)
+            # a row whose exponentials vanish has no slope either
+            np.maximum(curvature, np.finfo(curvature.dtype).tiny, out=curvature)
+        else:
+            curvature = share * loss.bound(here, wanted)
+            if share < 1:
+                np.maximum(curvature, loss.curvature(here, wanted), out=curvature)
+        weight[rows], curvature = 0.5 * curvature, curvature[:, None]
+        target[rows] = (here - slope / curvature).real
+        value = ((0.5 * curvature * here - slope).conj() * here).real
+        if shard.weight is not None:
+            weight[rows] *= shard.weight[rows]
+            value *= shard.weight[rows, None]
+        return float(value.sum())
 
     value = sum(run(part, shard.blocks()))
     return shard.reweighted(weight, target), np.array([value])
-
-
-def _working(
-    loss: Given, response: NDArray, target: NDArray, weight: NDArray | None, share: float
-) -> tuple[NDArray, NDArray, float]:
-    """Weights ½ωc and targets z of the model, and Σ ω(½c|f₀|² - Re(conj(ℓ')f₀))."""
-    slope = loss.gradient(response, target)
-    if not loss.has_bound:
-        curvature = share * loss.curvature(response, target)
-        # a row whose exponentials vanish has no slope either
-        np.maximum(curvature, np.finfo(curvature.dtype).tiny, out=curvature)
-    else:
-        curvature = share * loss.bound(response, target)
-        if share < 1:
-            np.maximum(curvature, loss.curvature(response, target), out=curvature)
-    working = (response - slope / curvature[:, None]).real
-    value = 0.5 * curvature[:, None] * response
-    value -= slope
-    value = (value.conj() * response).real
-    half = 0.5 * curvature
-    if weight is not None:
-        half *= weight
-        value *= weight[:, None]
-    return half, working, float(value.sum())

@@ -19,13 +19,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..data import Shard
 from ..engines import Engine, add_in_order
-from ..losses import Loss
+from ..losses import Loss, Squared
 from ..networks import Cores, Iterate, Network, flatten, unflatten
 from ..networks.additive import AdditiveIterate
 from ..networks.network import Point
 from ..penalties import Family, Penalty
-from ..protocols import Given, Pass, Setting
-from . import majorize, passes
+from ..protocols import Given, Pass, Run, Setting, Span
+from . import majorize
 from .column import Column
 
 
@@ -47,25 +47,26 @@ class Objective:
     penalties: Sequence[Penalty] | None = None
 
     def __post_init__(self) -> None:
-        weight, squares, n_rows = self.engine.sum(passes.totals, self.shards)
+        weight, squares, n_rows = self.engine.sum(totals, self.shards)
         self.total_weight = float(weight[0])
         self.constant = (float(squares.sum()) + self.scatter) / self.total_weight
         #: number of training rows, equal ones counted once where they were merged
         self.n_rows = int(n_rows[0])
         self.n_outputs = len(squares)
         self.loss = self.loss.for_outputs(self.n_outputs)
-        self._forget()
+        #: token of the cores that were last looked at, and what is known of them
+        self._known: tuple[object, dict[str, Given]] = (None, {})
 
-    def _forget(self) -> None:
-        """Forget responses, mean loss and objective at some cores, known by their token."""
-        self._kept: tuple[object, list[NDArray]] | None = None
-        self._kept_loss: tuple[object, float] | None = None
-        self._last: tuple[object, float] | None = None
+    def _known_of(self, iterate: Point) -> dict[str, Given]:
+        """Return what is kept of some cores until others are looked at."""
+        if self._known[0] is not iterate.token:
+            self._known = iterate.token, {}
+        return self._known[1]
 
     @property
     def rows_are_here(self) -> bool:
         """Whether the training rows are in this process's memory."""
-        return passes.are_here(self.shards)
+        return are_here(self.shards)
 
     @cached_property
     def is_complex(self) -> bool:
@@ -163,7 +164,7 @@ class Objective:
             vars(other).pop(name, None)
         other.network = self.network if network is None else network
         other.alpha = self.alpha if alpha is None else alpha
-        other._forget()
+        other._known = (None, {})
         other.setting.kept = kept
         return other
 
@@ -185,23 +186,17 @@ class Objective:
         the whole block.
         """
         make_problem = make_problem or partial(iterate.problem, block)
-        before = iterate.token
+        before = self._known_of(iterate).get("value")
         if not self.loss.is_quadratic:
             is_main = self.network.has_main_effects and block + 1 == iterate.n_blocks
             values = majorize.update(self, iterate, make_problem, sweeps, is_main)
         else:
-            problem = make_problem(self.setting)
-            values = problem.sweep()
-            for _ in range(sweeps - 1 if problem.n_levels > 1 else 0):
-                problem.restart()
-                values += problem.sweep()
-            problem.finish()
+            values = majorize.minimize(make_problem(self.setting), sweeps)
         if not values:  # two-site problems of a column of one core have none
             return values
-        known, self._last = self._last, None
-        gain = known[1] - values[-1] if known is not None and known[0] is before else 0.0
+        gain = 0.0 if before is None else before - values[-1]
         values[-1] += self.learn(iterate, block, gain)
-        self._last = iterate.token, values[-1]
+        self._known_of(iterate)["value"] = values[-1]
         return values
 
     def value(self, iterate: Iterate) -> float:
@@ -215,39 +210,41 @@ class Objective:
 
     def mean_loss(self, iterate: Iterate, shards: Sequence[Shard] | None = None) -> float:
         """Weighted mean loss over the training rows, or over those of other shards."""
-        losses = partial(passes.losses, loss=self.loss)
         if shards is not None:
-            total, weight = self.engine.sum(self._after_responses(losses, iterate), shards)
-            return float(total / weight)
-        if self._kept_loss is None or self._kept_loss[0] is not iterate.token:
-            total, _ = self.sum_with_responses(losses, iterate)
-            self._kept_loss = iterate.token, (float(total) + self.scatter) / self.total_weight
-        return self._kept_loss[1]
+            return self._mean(self.loss, iterate, shards)
+        known = self._known_of(iterate)
+        if "mean loss" not in known:
+            total, _ = self.sum_with_responses(partial(losses, loss=self.loss), iterate)
+            known["mean loss"] = (float(total) + self.scatter) / self.total_weight
+        return known["mean loss"]
 
     def mean_square(self, iterate: Iterate, shards: Sequence[Shard]) -> float:
         """Weighted mean square error of Re f over rows that need not be those of the fit."""
-        errors = partial(passes.square_errors, respond=iterate.response_pass())
-        total, weight = self.engine.sum(errors, shards)
+        return self._mean(Squared("real"), iterate, shards)
+
+    def _mean(self, loss: Loss, iterate: Iterate, shards: Sequence[Shard]) -> float:
+        added = self.after_responses(partial(losses, loss=loss), iterate)
+        total, weight = self.engine.sum(added, shards)
         return float(total / weight)
 
     def mean_size(self, iterate: Iterate) -> float:
         """Mean of |f|² over the training rows."""
-        sizes = partial(passes.square_sizes, respond=iterate.response_pass())
-        total = self.engine.sum(sizes, self.shards)
+        total = self.engine.sum(partial(sizes, respond=iterate.response_pass()), self.shards)
         return float(total[0]) / self.n_rows
 
     def kept_responses(self, iterate: Point) -> list[NDArray]:
         """Responses of the training rows, kept until the cores change."""
-        if self._kept is None or self._kept[0] is not iterate.token:
+        known = self._known_of(iterate)
+        if "responses" not in known:
             responses = [iterate.responses(shard) for shard in self.shards]
             if not self.loss.sees_complex:
                 responses = [np.ascontiguousarray(response.real) for response in responses]
-            self._kept = (iterate.token, responses)
-        return self._kept[1]
+            known["responses"] = responses
+        return known["responses"]
 
     def keep_responses(self, iterate: Iterate, responses: list[NDArray], mean_loss: float) -> None:
         """Say what responses and mean loss of the training rows are, if it is known."""
-        self._kept, self._kept_loss = (iterate.token, responses), (iterate.token, mean_loss)
+        self._known_of(iterate).update({"responses": responses, "mean loss": mean_loss})
 
     def gradient(
         self, iterate: Point, shards: Sequence[Shard] | None = None
@@ -258,9 +255,9 @@ class Objective:
         """
         every = shards is None
         chosen = self.shards if shards is None else shards
-        total = self.total_weight if every else sum(map(passes.weight_of, chosen))
+        total = self.total_weight if every else sum(map(weight_of, chosen))
         add_slopes = partial(
-            passes.slopes, respond=iterate.response_pass(), gradient=iterate.gradient_pass(),
+            slopes, respond=iterate.response_pass(), gradient=iterate.gradient_pass(),
             loss=self.loss, total_weight=total,
         )  # fmt: skip
         value, *sums = self.engine.sum(add_slopes, chosen)
@@ -286,7 +283,7 @@ class Objective:
 
         def product(direction: Cores) -> Cores:
             add_curvature = partial(
-                passes.curvatures, tangent=iterate.tangent(direction),
+                curvatures, tangent=iterate.tangent(direction),
                 gradient=iterate.gradient_pass(), loss=self.loss, total_weight=self.total_weight,
             )  # fmt: skip
             result = iterate.gradient(self.sum_with_responses(add_curvature, iterate))
@@ -299,13 +296,14 @@ class Objective:
     def sum_with_responses(self, function: Pass, iterate: Point) -> Given:
         """Sum of function(shard, responses, run=…) over the training rows."""
         if not self.rows_are_here:
-            return self.engine.sum(self._after_responses(function, iterate), self.shards)
+            return self.engine.sum(self.after_responses(function, iterate), self.shards)
         pairs = zip(self.shards, self.kept_responses(iterate), strict=True)
         return add_in_order(function(*pair, run=self.engine.run) for pair in pairs)
 
-    def _after_responses(self, function: Pass, iterate: Point) -> Pass:
+    def after_responses(self, function: Pass, iterate: Point) -> Pass:
+        """Return a pass that computes responses for function(shard, responses, run=…)."""
         real, respond = not self.loss.sees_complex, iterate.response_pass()
-        return partial(passes.after_responses, respond=respond, then=function, real=real)
+        return partial(after_responses, respond=respond, then=function, real=real)
 
     def to_vector(self, cores: Cores) -> NDArray[np.float64]:
         """All cores as one vector of real numbers."""
@@ -317,9 +315,81 @@ class Objective:
         shapes = flatten(self.shapes)
         planes = 2 if self.is_complex else 1
         split = len(shapes) - self.network.n_real
-        sizes = [int(np.prod(s)) * (planes if i < split else 1) for i, s in enumerate(shapes)]
-        parts = np.split(np.ascontiguousarray(vector), np.cumsum(sizes)[:-1])
+        counts = [int(np.prod(s)) * (planes if i < split else 1) for i, s in enumerate(shapes)]
+        parts = np.split(np.ascontiguousarray(vector), np.cumsum(counts)[:-1])
         kind = np.complex128 if self.is_complex else np.float64
         parts[:split] = [part.view(kind) for part in parts[:split]]
         flat = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
         return unflatten(self.shapes, flat)
+
+
+# -- passes: they carry tables and the loss, no rows and no threads, so that they can be sent ----
+
+
+def totals(shard: Shard, run: Run) -> tuple[NDArray, NDArray, NDArray]:
+    """Total weight, weighted sums of the squared targets, and number of rows."""
+    target = shard.scaled[1]
+    squares = np.array([float(np.vdot(column, column)) for column in target.T])
+    return np.array([weight_of(shard)]), squares, np.array([len(shard)])
+
+
+def weight_of(shard: Shard) -> float:
+    """Total weight of a shard's rows."""
+    return float(len(shard) if shard.weight is None else shard.weight.sum())
+
+
+def weighed(shard: Shard, values: NDArray, rows: Span = slice(None)) -> float:
+    """Weighted sum of numbers of some rows."""
+    return float(values.sum() if shard.weight is None else shard.weight[rows] @ values)
+
+
+def losses(shard: Shard, response: NDArray, run: Run, loss: Loss) -> NDArray:
+    """Weighted sum of the losses of rows with known responses, and total weight."""
+
+    def part(bounds: tuple[int, int]) -> float:
+        rows = slice(*bounds)
+        return weighed(shard, loss.value(response[rows], shard.target[rows]), rows)
+
+    return np.array([sum(run(part, shard.blocks())), weight_of(shard)])
+
+
+def sizes(shard: Shard, run: Run, respond: Pass) -> NDArray:
+    """Sum of |f|²."""
+    response = respond(shard, run=run)
+    return np.array([float(np.vdot(response, response).real)])
+
+
+def slopes(
+    shard: Shard, run: Run, respond: Pass, gradient: Pass, loss: Loss, total_weight: float
+) -> tuple[Given, ...]:
+    """Mean loss of the rows and what its gradient needs."""
+    response = respond(shard, run=run)
+    total = weighed(shard, loss.value(response, shard.target))
+    found = loss.gradient(response, shard.target)
+    found *= scale_of(shard, total_weight)
+    return np.array([total / total_weight]), *gradient(shard, found, run=run)
+
+
+def curvatures(
+    shard: Shard, response: NDArray, run: Run, tangent: Pass, gradient: Pass, loss: Loss,
+    total_weight: float,
+) -> tuple[Given, ...]:  # fmt: skip
+    """Sum what the product of a direction with the Gauss-Newton matrix needs of the rows."""
+    change = loss.curvature_product(response, shard.target, tangent(shard, run=run))
+    return gradient(shard, change * scale_of(shard, total_weight), run=run)
+
+
+def after_responses(shard: Shard, run: Run, respond: Pass, then: Pass, real: bool) -> Given:
+    """Run a pass that also wants the responses, where those are not kept."""
+    response = respond(shard, run=run)
+    return then(shard, np.ascontiguousarray(response.real) if real else response, run=run)
+
+
+def scale_of(shard: Shard, total_weight: float) -> Given:
+    """Weights of the rows over the total one."""
+    return 1 / total_weight if shard.weight is None else shard.weight[:, None] / total_weight
+
+
+def are_here(shards: Sequence[Shard]) -> bool:
+    """Whether the rows are in this process's memory, as those of a plain list are."""
+    return getattr(shards, "are_here", True)
