@@ -11,11 +11,13 @@ times as many functions.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..networks import Iterate
+from ..protocols import Given
+from .column import Column
 from .terms import residuals_of, some_rows
 
 #: most functions of a column, and the error that bins may cause in them
@@ -29,16 +31,11 @@ ROUGHEST, ROUGH_ROWS = 121, 2000
 PARTNERS = {3: 40, 8: 13, 1000: 1}
 
 
-def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
+def wanted(objective: Given, iterate: Iterate, shards: Given = None) -> list[int]:
     """Return the number of functions that every column needs; its own where it has enough.
 
-    Parameters
-    ----------
-    objective : Objective
-    iterate : Iterate
-        What is to be improved on.
-    shards : sequence of Shard, optional
-        Rows to look at; those of the objective by default.
+    The iterate is what is to be improved on; rows to look at are those of the objective, or of
+    other shards.
     """
     columns = objective.columns
     found = [column.feature_map.n_features for column in columns]
@@ -73,18 +70,17 @@ def wanted(objective: Any, iterate: Any, shards: Any = None) -> list[int]:
         for k in range(rest.shape[1]):
             rows = (waves * weighted[:, k, None]).T
             powers = (np.abs(rows @ others) ** 2).max(axis=1)
-            least = max(
-                squares[k] * (np.log(n_tests) + EXCESS),
-                size[k] * LEAST_PART / 2,
-                LEAST_RATIO
-                * powers[: first - 1].max(),  # slow waves look fast where values are few or clumped
-            )
+            # slow waves look fast where values are few or clumped
+            slow = LEAST_RATIO * powers[: first - 1].max()
+            noise = squares[k] * (np.log(n_tests) + EXCESS)
+            least = max(noise, size[k] * LEAST_PART / 2, slow)
             highest = int(np.flatnonzero(powers >= least)[-1]) + 1 if powers.max() >= least else 0
             # a rough function of the column alone: no wave stands out, but all of them do
             count = ROUGHEST if len(codes) >= ROUGH_ROWS else 0
             each = 2 * np.abs(rows[:count].sum(axis=1)) ** 2 / size[k]
-            noise = 2 * squares[k] / size[k]
-            while found[d] // 2 < highest or _is_rough(each[found[d] // 2 :], noise):
+            while found[d] // 2 < highest or _is_rough(
+                each[found[d] // 2 :], 2 * squares[k] / size[k]
+            ):
                 found[d] *= 3
     return found
 
@@ -95,10 +91,14 @@ def _is_rough(parts: NDArray, noise: float) -> bool:
     return parts.sum() - expected > max(LEAST_PART, 4 * spread)
 
 
-def _reach(column: Any) -> int:
+def _has_waves(column: Column) -> bool:
+    return hasattr(column.feature_map, "period") and not column.has_gaps
+
+
+def _reach(column: Column) -> int:
     """Return the highest wave that a column of exponentials may have; 0 for other columns."""
     feature_map = column.feature_map
-    if not hasattr(feature_map, "period") or feature_map.has_gaps or column.is_categorical:
+    if not _has_waves(column):
         return 0
     count, size = len(column), feature_map.n_features
     if count <= size or size < 3:
@@ -110,10 +110,10 @@ def _reach(column: Any) -> int:
     return min(size // 2, count - 1)
 
 
-def _waves(column: Any, codes: NDArray, numbers: Sequence[int]) -> NDArray[np.complex128]:
+def _waves(column: Column, codes: NDArray, numbers: Sequence[int]) -> NDArray[np.complex128]:
     """Return waves of some numbers at coded rows, (n, n_numbers); the constant for categories."""
-    feature_map = column.feature_map
-    if not hasattr(feature_map, "period") or feature_map.has_gaps or column.is_categorical:
+    if not _has_waves(column):
         return np.ones((len(codes), 1), dtype=np.complex128)
-    places = feature_map.unwarped(column.values)[0][codes] / float(feature_map.period)
+    values, straight = column.feature_map.unwarped(column.values)
+    places = values[codes] / float(straight.period)
     return np.exp(2j * np.pi * np.multiply.outer(places, np.asarray(numbers)))

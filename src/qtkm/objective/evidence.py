@@ -14,14 +14,13 @@ Evidence for the numbers here is in docs/decisions/0021-evidence.md.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from ..protocols import Run
+from ..protocols import Kept, Run, Span
 
 Array = NDArray[np.float64]
 
@@ -56,71 +55,41 @@ def matern(distance: Array, nu: float) -> tuple[Array, Array]:
     decay = np.exp(-t)
     if degree == 0:
         return decay, t * decay
-    value, slope = (_polynomial(t, coefficients) for coefficients in _coefficients(degree))
-    return value * decay, slope * t * t * decay
+    slope = _polynomial(t, degree - 1, 1 / (2 * degree - 1))
+    return _polynomial(t, degree) * decay, slope * t * t * decay
 
 
-def _coefficients(degree: int) -> tuple[list[float], list[float]]:
-    """Return the polynomials of a Matérn kernel and of -(its slope by t)/t, highest power first."""
-
-    def of(p: int) -> list[float]:
-        factor = math.factorial(p) / math.factorial(2 * p)
-        return [
-            factor * math.factorial(p + i) * 2.0 ** (p - i)
-            / (math.factorial(i) * math.factorial(p - i))
-            for i in range(p + 1)
-        ]  # fmt: skip
-
-    return of(degree), [each / (2 * degree - 1) for each in of(degree - 1)]
-
-
-def _polynomial(t: Array, coefficients: Sequence[float]) -> Array:
-    value = np.full_like(t, coefficients[0])
-    for each in coefficients[1:]:
+def _polynomial(t: Array, degree: int, factor: float = 1.0) -> Array:
+    """Return what multiplies exp(-t) in the Matérn kernel of smoothness degree + 1/2."""
+    factor *= math.factorial(degree) / math.factorial(2 * degree)
+    value = np.full_like(t, factor * 2.0**degree)
+    for i in range(1, degree + 1):
         value *= t
-        value += each
+        value += factor * math.perm(degree + i, i) * math.comb(degree, i) * 2.0 ** (degree - i)
     return value
 
 
 @dataclass
 class Candidate:
-    """Columns as a prior sees them: their places, and what of it is given.
+    """Columns of some rows as a prior sees them, and parameters that are given."""
 
-    Attributes
-    ----------
-    places : (n, D) array
-        Warped values; numbers of categories.
-    plain : (n, D) array
-        Values whose slopes are main effects; zero for categories.
-    missing : (n, D) array
-        Whether a value is missing, which makes it differ from those that are not by a part.
-    is_number : (D,) array
-        Whether a column has a length scale; others have categories.
-    is_cyclic : (D,) array
-        Whether the ends of the box meet.
-    scales, shares, smoothness : (D,) arrays
-        Given parameters, NaN where they are to be learned.
-    scaling : str
-        What the places were made with.
-    """
-
-    places: Array
-    plain: Array
-    missing: NDArray[np.bool_]
-    is_number: NDArray[np.bool_]
-    is_cyclic: NDArray[np.bool_]
+    places: Array  # (n, D): warped values; numbers of categories
+    plain: Array  # (n, D): values whose slopes are main effects; zero for categories
+    missing: NDArray[np.bool_]  # (n, D): these differ from other values by `gap_share`
+    is_number: NDArray[np.bool_]  # (D,): whether a column has a length scale, or categories
+    is_cyclic: NDArray[np.bool_]  # (D,): whether the ends of the box meet
+    #: given parameters (D,), NaN where they are to be learned
     scales: Array
     shares: Array
     smoothness: Array
     gap_share: float
+    #: what the places were made with
     scaling: str = "half"
 
-    def take(self, rows: NDArray[np.int64]) -> "Candidate":
+    def take(self, rows: NDArray[np.int64] | Span) -> "Candidate":
         """Return the same for some rows."""
-        other = Candidate(**vars(self))
-        other.places, other.plain = self.places[rows], self.plain[rows]
-        other.missing = self.missing[rows]
-        return other
+        places, plain, missing = self.places[rows], self.plain[rows], self.missing[rows]
+        return replace(self, places=places, plain=plain, missing=missing)
 
 
 @dataclass
@@ -131,7 +100,7 @@ class Prior:
     smoothness: Array
     is_open: NDArray[np.bool_]
     scaling: str
-    tried: list[dict[str, Any]] = field(default_factory=list)
+    tried: list[Kept] = field(default_factory=list)
 
     @property
     def _n(self) -> int:
@@ -157,7 +126,7 @@ class Prior:
         """Variance of the noise."""
         return float(self.variances[2])
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[Kept]:
         """Return it as plain values, first what all columns share, then what each has."""
         product, slope, noise, smooth = self.variances.tolist()
         shared = {"scaling": self.scaling, "product": product, "slope": slope, "smooth": smooth}
@@ -196,7 +165,7 @@ class Likelihood:
         self.pairs = np.tril_indices(n)
         first, second = self.pairs
         self.is_diagonal = first == second
-        self.distances: list[Any] = []
+        self.distances: list[NDArray] = []
         self.gaps = np.ones(len(first))
         for d in range(self.n_columns):
             distance = np.abs(rows.places[first, d] - rows.places[second, d])
@@ -286,47 +255,39 @@ def learn(
 ) -> Prior | None:
     """Return the likeliest prior, or None where there is none.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        The same rows under several scalings, in any order that says nothing.
-    target : (n, n_outputs) array
-        In units of its standard deviation.
-    weight : (n,) array
-        How many rows each stands for.
-    scatter : float
-        Sum of the squares in which targets of rows that were merged differ.
-    run : callable
-        Shares out the work on columns; may raise.
+    Candidates are the same rows under several scalings, in any order that says nothing.  Targets
+    (n, n_outputs) are in units of their standard deviation, weights (n,) say how many rows each
+    stands for, and `scatter` is the sum of the squares in which targets of merged rows differ.
     """
-    count = candidates[0].places.shape[1]
+    count, n_rows = candidates[0].places.shape[1], len(target)
     n_compared, n_refined = (
         int(np.clip(math.sqrt(2 * pairs / count), fewest, most))
         for most, fewest, pairs in (COMPARED, REFINED)
     )
-    few, tried, start = slice(0, n_compared), [], None
-    best: tuple[float, Any, float, Array] | None = None
     is_open = np.isnan(candidates[0].smoothness)
+
+    def maximise(
+        candidate: Candidate, nu: float, most: int, start: Array | None, steps: int
+    ) -> tuple[float, Candidate, float, Array]:
+        smoothness, part = np.where(is_open, nu, candidate.smoothness), min(most, n_rows) / n_rows
+        rows, goal, own = candidate.take(slice(0, most)), target[:most], weight[:most]
+        likelihood = Likelihood(rows, goal, own, smoothness, scatter * part, run)
+        found, merit = likelihood.maximise(start, steps)
+        return merit, candidate, nu, found
+
+    start, steps, compared = None, FIRST_STEPS, []
     for candidate in candidates:
-        rows = candidate.take(np.arange(len(target))[few])
         for nu in SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]:
-            own = np.where(is_open, nu, candidate.smoothness)
-            part = scatter * len(rows.places) / len(target)
-            likelihood = Likelihood(rows, target[few], weight[few], own, part, run)
-            found, merit = likelihood.maximise(start, FIRST_STEPS if start is None else STEPS)
-            start = found if start is None else start
-            tried.append({"scaling": candidate.scaling, "nu": nu, "evidence": merit})
-            if best is None or merit > best[0]:
-                best = merit, candidate, nu, found
-    assert best is not None
+            compared.append(maximise(candidate, nu, n_compared, start, steps))
+            start, steps = compared[0][-1], STEPS
+    best = max(compared, key=lambda each: each[0])
+    if n_rows > n_compared:
+        best = maximise(*best[1:3], n_refined, best[3], LAST_STEPS)
     merit, candidate, nu, found = best
-    smoothness = np.where(is_open, nu, candidate.smoothness)
-    many = slice(0, n_refined)
-    if len(target) > n_compared:
-        rows = candidate.take(np.arange(len(target))[many])
-        part = scatter * len(rows.places) / len(target)
-        likelihood = Likelihood(rows, target[many], weight[many], smoothness, part, run)
-        found, merit = likelihood.maximise(found, LAST_STEPS)
     if merit <= -REFUSED:
         return None
+    tried: list[Kept] = [
+        {"scaling": each.scaling, "nu": nu, "evidence": merit} for merit, each, nu, _ in compared
+    ]
+    smoothness = np.where(is_open, nu, candidate.smoothness)
     return Prior(found, smoothness, is_open, candidate.scaling, tried)

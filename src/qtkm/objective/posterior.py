@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from ..losses import Softmax
-from ..networks import CPD, Additive
+from ..networks import CPD, Additive, flatten
 from ..networks.tangents import ChainTangents, largest_terms
-from ..protocols import Given, Map, Precisions, Span
+from ..protocols import Given, Map, Pass, Precisions, Span
 
 Array = NDArray
 
@@ -73,38 +73,32 @@ class Tangents:
     def factors(self, maps: Sequence[Map], values: Sequence[Array]) -> list[list[Array]]:
         """Return the factors (n, Q) of the levels of all columns, which the network multiplies."""
         found = []
-        for feature_map, column, share in zip(maps, values, self.shares, strict=True):
-            if feature_map.is_categorical:
-                table = feature_map.factors(np.arange(feature_map.n_categories))
-                found.append([_looked_up(table, share, column)])
-            else:
-                entries = feature_map.phased_factors(column)
-                found.append([entries[:, part] for part in feature_map.slices])
+        for own, column, share in zip(maps, values, self.shares, strict=True):
+            entries = _functions(own, own.phased_factors, column, share)
+            found.append([entries[:, part] for part in own.slices])
         return found
 
     def of_main(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
         """Return the main functions (n, n_main) that move."""
         assert self.is_main is not None
         parts, first = [], 0
-        for feature_map, column, share in zip(maps, values, self.shares, strict=True):
-            used = self.is_main[first : first + feature_map.n_main]
-            first += feature_map.n_main
-            if not used.any():
-                continue
-            if feature_map.is_categorical:
-                found = _looked_up(np.eye(feature_map.n_categories), share, column)
-            else:
-                found = feature_map.main_functions(column)
-            parts.append(found[:, used])
+        for own, column, share in zip(maps, values, self.shares, strict=True):
+            used = self.is_main[first : first + own.n_main]
+            first += own.n_main
+            if used.any():
+                parts.append(_functions(own, own.main_functions, column, share)[:, used])
         if self.is_main[-1]:
             parts.append(np.ones((len(values[0]), 1)))
         return np.concatenate(parts, axis=1)
 
 
-def _looked_up(table: Array, share: Array | None, codes: Array) -> Array:
-    """Rows of a table by codes; -1, an unknown category, is the mean of all."""
+def _functions(own: Map, functions: Pass, values: Array, share: Array | None) -> Array:
+    """Functions of a map at values; those of -1, an unknown category, are the mean of all."""
+    if not own.is_categorical:
+        return functions(values)
+    table = functions(np.arange(own.n_categories))
     table = table if share is None else np.vstack([table, share @ table])
-    return table[np.asarray(codes, dtype=np.int64)]
+    return table[np.asarray(values, dtype=np.int64)]
 
 
 @dataclass
@@ -127,10 +121,7 @@ class Posterior:
     n_held: int
 
     def directions(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
-        """Return the factor g (n, n_outputs, k) of rows.
-
-        Values are numbers in the unit box, or category codes with -1 for an unknown one.
-        """
+        """Return the factor g (n, n_outputs, k) of rows: numbers in the box or category codes."""
         tangents, n_rows = self.tangents, len(values[0])
         n_outputs, k = tangents.n_outputs, self.main.shape[1]
         total = np.zeros((n_rows, n_outputs, k))
@@ -141,18 +132,14 @@ class Posterior:
                 own = tangents.of_main(maps, some)
                 for output, factor in enumerate(self.main.reshape(n_outputs, -1, k)):
                     total[part, output] = own @ factor
-            if tangents.n_chain:
-                self._add_chain(total[part], tangents.factors(maps, some))
+            if tangents.n_chain:  # core by core, in double precision whatever that of products
+                factors, place = tangents.factors(maps, some), 0
+                for z in tangents.chain.derivatives(factors, self.chain.dtype == np.float32):
+                    flat = z.reshape(-1, z.shape[2]).view(z.real.dtype)
+                    own = flat @ self.chain[place : place + flat.shape[1]]
+                    total[part] += own.reshape(-1, n_outputs, k)
+                    place += flat.shape[1]
         return total
-
-    def _add_chain(self, total: Array, factors: list[list[Array]]) -> None:
-        """Add the network's part core by core, in double precision whatever that of products."""
-        first = 0
-        for z in self.tangents.chain.derivatives(factors, self.chain.dtype == np.float32):
-            flat = z.reshape(-1, z.shape[2]).view(z.real.dtype)
-            last = first + flat.shape[1]
-            total += (flat @ self.chain[first:last]).reshape(total.shape)
-            first = last
 
     def variances(self, maps: Sequence[Map], values: Sequence[Array]) -> Array:
         """Return the variances (n, n_outputs) of the responses of rows."""
@@ -160,11 +147,7 @@ class Posterior:
         return np.einsum("nok,nok->no", found, found)
 
     def rounded(self, maps: Sequence[Map], values: Sequence[Array]) -> "Posterior":
-        """Return a posterior whose products are in single precision, where rows allow it.
-
-        Standard deviations of the rows, noise included, must be those of double precision. Small
-        factors stay as they are.
-        """
+        """Return one with products in single precision, if that keeps the rows' deviations."""
         if len(self.chain) <= SMALL:
             return self
         single = replace(self, chain=self.chain.astype(np.float32))
@@ -185,6 +168,10 @@ class PosteriorRows:
     def __len__(self) -> int:
         return len(self.weight)
 
+    def at(self, part: Span | Array) -> list[Array]:
+        """Return the values of some rows."""
+        return [column[part] for column in self.values]
+
 
 class Laplace:
     """Computes a posterior around fitted cores.
@@ -194,16 +181,9 @@ class Laplace:
     """
 
     def __init__(
-        self,
-        network: Given,
-        cores: Given,
-        precisions: Precisions,
-        maps: Sequence[Map],
-        shares: Precisions,
-        alpha: float,
-        weight: float,
-        loss: Given,
-    ):
+        self, network: Given, cores: Given, precisions: Precisions, maps: Sequence[Map],
+        shares: Precisions, alpha: float, weight: float, loss: Given,
+    ):  # fmt: skip
         # a squared loss is twice the logarithm of a likelihood, in units of the noise
         factor = 1.0 if loss.is_quadratic else 2.0
         self.maps, self.alpha, self.weight, self.loss = maps, factor * alpha, weight, loss
@@ -251,8 +231,7 @@ class Laplace:
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
         n_seen, seen, whole = n_outputs * len(rows), None, None
         if n_seen < size:  # all that rows can see lies in the span of their features
-            parts = [self._features(rows, own) for own in self._chunks(rows)]
-            seen = np.concatenate(parts)
+            seen = np.concatenate([self.features(rows, own) for own in self._chunks(rows)])
             kernel = seen @ seen.T
             kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
             whole = cholesky(kernel, lower=True, overwrite_a=True)  # features in that span
@@ -263,7 +242,7 @@ class Laplace:
         variances = self._without_own(rows, information, kept)
         some = np.sort(rng.permutation(len(rows))[: max(1, PROBES // n_outputs)])
         if whole is None:
-            probes = self.features([column[some] for column in rows.values])
+            probes = self.features(rows, some)
         else:
             probes = whole.reshape(len(rows), n_outputs, -1)[some].reshape(-1, n_seen)
         half = probes @ inverse
@@ -274,7 +253,7 @@ class Laplace:
             ratio = part**RATE * _ratio(half, rows.weight[some], variances[some])
             factor *= np.sqrt(max(1.0, ratio))
         found = self._posterior(factor, freedom)
-        return found.rounded(self.maps, [column[some] for column in rows.values]), variances
+        return found.rounded(self.maps, rows.at(some)), variances
 
     def _whiten(self, rows: PosteriorRows) -> None:
         """Factor the penalty: features have covariance 1 in units of the noise."""
@@ -288,7 +267,7 @@ class Laplace:
         self.scale, self.lower = scale, cholesky(gram, lower=True, overwrite_a=True)
         alpha, self.root = self.alpha, 1.0
         if alpha <= 0:  # no prior: one that the rows overrule
-            whitened = self._chain_features([column[:200] for column in rows.values])
+            whitened = self._chain_features(rows.at(slice(0, 200)))
             alpha = 1e-9 * float(np.mean(whitened**2)) * whitened.shape[1]
         self.root = 1 / np.sqrt(self.weight * alpha)
 
@@ -300,9 +279,9 @@ class Laplace:
         both = [found.real, found.imag] if np.iscomplexobj(found) else [found]
         return self.root * np.concatenate(both).T
 
-    def features(self, values: Sequence[Array]) -> Array:
-        """Whitened features (n·n_outputs, P) of rows."""
-        parts, n_outputs = [], self.tangents.n_outputs
+    def features(self, rows: PosteriorRows, some: Span | Array) -> Array:
+        """Whitened features (n·n_outputs, P) of some rows."""
+        parts, n_outputs, values = [], self.tangents.n_outputs, rows.at(some)
         if self.tangents.n_chain:
             parts.append(self._chain_features(values))
         if self.tangents.n_main:
@@ -310,9 +289,6 @@ class Laplace:
             each = np.einsum("nm,op->nopm", own, np.eye(n_outputs))
             parts.append(each.reshape(len(own) * n_outputs, -1) * self.sizes)
         return np.concatenate(parts, axis=1)
-
-    def _features(self, rows: PosteriorRows, part: Span) -> Array:
-        return self.features([column[part] for column in rows.values])
 
     def _chunks(self, rows: PosteriorRows) -> list[Span]:
         size = (2 * self.tangents.n_chain + self.tangents.n_main) * self.tangents.n_outputs
@@ -326,12 +302,12 @@ class Laplace:
         n_rows, n_outputs = response.shape
         each = features.reshape(n_rows, n_outputs, -1)
         if isinstance(self.loss, Softmax):
-            p = self.loss.link(response)
-            mean = np.einsum("nk,nkp->np", p, each)
-            return (np.sqrt(p)[:, :, None] * (each - mean[:, None])).reshape(features.shape)
-        ones = np.ones_like(response)
-        curvature = self.loss.curvature_product(response, target, ones)
-        return (np.sqrt(np.maximum(curvature.real, 0))[:, :, None] * each).reshape(features.shape)
+            curvature = self.loss.link(response)
+            each = each - np.einsum("nk,nkp->np", curvature, each)[:, None]
+        else:
+            curvature = self.loss.curvature_product(response, target, np.ones_like(response))
+            curvature = np.maximum(curvature.real, 0)
+        return (np.sqrt(curvature)[:, :, None] * each).reshape(features.shape)
 
     def _information(
         self, rows: PosteriorRows, responses: Array, whole: Array | None
@@ -341,7 +317,7 @@ class Laplace:
         kept, n_outputs = [], self.tangents.n_outputs
         for part in self._chunks(rows):
             if whole is None:
-                found = self._features(rows, part)
+                found = self.features(rows, part)
             else:
                 found = whole[part.start * n_outputs : part.stop * n_outputs]
             seen = self._curved(found, responses[part], rows.target[part])
@@ -410,13 +386,11 @@ def _free(
     network: Given, cores: Given, precisions: Precisions, n_columns: int
 ) -> tuple[ChainTangents, int]:
     """Tangents of as many entries as can be afforded, and how many are held."""
-    sizes = [sum(core.size for core in levels) for levels in cores[:n_columns]]
-    total = sum(sizes) + sum(core.size for core in cores[n_columns:])
+    total = sum(core.size for core in flatten(cores))
     is_held = [False] * n_columns
     if isinstance(network, CPD) and total > MOST_PARAMETERS:
-        rank = network.rank
-        each = total // rank
-        cores = largest_terms(cores, n_columns, max(1, MOST_PARAMETERS // each))
+        count = max(1, MOST_PARAMETERS // (total // network.rank))
+        cores = largest_terms(cores, n_columns, count)
         network = CPD(len(cores[0][0][0]))
     left = MOST_PARAMETERS - sum(core.size for core in cores[n_columns:])
     sizes = [sum(core.size for core in levels) for levels in cores[:n_columns]]
@@ -430,8 +404,8 @@ def _free(
 def _unfolded(factor: Array, found: Array, whole: Array, rng: RandomState) -> Array:
     """Turn a factor in the span of rows into one of all features.
 
-    `found` (n, P) are the features of the rows, `whole` (n, n) the same in their span.  What no
-    row has seen is as it was before any was: random combinations stand for it.
+    `found` (n, P) are features of rows, `whole` (n, n) the same in their span.  Random combinations
+    stand for what no row has seen.
     """
     unseen = rng.standard_normal((found.shape[1], SKETCHES)) / np.sqrt(SKETCHES)
     seen = solve_triangular(whole, found @ unseen, lower=True)
@@ -447,9 +421,8 @@ def _unfolded(factor: Array, found: Array, whole: Array, rng: RandomState) -> Ar
 def _thin(half: Array, inverse: Array, rng: RandomState) -> Array:
     """Return a factor (m, k) of few directions that stands for the whole one, `inverse` (m, m).
 
-    `half` (n, m) are rows times the whole factor.  Directions that carry most of their variance
-    are kept as they are; of what is left there are random combinations, which keep the variance
-    of any row in the mean.
+    `half` (n, m) are rows times the whole factor.  Directions that carry most of their variance are
+    kept; of the rest there are random combinations, which keep any row's variance in the mean.
     """
     size = len(inverse)
     if size <= DIRECTIONS + SKETCHES:

@@ -13,15 +13,17 @@ and costs n·J² operations for n rows and J centres, so it is for small and med
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from ..data import Shard
+from ..losses import Loss
 from ..networks import Cores
-from ..protocols import Run
+from ..protocols import Precisions, Run, Span
+from .column import Column
 
 Array = NDArray[np.float64]
 
@@ -34,50 +36,30 @@ NEGLIGIBLE_ROW, NEGLIGIBLE = 1e-11, 1e-13
 MOST_STEPS, LEAST_CHANGE = 200, 1e-3
 
 
-def blocks(count: int) -> list[slice]:
+def blocks(count: int) -> list[Span]:
     """Slices of so many rows or columns."""
     return [slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK)]
 
 
 @dataclass
 class FullPrior:
-    """Kernel of the full-rank model, with its main effects.
+    """Kernel of the full-rank model, with its main effects."""
 
-    Attributes
-    ----------
-    precisions : list of (M,) arrays or None
-        Of every column's functions in the product over the columns; None for 1.
-    product : float
-        Variance of the product.
-    main : list of (n_main,) arrays
-        Variances of the main functions of every column.
-    means : list of (n_main,) arrays
-        What main functions are centred at.
-    constant : float
-        Variance of the intercept.
-    """
-
-    precisions: list[Any]
+    #: of every column's functions in the product over the columns, (M,); None for 1
+    precisions: Precisions
+    #: variance of the product
     product: float
+    #: variances of the main functions of every column, and what these are centred at, (n_main,)
     main: list[Array]
     means: list[Array]
+    #: variance of the intercept
     constant: float
 
 
 class Sections:
-    """Sections of the kernel at some rows.
+    """Sections of the kernel at rows with the codes `centres` (J, n_columns)."""
 
-    Parameters
-    ----------
-    columns : sequence of Column
-    prior : FullPrior
-    centres : (J, n_columns) array
-        Codes of the rows.
-    run : callable
-        Shares out the work on blocks of rows.
-    """
-
-    def __init__(self, columns: Sequence[Any], prior: FullPrior, centres: NDArray, run: Run):
+    def __init__(self, columns: Sequence[Column], prior: FullPrior, centres: NDArray, run: Run):
         self.columns, self.prior, self.run = columns, prior, run
         pairs = zip(columns, prior.precisions, strict=True)
         self.factors = [_factor(column, precision) for column, precision in pairs]
@@ -107,7 +89,7 @@ class Sections:
         """Apply a function to blocks of rows."""
         out = np.empty((len(codes), len(self.centres)))
 
-        def fill(own: slice) -> None:
+        def fill(own: Span) -> None:
             out[own] = function(codes[own])
 
         self.run(fill, blocks(len(codes)))
@@ -146,10 +128,7 @@ class Sections:
         return found
 
     def cores(self, coefficients: Array) -> Cores:
-        """Cores of the CPD, one level per column, main effects last.
-
-        Coefficients (J, n_outputs) are those of `design`.
-        """
+        """Cores of the CPD, one level per column, main effects last; coefficients of `design`."""
         sizes = solve_triangular(self.root, coefficients, lower=True, trans="T")
         is_complex = any(column.feature_map.is_complex for column in self.columns)
         kind, prior = np.complex128 if is_complex else np.float64, self.prior
@@ -171,7 +150,7 @@ class Sections:
         return [*cores, [*main, intercept]]
 
 
-def _factor(column: Any, precision: NDArray | None) -> Array:
+def _factor(column: Column, precision: NDArray | None) -> Array:
     """Real functions of the grid values whose products add up to the column's kernel."""
     functions = column.feature_map.features(column.values)
     if precision is not None:
@@ -184,32 +163,22 @@ def _factor(column: Any, precision: NDArray | None) -> Array:
 
 @dataclass
 class Part:
-    """Some rows in the space of the sections.
+    """Some rows in the space of the sections."""
 
-    Attributes
-    ----------
-    design : (n, J) array
-    target : (n, n_outputs) array
-    weight : (n,) array
-    gram : (J, J) array
-        Weighted products of the columns of `design`.
-    """
-
-    design: Array
-    target: Array
-    weight: Array
-    gram: Array
+    design: Array  # (n, J)
+    target: Array  # (n, n_outputs)
+    weight: NDArray
+    gram: Array  # weighted products of the columns of `design`, (J, J)
 
     @classmethod
-    def of(cls, sections: Sections, shard: Any, places: NDArray | None = None) -> "Part":
+    def of(cls, sections: Sections, shard: Shard, places: NDArray | None = None) -> "Part":
         """Part of the rows of a shard, whose `places` among the centres may be known."""
         weight = np.ones(len(shard)) if shard.weight is None else shard.weight
-        known = places is not None
-        design = sections.own_design[places] if known else sections.design(shard.codes)
+        design = sections.design(shard.codes) if places is None else sections.own_design[places]
         scaled = design * np.sqrt(weight)[:, None]
         gram = np.empty((design.shape[1], design.shape[1]))
 
-        def fill(own: slice) -> None:
+        def fill(own: Span) -> None:
             gram[own.start :, own] = scaled[:, own.start :].T @ scaled[:, own]
             gram[own, own.stop :] = gram[own.stop :, own].T
 
@@ -217,18 +186,11 @@ class Part:
         return cls(design, shard.target.astype(np.float64), weight, gram)
 
 
-def factorize(parts: Sequence[Part], size: float, loss: Any, run: Run) -> Array | None:
+def factorize(parts: Sequence[Part], size: float, loss: Loss, run: Run) -> Array | None:
     """Return a factor of the matrix that `solve` needs; None where rounding leaves nothing.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-    size : float
-        Penalty in units of one row: the variance of the noise.
-    loss : Loss
-        Quadratic, or of a constant bound.
-    run : callable
-        Shares out the work.
+    The penalty `size` is in units of one row (the variance of the noise), and the loss is quadratic
+    or has a constant bound.
     """
     target = parts[0].target[:1]
     bound = 2.0 if loss.is_quadratic else float(loss.bound(np.zeros_like(target), target)[0])
@@ -249,7 +211,7 @@ def _cholesky(matrix: Array, run: Run) -> Array:
         panel = matrix[own.stop :, own] @ inverse.T
         matrix[own.stop :, own] = panel
 
-        def update(part: slice, first: int = own.stop, panel: Array = panel) -> None:
+        def update(part: Span, first: int = own.stop, panel: Array = panel) -> None:
             rest = panel[part.start :]
             matrix[first + part.start :, first + part.start : first + part.stop] -= (
                 rest @ panel[part].T)  # fmt: skip
@@ -259,23 +221,14 @@ def _cholesky(matrix: Array, run: Run) -> Array:
 
 
 def solve(
-    factor: Array, parts: Sequence[Part], size: float, loss: Any, offsets: Sequence[Array] = ()
+    factor: Array, parts: Sequence[Part], size: float, loss: Loss, offsets: Sequence[Array] = ()
 ) -> Array:
-    """Coefficients (J, n_outputs) that minimise the loss of rows.
+    """Coefficients (J, n_outputs) that minimise the loss of rows, with a factor of `factorize`.
 
-    Parameters
-    ----------
-    factor : from `factorize`
-        Of the same parts, size and loss.
-    parts, size, loss
-    offsets : sequence of (n, n_outputs) arrays
-        Of every part, what is added to the responses; nothing by default.
-
-    Notes
-    -----
-    Losses that are not quadratic: steps of their quadratic bound with Nesterov's momentum, which
-    begins anew where it leads uphill (O'Donoghue and Candès, "Adaptive restart for accelerated
-    gradient schemes", 2015).
+    `offsets` (n, n_outputs) of every part are added to the responses.  Losses that are not
+    quadratic take steps of their quadratic bound with Nesterov's momentum, which begins anew where
+    it leads uphill (O'Donoghue and Candès, "Adaptive restart for accelerated gradient schemes",
+    2015).
     """
     found = place = np.zeros((parts[0].design.shape[1], parts[0].target.shape[1]))
     momentum = 1.0
