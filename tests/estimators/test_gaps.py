@@ -270,7 +270,7 @@ def test_a_wild_value_does_not_spoil_the_bins_of_many_values(tmp_path):
 
 
 def test_very_many_categories_are_fitted_without_main_effects(monkeypatch):
-    monkeypatch.setattr("qtkm.features.categorical.MOST_CATEGORIES", 10)
+    monkeypatch.setattr("qtkm.features.maps.MOST_CATEGORIES", 10)
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(-1, 1, size=600), rng.integers(30, size=600)])
     y = np.sin(3 * X[:, 0]) + rng.normal(size=30)[X[:, 1].astype(int)]

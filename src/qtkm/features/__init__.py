@@ -1,12 +1,10 @@
 """Feature maps: values of one column in, factors of its levels out."""
 
-from .categorical import Categorical
 from .feature_map import FeatureMap
-from .fourier import Fourier
 from .gaps import Joined, WithGaps
-from .power import Power
+from .maps import Categorical, Fourier, Power
 
-#: shorthand in the estimators -> class; a new map is one file and one line here
+#: shorthand in the estimators -> class; a new map is one class and one line here
 REGISTRY: dict[str, type[FeatureMap]] = {
     "fourier": Fourier,
     "power": Power,

@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from . import radices
-
 Array = NDArray[Any]
 
 #: functions of a group of levels that are multiplied out
@@ -202,25 +200,6 @@ class FeatureMap(BaseEstimator):
             self.radices  # noqa: B018
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-
-
-class NumberMap(FeatureMap):
-    """What maps of numbers with `n_basis`, `quantization` and `warp` share."""
-
-    n_basis: Any
-    quantization: Any
-    warp: Any
-
-    @property
-    def radices(self) -> tuple[int, ...]:
-        return radices.split(self.n_basis, self.quantization)
-
-    def for_one_value(self) -> FeatureMap:
-        return clone(self).set_params(n_basis=1, quantization="auto")
-
-    def check(self, name: str) -> None:
-        super().check(name)
-        check_warp(self.warp, name)
 
 
 def _product(low: Array, high: Array) -> Array:
