@@ -50,7 +50,7 @@ def test_a_loose_tolerance_ends_the_iterations_early(system):
     directions = Directions(lambda v: matrix @ v, gradient)
     directions.extend(1.0, 12, 0.5)
     change, _ = directions.minimum(1.0)
-    assert len(directions.diagonal) < 12
+    assert len(directions.matrix) < 12
     residual = np.linalg.norm((matrix + np.eye(12)) @ change + gradient)
     assert residual <= 0.5 * np.linalg.norm(gradient)
 

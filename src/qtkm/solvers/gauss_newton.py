@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import solve_banded
 
 from ..networks import Cores
 from ..objective import Objective
@@ -100,7 +99,7 @@ class GaussNewton(Solver[NewtonState]):
                 "No step lowers the objective, however small: it is as low as rounding allows. If "
                 "it should be lower, qtkm.solvers.check_gradient checks the derivatives."
             )
-        state.record = {"damping": damping, "products": len(directions.diagonal)}
+        state.record = {"damping": damping, "products": len(directions.matrix)}
         report(state.iterate.snapshot(), [state.value])
         return state
 
@@ -109,14 +108,12 @@ class GaussNewton(Solver[NewtonState]):
     ) -> tuple["Directions", float]:
         """Return Lanczos directions of the Gauss-Newton matrix, and the damping to start with."""
         product = objective.curvature(state.iterate)
-
-        def multiply(vector: Vector) -> Vector:
-            return objective.to_vector(product(objective.from_vector(vector)))
-
-        directions = Directions(multiply, gradient)
+        directions = Directions(
+            lambda vector: objective.to_vector(product(objective.from_vector(vector))), gradient
+        )
         # a hinge may have no curvature here; then a step is measured by the cores themselves
         size = float(np.linalg.norm(state.vector)) or 1.0
-        unit = max(directions.diagonal[0], directions.norm / size) or 1.0
+        unit = max(float(directions.matrix[0, 0]), directions.norm / size) or 1.0
         damping = self.damping * unit if state.damping is None else state.damping
         damping = max(damping, LEAST_DAMPING * unit)
         directions.extend(damping, self.cg_iterations, self.cg_tol)
@@ -130,34 +127,33 @@ class Directions:
         self.multiply = multiply
         self.norm = float(np.linalg.norm(gradient))
         self.basis = -gradient[None] / (self.norm or 1.0)
-        self.diagonal: list[float] = []
-        self.beside: list[float] = []
+        self.matrix = np.zeros((0, 0))
         self._advance()
 
     def extend(self, damping: float, count: int, tol: float) -> None:
         """Add directions until the damped system is solved to `tol`, or there are `count`."""
-        while len(self.diagonal) < count:
-            if self.beside[-1] * abs(self._solve(damping)[-1]) <= tol * self.norm:
+        while len(self.matrix) < count:
+            if self.beside * abs(self._solve(damping)[-1]) <= tol * self.norm:
                 break
             self._advance()
 
     def minimum(self, damping: float) -> tuple[Vector, float]:
         """Return the minimum of the damped quadratic model, and the undamped model's gain there."""
         y = self._solve(damping)
-        curved = np.square(y) @ self.diagonal + 2 * (y[:-1] * y[1:]) @ self.beside[: len(y) - 1]
-        return y @ self.basis[: len(y)], float(self.norm * y[0] - 0.5 * curved)
+        return y @ self.basis[:-1], float(self.norm * y[0] - 0.5 * y @ self.matrix @ y)
 
     def _advance(self) -> None:
         """Compute one product, and the next direction."""
         image = self.multiply(self.basis[-1])
-        self.diagonal.append(float(self.basis[-1] @ image))
+        self.matrix = np.pad(self.matrix, (0, 1))
+        self.matrix[-1, -1] = self.basis[-1] @ image
+        if len(self.matrix) > 1:
+            self.matrix[-1, -2] = self.matrix[-2, -1] = self.beside
         for _ in range(2):  # once more, for what rounding leaves of the earlier directions
             image = image - (self.basis @ image) @ self.basis
-        length = float(np.linalg.norm(image))
-        self.beside.append(length)
-        self.basis = np.vstack([self.basis, image / (length or 1.0)])
+        self.beside = float(np.linalg.norm(image))
+        self.basis = np.vstack([self.basis, image / (self.beside or 1.0)])
 
     def _solve(self, damping: float) -> Vector:
-        beside, right = self.beside[:-1], self.norm * np.eye(1, len(self.diagonal))[0]
-        bands = np.array([[0.0, *beside], np.add(self.diagonal, damping), [*beside, 0.0]])
-        return solve_banded((1, 1), bands, right, check_finite=False)
+        size = len(self.matrix)
+        return np.linalg.solve(self.matrix + damping * np.eye(size), self.norm * np.eye(size)[0])

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from ..networks import Cores, Iterate, flatten
+from ..networks import Cores, Iterate, flatten, unflatten
 from ..objective import Objective
+from ..protocols import AnyShard
 from .solver import Vector
 
 #: largest relative error that finite differences in double precision explain
@@ -103,90 +105,64 @@ def check_gradient(
                 n_directions=n_directions, step=step, random_state=random_state,
             )  # fmt: skip
     (cores,) = cores_or_rows
-    rng = np.random.default_rng(random_state)
-    precisions = objective.precisions
+    rng, precisions = np.random.default_rng(random_state), objective.precisions
     objective = replace(objective, dtype=np.dtype(np.float64))
     objective.precisions = precisions
-    probe = _Probe(objective, objective.to_vector(cores), step)
-    count, owners = len(probe.vector), _owners(objective)
-    directions = [probe.scaled(rng.normal(size=count)) for _ in range(n_directions)]
-    parts = [owners == core for core in rng.integers(owners.max() + 1, size=n_directions)]
-    within = [(probe.scaled(rng.normal(size=count), part), part) for part in parts]
+    vector, run, norm = objective.to_vector(cores), objective.engine.run, np.linalg.norm
+    here = objective.at(cores)
+    value, slopes = objective.value(here), _slopes(objective, here)
+
+    def of_rows(function: Callable[[AnyShard], NDArray]) -> NDArray:
+        return np.concatenate([function(shard) for shard in objective.shards])
+
+    def draw(part: NDArray | bool = True) -> Vector:
+        """Return a direction of some of the numbers, as long as these are."""
+        direction = rng.normal(size=len(vector)) * part
+        return direction * ((norm(vector * part) or 1.0) / norm(direction))
+
+    def compare(
+        function: Callable[[Iterate], NDArray | float],
+        direction: Vector,
+        given: NDArray,
+        least: float = 0.0,
+    ) -> float:
+        """Return the relative error of a derivative, of which less than `least` is rounding."""
+        ends = (vector + sign * step * direction for sign in (1, -1))
+        ahead, behind = (function(objective.at(objective.from_vector(end))) for end in ends)
+        found = (np.asarray(ahead) - behind) / (2 * step)
+        scale = max(float(norm(found)), float(norm(given)), least)
+        return float(norm(found - given)) / (scale or 1.0)
+
+    def along(direction: Vector) -> tuple[float, float]:
+        """Return the errors of gradient and tangent."""
+        # a derivative far below the objective itself drowns in its rounding
+        typical = float(norm(slopes) * norm(direction)) / np.sqrt(len(direction))
+        least = max(typical, 1e-4 * abs(value))
+        moved = of_rows(partial(here.tangent(objective.from_vector(direction)), run=run))
+        return (
+            compare(objective.value, direction, slopes @ direction, least),
+            compare(lambda at: of_rows(at.responses), direction, moved),
+        )
+
+    def within(part: NDArray, direction: Vector) -> float:
+        """Return the error of the curvature of one core."""
+        product = objective.curvature(here)(objective.from_vector(direction))
+        given, least = objective.to_vector(product)[part], 1e-4 * float(norm(slopes[part]))
+        return compare(lambda at: _slopes(objective, at)[part], direction, given, least)
+
+    # for every real number, which core it belongs to
+    units = [(1 + 1j if np.iscomplexobj(core) else 1) + 0 * core for core in flatten(cores)]
+    owners = objective.to_vector(unflatten(cores, [k * unit for k, unit in enumerate(units)]))
+    directions = [draw() for _ in range(n_directions)]
+    parts = [owners == core for core in rng.integers(len(units), size=n_directions)]
+    own = [(part, draw(part)) for part in parts]
     try:
-        curvature = np.array([probe.curvature_error(*direction) for direction in within])
+        curvature = np.array([within(*each) for each in own])
     except NotImplementedError:
         curvature = None
-    return GradientCheck(
-        np.array([probe.gradient_error(direction) for direction in directions]),
-        np.array([probe.tangent_error(direction) for direction in directions]),
-        curvature,
-    )
+    gradient, tangent = np.array([along(direction) for direction in directions]).reshape(-1, 2).T
+    return GradientCheck(gradient, tangent, curvature)
 
 
-class _Probe:
-    """Derivatives at a point, and the differences they are compared with."""
-
-    def __init__(self, objective: Objective, vector: Vector, step: float):
-        self.objective, self.vector, self.step = objective, vector, step
-        self.value, self.gradient = self._gradient(vector)
-
-    def scaled(self, direction: Vector, part: NDArray | bool = True) -> Vector:
-        """Restrict a direction to some of the numbers, and scale it to their norm."""
-        direction = direction * part
-        length = np.linalg.norm(self.vector * part) or 1.0
-        return direction * (length / np.linalg.norm(direction))
-
-    def gradient_error(self, direction: Vector) -> float:
-        """Return the relative error of the gradient along a direction.
-
-        A derivative far below the objective itself drowns in its rounding, and is compared with
-        the objective.
-        """
-        found = self._difference(lambda v: np.array(self.objective.value(self._at(v))), direction)
-        typical = np.linalg.norm(self.gradient) * np.linalg.norm(direction)
-        least = max(float(typical) / np.sqrt(len(direction)), 1e-4 * abs(self.value))
-        return _relative(found, self.gradient @ direction, least)
-
-    def tangent_error(self, direction: Vector) -> float:
-        """Return the relative error of the change of the responses along a direction."""
-        run = self.objective.engine.run
-        tangent = self._at(self.vector).tangent(self.objective.from_vector(direction))
-        given = np.concatenate([tangent(shard, run=run) for shard in self.objective.shards])
-        return _relative(self._difference(self._responses, direction), given)
-
-    def curvature_error(self, direction: Vector, part: NDArray) -> float:
-        """Return the relative error of the change of a core's gradient when that core changes."""
-        product = self.objective.curvature(self._at(self.vector))
-        given = self.objective.to_vector(product(self.objective.from_vector(direction)))
-        found = self._difference(lambda v: self._gradient(v)[1][part], direction)
-        typical = 1e-4 * np.linalg.norm(self.gradient[part])
-        return _relative(found, given[part], float(typical))
-
-    def _difference(self, function: Callable[[Vector], NDArray], direction: Vector) -> NDArray:
-        change = self.step * direction
-        return (function(self.vector + change) - function(self.vector - change)) / (2 * self.step)
-
-    def _at(self, vector: Vector) -> Iterate:
-        return self.objective.at(self.objective.from_vector(vector))
-
-    def _responses(self, vector: Vector) -> NDArray:
-        iterate = self._at(vector)
-        return np.concatenate([iterate.responses(shard) for shard in self.objective.shards])
-
-    def _gradient(self, vector: Vector) -> tuple[float, Vector]:
-        value, gradient = self.objective.gradient(self._at(vector))
-        return value, self.objective.to_vector(gradient)
-
-
-def _relative(found: NDArray, given: NDArray, least: float = 0.0) -> float:
-    scale = max(float(np.linalg.norm(found)), float(np.linalg.norm(given)), least)
-    return float(np.linalg.norm(found - given)) / (scale or 1.0)
-
-
-def _owners(objective: Objective) -> NDArray[np.int64]:
-    """Return for every real number of the vector of all cores which core it belongs to."""
-    width = 2 if objective.is_complex else 1
-    sizes = [width * int(np.prod(shape)) for shape in flatten(objective.shapes)]
-    for core in range(len(sizes) - objective.network.n_real, len(sizes)):
-        sizes[core] //= width
-    return np.repeat(np.arange(len(sizes)), sizes)
+def _slopes(objective: Objective, iterate: Iterate) -> Vector:
+    return objective.to_vector(objective.gradient(iterate)[1])

@@ -60,69 +60,52 @@ class LBFGS(Solver[State]):
         check_number("iterations", self.iterations, Integral, 1, hint=hint)
 
     def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
-        path = _Path(objective, self.iterations, report, end_epoch)
+        iterate, last, n_iterations = objective.at(cores), np.nan, 0
+        at: Vector | None = None
+
+        def move(vector: Vector) -> None:
+            nonlocal iterate, at
+            if at is None or not np.array_equal(vector, at):
+                at = vector.copy()  # SciPy continues to write to its own
+                iterate = objective.at(objective.from_vector(at))
+
+        def evaluate(vector: Vector) -> tuple[float, Vector]:
+            nonlocal last
+            move(vector)
+            value, gradient = objective.gradient(iterate)
+            slopes = objective.to_vector(gradient)
+            if np.isfinite(value) and np.isfinite(slopes).all():
+                last = value if np.isnan(last) else last
+                return value, slopes
+            if np.isnan(last):
+                report(iterate.snapshot(), [np.nan])
+            # a wall that the line search can interpolate: it comes back with a shorter step
+            return last + 10 * abs(last), np.zeros_like(slopes)
+
+        def follow(intermediate_result: OptimizeResult) -> None:
+            nonlocal last, n_iterations
+            move(intermediate_result.x)
+            last, n_iterations = float(intermediate_result.fun), n_iterations + 1
+            report(iterate.snapshot(), [last])
+            if n_iterations % self.iterations == 0:
+                end_epoch(State(iterate))
+
         outcome = minimize(
-            path.evaluate, objective.to_vector(cores), jac=True, method="L-BFGS-B",
-            callback=path.follow, options={"maxcor": self.memory, **_WITHOUT_END},
+            evaluate, objective.to_vector(cores), jac=True, method="L-BFGS-B", callback=follow,
+            options={"maxcor": self.memory, **_WITHOUT_END},
         )  # fmt: skip
-        path.finish(outcome.x, float(outcome.fun))
+        if n_iterations == 0:  # one that did nothing, so that there is an epoch
+            move(outcome.x)
+            report(iterate.snapshot(), [float(outcome.fun)])
+        if n_iterations == 0 or n_iterations % self.iterations:
+            end_epoch(State(iterate))
         slope = float(np.abs(outcome.jac).max(initial=0.0))
         if slope == 0:
             message = "The gradient is zero; if these are the first cores, start from others."
             raise Stop("converged", message)
-        is_flat = slope <= FLAT * abs(float(outcome.fun))
-        raise Stop("converged" if is_flat else "stopped early", _NO_STEP)
-
-
-_NO_STEP = (
-    "The line search of L-BFGS finds no lower objective: it is as low as rounding allows. If it "
-    "should be lower, qtkm.solvers.check_gradient checks whether the gradient is right."
-)
-
-
-class _Path:
-    """What SciPy calls: the objective at a point, and the point after every iteration."""
-
-    def __init__(self, objective: Objective, iterations: int, report: Report, end_epoch: EndEpoch):
-        self.objective, self.iterations = objective, iterations
-        self.report, self.end_epoch = report, end_epoch
-        self.n_iterations, self.last = 0, np.nan
-        self.vector: Vector | None = None
-
-    def evaluate(self, vector: Vector) -> tuple[float, Vector]:
-        """Return value and gradient."""
-        self._move(vector)
-        value, gradient = self.objective.gradient(self.iterate)
-        slopes = self.objective.to_vector(gradient)
-        is_first = np.isnan(self.last)
-        if np.isfinite(value) and np.isfinite(slopes).all():
-            self.last = value if is_first else self.last
-            return value, slopes
-        if is_first:
-            self.report(self.iterate.snapshot(), [np.nan])
-        # a wall that the line search can interpolate: it comes back with a shorter step
-        return self.last + 10 * abs(self.last), np.zeros_like(slopes)
-
-    def follow(self, intermediate_result: OptimizeResult) -> None:
-        """Record an iteration."""
-        self._report(intermediate_result.x, float(intermediate_result.fun))
-        self.n_iterations += 1
-        if self.n_iterations % self.iterations == 0:
-            self.end_epoch(State(self.iterate))
-
-    def finish(self, vector: Vector, value: float) -> None:
-        """Close the epoch that SciPy left open, or the only one if it did nothing."""
-        if self.n_iterations == 0:
-            self._report(vector, value)
-        if self.n_iterations == 0 or self.n_iterations % self.iterations:
-            self.end_epoch(State(self.iterate))
-
-    def _report(self, vector: Vector, value: float) -> None:
-        self._move(vector)
-        self.last = value
-        self.report(self.iterate.snapshot(), [value])
-
-    def _move(self, vector: Vector) -> None:
-        if self.vector is None or not np.array_equal(vector, self.vector):
-            self.vector = vector.copy()  # SciPy continues to write to its own
-            self.iterate = self.objective.at(self.objective.from_vector(self.vector))
+        raise Stop(
+            "converged" if slope <= FLAT * abs(float(outcome.fun)) else "stopped early",
+            "The line search of L-BFGS finds no lower objective: it is as low as rounding allows. "
+            "If it should be lower, qtkm.solvers.check_gradient checks whether the gradient is "
+            "right.",
+        )

@@ -96,11 +96,12 @@ class Checkpoint:
 
     def files(self) -> list[Path]:
         """Return the files of the folder, the newest first."""
-        if not self.folder.is_dir():
-            return []
-        names = ((_NAME.fullmatch(path.name), path) for path in self.folder.iterdir())
-        found = sorted(((int(name[1]), path) for name, path in names if name), reverse=True)
-        return [path for _, path in found]
+        found = {
+            int(name[1]): path
+            for path in self.folder.glob("epoch-*")
+            if (name := _NAME.fullmatch(path.name))
+        }
+        return [found[epoch] for epoch in sorted(found, reverse=True)]
 
     def save(self, epoch: int, kept: Kept, *, force: bool = False) -> None:
         """Write what is kept after an epoch, if it is time."""
@@ -172,7 +173,7 @@ class Checkpoint:
 Score = Callable[[State], float]
 Callback = Callable[[Progress], object]
 #: what a checkpoint holds of the loop, beside history and the solver's state
-_KEPT = ("latest", "best", "best_score", "best_epoch", "lowest", "precisions", "best_precisions")
+_KEPT = ("latest", "best", "best_score", "best_epoch", "precisions", "best_precisions")
 
 
 @dataclass
@@ -189,15 +190,9 @@ class _Run:
     best: Cores | None = None
     best_score: float = float("-inf")
     best_epoch: int = 0
-    lowest: float = float("inf")
     precisions: list[NDArray | None] | None = None
     best_precisions: list[NDArray | None] | None = None
     stop_requested: bool = False
-
-    @property
-    def window(self) -> int:
-        solver = self.solver
-        return solver.window if solver.is_monotone else max(solver.window, WINDOW)
 
     @property
     def n_iter(self) -> int:
@@ -237,36 +232,32 @@ class _Run:
         for name, value in state.record.items():
             self.history.records.setdefault(name, []).append(value)
         text = f"objective {self.history.objective[-1]:.6g}"
-        if score is None:
-            self.consider(self.latest, self.history.objective[-1])
-        else:
+        if score is not None:
             text += f", validation {score:.4f}"
             self.history.validation_score.append(score)
-            if score > self.best_score:
-                self.best_score, self.best_epoch = score, self.n_iter
-                self.best, self.best_precisions = self.latest, self.precisions
+            self.consider(score)
+        elif not self.solver.is_monotone:
+            self.consider(-self.history.objective[-1])
         self._call("epoch", self.n_iter)
         logger.debug("epoch %d after %.1f s: %s", self.n_iter, seconds, text)
         self.bar.set_postfix_str(text, refresh=False)
         self.bar.update()
+        stop = self.stop
+        if stop is None and state.finished:
+            stop = Stop("converged", state.finished)
         if self.checkpoint is not None:
             kept = {name: getattr(self, name) for name in _KEPT}
             kept |= {"history": vars(self.history), "state": state.keep()}
-            is_last = bool(state.finished) or self.verdict() is not None
-            self.checkpoint.save(self.n_iter, kept, force=is_last)
-        self.stop_if_due()
+            self.checkpoint.save(self.n_iter, kept, force=stop is not None)
+        if stop is not None:
+            raise stop
         interruption.check()
 
-    def stop_if_due(self) -> None:
-        """Raise what ends the fit, if anything does."""
-        verdict = self.verdict()
-        if verdict is not None:
-            raise Stop(*verdict)
-
-    def consider(self, cores: Cores, value: float) -> None:
-        """Keep cores of the lowest objective, where it need not be the last one."""
-        if not self.solver.is_monotone and value < self.lowest:
-            self.lowest, self.best, self.best_precisions = value, cores, self.precisions
+    def consider(self, score: float) -> None:
+        """Keep the cores if none were better."""
+        if score > self.best_score:
+            self.best_score, self.best_epoch = score, self.n_iter
+            self.best, self.best_precisions = self.latest, self.precisions
 
     def _call(self, event: str, epoch: int) -> None:
         for callback in self.callbacks:
@@ -274,35 +265,47 @@ class _Run:
             if isinstance(answer, bool | np.bool_) and answer:
                 self.stop_requested = True
 
-    def converged(self) -> bool:
-        values, window = self.history.objective, self.window
-        if len(values) <= window or self.stopping.tol == 0:
-            return False
-        before, after = min(values[:-window]), min(values[-window:])
-        return before - after <= window * self.stopping.tol * abs(before)
-
-    def verdict(self) -> tuple[str, str] | None:
-        """Return status and message of a fit that is to end."""
-        stopping, window = self.stopping, self.window
+    @property
+    def stop(self) -> Stop | None:
+        """Why the fit is to end, if it is."""
+        tol, values = self.stopping.tol, self.history.objective
         if self.stop_requested:
-            return "stopped early", "A callback asked to stop."
-        if self.score is not None and self.n_iter - self.best_epoch >= stopping.patience:
-            return "stopped early", (
-                f"The validation score was best after epoch {self.best_epoch}; the cores of that "
-                "epoch are kept."
-            )
-        if self.converged():
-            epochs = "The last epoch" if window == 1 else f"Each of the last {window} epochs"
-            mean = "" if window == 1 else " on average"
-            return "converged", (
-                f"{epochs} lowered the objective by less than tol={stopping.tol:g} of it{mean}."
-            )
-        if self.n_iter >= stopping.max_iter:
-            return "max_iter", (
-                f"Stopped after max_iter={stopping.max_iter} epochs; a larger max_iter, or "
+            return Stop("stopped early", "A callback asked to stop.")
+        if self.score is not None and self.n_iter - self.best_epoch >= self.stopping.patience:
+            best = f"The validation score was best after epoch {self.best_epoch}"
+            return Stop("stopped early", f"{best}; the cores of that epoch are kept.")
+        window = max(self.solver.window, 1 if self.solver.is_monotone else WINDOW)
+        if self.n_iter > window and tol > 0:
+            before, after = min(values[:-window]), min(values[-window:])
+            if before - after <= window * tol * abs(before):
+                lowered = f"lowered the objective by less than tol={tol:g} of it"
+                if window == 1:
+                    return Stop("converged", f"The last epoch {lowered}.")
+                return Stop("converged", f"Each of the last {window} epochs {lowered} on average.")
+        if self.n_iter >= self.stopping.max_iter:
+            message = (
+                f"Stopped after max_iter={self.stopping.max_iter} epochs; a larger max_iter, or "
                 "warm_start=True, may lower the objective further."
             )
+            return Stop("max_iter", message)
         return None
+
+    def epochs(self, objective: Objective, kept: Kept | None) -> None:
+        """Run the steps of the solver until a `Stop`.
+
+        With checkpoints, every epoch begins with what one would hold, so that interrupted and
+        uninterrupted fits have the same bits.
+        """
+        solver, state = self.solver, None
+        while True:
+            if kept is not None and solver.state is not None:
+                state = solver.state.regain(objective, kept)
+            elif state is None:
+                state = solver.start(objective, self.latest)
+            state = solver.step(objective, state, self.report)
+            self.end_epoch(state)
+            if self.checkpoint is not None:
+                kept = storage.join(*storage.split(state.keep()))
 
     def result(self, status: str, message: str) -> Result:
         cores, precisions = self.latest, self.precisions
@@ -346,8 +349,13 @@ def solve(
         With status "interrupted" after a KeyboardInterrupt, and "failed" where the objective
         became infinite or not a number: the best cores so far are kept.
     """
-    if not solver.takes_priors:
-        _refuse_priors(solver, objective)
+    for d, penalty in enumerate(() if solver.takes_priors else objective.penalties or ()):
+        if objective.precisions[d] is not None:
+            raise ValueError(
+                f"{solver!r} takes the squared norm of the weights as penalty, and column "
+                f"{objective.columns[d].name!r} has {penalty!r}; use the penalty "
+                "Ridge(), or another solver such as ALS() or GaussNewton()."
+            )
     if checkpoint is not None and solver.state is None:
         raise ValueError(
             f"{type(solver).__name__} cannot write checkpoints, because its class has no `state` "
@@ -361,14 +369,16 @@ def solve(
         with bar, np.errstate(over="ignore", invalid="ignore"):
             if kept is not None:
                 run.regain(kept)
-            run.stop_if_due()
+            if run.stop is not None:
+                raise run.stop
             if kept is None and not solver.is_monotone and score is None:
-                run.consider(cores, objective.value(objective.at(cores)))
-            if checkpoint is None:
-                solver.run(objective, cores, run.report, run.end_epoch)
-            else:
-                state = None if kept is None else kept["state"]
-                solver.run_with_checkpoints(objective, cores, run.report, run.end_epoch, state)
+                run.consider(-objective.value(objective.at(cores)))
+            state = None if kept is None else kept["state"]
+            if type(solver).run is Solver.run:
+                run.epochs(objective, state)
+            else:  # which knows nothing of epochs before
+                start = cores if state is None else state["cores"]
+                solver.run(objective, start, run.report, run.end_epoch)
             raise RuntimeError(f"{solver!r} came to an end without saying why.")
     except Stop as stop:
         return run.result(stop.status, stop.message)
@@ -378,13 +388,3 @@ def solve(
             f"Interrupted in epoch {run.n_iter + 1}; the best cores so far are kept. Fit again "
             "with warm_start=True to continue from them.",
         )
-
-
-def _refuse_priors(solver: Solver, objective: Objective) -> None:
-    for d, penalty in enumerate(objective.penalties or ()):
-        if objective.precisions[d] is not None:
-            raise ValueError(
-                f"{solver!r} takes the squared norm of the weights as penalty, and column "
-                f"{objective.columns[d].name!r} has {penalty!r}; use the penalty "
-                "Ridge(), or another solver such as ALS() or GaussNewton()."
-            )

@@ -1,15 +1,15 @@
 """What every solver offers to the shared loop, and how either side ends a fit.
 
     loop                                  solver
-    solve(solver, …) ──────────────────►  run(objective, cores, report, end_epoch)
+    solve(solver, …) ──────────────────►  start, then step(objective, state, report) every epoch
                      ◄── report(cores, values) ──   after every update
-                     ◄── end_epoch(state) ───────   after every epoch; raises Stop at the end
 
 A solver with steps of its own implements `start` and `step`; one that lives in another library
 implements `run`, and calls `end_epoch` from that library's callback.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Generic, TypeVar
 
@@ -63,18 +63,17 @@ class State:
 
     def keep(self) -> Kept:
         """Return the state for a checkpoint: the cores, and the solver's own attributes."""
-        held = {"cores": self.iterate.snapshot(), "precisions": list(self.iterate.precisions)}
-        shared = [part.name for part in fields(State)]
-        own = [part.name for part in fields(self) if part.name not in shared]
-        return held | {name: getattr(self, name) for name in own}
+        own = [part.name for part in fields(self)[len(fields(State)) :]]
+        kept = {"cores": self.iterate.snapshot(), "precisions": list(self.iterate.precisions)}
+        return kept | {name: getattr(self, name) for name in own}
 
     @classmethod
     def regain(cls: type[Own], objective: Objective, kept: Kept) -> Own:
         """Return the state that `keep` returned, or that a file held.
 
-        Arrays are copied: their address and memory order may change the last bit of results.
+        Arrays are copied: their address may change the last bit of results.
         """
-        kept = _copy(kept)
+        kept = deepcopy(kept)
         iterate = objective.at(kept.pop("cores"), kept.pop("precisions", None))
         return cls(iterate, **kept)
 
@@ -107,7 +106,7 @@ class Solver(BaseEstimator, Generic[Own]):
         raise NotImplementedError(f"{type(self).__name__} implements neither step nor run.")
 
     def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
-        """Run epochs until a `Stop`, which `end_epoch` raises in most cases.
+        """Run epochs until a `Stop`, in place of `start` and `step`.
 
         Parameters
         ----------
@@ -117,57 +116,9 @@ class Solver(BaseEstimator, Generic[Own]):
         report : callable
             report(cores, objectives), called after every update of the cores.
         end_epoch : callable
-            end_epoch(state), called after every epoch.
+            end_epoch(state), called after every epoch; it raises the `Stop` in most cases.
         """
-        state = self.start(objective, cores)
-        while True:
-            state = self._epoch_of(objective, state, report, end_epoch)
-
-    def run_with_checkpoints(
-        self,
-        objective: Objective,
-        cores: Cores,
-        report: Report,
-        end_epoch: EndEpoch,
-        kept: Kept | None,
-    ) -> None:
-        """Run with checkpoints, from the start or from what one held.
-
-        Every epoch begins with what a checkpoint would hold, so that interrupted and
-        uninterrupted fits have the same bits; a solver with a `run` of its own, which knows
-        nothing of epochs before, continues from the cores alone.
-        """
-        if type(self).run is not Solver.run:
-            return self.run(objective, kept["cores"] if kept else cores, report, end_epoch)
-        regain: Callable[[Objective, Kept], Own] = self.state.regain  # type: ignore
-        state = regain(objective, kept) if kept else self.start(objective, cores)
-        while True:
-            state = self._epoch_of(objective, state, report, end_epoch)
-            state = regain(objective, state.keep())
-
-    def _epoch_of(
-        self, objective: Objective, state: Own, report: Report, end_epoch: EndEpoch
-    ) -> Own:
-        state = self.step(objective, state, report)
-        end_epoch(state)
-        if state.finished:
-            raise Stop("converged", state.finished)
-        return state
-
-
-Tree = TypeVar("Tree")
-
-
-def _copy(tree: Tree) -> Tree:
-    """Copy the arrays of nested dicts and lists, in C order."""
-    copied: object = tree
-    if isinstance(tree, dict):
-        copied = {key: _copy(value) for key, value in tree.items()}
-    elif isinstance(tree, list | tuple):
-        copied = [_copy(value) for value in tree]
-    elif isinstance(tree, np.ndarray):
-        copied = np.array(tree, order="C")
-    return copied  # type: ignore[return-value]
+        raise NotImplementedError
 
 
 def shrink(objective: Objective, cores: Cores) -> Cores:
