@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ..networks import Cores, Network, TensorTrain
 from ..networks.chain import ChainIterate
-from ..networks.train.pairs import PairProblem, Truncation
+from ..networks.train.pairs import PairProblem
 from ..objective import Objective
 from ..parameters import check_number
 from .solver import Report, Solver, State
@@ -73,14 +73,14 @@ class DMRG(Solver[DMRGState]):
             if block == len(iterate.columns):  # the output core
                 values = objective.update(iterate, block)
             else:
-                truncation = Truncation(state.max_rank, self.tol)
+                made: list[PairProblem] = []  # for another loss, one after the other
 
-                def make_problem(setting, block=block, truncation=truncation):
-                    truncation.costs.clear()
-                    return PairProblem(iterate, block, setting, truncation)
+                def make_problem(setting, block=block, made=made):
+                    made.append(PairProblem(iterate, block, setting, state.max_rank, self.tol))
+                    return made[-1]
 
                 values = objective.update(iterate, block, 1, make_problem)
-                cost += sum(truncation.costs)
+                cost += made[-1].cost
             report(iterate.snapshot(), values)
         iterate.settle()  # a bond that a later split made too large shrinks here
         report(iterate.snapshot(), [])

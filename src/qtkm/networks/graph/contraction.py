@@ -6,7 +6,7 @@ leaves are the vertices, each contracted with the features of its legs.
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from ...protocols import AnyShard, Arrays, Columns, Cores, Run, Span
 from ...structure import Structure
 from .. import design
+from ..column_tables import add_all
 from ..design import PLANNED_ROWS, ROWS, Tree, join
 
 #: entries of all arrays that one block of rows makes
@@ -24,7 +25,6 @@ SUM_ENTRIES = 1 << 25
 
 #: from the leg of a site to its features at some rows, (n, Q)
 Factors = dict[int, NDArray]
-Tables = Sequence[NDArray | None]
 Shape = tuple[int, ...]
 
 
@@ -55,21 +55,21 @@ class NetworkRows:
         """Tree of the responses."""
         return row_tree(self.structure)
 
-    def tables(self) -> Tables:
-        """Return factor entries at the grid values, phase included; None for categories."""
+    @cached_property
+    def tables(self) -> Sequence[NDArray | None]:
+        """Factor entries at the grid values, phase included; None for categories."""
         return [None if column.is_one_hot else self.cast(column.factors) for column in self.columns]
 
-    def factors(self, tables: Tables, codes: NDArray) -> Factors:
+    def factors(self, codes: NDArray) -> Factors:
         """Return the features of all sites at coded rows."""
-        found = {}
-        for d, (column, table) in enumerate(zip(self.columns, tables, strict=True)):
+        found, legs = {}, self.structure.legs
+        for d, (column, table) in enumerate(zip(self.columns, self.tables, strict=True)):
             if table is None:
                 one_hot = codes[:, d, None] == np.arange(column.radices[0])
-                found[self.structure.legs[d, 0]] = one_hot.astype(self.dtype)
-                continue
-            rows = table[codes[:, d]]
-            for k, part in enumerate(column.slices):
-                found[self.structure.legs[d, k]] = rows[:, part]
+                found[legs[d, 0]] = one_hot.astype(self.dtype)
+            else:
+                rows = table[codes[:, d]]
+                found |= {legs[d, k]: rows[:, part] for k, part in enumerate(column.slices)}
         return found
 
     def leaves(self, cores: Arrays, factors: Factors, but: int | None = None) -> list[NDArray]:
@@ -83,17 +83,14 @@ class NetworkRows:
             found.append(core)
         return found
 
-    def responses(self, factors: Factors) -> NDArray:
-        """Return the responses (n, n_outputs)."""
-        root = self.tree.up(self.leaves(self.cores, factors))[-1]
-        return root.reshape(len(root), -1)
-
-    def tangents(self, direction: Arrays, factors: Factors) -> NDArray:
-        """Return the change of the responses in a direction, (n, n_outputs)."""
+    def responses(self, factors: Factors, direction: Arrays | None = None) -> NDArray:
+        """Return the responses (n, n_outputs), or their change in a direction."""
         values = self.tree.up(self.leaves(self.cores, factors))
-        changes = self.leaves([self.cast(change) for change in direction], factors)
-        moved = self.tree.tangent(values, changes)
-        return moved.reshape(len(moved), -1)
+        root = values[-1]
+        if direction is not None:
+            changes = self.leaves([self.cast(change) for change in direction], factors)
+            root = self.tree.tangent(values, changes)
+        return root.reshape(len(root), -1)
 
     def environment(self, factors: Factors, block: int) -> NDArray:
         """Return the environment of a vertex, (n, bonds).
@@ -112,28 +109,23 @@ class NetworkRows:
     def gradients(self, factors: Factors, slopes: NDArray) -> list[NDArray]:
         """Return Σ z̄·slope over the rows for every vertex, in the shapes of the cores."""
         values = self.tree.up(self.leaves(self.cores, factors))
-        is_single = self.structure.outputs is None
-        seed = self.cast((slopes[:, 0] if is_single else slopes).conj())
+        seed = self.cast((slopes[:, 0] if self.structure.outputs is None else slopes).conj())
         found = self.tree.down(values, seed, range(len(self.cores)))
-        ones = np.ones((len(slopes), 1), dtype=self.dtype)
-        return [
-            (
-                design.rows([ones, *(factors[leg] for leg in self.structure.legs_of[v])]).T
-                @ found[v].reshape(len(ones), -1)
-            ).conj().reshape(core.shape)
-            for v, core in enumerate(self.cores)
-        ]  # fmt: skip
+        ones, sums = np.ones((len(slopes), 1), dtype=self.dtype), []
+        for v, core in enumerate(self.cores):
+            features = design.rows([ones, *(factors[leg] for leg in self.structure.legs_of[v])])
+            total = features.T @ found[v].reshape(len(ones), -1)
+            sums.append(total.conj().reshape(core.shape))
+        return sums
 
 
 def respond(rows: NetworkRows, direction: Arrays | None, shard: AnyShard, run: Run) -> NDArray:
     """Return the responses (n_rows, n_outputs) of a shard, or their change in a direction."""
-    tables = rows.tables()
-    of_rows = rows.responses if direction is None else partial(rows.tangents, direction)
     out = np.empty((len(shard.codes), rows.n_outputs), dtype=rows.double)
 
     def task(bounds: tuple[int, int]) -> None:
         for part in rows.pieces(*bounds):
-            out[part] = of_rows(rows.factors(tables, shard.codes[part]))
+            out[part] = rows.responses(rows.factors(shard.codes[part]), direction)
 
     run(task, shard.blocks())
     return out
@@ -201,32 +193,28 @@ def _add_up(
     shapes: Sequence[Shape],
 ) -> tuple[NDArray, ...]:
     """Return arrays of given shapes, summed by accumulate(arrays, factors, part)."""
-    tables = rows.tables()
 
     def task(blocks: list[tuple[int, int]]) -> tuple[NDArray, ...]:
         total = tuple(np.zeros(shape, dtype=rows.double) for shape in shapes)
         for bounds in blocks:
             for part in rows.pieces(*bounds):
-                accumulate(total, rows.factors(tables, shard.codes[part]), part)
+                accumulate(total, rows.factors(shard.codes[part]), part)
         return total
 
     # so few tasks that their sums fit into memory together
     blocks, numbers = shard.blocks(), sum(map(math.prod, shapes))
     count = min(len(blocks), max(1, SUM_ENTRIES // max(1, numbers)))
     ends = [len(blocks) * i // count for i in range(count + 1)]
-    first, *others = run(task, [blocks[a:b] for a, b in pairwise(ends)])
-    for other in others:
-        for total, more in zip(first, other, strict=True):
-            total += more
-    return first
+    return add_all(run(task, [blocks[a:b] for a, b in pairwise(ends)]))
 
 
 @lru_cache(maxsize=64)
 def row_tree(structure: Structure) -> Tree:
     """Return the tree of the responses: vertices contracted with the features of their legs."""
-    terms = []
-    for edges, legs in zip(structure.edges_of, structure.legs_of, strict=True):
-        terms.append((*((ROWS,) if legs else ()), *(e for e in edges if e not in legs)))
+    terms = [
+        (*((ROWS,) if legs else ()), *(e for e in edges if e not in legs))
+        for edges, legs in zip(structure.edges_of, structure.legs_of, strict=True)
+    ]
     output = {ROWS} if structure.outputs is None else {ROWS, structure.outputs}
     return Tree(terms, output, {ROWS: PLANNED_ROWS, **sizes_of(structure)})
 

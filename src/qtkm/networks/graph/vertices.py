@@ -9,6 +9,7 @@ environment.  Three things make the least-squares problem of its core fall apart
 """
 
 import math
+from collections.abc import Collection
 from functools import lru_cache, partial
 
 import numpy as np
@@ -72,28 +73,30 @@ class GraphIterate:
         """Refuse another precision of a column."""
         raise NotImplementedError("The columns of a graph keep the penalty they start with.")
 
-    def penalty(self) -> float:
-        tree, bras = penalty_tree(self.structure, self.weighted), self._bras
-        return float(tree.up([*self.cores, *bras, *self.weights])[-1].real)
-
-    def penalty_gradient(self) -> Cores:
-        tree, n = penalty_tree(self.structure, self.weighted), self.n_blocks
-        values = tree.up([*self.cores, *self._bras, *self.weights])
-        found = tree.down(values, np.ones(()), range(n, 2 * n))
-        return [2 * found[n + v] for v in range(n)]
-
-    def penalty_product(self, direction: Cores) -> Cores:
-        tree, n, bras = penalty_tree(self.structure, self.weighted), self.n_blocks, self._bras
-        result = []
-        for v, change in enumerate(direction):
-            kets = [*self.cores[:v], change, *self.cores[v + 1 :]]
-            values = tree.up([*kets, *bras, *self.weights], skip=tree.lineage([n + v]))
-            result.append(2 * tree.down(values, np.ones(()), [n + v])[n + v])
-        return result
+    def _squared(self, kets: Cores, skip: Collection[int] = ()) -> list[NDArray]:
+        """Return the values of all nodes of the tree of the penalty."""
+        bras = [core.conj() for core in self.cores]
+        return self._tree.up([*kets, *bras, *self.weights], skip)
 
     @property
-    def _bras(self) -> list[NDArray]:
-        return [core.conj() for core in self.cores]
+    def _tree(self) -> Tree:
+        return penalty_tree(self.structure, self.weighted)
+
+    def penalty(self) -> float:
+        return float(self._squared(self.cores)[-1].real)
+
+    def penalty_gradient(self) -> Cores:
+        bras = range(self.n_blocks, 2 * self.n_blocks)
+        found = self._tree.down(self._squared(self.cores), np.ones(()), bras)
+        return [2 * found[bra] for bra in bras]
+
+    def penalty_product(self, direction: Cores) -> Cores:
+        tree, result = self._tree, []
+        for v, change in enumerate(direction):
+            kets, bra = [*self.cores[:v], change, *self.cores[v + 1 :]], self.n_blocks + v
+            values = self._squared(kets, skip=tree.lineage([bra]))
+            result.append(2 * tree.down(values, np.ones(()), [bra])[bra])
+        return result
 
     def penalty_form(self, block: int) -> NDArray:
         """Return the penalty over a vertex's legs and bonds, (Q or 1, …, bonds, bonds)."""

@@ -9,17 +9,16 @@ the row-wise product of environment and two factors.
 """
 
 from copy import copy
-from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocols import AnyColumn, AnyShard, Run, Setting
+from ...protocols import AnyShard, Run, Setting
 from .. import design, moments
 from ..algebra import partial_products
-from ..chain import ChainIterate
-from ..column_tables import add_all
+from ..chain import ChainIterate, column_table
+from ..column_tables import Tables, add_all
 from ..local import LocalSystem, least_squares
 from ..problem import ColumnProblem
 from . import gauge
@@ -28,31 +27,20 @@ from . import gauge
 MOST_UNKNOWNS = 2048
 
 
-@dataclass
-class Truncation:
-    """How bonds are chosen."""
-
-    max_rank: int
-    #: largest fraction of a merged core's norm that may be left out
-    tol: float
-    #: for every split so far, by how much truncation raised the objective
-    costs: list[float] = field(default_factory=list)
-
-    def rank(self, singular: NDArray) -> int:
-        """Return the number of singular values to keep."""
-        left_out = np.sqrt(np.cumsum(singular[::-1] ** 2))[::-1]  # norm from each one on
-        needed = int(np.sum(left_out > self.tol * left_out[0]))
-        return max(1, min(needed, self.max_rank))
-
-
 class PairProblem:
-    """The pairs of a column from its first level on, then the pair with the next column."""
+    """The pairs of a column from its first level on, then the pair with the next column.
+
+    A split keeps at most `max_rank` singular values, and leaves out at most the fraction `tol` of
+    a merged core's norm.  `cost` is by how much truncation has raised the objective.
+    """
 
     n_levels = 2
 
-    def __init__(self, iterate: ChainIterate, block: int, setting: Setting, truncation: Truncation):
+    def __init__(
+        self, iterate: ChainIterate, block: int, setting: Setting, max_rank: int, tol: float
+    ):
         self.iterate, self.block, self.setting = iterate, block, setting
-        self.truncation = truncation
+        self.max_rank, self.tol, self.cost = max_rank, tol, 0.0
         if block == 0:
             iterate.settle()
 
@@ -106,10 +94,22 @@ class PairProblem:
         if first.size // first.shape[2] * (second.size // second.shape[0]) > MOST_UNKNOWNS:
             return self._shift(level)
         both = bool(self.setting.real_part and iterate.is_complex)
-        *grams, products = self.setting.sum(_AcrossPass(iterate, block, both))
+        (a, q, _), (_, p, c) = first.shape, second.shape
+        left, right = np.eye(a * q).reshape(a, q, -1), np.eye(p * c).reshape(-1, p, c)
+        columns, (cores, later) = iterate.columns[block:], iterate.cores[block : block + 2]
+        tables = (
+            column_table(iterate.algebra, columns[0], [*cores[:-1], left]),
+            column_table(iterate.algebra, columns[1], [right, *later[1:]]),
+        )
+        sum_up = partial(_across_sums, iterate.tables, *tables, block, both)
+        *grams, products = self.setting.sum(sum_up)
+        # of the unknowns (a, q, p, c) those of merged cores
+        order = np.arange(a * q * p * c).reshape(a, q, p, c).transpose(2, 1, 0, 3).ravel()
+        square = np.ix_(order, order)
         system = least_squares(
-            [gram[None] for gram in grams[: 1 + both]], products.conj(),
-            _across_penalty(iterate, block)[None], self.setting.scale, _join(first, second).shape,
+            [gram[square][None] for gram in grams[: 1 + both]],
+            products.conj()[:, order], _across_penalty(iterate, block)[None], self.setting.scale,
+            (p * q, a, c),
         )  # fmt: skip
         return self._solve(level, first, second, system)
 
@@ -123,17 +123,17 @@ class PairProblem:
         a, q, p, c = *first.shape[:2], *second.shape[1:]
         matrix = best.reshape(p, q, a, c).transpose(2, 1, 0, 3).reshape(a * q, p * c)
         u, s, vh = np.linalg.svd(matrix, full_matrices=False)
-        rank = self.truncation.rank(s)
+        left_out = np.sqrt(np.cumsum(s[::-1] ** 2))[::-1]  # norm from each one on
+        rank = max(1, min(int(np.sum(left_out > self.tol * left_out[0])), self.max_rank))
         left, right = u[:, :rank].reshape(a, q, rank), (s[:rank, None] * vh[:rank])
         right = right.reshape(rank, p, c)
         value = system.value_of(_join(left, right))
-        if value > least and isinstance(system, LocalSystem):
+        if value > least:
             left, right, value = _polish(system, left, right, value)
         if not value <= before:
-            self.truncation.costs.append(0.0)
             self._shift(level)
             return [before]
-        self.truncation.costs.append(max(0.0, value - least))
+        self.cost += max(0.0, value - least)
         self._place(level, left, right)
         return [value]
 
@@ -199,72 +199,43 @@ def _restricted(system: LocalSystem, cores: list[NDArray], side: int) -> NDArray
 
 def _across_penalty(iterate: ChainIterate, block: int) -> NDArray:
     """Return the penalty of a merged core of two columns: a matrix for every pair of digits."""
-    algebra = iterate.algebra
-    n_q, n_p = iterate.cores[block][-1].shape[1], iterate.cores[block + 1][0].shape[1]
-    sides = []
-    for d, cores, radix in (
-        (block, iterate.cores[block][:-1], n_q),
-        (block + 1, iterate.cores[block + 1][1:], n_p),
-    ):
-        kind, places = iterate.penalty_places(d, np.ones((1, 1)))
-        if kind == "uniform":
-            parts = places[:, None]
-        elif d == block:  # apart by the highest digit
-            parts = places.reshape(radix, -1, *places.shape[1:])
-        else:  # by the lowest
-            parts = places.reshape(-1, radix, *places.shape[1:]).swapaxes(0, 1)
-        found = [
-            moments.column_square(algebra, cores, kind, part) if cores else part[0]
-            for part in parts
-        ]
-        sides.append([found[digit % len(found)] for digit in range(radix)])
-    factors = iterate.penalty_factors()
+    algebra, factors = iterate.algebra, iterate.penalty_factors()
     before, after = partial_products(algebra, factors, algebra.last(factors[-1]))
-    bonds = iterate.cores[block][-1].shape[0], iterate.cores[block + 1][0].shape[2]
-    lefts = [_times(before[block], first) for first in sides[0]]
-    rights = [_times(second, after[block + 1]) for second in sides[1]]
+    (a, q, _), (_, p, c) = iterate.cores[block][-1].shape, iterate.cores[block + 1][0].shape
+    lefts = [before[block] @ each for each in _digit_squares(iterate, block, -1, a, q)]
+    rights = [each @ after[block + 1] for each in _digit_squares(iterate, block + 1, 0, c, p)]
     joined = [algebra.join(right, left) for right in rights for left in lefts]
-    return algebra.form(np.stack(joined), bonds)
+    return algebra.form(np.stack(joined), (a, c))
 
 
-def _times(first: NDArray, second: NDArray) -> NDArray:
-    return first @ second if min(first.size, second.size) > 1 else first * second
+def _digit_squares(
+    iterate: ChainIterate, d: int, level: int, bond: int, radix: int
+) -> list[NDArray]:
+    """Return the square of a column without the core of a level, for every digit there."""
+    kind, places = iterate.penalty_places(d, np.ones((1, 1)))
+    cores, found = list(iterate.cores[d]), []
+    for digit in range(1 if kind == "uniform" else radix):
+        cores[level] = np.eye(radix)[digit][None, :, None] * np.eye(bond)[:, None, :]
+        found.append(moments.column_square(iterate.algebra, cores, kind, places))
+    return found * radix if kind == "uniform" else found
 
 
-class _AcrossPass:
-    """Σ z̄zᵀ, Σ zzᵀ and Σ z·y for the last core of a column and the first of the next."""
+def _across_sums(
+    tables: Tables, left: NDArray, right: NDArray, block: int, both: bool, shard: AnyShard, run: Run
+) -> tuple[NDArray, ...]:
+    """Return Σ z̄zᵀ, Σ zzᵀ and Σ z·y for the last core of a column and the first of the next.
 
-    def __init__(self, iterate: ChainIterate, block: int, both: bool):
-        self.tables, self.block, self.both = iterate.tables, block, both
-        column, following = iterate.columns[block : block + 2]
-        cores, later = iterate.cores[block], iterate.cores[block + 1]
-        self.first = column.factors[:, column.slices[-1]]
-        self.second = following.factors[:, following.slices[0]]
-        self.left = _product(column, cores[:-1], 0, cores[-1].shape[0])
-        self.right = _product(following, later[1:], 1, later[0].shape[2])
+    `left` and `right` are tables of the two columns with units in the places of these cores.
+    """
+    root, target = shard.scaled
 
-    def __call__(self, shard: AnyShard, run: Run) -> tuple[NDArray, ...]:
-        root, target = shard.scaled
+    def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
+        rows = slice(*bounds)
+        codes = shard.codes[rows]
+        whole = tables.environments(codes, root[rows], block, block + 2)
+        before, after = left[codes[:, block]], right[codes[:, block + 1]]
+        design_rows = before.swapaxes(1, 2)[:, None] @ whole @ after.swapaxes(1, 2)[:, None]
+        flat = design_rows.reshape(-1, left.shape[2] * right.shape[1])
+        return design.gram([flat], np.empty(0), target[rows].reshape(-1, 1), both)
 
-        def part(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
-            rows = slice(*bounds)
-            codes, block = shard.codes[rows], self.block
-            whole = self.tables.environments(codes, root[rows], block, block + 2)
-            u, v = codes[:, block], codes[:, block + 1]
-            inner = self.left[u].transpose(0, 2, 1)[:, None] @ whole
-            inner = inner @ self.right[v].transpose(0, 2, 1)[:, None]
-            n, k = inner.shape[:2]
-            parts = [np.repeat(self.second[v], k, axis=0), np.repeat(self.first[u], k, axis=0)]
-            parts.append(inner.reshape(n * k, -1))
-            return design.gram(parts, np.empty(0), target[rows].reshape(-1, 1), self.both)
-
-        return add_all(run(part, shard.blocks()))
-
-
-def _product(column: AnyColumn, cores: list[NDArray], first: int, bond: int) -> NDArray:
-    """Return products (n_grid, …) of levels' matrices from level `first` on."""
-    levels = enumerate(cores, start=first)
-    matrices = [
-        np.einsum("uq,aqb->uab", column.factors[:, column.slices[k]], core) for k, core in levels
-    ]
-    return reduce(np.matmul, matrices) if cores else np.tile(np.eye(bond), (len(column), 1, 1))
+    return add_all(run(part, shard.blocks()))
