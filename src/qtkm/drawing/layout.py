@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,10 +28,7 @@ class Layout:
 def lay_out(structure: Structure) -> Layout:
     """Choose where to put the cores of a network."""
     layout = _chain(structure) or _grid(structure) or _layered(structure) or _free(structure)
-    own = [structure.sites_at(v) for v in range(len(structure.vertices))]
-    levels = Counter(column for column, _ in itertools.chain(*own))
-    if layout.kind == "row" and min(levels.values(), default=2) == 1:
-        # the name of a column is a little wider than the distance of two cores
+    if layout.kind == "row":  # the name of a column is a little wider than the distance of cores
         for point in (*layout.points, *layout.shared.values()):
             point[0] *= 1.25
     return layout
@@ -129,34 +125,22 @@ def _is_clear(structure: Structure, points: NDArray) -> bool:
 
 
 def _free(structure: Structure) -> Layout:
-    """Put cores at about their distances in the graph, by majorizing the stress [1]_.
+    """Put cores at about their distances in the graph, by majorizing the stress."""
+    from sklearn.manifold import smacof
 
-    References
-    ----------
-    .. [1] Gansner, Koren, North, "Graph Drawing by Stress Majorization", Graph Drawing 2004.
-    """
     n, shared = len(structure.vertices), structure.shared
     size = n + len(shared)
-    eye = np.eye(size)
-    distance = size * (1 - eye)
+    length = size * (1 - np.eye(size))
     for e in structure.bonds:
         a, b = structure.edges[e].vertices
-        distance[a, b] = distance[b, a] = 1.3
+        length[a, b] = length[b, a] = 1.3
     for i, e in enumerate(shared):
         members = list(structure.edges[e].vertices)
-        distance[n + i, members] = distance[members, n + i] = 1.0
-    distance = shortest_path(distance)
-    center = eye - 1 / size
-    values, vectors = np.linalg.eigh(-center @ distance**2 @ center / 2)
-    points = vectors[:, -2:] * np.sqrt(np.abs(values[-2:]))
-    weight = (1 - eye) / (distance + eye) ** 2
-    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
-    for _ in range(200):
-        now = np.linalg.norm(points[:, None] - points, axis=2)
-        pull = weight * distance / np.maximum(now, 1e-9)
-        points = inverse @ ((np.diag(pull.sum(axis=1)) - pull) @ points)
-    hubs = dict(zip(shared, points[n:], strict=True))
-    return Layout("free", points[:n], np.full(n, np.nan), hubs)
+        length[n + i, members] = length[members, n + i] = 1.0
+    points, _ = smacof(shortest_path(length), n_init=8, random_state=0)
+    return Layout(
+        "free", points[:n], np.full(n, np.nan), dict(zip(shared, points[n:], strict=True))
+    )
 
 
 @dataclass
@@ -176,16 +160,20 @@ class Label:
 
 def place_legs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, NDArray]]:
     """Return the legs, with their vertices and the points where they end."""
-    options = -90 + 15.0 * np.arange(24)
-    legs = []
+    options, legs = -90 + 15.0 * np.arange(24), []
+    edges, sites = structure.edges, set(structure.legs.values())
     for v, point in enumerate(layout.points):
-        own = structure.legs_at(v)
-        taken = _directions(structure, layout, v)
+        own, inner = structure.legs_at(v), [e for e in structure.edges_of[v] if e not in sites]
+        ends = [
+            layout.shared[e] if e in layout.shared else layout.points[edges[e].other_end(v)]
+            for e in inner
+        ]
+        taken = np.array([_angle(end - point) for end in ends])
         for i, edge in enumerate(own):
             angle = layout.down[v] + 50 * (i - (len(own) - 1) / 2)
             if layout.kind == "grid":
                 angle = -45.0 if edge.is_outputs else -135.0
-            if np.isnan(angle):
+            if np.isnan(angle):  # where there is most room
                 gaps = np.abs((options[:, None] - taken + 180) % 360 - 180)
                 angle = options[np.argmax(np.round(gaps.min(axis=1, initial=180)))]
             taken = np.append(taken, angle)
@@ -193,16 +181,9 @@ def place_legs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, ND
     return legs
 
 
-def _directions(structure: Structure, layout: Layout, vertex: int) -> NDArray:
-    """Return the angles in degrees at which bonds and shared indices leave a vertex."""
-    angles = []
-    for e in structure.edges_of[vertex]:
-        if structure.edges[e].site is None:
-            end = layout.shared.get(e)
-            end = layout.points[structure.edges[e].other_end(vertex)] if end is None else end
-            x, y = end - layout.points[vertex]
-            angles.append(math.degrees(math.atan2(y, x)))
-    return np.array(angles)
+def _angle(vector: NDArray) -> float:
+    """Return the direction of a vector in degrees."""
+    return math.degrees(math.atan2(vector[1], vector[0]))
 
 
 def name_columns(
@@ -219,16 +200,15 @@ def name_columns(
     middles = np.array([np.mean(own, axis=0) for own in ends.values()])
     if layout.kind == "circle":
         radius = max(math.hypot(*end) for _, _, end in legs) + 0.25
-        angles = [math.degrees(math.atan2(y, x)) for x, y in middles]
-        pairs = zip(texts, angles, strict=True)
+        pairs = zip(texts, map(_angle, middles), strict=True)
         return [Label(text, polar(radius, angle), angle, "left") for text, angle in pairs]
     is_grid = layout.kind == "grid"
     y = layout.points[:, 1].max() + 0.4 if is_grid else min(end[1] for _, _, end in legs) - 0.3
     x = middles[:, 0] - (polar(0.6, -135)[0] if is_grid else 0)
+    turned = 90.0 if is_grid else -90.0, "left"
     if max(map(len, texts)) * 0.14 < min(np.diff(np.sort(x)), default=np.inf):
-        return [Label(text, np.array([a, y])) for text, a in zip(texts, x, strict=True)]
-    angle = 90.0 if is_grid else -90.0
-    return [Label(t, np.array([a, y]), angle, "left") for t, a in zip(texts, x, strict=True)]
+        turned = 0.0, "center"
+    return [Label(text, np.array([a, y]), *turned) for text, a in zip(texts, x, strict=True)]
 
 
 def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | None:

@@ -127,7 +127,7 @@ class Directions:
         self.multiply = multiply
         self.norm = float(np.linalg.norm(gradient))
         self.basis = -gradient[None] / (self.norm or 1.0)
-        self.matrix = np.zeros((0, 0))
+        self.matrix, self.beside = np.zeros((0, 0)), 0.0
         self._advance()
 
     def extend(self, damping: float, count: int, tol: float) -> None:

@@ -1,7 +1,7 @@
 """Arbitrary networks: contracted row by row in a planned order, and builders of known ones."""
 
-from .builders import MERA, BlockTerm, Drawing, Grid2D, HierarchicalTucker, Tucker
-from .graph import Graph, GraphNetwork
+from .builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
+from .graph import Drawing, Graph, GraphNetwork
 
 __all__ = [
     "MERA",

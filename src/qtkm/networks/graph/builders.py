@@ -4,80 +4,12 @@ Edges have the size of the rank, or less where the cores at their ends leave no 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral
 
 from ...parameters import check_number
 from ...protocols import Radices
-from ...structure import Edge, Structure
-from .graph import GraphNetwork, largest_size, leg, outputs
-
-
-class Drawing:
-    """Wires, and vertices that are put on them one by one.
-
-    Parameters
-    ----------
-    radices : sequence of sequence of int
-        Radices of every column: each site is a wire to begin with.
-
-    Attributes
-    ----------
-    sites : list of list of int
-        Numbers of the wires of the sites, by column and level.
-    """
-
-    def __init__(self, radices: Radices):
-        self.radices = radices
-        self.vertices: list[str] = []
-        self.wires: list[Edge] = []
-        self.sites = [
-            [self._begin(leg(d, k, radix)) for k, radix in enumerate(column)]
-            for d, column in enumerate(radices)
-        ]
-
-    def _begin(self, edge: Edge) -> int:
-        self.wires.append(edge)
-        return len(self.wires) - 1
-
-    def wire(self, name: str, size: int) -> int:
-        """Begin a wire for an index of this size; returns its number, for `vertex`."""
-        return self._begin(Edge(name, int(size), ()))
-
-    def vertex(self, name: str, wires: Sequence[int]) -> int:
-        """Put a vertex on some wires, its core having an axis for each; returns its number."""
-        number = len(self.vertices)
-        self.vertices.append(name)
-        for w in wires:
-            edge = self.wires[w]
-            self.wires[w] = replace(edge, vertices=(*edge.vertices, number))
-        return number
-
-    def finish(self, n_outputs: int, vertex: int) -> Structure:
-        """Return the structure, with the leg of several outputs at a vertex.
-
-        The vertex is given by its number.  Bonds are cut to what the cores at their ends can use.
-        """
-        edges = list(self.wires)
-        for column in self.sites:
-            for w in column:
-                if len(edges[w].vertices) != 1:
-                    raise ValueError(
-                        f"The site {edges[w].name!r} has {len(edges[w].vertices)} vertices; put "
-                        "exactly one on every site."
-                    )
-        if n_outputs > 1:
-            edges.append(outputs(self.radices, n_outputs, vertex))
-        cut, structure = tuple(edges), None
-        while structure is None or cut != structure.edges:
-            structure = Structure(tuple(self.vertices), cut)
-            cut = tuple(
-                replace(edge, size=min(edge.size, largest_size(structure, e)))
-                if edge.is_bond
-                else edge
-                for e, edge in enumerate(cut)
-            )
-        return structure
+from ...structure import Structure
+from .graph import Drawing, GraphNetwork
 
 
 class _Ranked(GraphNetwork):

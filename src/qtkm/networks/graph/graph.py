@@ -13,6 +13,7 @@ then the bonds in the order of the edges, then the outputs.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -80,14 +81,8 @@ class GraphNetwork(Network):
         mixing *= np.sqrt(n_outputs) / np.linalg.norm(mixing)
         weights = {(d, k): c for d, levels in enumerate(constants) for k, c in enumerate(levels)}
         weights[len(constants), 0] = mixing
-        cores: Cores = []
-        for edges in structure.edges_of:
-            own = [structure.edges[e] for e in edges]
-            core = _noise(own, weights, is_complex and kind == "smooth", rng)
-            if kind == "smooth":
-                core = _constant(own, weights) + SMOOTH_NOISE * core
-            cores.append(core.astype(np.complex128 if is_complex else np.float64))
-        return cores
+        owned = ([structure.edges[e] for e in edges] for edges in structure.edges_of)
+        return [_start(edges, weights, is_complex, kind, rng) for edges in owned]
 
     def iterate(
         self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
@@ -112,6 +107,70 @@ class GraphNetwork(Network):
         tree = Tree(structure.edges_of, set(order), sizes_of(structure))
         tensor = tree.up(cores)[-1].transpose([tree.terms[-1].index(e) for e in order])
         return tensor.reshape(math.prod(math.prod(column) for column in radices), -1)
+
+
+class Drawing:
+    """Wires, and vertices that are put on them one by one.
+
+    Parameters
+    ----------
+    radices : sequence of sequence of int
+        Radices of every column: each site is a wire to begin with.
+
+    Attributes
+    ----------
+    sites : list of list of int
+        Numbers of the wires of the sites, by column and level.
+    """
+
+    def __init__(self, radices: Radices):
+        self.vertices: list[str] = []
+        self.wires: list[Edge] = []
+        self.sites = [
+            [self.wire(f"column {d}, level {k}", q, (d, k)) for k, q in enumerate(column)]
+            for d, column in enumerate(radices)
+        ]
+
+    def wire(self, name: str, size: int, site: Site | None = None) -> int:
+        """Begin a wire for an index of this size; returns its number, for `vertex`."""
+        self.wires.append(Edge(name, int(size), (), site))
+        return len(self.wires) - 1
+
+    def vertex(self, name: str, wires: Sequence[int]) -> int:
+        """Put a vertex on some wires, its core having an axis for each; returns its number."""
+        number = len(self.vertices)
+        self.vertices.append(name)
+        for w in wires:
+            edge = self.wires[w]
+            self.wires[w] = replace(edge, vertices=(*edge.vertices, number))
+        return number
+
+    def as_drawn(self, n_outputs: int, vertex: int) -> Structure:
+        """Return the structure as it is, with the leg of several outputs at a vertex."""
+        outputs = Edge(OUTPUTS, n_outputs, (vertex,), (len(self.sites), 0))
+        return Structure(tuple(self.vertices), (*self.wires, *([outputs] * (n_outputs > 1))))
+
+    def finish(self, n_outputs: int, vertex: int) -> Structure:
+        """Return the structure, with the leg of several outputs at a vertex.
+
+        The vertex is given by its number.  Bonds are cut to what the cores at their ends can use.
+        """
+        for site in (self.wires[w] for column in self.sites for w in column):
+            if len(site.vertices) != 1:
+                raise ValueError(
+                    f"The site {site.name!r} has {len(site.vertices)} vertices; put exactly one on "
+                    "every site."
+                )
+        found, structure = None, self.as_drawn(n_outputs, vertex)
+        while found != structure:
+            found = structure
+            sizes = [
+                min(edge.size, largest_size(found, e)) if edge.is_bond else edge.size
+                for e, edge in enumerate(found.edges)
+            ]
+            edges = tuple(map(lambda edge, size: replace(edge, size=size), found.edges, sizes))
+            structure = replace(found, edges=edges)
+        return structure
 
 
 class Graph(GraphNetwork):
@@ -174,49 +233,34 @@ class Graph(GraphNetwork):
         for name, count in names.items():
             if count > 1:
                 raise ValueError(f"{count} edges are called {name!r}; give each its own name.")
-        for edge in self.edges:
-            self._check_edge(*_read(edge))
-
-    def _check_edge(self, name: Given, members: Sequence[Given], size: Given) -> None:
-        check_number(f"The size of edge {name!r}", size, Integral, 1)
-        for vertex in members:
-            if vertex not in self.vertices:
+        for name, members, size in map(_read, self.edges):
+            check_number(f"The size of edge {name!r}", size, Integral, 1)
+            for vertex in members:
+                if vertex not in self.vertices:
+                    raise ValueError(
+                        f"Edge {name!r} joins {vertex!r}, which is none of the vertices "
+                        f"{', '.join(map(repr, self.vertices))}."
+                    )
+            if len(members) < 2 or len(set(members)) < len(members):
                 raise ValueError(
-                    f"Edge {name!r} joins {vertex!r}, which is none of the vertices "
-                    f"{', '.join(map(repr, self.vertices))}."
+                    f"Edge {name!r} must join two or more different vertices, but joins "
+                    f"{', '.join(map(repr, members)) or 'none'}; legs are given with their vertex."
                 )
-        if len(members) < 2 or len(set(members)) < len(members):
-            raise ValueError(
-                f"Edge {name!r} must join two or more different vertices, but joins "
-                f"{', '.join(map(repr, members)) or 'none'}; legs are given with their vertex."
-            )
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
-        owners = self._owners(radices)
-        names = list(self.vertices)
-        edges = [
-            leg(d, k, radix, owners[d, k])
-            for d, column in enumerate(radices)
-            for k, radix in enumerate(column)
+        drawing, owners, names = Drawing(radices), dict[Site | str, int](), list(self.vertices)
+        bonds = [
+            (drawing.wire(str(name), size), members)
+            for name, members, size in map(_read, self.edges)
         ]
-        for edge in self.edges:
-            name, members, size = _read(edge)
-            edges.append(Edge(str(name), int(size), tuple(sorted(map(names.index, members)))))
-        if n_outputs > 1:
-            edges.append(outputs(radices, n_outputs, owners.get(OUTPUTS, len(names) - 1)))
-        return Structure(tuple(map(str, names)), tuple(edges))
-
-    def _owners(self, radices: Radices) -> dict[Site | str, int]:
-        """Return for every site the position of the vertex that has its leg."""
-        sites = {(d, k) for d, column in enumerate(radices) for k in range(len(column))}
-        owners: dict[Site | str, int] = {}
+        sites = {(d, k): w for d, own in enumerate(drawing.sites) for k, w in enumerate(own)}
         for v, (name, legs) in enumerate(self.vertices.items()):
             for given in legs:
                 site: Site | str = OUTPUTS if given == OUTPUTS else (int(given[0]), int(given[1]))
                 if site in owners:
-                    other = list(self.vertices)[owners[site]]
                     raise ValueError(
-                        f"{_say(site)} is a leg of both {other!r} and {name!r}; keep one of them."
+                        f"{_say(site)} is a leg of both {names[owners[site]]!r} and {name!r}; keep "
+                        "one of them."
                     )
                 if site != OUTPUTS and site not in sites:
                     raise ValueError(
@@ -225,11 +269,14 @@ class Graph(GraphNetwork):
                         "or change the quantization."
                     )
                 owners[site] = v
-        for site in sorted(sites - set(owners)):
-            raise ValueError(
-                f"{_say(site)} has no leg; add {site} to the legs of one of the vertices."
-            )
-        return owners
+            own = [wire for site, wire in sites.items() if owners.get(site) == v]
+            drawing.vertex(str(name), [*own, *(wire for wire, ends in bonds if name in ends)])
+        for site in sites:
+            if site not in owners:
+                raise ValueError(
+                    f"{_say(site)} has no leg; add {site} to the legs of one of the vertices."
+                )
+        return drawing.as_drawn(n_outputs, owners.get(OUTPUTS, len(names) - 1))
 
 
 class GraphEvaluator:
@@ -242,27 +289,15 @@ class GraphEvaluator:
         """Return the responses (n, n_outputs) of rows given as one array of values per column."""
         structure = self.network.structure_of([m.radices for m in maps], self.cores)
         rows = NetworkRows(structure, self.cores, maps, np.float64)
-        tables = []
+        rows.tables = []
         for feature_map, share, column in zip(maps, self.frequencies, values, strict=True):
             factors = feature_map.phased_factors(column)
             if feature_map.is_categorical:
                 factors[np.asarray(column) < 0] = feature_map.collect(share)
-            tables.append(factors)
-        out = np.empty((len(values[0]), rows.n_outputs), dtype=self.cores[0].dtype)
-        for part in rows.pieces(0, len(out)):
-            codes = np.arange(len(out))[part, None].repeat(len(maps), axis=1)
-            out[part] = rows.responses(rows.factors(tables, codes))
-        return out
-
-
-def leg(column: int, level: int, radix: int, *vertices: int) -> Edge:
-    """Return the leg to a site, of one vertex or of none yet."""
-    return Edge(f"column {column}, level {level}", int(radix), vertices, (column, level))
-
-
-def outputs(radices: Radices, n_outputs: int, vertex: int) -> Edge:
-    """Return the leg of a vertex to the outputs."""
-    return Edge(OUTPUTS, n_outputs, (vertex,), (len(radices), 0))
+            rows.tables.append(factors)
+        codes = np.broadcast_to(np.arange(len(values[0]))[:, None], (len(values[0]), len(maps)))
+        parts = [rows.responses(rows.factors(codes[part])) for part in rows.pieces(0, len(codes))]
+        return np.concatenate([np.empty((0, rows.n_outputs), self.cores[0].dtype), *parts])
 
 
 def largest_size(structure: Structure, bond: int) -> int:
@@ -310,32 +345,28 @@ def check_structure(structure: Structure) -> None:
             )
 
 
-def _noise(
-    edges: Sequence[Edge], weights: Mapping[Site, NDArray], is_complex: bool, rng: RandomState
+def _start(
+    edges: Sequence[Edge],
+    weights: Mapping[Site, NDArray],
+    is_complex: bool,
+    kind: str,
+    rng: RandomState,
 ) -> NDArray:
-    """Return a Gaussian core; together they make a tensor as large as the constant's."""
-    core = rng.standard_normal([edge.size for edge in edges])
-    if is_complex:
-        core = core + 1j * rng.standard_normal(core.shape)
-    square = math.prod(
-        edge.size ** (1 - 1 / len(edge.vertices)) if edge.site is None
-        else float(np.sum(weights[edge.site] ** 2))
-        for edge in edges
-    )  # fmt: skip
-    return core * (np.sqrt(square) / np.linalg.norm(core))
-
-
-def _constant(edges: Sequence[Edge], weights: Mapping[Site, NDArray]) -> NDArray:
-    """Return the core of the constant function."""
-    core = np.ones(())
+    noise = rng.standard_normal([edge.size for edge in edges])
+    if is_complex and kind == "smooth":
+        noise = noise + 1j * rng.standard_normal(noise.shape)
+    square, constant = 1.0, np.ones(())
     for edge in edges:
-        own = np.eye(edge.size)[0]
+        share = edge.size ** (-1 / len(edge.vertices))
+        along = np.eye(edge.size)[0] if edge.is_bond else np.full(edge.size, share)
         if edge.site is not None:
-            own = weights[edge.site]
-        elif len(edge.vertices) > 2:
-            own = np.full(edge.size, edge.size ** (-1 / len(edge.vertices)))
-        core = np.multiply.outer(core, own)
-    return core
+            along = weights[edge.site]
+        square *= edge.size * share if edge.site is None else float(np.sum(along**2))
+        constant = np.multiply.outer(constant, along)
+    core = noise * (np.sqrt(square) / np.linalg.norm(noise))
+    if kind == "smooth":
+        core = constant + SMOOTH_NOISE * core
+    return core.astype(np.complex128 if is_complex else np.float64)
 
 
 def _read(edge: Given) -> tuple[Given, tuple[Given, ...], Given]:

@@ -142,30 +142,34 @@ class VertexProblem:
     def __init__(self, iterate: GraphIterate, block: int, setting: Setting):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.split = bool(setting.real_part and iterate.is_complex)
-        core, rows = iterate.cores[block], iterate.rows
-        category = _category(rows, block)
-        self.axes, shape = _layout(rows, block, category)
+        core, rows, structure = iterate.cores[block], iterate.rows, iterate.structure
+        edges, legs = structure.edges_of[block], structure.legs_of[block]
+        columns = zip(legs, (column for column, _ in structure.sites_at(block)), strict=True)
+        # a leg that meets categories, and its column
+        category = next((pair for pair in columns if rows.columns[pair[1]].is_one_hot), None)
+        apart = [structure.outputs, category and category[0]]
+        # axes of the core as outputs, category, then legs and bonds
+        place = [apart.index(edge) if edge in apart else 2 for edge in edges]
+        self.axes = sorted(range(core.ndim), key=place.__getitem__)
+        n_outputs, n_categories = (structure.edges[e].size if e in edges else 1 for e in apart)
+        shape = n_outputs, n_categories, core.size // (n_outputs * n_categories)
         if shape[1] * (shape[2] * (2 if self.split else 1)) ** 2 > LARGEST_MATRIX:
             raise ValueError(
-                f"The core of vertex {iterate.structure.vertices[block]!r} has "
-                f"{math.prod(shape):,} weights, too many for one least-squares problem of all of "
-                "them. Lower the sizes of its edges, or use a solver that needs gradients alone, "
-                "such as solver='lbfgs'."
+                f"The core of vertex {structure.vertices[block]!r} has {core.size:,} weights, too "
+                "many for one least-squares problem of all of them. Lower the sizes of its edges, "
+                "or use a solver that needs gradients alone, such as solver='lbfgs'."
             )
         self.shape = tuple(core.shape[axis] for axis in self.axes)
         self.core = np.ascontiguousarray(core.transpose(self.axes)).reshape(shape)
-        self.penalty = self._penalty(category) if setting.alpha > 0 else np.eye(1)[None]
+        self.penalty = np.eye(1)[None]
+        if setting.alpha > 0:  # over the unknowns of a system: a block for all values of the legs
+            form = iterate.penalty_form(block)
+            sizes = [structure.edges[leg].size for leg in legs]
+            form = np.broadcast_to(form, (*sizes, *form.shape[-2:]))
+            if category is not None:
+                form = np.take(form, 0, axis=legs.index(category[0]))
+            self.penalty = form.reshape(-1, *form.shape[-2:])
         self.sums = setting.sum(partial(normal_equations, rows, block, category, shape, self.split))
-
-    def _penalty(self, category: tuple[int, int] | None) -> NDArray:
-        """Return the penalty over the unknowns of a system: a block for all values of the legs."""
-        form, structure = self.iterate.penalty_form(self.block), self.iterate.structure
-        legs = list(structure.legs_of[self.block])
-        if category is not None:
-            form = np.take(form, 0, axis=legs.index(category[0]))
-            legs.remove(category[0])
-        sizes, size = [structure.edges[leg].size for leg in legs], form.shape[-1]
-        return np.broadcast_to(form, (*sizes, size, size)).reshape(-1, size, size)
 
     def sweep(self) -> list[float]:
         """Update the core; return the objective after it."""
@@ -189,29 +193,6 @@ class VertexProblem:
         """Hand the core back."""
         back = np.argsort(self.axes)
         self.iterate.place(self.block, self.core.reshape(self.shape).transpose(back))
-
-
-def _category(rows: NetworkRows, vertex: int) -> tuple[int, int] | None:
-    """Return a leg of a vertex that meets categories, and its column, or None."""
-    for leg in rows.structure.legs_of[vertex]:
-        column, _ = rows.structure.edges[leg].site or (0, 0)
-        if rows.columns[column].is_one_hot:
-            return leg, column
-    return None
-
-
-def _layout(
-    rows: NetworkRows, vertex: int, category: tuple[int, int] | None
-) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """Return a core's axes as outputs, category, legs, bonds; sizes of 1st, 2nd and rest."""
-    edges, shape = rows.structure.edges_of[vertex], rows.cores[vertex].shape
-    outputs = [a for a, e in enumerate(edges) if e == rows.structure.outputs]
-    chosen = [a for a, e in enumerate(edges) if category is not None and e == category[0]]
-    others = [a for a in range(len(edges)) if a not in outputs and a not in chosen]
-    n_outputs, n_categories, width = (
-        math.prod(shape[a] for a in axes) for axes in (outputs, chosen, others)
-    )
-    return (*outputs, *chosen, *others), (n_outputs, n_categories, width)
 
 
 @lru_cache(maxsize=64)
