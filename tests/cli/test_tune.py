@@ -10,8 +10,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import qtkm
-from qtkm.cli import tuning
-from qtkm.cli.tuning import remark_on_edges
+from qtkm.cli import training
+from qtkm.cli.training import remark_on_edges
 from qtkm.selection.search import SearchCV
 from tests.cli.commands import command, is_tested
 
@@ -53,9 +53,9 @@ def test_a_table_becomes_a_tuned_model(tmp_path, data, capsys):
 
 @pytest.mark.parametrize(("lists", "expected"), [([], 40), (["--ranks", "1,2"], 100)])
 def test_a_search_from_the_defaults_samples_fewer_rows(data, monkeypatch, lists, expected):
-    for module in (tuning, sys.modules[SearchCV.__module__]):
+    for module in (training, sys.modules[SearchCV.__module__]):
         monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
-    monkeypatch.setattr(tuning, "FEW_ROWS", 40)
+    monkeypatch.setattr(training, "FEW_ROWS", 40)
     sizes = []
 
     def stop(search, trial, *_):
@@ -157,7 +157,7 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
             candidate.round = 0
         return race, best, True
 
-    monkeypatch.setattr(tuning.QTKMRegressorCV, "_search", interrupted)
+    monkeypatch.setattr(training.QTKMRegressorCV, "_search", interrupted)
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", *SMALL]
     assert command("tune", data, *words) == 130
     shown = capsys.readouterr()

@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 
-from qtkm.datasets._dataset import recorded
+from qtkm.datasets._catalog import recorded
 
 HEADERS = {
     "airfoil": "frequency angle_of_attack chord_length velocity displacement_thickness "

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from qtkm.datasets import REGISTRY, _files, load_adult, load_airfoil, load_concrete
-from qtkm.datasets._catalog import CATALOG
-from qtkm.datasets._dataset import recorded
+from qtkm.datasets._catalog import CATALOG, recorded
 from tests.datasets.raw import EXCEL, LABELS, PACKAGE, PUBLIC, banana_lines, make_table, to_zip
 
 _LEVELS = CATALOG["adult"].reader.keywords["levels"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from qtkm.datasets import REGISTRY, load_banana, load_flights_2001, load_nyc_flights, load_sound
-from qtkm.datasets._dataset import check, recorded
+from qtkm.datasets._catalog import check, recorded
 from tests.datasets.raw import EXCEL, PACKAGE
 
 SHAPES = {

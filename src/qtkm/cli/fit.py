@@ -1,5 +1,6 @@
 """``qtkm fit`` and ``tune``: from a table to a saved model."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -137,19 +138,17 @@ def tune(
 
     Example: qtkm tune wine.csv --target quality --ranks 5,10,20 --cv 5 --plot tried.png
     """
-    settings = {
-        "ranks": _numbers("--ranks", ranks, int), "n_basis": _numbers("--n-basis", n_basis, int),
-        "periods": _numbers("--periods", periods, float),
-        "alphas": _numbers("--alphas", alphas, float),
-    }  # fmt: skip
-    settings = {name: values for name, values in settings.items() if values is not None} | {
+    lists = (("ranks", ranks, int), ("n_basis", n_basis, int), ("periods", periods, float),
+             ("alphas", alphas, float))  # fmt: skip
+    tried = {name: _numbers(name, text, kind) for name, text, kind in lists if text is not None}
+    settings = tried | {
         "cv": _folds(cv), "scoring": _scorer(scoring), "sample_rows": sample_rows,
         "random_state": model.random_state, "n_jobs": model.n_jobs,
     }  # fmt: skip
-    from . import tuning
+    from . import training
     from .output import is_watched
 
-    fitted, was_interrupted = tuning.tune(
+    fitted, was_interrupted = training.tune(
         job, model.parameters(verbose=int(is_watched(quiet))), settings, max_rows, table, plot,
         quiet, as_json,
     )  # fmt: skip
@@ -158,24 +157,20 @@ def tune(
         raise typer.Exit(INTERRUPTED)
 
 
-def _numbers(option: str, text: str | None, kind: type) -> list[Any] | None:
-    if text is None:
-        return None
+def _numbers(name: str, text: str, kind: type) -> list[Any]:
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise typer.BadParameter(f"{option} {text!r} must be {what}, such as 5,10,20") from None
+        option, what = name.replace("_", "-"), "whole numbers" if kind is int else "numbers"
+        raise typer.BadParameter(f"--{option} {text!r} must be {what}, such as 5,10,20") from None
 
 
 def _folds(text: str | None) -> Any:
     if text is None or text == "hold-out":
         return text
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     raise typer.BadParameter(f"--cv {text!r} must be a number of folds, a share, or hold-out")
 
 

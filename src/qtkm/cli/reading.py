@@ -81,9 +81,8 @@ def find_target(model: Any, target: str | None, model_file: Path) -> str:
 class ModelTable:
     """A table for a model to predict: its blocks are checked, and what is new to it counted.
 
-    `data` are files, folders and patterns, or a source that is called `name`; `needed` are columns
-    that must be there beside the features. `names` has the features in the order of the model, and
-    `unseen`, for each kind of values that the fit has not seen, the rows by column.
+    `needed` are columns that must be there beside the features, which are `names` in the order of
+    the model. `unseen` has, for each kind of values that the fit has not seen, the rows by column.
     """
 
     def __init__(

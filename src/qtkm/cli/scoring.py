@@ -21,20 +21,17 @@ MOST_ROWS = 100_000
 
 
 class Sums:
-    """Number of rows, and sums over them that scores are made of."""
+    """Number of rows, and sums over them that scores are made of.
+
+    `add(X, y, weight, offset, mask)` takes rows; scores that take long are those of a part of them,
+    all if `mask` is None. `scores()` returns labels, names in JSON, and values, NaN where
+    they are not defined.
+    """
 
     n_rows = n_left_out = 0
     weight = 0.0
-
-    def add(
-        self, X: Any, y: Any, weight: Any = None, offset: Any = None, drawn: Any = None
-    ) -> None:
-        """Add rows; scores that take long are those of the rows `drawn`, a mask, None for all."""
-        raise NotImplementedError
-
-    def scores(self) -> list[tuple[str, str, Any]]:
-        """Return labels, names in JSON, and values, NaN where they are not defined."""
-        raise NotImplementedError
+    add: Any
+    scores: Any
 
     def facts(self) -> dict[str, Any]:
         """Return counts and scores by their names in JSON."""
@@ -62,10 +59,7 @@ def start_sums(model: Any) -> Sums:
 def score_table(
     table: ModelTable, shown: bool, weight: str | None = None, offset: str | None = None
 ) -> Sums:
-    """Accumulate the scores of a model over all rows of a table that have a target.
-
-    `weight` and `offset` are columns; `shown` tells whether progress is shown.
-    """
+    """Accumulate the scores of a model over all rows of a table that have a target."""
     sums, target = start_sums(table.model), table.needed[0]
     expected = table.source.expected_rows()
     share = min(1.0, MOST_ROWS / expected) if expected else 1.0
@@ -84,15 +78,12 @@ def score_table(
 
 
 class NumberSums(Sums):
-    """R², errors, and D² or how sure the model is, of predicted numbers.
-
-    Sums of targets and their squares are relative to the first target: little is lost where
-    numbers are large and differ little.
-    """
+    """R², errors, and D² or how sure the model is, of predicted numbers."""
 
     def __init__(self, model: Any):
         self.model = model
-        #: of weights, targets, their squares, squares of errors and their sizes
+        #: of weights, targets, their squares, squares of errors and their sizes; targets relative
+        #: to the first one, so that little is lost where numbers are large and differ little
         self.sums = np.zeros(5)
         self._origin: float | None = None
         is_sure = hasattr(model, "noise_") and model._y_ndim == 1
@@ -103,9 +94,7 @@ class NumberSums(Sums):
         self._has_deviance = loss is not None and type(loss).score is not Loss.score
         self._held: list[Any] = []
 
-    def add(
-        self, X: Any, y: Any, weight: Any = None, offset: Any = None, drawn: Any = None
-    ) -> None:
+    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None, mask: Any = None) -> None:
         truth = _numbers(y)
         shift = {} if offset is None else {"offset": np.asarray(offset, dtype=float)}
         predicted = self.model.predict(X, **shift)
@@ -118,10 +107,10 @@ class NumberSums(Sums):
         if self._origin is None and len(truth):
             self._origin = float(truth[0])
         error, moved = predicted - truth, truth - (self._origin or 0.0)
-        parts = [np.ones(len(truth)), moved, moved**2, error**2, np.abs(error)]
-        self.sums += [float(np.sum(weights * part)) for part in parts]
+        parts = (weights * part for part in (1.0, moved, moved**2, error**2, np.abs(error)))
+        self.sums += [part.sum() for part in parts]
         self.n_rows, self.weight = self.n_rows + len(truth), float(self.sums[0])
-        rows = slice(None) if drawn is None else drawn
+        rows = slice(None) if mask is None else mask
         part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
         truth, predicted, error, weights = (v[rows] for v in (truth, predicted, error, weights))
         if self._known is not None and not shift and len(part):
@@ -174,11 +163,7 @@ class NumberSums(Sums):
 
 
 class LabelSums(Sums):
-    """Accuracies, and log-loss where there are probabilities.
-
-    The balanced accuracy is the mean, over the classes that some row is of, of the part of their
-    rows that is predicted right.
-    """
+    """Accuracies, and log-loss where there are probabilities."""
 
     def __init__(self, model: Any):
         self.model, self.has_proba = model, hasattr(model, "predict_proba")
@@ -186,9 +171,7 @@ class LabelSums(Sums):
         self.loss = 0.0
         self.by_class, self.right = np.zeros((2, len(self.positions)))  # weights of rows
 
-    def add(
-        self, X: Any, y: Any, weight: Any = None, offset: Any = None, drawn: Any = None
-    ) -> None:
+    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None, mask: Any = None) -> None:
         codes, n_classes = self._codes(y), len(self.positions)
         weights = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
         if self.has_proba:  # predicted labels are the most probable ones
@@ -238,8 +221,7 @@ def _numbers(y: Any) -> NDArray[np.float64]:
     try:
         return np.asarray(y, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        name = getattr(y, "name", None)
+        name = f" {y.name!r}" if getattr(y, "name", None) is not None else ""
         raise ValueError(
-            f"the target{'' if name is None else f' {name!r}'} must hold numbers, for the model "
-            f"predicts some ({error})"
+            f"the target{name} must hold numbers, for the model predicts some ({error})"
         ) from None

@@ -42,8 +42,7 @@ WILD = 100.0
 class Survey:
     """Kinds of the columns, what is wrong with them, and the task that the target asks for.
 
-    A look at all rows of a source, called `name` in messages; with a bar if `shown`. Raises a
-    TableError for all that cannot be fitted to: infinite numbers, text among numbers.
+    Raises a TableError for all that cannot be fitted to: infinite numbers, text among numbers.
     """
 
     def __init__(self, job: Job, source: Source, name: str, shown: bool):
@@ -54,7 +53,7 @@ class Survey:
             raise ValueError(f"{name} has no column left to predict {job.target!r} from")
         several = len(source.paths) > 1
         self.columns = {n: ColumnSurvey(n, several, n in job.category) for n in self.features}
-        self.target = TargetSurvey(job.target, several)
+        self.target = TargetSurvey(job, several)
         self.weights = [] if job.weight is None else [WeightSurvey(job.weight, several)]
         self.n_rows = self.n_total = 0
         self._left_out: list[int] = []
@@ -68,7 +67,7 @@ class Survey:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")
         self._refuse(name)
-        self.task = self.target.task(self.n_rows) if job.task == "auto" else job.task
+        self.task = self.target.find_task(self.n_rows)
         self.first_rows = self.target.first_rows
 
     def _add(self, block: Block) -> None:
@@ -83,20 +82,14 @@ class Survey:
     def _refuse(self, name: str) -> None:
         found = {n: c.problem(self.n_rows) for n, c in self.columns.items()}
         wrong = [n for n, text in found.items() if text is not None]
-        own = [self.target.problem(self.n_rows, self.job.task)]
-        own += [weights.problem(self.n_rows) for weights in self.weights]
+        own = [each.problem(self.n_rows) for each in (self.target, *self.weights)]
         problems = [text for text in (*found.values(), *own) if text is not None]
         if problems:
-            hints = [self._remark_on_rows()] if self.n_left_out else []
+            hints = self._remarks_on_rows()
             if len(wrong) > 1:
                 options = " ".join(f"--drop {quote(n)}" for n in wrong)
                 hints.append(f"to leave out all of these columns: {options}")
             raise TableError(name, problems, hints)
-
-    @property
-    def n_left_out(self) -> int:
-        """Number of rows without a target, weight or offset."""
-        return self.n_total - self.n_rows
 
     @property
     def categories(self) -> list[str]:
@@ -105,8 +98,8 @@ class Survey:
 
     def remarks(self, loss: str | None = None) -> list[str]:
         """Return remarks to show the user before a fit with a loss, None for the default."""
-        found = [self._remark_on_rows()] if self.n_left_out else []
-        constant = [name for name, c in self.columns.items() if c.is_constant(self.n_rows)]
+        found = self._remarks_on_rows()
+        constant = [n for n, column in self.columns.items() if column.is_constant(self.n_rows)]
         if len(constant) == 1:
             found.append(f"column {constant[0]!r} has one value and tells nothing")
         elif constant:
@@ -150,15 +143,16 @@ class Survey:
                          f"taken for classes; a fit to so many takes long{more}")  # fmt: skip
         return found
 
-    def _remark_on_rows(self) -> str:
-        count = self.n_left_out
+    def _remarks_on_rows(self) -> list[str]:
+        count = self.n_total - self.n_rows
         names = " or no ".join(map(repr, self.job.needed))
         rows = ", ".join(f"{row:,}" for row in self._left_out)
-        verbs = "have no {} and are" if count > 1 else "has no {} and is"
-        return (
-            f"{count:,} of {self.n_total:,} rows {verbs.format(names)} left out: "
+        verbs = f"have no {names} and are" if count > 1 else f"has no {names} and is"
+        text = (
+            f"{count:,} of {self.n_total:,} rows {verbs} left out: "
             f"row{'s' * (count > 1)} {rows}{', …' * (count > FIRST_ROWS)}"
         )
+        return [text] if count else []
 
 
 def complete(block: Block, needed: list[str]) -> NDArray[np.bool_]:
@@ -174,8 +168,7 @@ def _is_numeric(texts: Any) -> NDArray[np.bool_]:
 class ColumnSurvey:
     """What a column holds: text, times or numbers, whether it counts the rows, and its values.
 
-    `counts` and `first_rows` have how many rows hold each value, and the first of them from 0,
-    until there are too many (`are_more`).
+    `counts` has how many rows hold each value, until there are too many (`are_more`).
     """
 
     most = MOST_NUMBERS
@@ -202,11 +195,10 @@ class ColumnSurvey:
                 self._count(values[part], keep[part], block.first_row + (part.start or 0))
         self.is_running = self.is_running and is_array and self._counts_on(values)
         if is_array and values.dtype.kind == "f":
-            wrong = ~np.isfinite(values) & keep
+            missing, wrong = np.isnan(values) & keep, ~np.isfinite(values) & keep
             if wrong.any():
-                missing = int((np.isnan(values) & keep).sum())
-                self.missing += missing
-                self.infinite += int(wrong.sum()) - missing
+                self.missing += int(missing.sum())
+                self.infinite += int((wrong & ~missing).sum())
                 self.first = self.first or self._place(block, int(np.argmax(wrong)))
 
     def _count(self, values: Any, keep: NDArray[np.bool_], first_row: int) -> None:
@@ -246,14 +238,14 @@ class ColumnSurvey:
 
     @property
     def is_category(self) -> bool:
-        """Whether it is taken for categories: named by the user, or text that is no numbers."""
+        """Whether it is taken for categories."""
         return self.is_given or (self.is_text and not self.is_numeric_text)
 
     @property
     def is_numeric_text(self) -> bool:
         """Whether all of its texts are numbers."""
-        is_some = self.is_text and bool(self.counts) and not self.are_more
-        return is_some and bool(_is_numeric(self.counts).all())
+        is_known = self.is_text and bool(self.counts) and not self.are_more
+        return is_known and bool(_is_numeric(self.counts).all())
 
     def find_almost_number(self) -> str | None:
         """Return the first text if nearly all are numbers with a unit or marks; None if not."""
@@ -312,8 +304,9 @@ class TargetSurvey(ColumnSurvey):
     most = MOST_TEXTS
     is_whole = True
 
-    def __init__(self, name: str, is_several: bool):
-        super().__init__(name, is_several)
+    def __init__(self, job: Job, is_several: bool):
+        super().__init__(job.target, is_several)
+        self.task = job.task
         self._range: tuple[float, float] = (np.inf, -np.inf)
         self._sample = np.empty(0)
 
@@ -343,36 +336,38 @@ class TargetSurvey(ColumnSurvey):
         """Whether it could be predicted as a number."""
         return not any(isinstance(label, str | bool) for label in self.counts)
 
-    def problem(self, n_rows: int, task: str = "auto") -> str | None:
+    def problem(self, n_rows: int) -> str | None:
+        is_class, is_open = self.task == "classification", self.task == "auto"
         are_times = self.is_text and look_like_times(self.counts)
-        is_class = task == "classification" or (task == "auto" and self.is_text)
-        mixed = None if task == "classification" else self.text_among_numbers(n_rows)
+        mixed = None if is_class else self.text_among_numbers(n_rows)
         text = f"{next(iter(self.counts), None)!r:.40}"
-        problem = None
-        if self.is_time or (task == "auto" and are_times):
+        if self.is_time or (is_open and are_times):
             problem = ("holds dates or times; give what is to be predicted as numbers, such as "
                        "hours since a date")  # fmt: skip
         elif self.infinite:
             problem = f"has {self.gaps(n_rows)}; correct them, or leave out these rows"
-        elif is_class and len(self.counts) == 1:
+        elif (is_class or (is_open and self.is_text)) and len(self.counts) == 1:
             problem = f"is {text} in all rows; at least two classes are needed"
-        elif task == "classification" and not self.is_whole:
+        elif is_class and not self.is_whole:
             problem = ("has fractions, which are no classes; leave out --task classification, or "
                        "write the classes as text or whole numbers")  # fmt: skip
         elif mixed is not None:
             problem = (
                 f"has {mixed}; correct them, or say --task classification if these are classes"
             )
-        elif task == "regression" and self.is_text and not self.are_numbers:
+        elif self.task == "regression" and self.is_text and not self.are_numbers:
             problem = (f"holds text such as {text}, which cannot be predicted as a number; write "
                        "it as numbers, or say --task classification")  # fmt: skip
-        return None if problem is None else f"the target {self.name!r} {problem}"
+        else:
+            return None
+        return f"the target {self.name!r} {problem}"
 
-    def task(self, n_rows: int) -> str:
-        """Return the task that the target asks for."""
+    def find_task(self, n_rows: int) -> str:
+        """Return the task that was asked for, or that the target asks for."""
         # counts such as ratings are whole, too: two values are classes, more only if written so
         is_pair = self.is_whole and len(self.counts) == 2 <= n_rows / 20
-        return "classification" if self.is_text or is_pair else "regression"
+        own = "classification" if self.is_text or is_pair else "regression"
+        return own if self.task == "auto" else self.task
 
 
 class WeightSurvey(ColumnSurvey):
@@ -393,15 +388,15 @@ class WeightSurvey(ColumnSurvey):
             self.first = self._place(block, int(np.argmax(negative)))
 
     def problem(self, n_rows: int) -> str | None:
-        what = f"the weights in column {self.name!r}"
+        problem = None
         if self.is_text or self.is_time:
             like = f" such as {next(iter(self.counts))!r:.40}" if self.is_text else ""
-            return f"{what} must be numbers, not text or times{like}"
-        if self.infinite:
-            return f"{what} have {self.gaps(n_rows)}; correct them, or leave out these rows"
-        if self.negative:
-            return (
-                f"{what} are negative in {self.negative:,} of {n_rows:,} rows, first in "
-                f"{self.first}; they must be 0 or more"
-            )
-        return f"{what} are zero in all rows; some must be more" if self.are_zero else None
+            problem = f"must be numbers, not text or times{like}"
+        elif self.infinite:
+            problem = f"have {self.gaps(n_rows)}; correct them, or leave out these rows"
+        elif self.negative:
+            problem = (f"are negative in {self.negative:,} of {n_rows:,} rows, first in "
+                       f"{self.first}; they must be 0 or more")  # fmt: skip
+        elif self.are_zero:
+            problem = "are zero in all rows; some must be more"
+        return None if problem is None else f"the weights in column {self.name!r} {problem}"

@@ -15,17 +15,8 @@ from typing import Any
 import numpy as np
 
 from . import _files as downloads
-from ._catalog import CATALOG
-from ._dataset import Home, bunch, document
-from ._files import (
-    DOWNLOADS,
-    INSTALL,
-    find_data_home,
-    is_installed,
-    package_folder,
-    pandas,
-    read_parquet,
-)
+from ._catalog import CATALOG, Home, bunch, document
+from ._files import INSTALL, find_data_home, is_installed, package_folder, pandas, read_parquet
 
 CATEGORIES = {
     "carrier": "airline, a two-letter code",
@@ -166,7 +157,7 @@ def _keep(frame: Any, file: Path) -> None:
 
 def _find(home: Path, names: tuple[str, ...], download: bool) -> Path:
     """Return one of the raw files, under any of its names."""
-    for folder in ("flights", DOWNLOADS):
+    for folder in ("flights", downloads.DOWNLOADS):
         for name in names:
             if (file := home / folder / name).is_file():
                 downloads.verify(file)
@@ -178,7 +169,7 @@ def _find(home: Path, names: tuple[str, ...], download: bool) -> Path:
             f"{str(home / 'flights')!r}; try: put the file of the ASA Data Expo 2009 there, "
             f"from {_ADDRESSES[name]}; or load_airline(download=True). {_INCOMPLETE}"
         )
-    file = home / DOWNLOADS / name
+    file = home / downloads.DOWNLOADS / name
     downloads.fetch(_ADDRESSES[name], file)
     return file
 
