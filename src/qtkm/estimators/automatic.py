@@ -173,11 +173,7 @@ class Search:
         if not isinstance(self.model.rank, str):
             return self._with_all_rows(best)
         is_better = _is_better(alone, best, GAIN, 1.0)
-        if self.mixer is not None and self.n_rows <= full_rank.MOST_ALONE:
-            mix = self.mixer.mix(best if is_better else alone)
-            if mix is not None and mix.kept == 0:
-                return alone
-        if not is_better:
+        if not is_better or self._is_useless(best):
             return alone
         if self._is_behind(best):
             return best
@@ -210,6 +206,8 @@ class Search:
         if self.prior is not None:
             first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
         best = self._started(first)
+        if self._is_useless(best):
+            return best
         for factor in (0.1, 10.0):
             while LEAST < best.size * factor < GREATEST and not self._is_behind(best):
                 trial = self._started(best.size * factor)
@@ -227,10 +225,17 @@ class Search:
         return best
 
     def _is_behind(self, best: Trial) -> bool:
-        """Whether a network is not worth pursuing beside the full-rank model."""
+        """Whether a network is too far behind the full-rank model to be pursued."""
         if self.mixer is None or self.n_rows > full_rank.MOST_ALONE:
             return False
         return best.error > HOPELESS * self.mixer.error
+
+    def _is_useless(self, best: Trial) -> bool:
+        """Whether held-out rows ask for the full-rank model without the network."""
+        if self.mixer is None or self.n_rows > full_rank.MOST_ALONE:
+            return False
+        mix = self.mixer.mix(best)
+        return mix is not None and mix.kept == 0
 
     def _grown(self, best: Trial) -> Trial:
         """Twice the rank, and again, as long as held-out rows gain."""
