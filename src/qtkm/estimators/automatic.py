@@ -23,11 +23,11 @@ from tqdm.auto import tqdm
 
 from .. import solvers
 from ..networks import CPD, Additive, flatten, unflatten
-from ..objective import Column, Objective
+from ..objective import Objective
 from ..objective.bands import wanted
 from . import full_rank, mixing
 from .defaults import is_auto
-from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split
+from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split, with_rank
 from .prepare import fingerprint, fit_main_effects
 
 logger = logging.getLogger(__name__)
@@ -300,11 +300,7 @@ class Search:
         prepared.held_out = [(rows, fold.held_out, each) for rows, fold, each in judged]
         if self.prior is not None:
             prepared.n_chosen = len(self.prior.parameters)
-        functions = prepared.objective.network.functions
-        network = Additive(CPD(best.rank) if best.rank else None, functions)
-        alpha = best.size / prepared.objective.total_weight
-        objective = prepared.objective.with_parts(network, alpha)
-        prepared.objective = objective
+        prepared.objective = objective = with_rank(prepared.objective, best.rank, best.size)
         if best.rank == 0:
             whole = fit_main_effects(objective)
             objective.precisions = list(whole.precisions)
@@ -336,10 +332,10 @@ class Search:
                     "followed on all rows."
                 )
         prepared.member = results[0].cores, results[0].precisions
-        result = self._mean(results, best.rank) if len(results) > 1 else results[0]
+        result = self._mean(results, best) if len(results) > 1 else results[0]
         return self._noted(self._mixed(result, mix))
 
-    def _mean(self, results: list[solvers.Result], rank: int) -> solvers.Result:
+    def _mean(self, results: list[solvers.Result], best: Trial) -> solvers.Result:
         """One model whose response is the mean of those of several."""
         count = len(results)
         first, *others = [result.cores for result in results]
@@ -348,9 +344,7 @@ class Search:
             inner = [mixing.join(a, b) for a, b in zip(inner, cores[:-1], strict=True)]
         inner[0] = [inner[0][0] / count, *inner[0][1:]]
         main = [sum(each) / count for each in zip(*(r.cores[-1] for r in results), strict=True)]
-        objective = self.prepared.objective
-        functions = objective.network.functions
-        self.prepared.objective = objective.with_parts(Additive(CPD(count * rank), functions))
+        self.prepared.objective = with_rank(self.prepared.objective, count * best.rank, best.size)
         result = results[0]
         # the order of memory is that of the columns
         flat = [np.ascontiguousarray(core) for core in flatten(inner)]
@@ -360,16 +354,14 @@ class Search:
 
     def interrupted(self) -> solvers.Result:
         """Return the best trial so far, as it is."""
-        objective = self.prepared.objective
-        functions = objective.network.functions
-        best = self.best
+        objective, best = self.prepared.objective, self.best
         if best is None:
-            zero = Additive(None, functions).no_effects(objective.n_outputs)
+            alone = Additive(None, objective.network.functions)
+            zero = alone.no_effects(objective.n_outputs)
             best = Trial(
                 [FoldState(0, [zero], list(objective.precisions))], 0, 0.0, np.zeros(1), 0.0
             )
-        network = Additive(CPD(best.rank) if best.rank else None, functions)
-        self.prepared.objective = objective.with_parts(network, best.size / objective.total_weight)
+        self.prepared.objective = with_rank(objective, best.rank, best.size)
         message = (
             "Interrupted while rank and penalty were searched for; the best model of some of the "
             "rows is kept. Fit again, or give rank and alpha to leave out the search."
@@ -379,7 +371,7 @@ class Search:
             for s in best.states
         ]
         if len(results) > 1 and best.rank:
-            return self._noted(self._mean(results, best.rank))
+            return self._noted(self._mean(results, best))
         return self._noted(results[0])
 
     def _mixed(self, result: solvers.Result, mix: mixing.Mix | None) -> solvers.Result:
@@ -454,19 +446,11 @@ def _widen(prepared: Any) -> None:
     sizes = wanted(objective, fit_main_effects(sample), sample.shards)
     if sizes == [column.feature_map.n_features for column in objective.columns]:
         return
-    maps, columns = [], []
-    for column, size in zip(objective.columns, sizes, strict=True):
-        own = column.feature_map
-        if size > own.n_features:
-            own = clone(own).set_params(n_basis=size)
-            column = Column(column.name, own, column.box, column.grid)
-        maps.append(own)
-        columns.append(column)
-    functions = [each.n_main for each in maps]
-    network = Additive(objective.network.network, functions)
-    prepared.objective = replace(objective, columns=columns, network=network)
-    inputs = prepared.inputs.with_maps(maps)
-    prepared.reading = replace(prepared.reading, inputs=inputs)
+    maps = [column.feature_map for column in objective.columns]
+    prepared.use_maps([
+        clone(own).set_params(n_basis=size) if size > own.n_features else own
+        for own, size in zip(maps, sizes, strict=True)
+    ])  # fmt: skip
 
 
 def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:

@@ -6,7 +6,6 @@ rows ──► scaling, smoothness, length scales, shares, variances (`qtkm.obje
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .. import penalties
-from ..networks import Additive
-from ..objective import Column, evidence
+from ..objective import evidence
 from ..objective.sections import FullPrior
 from ..penalties.priors import GAP_SHARE
 from . import defaults
@@ -145,15 +143,11 @@ def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
                 best = bases[int(np.argmax(errors < max(close, 1.0001 * errors.min())))]
                 inner.set_params(period=best.period, n_basis=best.n_basis)
         maps.append(own)
-    inputs = prepared.inputs.with_maps(maps)
+    prepared.use_maps(maps)
     counts = objective.engine.sum(count_codes, objective.shards)
-    columns = []
-    for own, column, count in zip(inputs.columns, objective.columns, counts, strict=True):
-        columns.append(Column(column.name, own.feature_map, column.box, column.grid))
-        own.weigh(columns[-1].values, count, prior.scaling)
-    network = Additive(objective.network.network, [each.n_main for each in maps])
-    prepared.objective = replace(objective, columns=columns, network=network)
-    prepared.reading = replace(prepared.reading, inputs=inputs)
+    columns = prepared.objective.columns
+    for own, column, count in zip(prepared.inputs.columns, columns, counts, strict=True):
+        own.weigh(column.values, count, prior.scaling)
 
 
 def _fit(feature_map: Any, nu: float, scale: float) -> tuple[float, float]:

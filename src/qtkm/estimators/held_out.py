@@ -87,10 +87,7 @@ class Fold:
 
     def at(self, state: FoldState, size: float = 0.0) -> tuple[Objective, Any]:
         """Return the objective of a state at a given penalty, and its iterate."""
-        functions = self.objective.network.functions
-        network = Additive(CPD(state.rank) if state.rank else None, functions)
-        alpha = size / self.objective.total_weight
-        objective = self.objective.with_parts(network, alpha)
+        objective = with_rank(self.objective, state.rank, size)
         objective.precisions = list(state.precisions)
         return objective, objective.at(state.cores)
 
@@ -149,6 +146,12 @@ class Judge:
     def __call__(self, shard: Any, run: Any) -> NDArray[np.float64]:
         losses, weight = self.each(shard, run)
         return np.array([weight @ losses, weight.sum()])
+
+
+def with_rank(objective: Objective, rank: int, size: float) -> Objective:
+    """Return an objective with main effects and a CPD of a rank, at a penalty of λ."""
+    network = Additive(CPD(rank) if rank else None, objective.network.functions)
+    return objective.with_parts(network, size / objective.total_weight)
 
 
 def split(

@@ -9,7 +9,7 @@ A fit solves what is prepared and stores the result; a gradient check looks at w
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -23,7 +23,7 @@ from ..engines import Engine
 from ..limits import LIMITS
 from ..losses import Squared
 from ..networks import CPD, Additive, flatten
-from ..objective import Objective
+from ..objective import Column, Objective
 from ..objective.terms import new_terms
 from ..parameters import as_random_state
 from ..protocols import AnyShard, Cores, Given, Run, Shards
@@ -70,6 +70,14 @@ class Prepared:
     @property
     def inputs(self) -> Inputs:
         return self.reading.inputs
+
+    def use_maps(self, maps: Sequence[Any]) -> None:
+        """Give the columns other feature maps, and the main effects as many functions."""
+        pairs = zip(maps, self.objective.columns, strict=True)
+        columns = [Column(old.name, own, old.box, old.grid) for own, old in pairs]
+        network = Additive(self.objective.network.network, [each.n_main for each in maps])
+        self.objective = replace(self.objective, columns=columns, network=network)
+        self.reading = replace(self.reading, inputs=self.inputs.with_maps(maps))
 
     def start(self, init: Given) -> Cores:
         """Return cores to start from: those of the last fit, given ones, or drawn ones."""
