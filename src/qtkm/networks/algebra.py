@@ -13,7 +13,7 @@ factors of a product contribute to one of them is its *environment*.
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,67 +24,36 @@ from ..protocols import Arrays, Given
 Inside = Given
 
 
-class Algebra(Protocol):
-    """Products of elements and of their squares."""
-
-    #: return the elements (Q, …) of the entries of a core
-    def elements(self, core: NDArray) -> NDArray: ...
-    #: return the core of elements (Q, …)
-    def core(self, elements: NDArray) -> NDArray: ...
-    #: multiply elements or squares, the left ones of the earlier factor
-    def multiply(self, left: NDArray, right: NDArray, /) -> NDArray: ...
-    #: return the environment of what stands between `left` and `right`
-    def join(self, right: NDArray, left: NDArray, /) -> NDArray: ...
-    #: return the unit by which a product of elements or squares begins; it also closes the
-    #: elements of a model of one output
-    def first(self, elements: NDArray) -> NDArray: ...
-    #: return the unit by which a product of elements or squares ends
-    def last(self, elements: NDArray) -> NDArray: ...
-    #: return the response of a product that its closing has been multiplied to
-    def close(self, closed: NDArray) -> NDArray: ...
-    #: multiply factors behind or before a range into what stands around it; nothing yet: `ends`
-    def extend(self, inside: Inside, factors: Iterable[NDArray], is_behind: bool) -> Inside: ...
-    #: return what stands around a whole product of elements or squares, closed by nothing
-    def ends(self, first: NDArray, last: NDArray) -> Inside: ...
-    #: return the environment of what stands inside
-    def between(self, inside: Inside) -> NDArray: ...
-    #: return the environments of what stands behind factors, row by row
-    def pull_left(self, factors: NDArray, environments: NDArray, /) -> NDArray: ...
-    #: return the environments of what stands before factors, row by row
-    def pull_right(self, environments: NDArray, factors: NDArray, /) -> NDArray: ...
-    #: return conj(a) ⊗ b (or a ⊗ b) of elements with equal or broadcast leading axes
-    def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray: ...
-    #: sum the squares of elements (Q, …) and of each window (n, Q, …) of others: (n, …)
-    def sum_squares(self, first: NDArray, windows: NDArray, conjugate: bool) -> NDArray: ...
-    #: turn matrices (…, P, P) over flat elements of a shape into environments of squares
-    def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray: ...
-    #: undo `environment`: matrices (…, P, P) over flat elements of a shape
-    def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray: ...
-    #: contract environments (e, l, …) with the factors (l, …) on their right: (e, …)
-    def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray: ...
-    #: contract environments (e, l, …) with the factors (e, …) on their left: (l, …)
-    def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray: ...
-
-
 class Diagonal:
-    """Elements are vectors (R,) that multiply entry by entry: a CPD."""
+    """Elements are vectors (R,) that multiply entry by entry: a CPD.
+
+    The environment of what stands between `left` and `right` is join(right, left), and pull_left
+    and pull_right give the environments, row by row, of what stands behind and before factors.
+    """
 
     def elements(self, core: NDArray) -> NDArray:
+        """Return the elements (Q, …) of the entries of a core; `core` undoes it."""
         return core
 
     core = elements
 
     def multiply(self, left: NDArray, right: NDArray) -> NDArray:
+        """Multiply elements or squares, the left ones of the earlier factor."""
         return left * right
 
     join = pull_left = pull_right = multiply
 
     def first(self, elements: NDArray) -> NDArray:
+        """Return the unit by which a product of elements or squares begins; `last` ends it.
+
+        The first one also closes the elements of a model of one output.
+        """
         return np.ones(elements.shape[-1])
 
     last = first
 
     def extend(self, inside: Inside, factors: Iterable[NDArray], is_behind: bool) -> Inside:
+        """Multiply factors behind or before a range into what stands around it."""
         is_own = False
         for factor in factors:
             if inside is None:
@@ -96,40 +65,49 @@ class Diagonal:
         return inside
 
     def ends(self, first: NDArray, last: NDArray) -> None:
+        """Return what stands around a whole product of elements or squares."""
         return None
 
     def between(self, inside: Inside) -> NDArray:
+        """Return the environment of what stands inside."""
         return inside
 
     def close(self, closed: NDArray) -> NDArray:
+        """Return the response of a product that its closing has been multiplied to."""
         return closed.sum(axis=-1)
 
     def squares(self, a: NDArray, b: NDArray, conjugate: bool = True) -> NDArray:
+        """Return conj(a) ⊗ b (or a ⊗ b) of elements with equal or broadcast leading axes."""
         return (a.conj() if conjugate else a)[..., :, None] * b[..., None, :]
 
     def sum_squares(self, first: NDArray, windows: NDArray, conjugate: bool) -> NDArray:
+        """Sum the squares of elements (Q, …) and of each window (n, Q, …) of others: (n, …)."""
         return (first.conj() if conjugate else first).T @ windows
 
     def environment(self, matrices: NDArray, shape: Sequence[int]) -> NDArray:
+        """Turn matrices (…, P, P) over flat elements of a shape into environments of squares."""
         return matrices
 
     def form(self, environments: NDArray, shape: Sequence[int]) -> NDArray:
+        """Undo `environment`: return matrices (…, P, P) over flat elements of a shape."""
         if environments.shape[-1] == shape[-1]:
             return environments
         return np.broadcast_to(environments, (*environments.shape[:-2], *2 * tuple(shape)))
 
     def sum_right(self, windows: NDArray, factors: NDArray) -> NDArray:
+        """Contract environments (e, l, …) with the factors (l, …) on their right: (e, …)."""
         if windows[0, 0].size == 1:  # one column: every term sees the same environment
             flat = windows.reshape(windows.shape[:2]) @ factors.reshape(len(factors), -1)
             return flat.reshape(-1, *factors.shape[1:])
         return np.einsum("el...,l...->e...", windows, factors)
 
     def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
+        """Contract environments (e, l, …) with the factors (e, …) on their left: (l, …)."""
         return np.einsum("e...,el...->l...", factors, windows)
 
 
 class Matrices:
-    """Elements are matrices (left, right): a train or ring."""
+    """Elements are matrices (left, right): a train or ring; see `Diagonal`."""
 
     def elements(self, core: NDArray) -> NDArray:
         return core.transpose(1, 0, 2)
@@ -198,6 +176,8 @@ class Matrices:
         return np.tensordot(factors, windows, ((0, 1), (0, 2))).swapaxes(0, 1)
 
 
+#: products of elements and of their squares
+Algebra = Diagonal | Matrices
 Value = TypeVar("Value")
 
 

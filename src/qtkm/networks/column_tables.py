@@ -11,7 +11,7 @@ has to be compiled.  Networks bring compiled loops for more (`is_large`).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
 from ..limits import LIMITS
-from ..protocols import AnyColumn, AnyShard, Arrays, Given, Run, Span
+from ..protocols import AnyColumn, AnyShard, Arrays, Given, Pass, Run, Span
 from . import design
 from .algebra import Algebra, Environments, KeptRows, partial_products
 from .moments import mix, triangle, unpack
@@ -72,6 +72,11 @@ class Tables:
 
     def __init__(self, algebra: Algebra, n_columns: int, is_complex: bool, dtype: DTypeLike):
         self.algebra, self.is_complex, self.dtype = algebra, is_complex, np.dtype(dtype)
+        #: types of the elements and of sums over rows
+        self.kind = np.result_type(self.dtype, np.complex64) if is_complex else self.dtype
+        self.double = np.dtype(np.complex128 if is_complex else np.float64)
+        #: as many entries as numbers have real parts, see `kernels._simd`
+        self.planes = (0, 0) if is_complex else (0,)
         self.elements: list[NDArray] = [np.empty(0)] * n_columns
         self.closing: NDArray = np.empty(0)
         self.stale = set(range(n_columns))
@@ -79,11 +84,6 @@ class Tables:
         self._walks: KeptRows[Environments] = KeptRows()
         #: column that is likely to be the next whose environments are asked for
         self.following = 0
-
-    @cached_property
-    def kind(self) -> DTypeLike:
-        """Type of the elements."""
-        return np.result_type(self.dtype, np.complex64) if self.is_complex else self.dtype
 
     def put(self, d: int, elements: NDArray) -> None:
         """Put in the elements of a column."""
@@ -108,14 +108,9 @@ class Tables:
         """Output core by whose squares statistics are still to be multiplied."""
         return None
 
-    def _rows_of(self, d: int, codes: NDArray) -> NDArray:
-        """Elements (n, 1, …) of a column of coded rows."""
-        return np.take(self.elements[d], codes[:, d], axis=0)[:, None]
-
-    def respond_inside(self, environments: NDArray, elements: NDArray) -> NDArray:
-        """Responses (n, n_outputs) of elements (n, 1, …) of a column in their environments."""
-        product = environments * elements
-        return product.reshape(*product.shape[:2], -1).sum(axis=2)
+    def respond_inside(self, products: NDArray) -> NDArray:
+        """Responses (n, n_outputs) of environments times elements (n, n_outputs or 1, …)."""
+        return products.reshape(*products.shape[:2], -1).sum(axis=2)
 
     def rows(self, codes: NDArray, tables: Arrays | None = None) -> list[NDArray]:
         """Return the elements of coded rows, (n, …) for every column."""
@@ -124,22 +119,22 @@ class Tables:
 
     def responses(self, shard: AnyShard, run: Run) -> NDArray:
         """Return the responses (n_rows, n_outputs)."""
-        if not is_large(shard):
-            d = self.following  # a walk goes there next
-            inside = self.environments(shard.codes, np.empty(0), d, d + 1)
-            return self.respond_inside(inside, self._rows_of(d, shard.codes))
-        lines_of, closing = self.lines_of(), self._closing_matrix(self.closing)
-        return self._closed(shard, run, lambda codes: lines_of(codes) @ closing)
-
-    def _product(self, codes: NDArray) -> NDArray:
-        return reduce(self.algebra.multiply, self.rows(codes))
+        if is_large(shard):
+            return self._closed(shard, run, self.loops.products, [self.buffer()], [self.closing])
+        d = self.following  # a walk goes there next
+        inside = self.environments(shard.codes, np.empty(0), d, d + 1)
+        return self.respond_inside(
+            inside * np.take(self.elements[d], shard.codes[:, d], axis=0)[:, None]
+        )
 
     def states(self, is_large: bool) -> Callable[[NDArray], NDArray]:
         """Return a function from codes to the environments (n, …) of the closing element."""
         if not is_large:
-            return lambda codes: self.turn(self._product(codes).astype(self._double))
-        lines_of, shape = self.lines_of(), self.turn(self.closing).shape[1:]
-        return lambda codes: self.turn(from_lines(lines_of(codes), shape, self.is_complex))
+            multiply, kind = self.algebra.multiply, self.double
+            return lambda codes: self.turn(reduce(multiply, self.rows(codes)).astype(kind))
+        lines_of = self._lines(self.loops.products, [self.buffer()], 1)
+        shape = self.turn(self.closing).shape[1:]
+        return lambda codes: self.turn(from_lines(lines_of(codes)[0], shape, self.is_complex))
 
     def respond(self, product: NDArray, closing: NDArray | None = None) -> NDArray:
         """Close products (n, …) of all columns by these or other elements: (n, n_outputs)."""
@@ -199,7 +194,7 @@ class Tables:
         """Return flat environments (n, n_outputs or 1, P) and right-hand sides (n, P) of rows."""
         root, target = shard.scaled
         inside = self.environments(shard.codes, root, column, column + 1)
-        inside = inside.astype(self._double, copy=False)
+        inside = inside.astype(self.double, copy=False)
         right = inside * self.goals(target)
         right = right[:, 0] if right.shape[1] == 1 else right.sum(axis=1)
         return inside.reshape(*inside.shape[:2], -1), right.reshape(len(right), -1)
@@ -256,10 +251,6 @@ class Tables:
             products = products + right[rows].T @ functions(rows, None)
         return *totals, products.T
 
-    @cached_property
-    def _double(self) -> DTypeLike:
-        return np.complex128 if self.is_complex else np.float64
-
     def gradient(
         self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None = None
     ) -> Sums:
@@ -280,7 +271,7 @@ class Tables:
         for d in range(len(rows)):
             inside = self.algebra.join(after[d], before[d])
             inside = np.broadcast_to(inside, (len(shard), *self.elements[d].shape[1:]))
-            flat = inside.reshape(len(shard), -1).astype(self._double, copy=False)
+            flat = inside.reshape(len(shard), -1).astype(self.double, copy=False)
             groups = shard.groups(d)
             whole = groups.sum(flat[groups.order])
             sums.append(whole.reshape(-1, *self.elements[d].shape[1:]))
@@ -294,13 +285,10 @@ class Tables:
 
     def tangents(self, shard: AnyShard, run: Run, change: "Change") -> NDArray:
         """Return the change of the responses when tables and closing change."""
+        last = self.closing if change.later_closing is None else change.later_closing
         if is_large(shard):
-            last = self.closing if change.later_closing is None else change.later_closing
-            closings = [self._closing_matrix(each) for each in (change.closing, last)]
-            lines_of = self.changed_lines(change)
-            return self._closed(
-                shard, run, lambda codes: sum(map(np.matmul, lines_of(codes), closings))
-            )
+            buffers = [self.buffer(), *self.later(change.later), self.buffer(change.elements)]
+            return self._closed(shard, run, self.loops.changes, buffers, [change.closing, last])
         rows = self.rows(shard.codes)
         later = rows if change.later is None else self.rows(shard.codes, change.later)
         moves = self.rows(shard.codes, change.elements)
@@ -309,17 +297,7 @@ class Tables:
             moved = self.algebra.multiply(moved, later[d])
             moved = moved + self.algebra.multiply(value, moves[d])
             value = self.algebra.multiply(value, rows[d])
-        closing = change.later_closing
-        out = self.respond(moved, closing)
-        return out + self.respond(value, change.closing)
-
-    @property
-    def planes(self) -> tuple[int, ...]:
-        """A tuple of as many entries as numbers have real parts, see `kernels._simd`."""
-        return (0, 0) if self.is_complex else (0,)
-
-    def _closing_matrix(self, closing: NDArray) -> NDArray:
-        return closing_matrix(self.turn(closing), self.is_complex)
+        return self.respond(moved, last) + self.respond(value, change.closing)
 
     @property
     def loops(self) -> Given:
@@ -329,11 +307,6 @@ class Tables:
     @property
     def walk(self) -> tuple[NDArray, NDArray]:
         """What loops need to find their way through the buffer of all tables."""
-        raise NotImplementedError
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """Where each column's table begins in the buffer, and the end."""
         raise NotImplementedError
 
     def buffer(self, tables: Arrays | None = None) -> NDArray:
@@ -352,56 +325,46 @@ class Tables:
         """Return the size of an environment, the number of right-hand sides, and what it is of."""
         raise NotImplementedError
 
-    @property
-    def width(self) -> int:
-        """Numbers of a line of a product of all columns."""
-        *shape, size = self.turn(self.closing).shape[1:]
-        return len(self.planes) * math.prod(shape) * padded(size)
+    def line_width(self, shape: Sequence[int]) -> int:
+        """Return how many numbers a line of an element of a shape has."""
+        return len(self.planes) * math.prod(shape[:-1]) * padded(shape[-1])
 
-    def lines_of(self) -> Callable[[NDArray], NDArray]:
-        """Return a function from codes to lines of the products of all columns."""
-        loops, walk, buffer = self.loops, self.walk, self.buffer()
+    def _lines(self, loop: Pass, buffers: Arrays, count: int) -> Callable[[NDArray], NDArray]:
+        """Return a function from codes to what a loop gives: lines of products, of changes."""
+        walk, width = self.walk, self.line_width(self.turn(self.closing).shape[1:])
 
         def lines(codes: NDArray) -> NDArray:
-            out = np.empty((len(codes), self.width))
-            loops.products(codes, *walk, buffer, self.planes, out)
+            out = np.empty((count, len(codes), width))
+            loop(codes, *walk, *buffers, self.planes, *out)
             return out
 
         return lines
 
-    def changed_lines(self, change: "Change") -> Callable[[NDArray], tuple[NDArray, NDArray]]:
-        """Return a function from codes to lines of the products, and of their change."""
-        loops, walk, buffers = self.loops, self.walk, (self.buffer(), *self.later(change.later))
-        moved = self.buffer(change.elements)
-
-        def lines(codes: NDArray) -> tuple[NDArray, NDArray]:
-            value, move = np.empty((2, len(codes), self.width))
-            loops.changes(codes, *walk, *buffers, moved, self.planes, value, move)
-            return value, move
-
-        return lines
-
-    def _closed(self, shard: AnyShard, run: Run, respond: Callable[[NDArray], NDArray]) -> NDArray:
-        """Close products of all columns, some rows at a time: (n_rows, n_outputs)."""
+    def _closed(
+        self, shard: AnyShard, run: Run, loop: Pass, buffers: Arrays, closings: Arrays
+    ) -> NDArray:
+        """Close the lines that a loop gives, some rows at a time: (n_rows, n_outputs)."""
         out = np.empty((len(shard), len(self.closing) * len(self.planes)))
+        lines_of = self._lines(loop, buffers, len(closings))
+        matrices = [closing_matrix(self.turn(each), self.is_complex) for each in closings]
 
         def task(bounds: tuple[int, int]) -> None:
             for rows in pieces(bounds):
-                out[rows] = respond(shard.codes[rows])
+                out[rows] = sum(map(np.matmul, lines_of(shard.codes[rows]), matrices))
 
         run(task, shard.blocks())
-        return out.view(np.complex128) if self.is_complex else out
+        return out.view(self.double)
 
     def _many_gradient(
         self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None
     ) -> Sums:
         slopes = slopes.conj()
-        closing = self._closing_matrix(self.closing.conj()).T
+        closing = closing_matrix(self.turn(self.closing.conj()), self.is_complex).T
         loops, buffer, states = self.loops, self.buffer(), self.states(True)
         around = *self.walk, buffer, *self.behind(later)
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
-            total, closed = np.zeros(buffer.shape), np.zeros(self.closing.shape, self._double)
+            total, closed = np.zeros(buffer.shape), np.zeros(self.closing.shape, self.double)
             for rows in pieces(bounds):
                 codes, some = shard.codes[rows], slopes[rows]
                 seeds = as_reals(some, self.is_complex) @ closing
@@ -411,10 +374,11 @@ class Tables:
             return total, closed
 
         total, closed = add_all(run(part, shard.parts(PARTS)))
-        parts = zip(np.split(total, self.offsets[1:-1]), self.elements, strict=True)
+        tables = self.elements
+        ends = np.cumsum([len(table) * self.line_width(table.shape[1:]) for table in tables])
         sums = [
             from_lines(lines.reshape(len(table), -1), table.shape[1:], self.is_complex)
-            for lines, table in parts
+            for lines, table in zip(np.split(total.ravel(), ends[:-1]), tables, strict=True)
         ]
         return *sums, closed
 
@@ -434,9 +398,7 @@ class Tables:
 
         run(task, groups.tasks)
         groups.add_pieces(*grams, rhs)
-        found = [gram[: groups.n_codes] for gram in grams if len(gram)]
-        if self.is_complex:
-            found = [gram.view(np.complex128) for gram in found]
+        found = [gram[: groups.n_codes].view(self.double) for gram in grams if len(gram)]
         lines = rhs[: groups.n_codes].reshape(groups.n_codes * n_right, -1)
         right = from_lines(lines, (size,), self.is_complex).reshape(-1, n_right, size)
         return *found, right[:, 0] if n_right == 1 else (right * self.closing).sum(axis=1)

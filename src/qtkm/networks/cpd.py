@@ -39,8 +39,8 @@ class CPDTables(Tables):
         alone = root if len(root) else np.ones(len(codes))
         return alone.astype(self.kind)[:, None, None]
 
-    def respond_inside(self, environments: NDArray, elements: NDArray) -> NDArray:
-        return self.respond((environments * elements)[:, 0])
+    def respond_inside(self, products: NDArray) -> NDArray:
+        return self.respond(products[:, 0])
 
     def goals(self, target: NDArray) -> NDArray:
         return (target if self.mixing is None else target @ self.closing)[:, None]
@@ -51,15 +51,11 @@ class CPDTables(Tables):
 
         return entrywise
 
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        return np.cumsum([0, *(len(elements) for elements in self.elements)])
-
     def buffer(self, tables: Arrays | None = None) -> NDArray:
         if tables is not None:
             return to_lines(np.concatenate(tables), self.is_complex, self.dtype)
-        offsets = self.offsets
-        if self._stacked.shape != (offsets[-1], self.width):
+        offsets, width = self.walk[1], self.line_width(self.closing.shape[1:])
+        if self._stacked.shape != (offsets[-1], width):
             self._stacked = self.buffer(self.elements)
         else:
             for d in self.stale:
@@ -71,8 +67,8 @@ class CPDTables(Tables):
     @property
     def walk(self) -> tuple[NDArray, NDArray]:
         """Columns, those with the fewest grid values first, and where their lines begin."""
-        columns = np.argsort([len(elements) for elements in self.elements], kind="stable")
-        return columns, self.offsets
+        sizes = [len(elements) for elements in self.elements]
+        return np.argsort(sizes, kind="stable"), np.cumsum([0, *sizes])
 
     def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
         (columns, offsets), rank = self.walk, self.closing.shape[1]

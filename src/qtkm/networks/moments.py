@@ -19,13 +19,13 @@ advance, and what is left is the system of one level.  Neither rows nor grid are
 and right-hand sides, gradients and penalties all go the same way.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy import fft
 
@@ -45,20 +45,17 @@ SHARED_OPERATIONS = 20_000_000
 OVERLAPPING = ("lags", "sums")
 
 
-def _count(kind: str, radix: int) -> tuple[int, int]:
-    """Places of a digit's products, and the distance of places whose higher digits are neighbours.
-
-    For lags the place of digits q, q' is Q - 1 + q' - q, for sums q + q', for pairs q + Q·q'.
-    """
-    if kind in OVERLAPPING:
-        return 2 * radix - 1, radix
-    return {"uniform": (1, 1), "pairs": (radix**2, radix**2)}.get(kind, (radix, radix))
-
-
 def _sizes(kind: str, radices: Sequence[int], has_gaps: bool) -> list[tuple[int, int]]:
-    """Return `_count` of all levels, places below a digit of gaps without overlap."""
-    sizes = [_count(kind, radix) for radix in radices]
-    if has_gaps and kind in OVERLAPPING:
+    """Return every digit's places, and the distance of places whose higher digits are neighbours.
+
+    For lags the place of digits q, q' is Q - 1 + q' - q, for sums q + q', for pairs q + Q·q'; those
+    below a digit of gaps do not overlap.
+    """
+    if kind not in OVERLAPPING:
+        power = {"uniform": 0, "pairs": 2}.get(kind, 1)
+        return [(radix**power, radix**power) for radix in radices]
+    sizes = [(2 * radix - 1, radix) for radix in radices]
+    if has_gaps:
         sizes[-2] = sizes[-2][0], 2 * sizes[-2][1]
     return sizes
 
@@ -117,16 +114,15 @@ class Digits:
         """Products of a digit with those above it: at e + step·l those of e and l."""
         count, length = len(factor), len(above)
         product = self.algebra.multiply(factor[None], above[:, None])  # (l, e, …)
+        shape = product.shape[2:]
         if count == step:
-            return product.reshape(length * count, *product.shape[2:])
-        if count < step:
-            apart = np.zeros((length, step, *product.shape[2:]), dtype=product.dtype)
-            apart[:, :count] = product
-            return apart.reshape(-1, *product.shape[2:])[: step * (length - 1) + count]
-        whole = np.zeros((length + 1, step, *product.shape[2:]), dtype=product.dtype)
-        whole[:length] = product[:, :step]
-        whole[1:, : count - step] += product[:, step:]
-        return whole.reshape(-1, *product.shape[2:])[: step * (length - 1) + count]
+            return product.reshape(length * count, *shape)
+        n_shifts = -(-count // step)
+        whole = np.zeros((length + n_shifts - 1, step, *shape), dtype=product.dtype)
+        for n in range(n_shifts):
+            part = product[:, n * step : (n + 1) * step]
+            whole[n : n + length, : part.shape[1]] += part
+        return whole.reshape(-1, *shape)[: step * (length - 1) + count]
 
     def _windows(self, level: int) -> NDArray:
         """Environments (e, l, …): e the place of a level's digit, l that of those above."""
@@ -171,10 +167,9 @@ class LagDigits(Digits):
 
     def __init__(self, algebra: Algebra, lags: NDArray, cores: Arrays, kept: dict[int, NDArray]):
         self.lags, self.cores, self.kept = lags.ravel(), list(cores), kept
-        self.radices = [len(core) for core in cores]
         rank, n_lags = cores[0].shape[1], len(self.lags)
-        below = np.cumprod([1, *self.radices])
-        is_small = n_lags // below * rank**2 <= MOST_PLACES
+        self.steps = np.cumprod([1, *map(len, cores)])
+        is_small = n_lags // self.steps * rank**2 <= MOST_PLACES
         is_small[len(cores) - 1 :] = True  # nothing is left to be transformed at the last level
         self.turn = int(np.argmax(is_small))
         super().__init__(algebra, np.empty((0, rank, rank)), cores[self.turn :], "lags")
@@ -182,64 +177,46 @@ class LagDigits(Digits):
     def at(self, level: int) -> NDArray:
         if level >= self.turn:
             return super().at(level - self.turn)
-        radix, step = self.radices[level], math.prod(self.radices[:level])
-        low, high = self._weights(0, level), self._weights(level + 1, len(self.radices))
-        across = self._across(high, step * radix)  # (2·step·radix - 1, R, R)
-        beside = _correlations(low)  # (2·step - 1, R, R)
-        n = 2 * step - 1
-        return np.stack([
-            (beside * across[step * e : step * e + n]).sum(axis=0) for e in range(2 * radix - 1)
-        ])  # fmt: skip
-
-    def _weights(self, first: int, last: int) -> NDArray:
-        if first == last:
-            return np.ones((1, self.cores[0].shape[1]))
-        return weights_of(self.algebra, self.cores[first:last])
+        step, whole = self.steps[level : level + 2]
+        beside = self._correlations(level)
+        across = self._across(weights_of(self.algebra, self.cores[level + 1 :]), int(whole))
+        parts = (across[first : first + len(beside)] for first in range(0, 2 * whole - step, step))
+        return np.stack([(beside * part).sum(axis=0) for part in parts])
 
     def _across(self, high: NDArray, step: int) -> NDArray:
         """Σ conj(w_h) w_h'ᵀ c(o + step·(h' - h)) for all offsets |o| < step."""
         n = len(high)
-        spectra = fft.ifft(high, 2 * n, axis=0)
-        found = [(spectra.conj() * line[:, None]).T @ spectra for line in self._lines(step, n)]
-        upper = np.array(found)
-        return np.concatenate([upper[:0:-1].conj().swapaxes(1, 2), upper])
-
-    def _lines(self, step: int, n: int) -> NDArray:
-        """Transform the lags o + step·j, |j| < n, for all offsets 0 <= o < step; cached."""
-        if step not in self.kept:
-            lines = np.zeros((step, 2 * n), dtype=complex)
-            places = np.arange(1 - n, n)
+        if step not in self.kept:  # transforms of the lags o + step·j, |j| < n, for o >= 0
+            lines, places = np.zeros((step, 2 * n), dtype=complex), np.arange(1 - n, n)
             offsets = len(self.lags) // 2 + np.arange(step)
             lines[:, places] = self.lags[offsets[:, None] + step * places]
             self.kept[step] = 2 * n * fft.fft(lines, axis=1)
-        return self.kept[step]
+        spectra = fft.ifft(high, 2 * n, axis=0)
+        upper = [(spectra.conj() * line[:, None]).T @ spectra for line in self.kept[step]]
+        return _both_sides(np.array(upper))
+
+    def _correlations(self, level: int) -> NDArray:
+        """Σ_m conj(w_m) w_{m+lag}ᵀ of all levels below one, for all their lags: (2n-1, R, R)."""
+        if level == 0:
+            return np.ones((1, *self.places.shape[1:]))
+        low = weights_of(self.algebra, self.cores[:level])
+        n = len(low)
+        return _both_sides(np.array([low[: n - lag].conj().T @ low[lag:] for lag in range(n)]))
 
     def advance(self, level: int, core: NDArray) -> None:
         if level >= self.turn:
             super().advance(level - self.turn, core)
-        else:
-            self.cores[level] = core
-            if level + 1 == self.turn:
-                self._turn()
-
-    def _turn(self) -> None:
-        """Make the environments from which `Digits` goes on."""
-        low = self._weights(0, self.turn)
-        beside, step = _correlations(low), len(low)
-        length = (len(self.lags) - len(beside)) // step + 1
-        item = self.lags.itemsize
-        windows = np.ndarray(
-            (length, len(beside)), self.lags.dtype, np.ascontiguousarray(self.lags), 0,
-            (step * item, item),
-        )  # fmt: skip
-        flat = windows @ beside.reshape(len(beside), -1)
-        self.places = flat.reshape(-1, *beside.shape[1:])
+            return
+        self.cores[level] = core
+        if level + 1 == self.turn:  # make the environments from which `Digits` goes on
+            beside = self._correlations(self.turn)
+            windows = sliding_window_view(self.lags, len(beside))[:: self.steps[self.turn]]
+            flat = windows @ beside.reshape(len(beside), -1)
+            self.places = flat.reshape(-1, *beside.shape[1:])
 
 
-def _correlations(weights: NDArray) -> NDArray:
-    """Σ_m conj(w_m) w_{m+lag}ᵀ for all lags: (2n-1, R, R)."""
-    n = len(weights)
-    upper = np.array([weights[: n - lag].conj().T @ weights[lag:] for lag in range(n)])
+def _both_sides(upper: NDArray) -> NDArray:
+    """Matrices at all lags from those at lags >= 0: the others are their adjoints."""
     return np.concatenate([upper[:0:-1].conj().swapaxes(1, 2), upper])
 
 
@@ -438,8 +415,7 @@ def _matrix_product(left: NDArray, right: NDArray, run: Run) -> NDArray:
 def complete(moments: NDArray, kind: str, conjugate: bool, radices: Sequence[int]) -> NDArray:
     """Moments at all places from those of the distinct products."""
     if kind == "lags":
-        below = moments[:0:-1].conj().swapaxes(1, 2)
-        return np.concatenate([below, moments])
+        return _both_sides(moments)
     if kind != "pairs":
         return moments
     at = _all_places("pairs", radices)
