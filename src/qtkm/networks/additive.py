@@ -90,8 +90,7 @@ class Additive(Network):
         return len(self.functions) + 1
 
     def describe(self, radices: Radices, n_outputs: int = 1) -> str:
-        count = self._count(n_outputs)
-        text = f"main effects of {len(self.functions)} columns: {count:,} weights"
+        text = f"main effects of {len(self.functions)} columns: {self._count(n_outputs):,} weights"
         if self.network is None:
             return text
         return f"{text}\n{self.network.describe(radices, n_outputs)}"
@@ -106,23 +105,21 @@ class Additive(Network):
         ax: Given = None,
         column_names: Sequence[str] | None = None,
     ) -> Given:
+        title = f"{self._count(n_outputs):,} weights of main effects"
         if self.network is not None:
-            ax = self.network.plot(radices, n_outputs, ax, column_names)
-            ax.set_title(f"with {self._count(n_outputs):,} weights of main effects", fontsize=9)
-            return ax
-        # cores without bonds: a vector for each column
-        edges = [Edge(f"{d}", n, (d,), (d, 0)) for d, n in enumerate(self.functions)]
-        vertices = tuple(edge.name for edge in edges)
-        ax = plot(Structure(vertices, tuple(edges)), ax, column_names)
-        ax.set_title(f"{self._count(n_outputs):,} weights of main effects", fontsize=9)
+            ax, title = self.network.plot(radices, n_outputs, ax, column_names), f"with {title}"
+        else:  # cores without bonds: a vector for each column
+            edges = tuple(Edge(f"{d}", n, (d,), (d, 0)) for d, n in enumerate(self.functions))
+            structure = Structure(tuple(edge.name for edge in edges), edges)
+            ax = plot(structure, ax, column_names)
+        ax.set_title(title, fontsize=9)
         return ax
 
     def start(
         self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
-        inner = []
-        if self.network is not None:
-            inner = self.network.start(constants, n_outputs, is_complex, kind, rng)
+        given = constants, n_outputs, is_complex, kind, rng
+        inner = [] if self.network is None else self.network.start(*given)
         return [*inner, self.no_effects(n_outputs)]
 
     def no_effects(self, n_outputs: int) -> list[NDArray[np.float64]]:
@@ -151,9 +148,7 @@ class Additive(Network):
         return self.network.dense(cores[:-1], radices)
 
     def evaluator(self, cores: Cores, frequencies: Precisions) -> "AdditiveEvaluator":
-        inner = None
-        if self.network is not None:
-            inner = self.network.evaluator(cores[:-1], frequencies)
+        inner = None if self.network is None else self.network.evaluator(cores[:-1], frequencies)
         return AdditiveEvaluator(inner, cores[-1], frequencies)
 
 
@@ -250,19 +245,17 @@ class AdditiveIterate:
 
     def reduced(self, setting: Given) -> Given:
         """Return the setting of the network, its targets without main effects."""
-        if self._reduced[0] is setting:
-            return self._reduced[1]
-        view = partial(reduce_targets, view=setting.view, effects=self.effects)
-        if setting.rows_are_here and setting.view is None:
-            pairs = [view(shard, run=self.run) for shard in setting.shards]
-            other = replace(setting, shards=[shard for shard, _ in pairs])
-            change = np.sum([each for _, each in pairs], axis=0)
-        else:
-            other = replace(setting, view=partial(part_of, both=view, place=0))
-            change = setting.engine.sum(partial(part_of, both=view, place=1), setting.shards)
-        other.constant += float(change[0]) / setting.total_weight + self.main_penalty()
-        self._reduced = setting, other
-        return other
+        if self._reduced[0] is not setting:
+            view = partial(reduce_targets, view=setting.view, effects=self.effects)
+            if setting.rows_are_here and setting.view is None:
+                shards = [view(shard, run=self.run) for shard in setting.shards]
+                other = replace(setting, shards=shards)
+            else:
+                other = replace(setting, view=view)
+            change = setting.sum(partial(add_changes, effects=self.effects))
+            other.constant += float(change[0]) / setting.total_weight + self.main_penalty()
+            self._reduced = setting, other
+        return self._reduced[1]
 
     def energies(self, block: int) -> NDArray | None:
         if self.inner is None or block >= len(self.columns):
@@ -360,20 +353,17 @@ def add_slopes(
     return *others, *own, real.sum(axis=0)
 
 
-def reduce_targets(
-    shard: AnyShard, run: Run, view: Pass | None, effects: Effects
-) -> tuple[AnyShard, NDArray]:
-    """Rows (of a view of a shard) without main effects m, and Σ ω(|y - m|² - |y|²)."""
+def reduce_targets(shard: AnyShard, run: Run, view: Pass | None, effects: Effects) -> AnyShard:
+    """Rows (of a view of a shard) without main effects."""
     shard = shard if view is None else view(shard, run=run)
+    return shard.reweighted(shard.weight, shard.target - effects.of(shard))
+
+
+def add_changes(shard: AnyShard, run: Run, effects: Effects) -> NDArray[np.float64]:
+    """Σ ω(|y - m|² - |y|²) of targets and main effects m."""
     own = effects.of(shard)
     each = (own * (own - 2 * shard.target)).sum(axis=1)
-    change = each.sum() if shard.weight is None else shard.weight @ each
-    return shard.reweighted(shard.weight, shard.target - own), np.array([float(change)])
-
-
-def part_of(shard: AnyShard, run: Run, both: Pass, place: int) -> Given:
-    """One of what a pass gives: a view of shards that are not in memory, or its constant."""
-    return both(shard, run=run)[place]
+    return np.array([each.sum() if shard.weight is None else shard.weight @ each])
 
 
 class AdditiveEvaluator:

@@ -9,8 +9,9 @@ all weights are solved for together.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +71,7 @@ def sum_by_code(shard: AnyShard, column: int, values: NDArray) -> NDArray[np.flo
     return np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
 
 
-@dataclass
-class Members:
+class Members(NamedTuple):
     """Members of a block's family, each in the basis in which its Gram matrix G is diagonal.
 
     Prior variances s (n, J) of the weights are scaled so that the function's mean square is 1;
@@ -89,31 +89,16 @@ class Members:
         values, vectors = np.linalg.eigh(root[:, :, None] * gram * root[:, None])
         return cls(variances, np.maximum(values, 0), root[:, :, None] * vectors)
 
-    def only(self, member: int) -> "Members":
-        """Return one of them."""
-        own = slice(member, member + 1)
-        return Members(self.variances[own], self.values[own], self.vectors[own])
-
     def evidence(self, products: NDArray, noise: float, grid: NDArray) -> tuple[NDArray, NDArray]:
-        """Return the gains (n, n_grid) of log-likelihood over no function, and the products.
+        """Return the gains (n, n_grid) of log-likelihood over no function at every τ² of a grid.
 
-        The gains are those at every τ² of a grid.
+        Then the products in the basis of each member.
         """
         own = self.vectors.swapaxes(1, 2) @ products
         ratio = grid[:, None] / noise
         stretched = 1 + self.values[:, None] * ratio
         gain = (0.5 / noise * (ratio / stretched)) @ (own**2).sum(axis=2)[:, :, None]
         return gain[:, :, 0] - 0.5 * products.shape[1] * np.log(stretched).sum(axis=2), own
-
-    def weights(self, member: int, own: NDArray, ratio: float) -> NDArray:
-        """Return the best weights of a member at τ²/noise = ratio."""
-        shrunk = ratio / (1 + self.values[member] * ratio)
-        return self.vectors[member] @ (own[member] * shrunk[:, None])
-
-    def freedom(self, member: int, ratio: float) -> float:
-        """Return the effective number of weights of a member."""
-        values = self.values[member] * ratio
-        return float((values / (1 + values)).sum())
 
 
 @dataclass
@@ -122,7 +107,6 @@ class EffectsBlock:
 
     places: NDArray
     family: Members
-    grid: NDArray
     least_gain: float
     #: columns of the Gram matrix at the places
     columns: NDArray
@@ -131,45 +115,28 @@ class EffectsBlock:
     variance: float = 0.0
 
 
-@dataclass
 class Known:
-    """What a Gram matrix gives once and for all."""
+    """What the Gram matrix of all main effects, the constant first, gives once and for all."""
 
-    weight: float
-    means: NDArray
-    whole: NDArray
-    gram: NDArray
-    blocks: list[EffectsBlock] = field(default_factory=list)
-
-
-def analyse(whole: NDArray, columns: Sequence[AnyColumn]) -> Known:
-    """Blocks of all main effects, from their Gram matrix with the constant first."""
-    weight, sums = float(whole[0, 0]), whole[0, 1:]
-    gram = whole[1:, 1:] - np.outer(sums, sums) / weight
-    known = Known(weight, sums, whole, gram)
-    first, slopes = 0, []
-    for column in columns:
-        if not column.is_categorical and column.n_main:
-            slopes.append(first)
-        for own, family in column.main_blocks:
-            beside = np.ascontiguousarray(gram[:, first + own])
-            part = beside[first + own]
-            sizes = family @ np.diagonal(part) / weight
+    def __init__(self, whole: NDArray, columns: Sequence[AnyColumn]):
+        self.whole, self.weight, self.means = whole, float(whole[0, 0]), whole[0, 1:]
+        self.gram = whole[1:, 1:] - np.outer(self.means, self.means) / self.weight
+        spread, slopes, first = np.diagonal(self.gram) / self.weight, [], 0
+        parts: list[tuple[NDArray, NDArray, float]] = []
+        for column in columns:
+            if not column.is_categorical and column.n_main and spread[first] > 1e-12:
+                slopes.append(first)
+            parts += [(first + own, family, LEAST_GAIN) for own, family in column.main_blocks]
+            first += column.n_main
+        if slopes:
+            parts.insert(0, (np.array(slopes), 1 / spread[None, slopes], 0.0))
+        self.blocks: list[EffectsBlock] = []
+        for places, family, least_gain in parts:
+            beside, sizes = np.ascontiguousarray(self.gram[:, places]), family @ spread[places]
             if (sizes > 1e-12).any():
                 variances = family[sizes > 1e-12] / sizes[sizes > 1e-12, None]
-                members = Members.of(variances, part)
-                known.blocks.append(
-                    EffectsBlock(first + own, members, VARIANCES, LEAST_GAIN, beside)
-                )
-        first += column.n_main
-    spread = np.diagonal(gram) / weight
-    slopes = [place for place in slopes if spread[place] > 1e-12]
-    if slopes:
-        places = np.array(slopes)
-        beside = np.ascontiguousarray(gram[:, places])
-        member = Members.of(1 / spread[None, places], beside[places])
-        known.blocks.insert(0, EffectsBlock(places, member, VARIANCES / len(places), 0.0, beside))
-    return known
+                members = Members.of(variances, beside[places])
+                self.blocks.append(EffectsBlock(places, members, least_gain, beside))
 
 
 class MainProblem:
@@ -182,7 +149,7 @@ class MainProblem:
         columns, kept = iterate.columns, setting.kept
         if not (setting.is_exact or setting.has_constant_weights) or "main" not in kept:
             sum_up = partial(add_grams, functions=[column.main_features for column in columns])
-            kept["main"] = analyse(setting.sum(sum_up), columns)
+            kept["main"] = Known(setting.sum(sum_up), columns)
         self.known: Known = kept["main"]
         *parts, total, self.squares = setting.sum(partial(add_rests, inner=iterate.inner_pass()))
         products = [column.main_sums(part) for column, part in zip(columns, parts, strict=True)]
@@ -277,7 +244,7 @@ class MainProblem:
         # beside a network that changes as well, the kind of function stays
         is_alone = self.iterate.inner is None
         members = block.family if block.chosen is None or is_alone else block.chosen
-        grid = block.grid * self._unit()
+        grid = VARIANCES * self._unit()
         gain, own = members.evidence(products, noise, grid)
         gain[:, 1:] -= block.least_gain
         at = np.argmax(gain, axis=1)
@@ -285,12 +252,14 @@ class MainProblem:
         for n, best in enumerate(gain[np.arange(len(at)), at].tolist()):
             if best > most + 1e-9:
                 member, most = n, best
-        block.variance, block.chosen = float(grid[at[member]]), members.only(member)
+        block.variance = float(grid[at[member]])
+        block.chosen = Members(*(each[member : member + 1] for each in members))
         ratio = block.variance / noise
-        new = members.weights(member, own, ratio)
+        stretched = 1 + members.values[member] * ratio
+        new = members.vectors[member] @ (own[member] * (ratio / stretched)[:, None])
         weights[places] = new
         image += columns @ (new - now)
-        return members.freedom(member, ratio)
+        return float((1 - 1 / stretched).sum())
 
     def _unit(self) -> float:
         """Variance that τ² is measured in: that of the targets of a quadratic loss, else 1."""

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from ..data import Shard
 from ..engines import add_in_order
 from ..networks import Iterate
-from ..networks.additive import part_of
-from ..protocols import Given, Run, Setting
+from ..protocols import AnyShard, Given, Pass, Run, Setting
 
 #: least share of the bound in the curvature of the first try: rows that a hinge leaves without
 #: any would be free to move anywhere.  Without it, six in ten updates of the hinges on spambase
@@ -92,7 +91,7 @@ def _model(
     work = partial(_work, loss=objective.loss, share=share)
     if responses is None:
         both = objective.after_responses(work, iterate)
-        view, rest = (partial(part_of, both=both, place=place) for place in (0, 1))
+        view, rest = (partial(_part_of, both=both, place=place) for place in (0, 1))
         constant = objective.engine.sum(rest, objective.shards)
         model = replace(exact, view=view)
     else:
@@ -134,3 +133,8 @@ def _work(
 
     value = sum(run(part, shard.blocks()))
     return shard.reweighted(weight, target), np.array([value])
+
+
+def _part_of(shard: AnyShard, run: Run, both: Pass, place: int) -> Given:
+    """Return one of what a pass gives: the view of a shard, or its constant."""
+    return both(shard, run=run)[place]
