@@ -137,11 +137,7 @@ class Race:
         """
         alive, n_folds = list(some), len(self.folds)
         for fold in range(n_folds):
-            try:
-                self._fit_all(1, LAST, [(candidate, fold) for candidate in alive])
-            finally:
-                for candidate in alive:
-                    candidate.settle(1, 1)
+            self.run_round(alive, self.rounds[0], [fold])
             if best is not None:
                 gains = {id(c): (c.score - best.score)[: fold + 1].mean() for c in alive}
                 ahead = sorted((c for c in alive if gains[id(c)] > 0), key=lambda c: -gains[id(c)])
@@ -152,13 +148,27 @@ class Race:
                 candidate.settle(len(self.rounds), n_folds)
         return alive
 
-    def run_round(self, alive: Sequence[Entrant], each: Round = LAST) -> None:
-        """Fit candidates on all folds of a round."""
+    def run_round(
+        self, some: Sequence[Entrant], each: Round = LAST, folds: Sequence[int] | None = None
+    ) -> None:
+        """Fit candidates on folds of a round, by default all of its folds.
+
+        They are fitted side by side if there are enough of them, else one by one on all threads.
+        """
         number, n_folds = self.rounds.index(each) + 1, self._n_folds(each)
+        jobs = [(c, fold) for c in some for fold in (range(n_folds) if folds is None else folds)]
+
+        def do(job: tuple[Entrant, int]) -> None:
+            try:
+                self._fit(*job, number, each)
+            except KeyboardInterrupt:
+                self.is_stopped = True  # other threads end with their epoch
+                raise
+
         try:
-            self._fit_all(number, each, [(c, fold) for c in alive for fold in range(n_folds)])
+            (self.engine.run if 2 * len(jobs) > self.engine.n_threads else serial)(do, jobs)
         finally:
-            for candidate in alive:
+            for candidate in some:
                 candidate.settle(number, n_folds)
 
     def _run_last(self, alive: list[Entrant]) -> None:
@@ -170,16 +180,12 @@ class Race:
         before = {id(c): c.score.copy() for c in alive}
         self.run_round([best])
         gain = LIMITS.most_gain * np.abs(best.score - before[id(best)])
-        try:
-            for fold in range(len(self.folds)):
-                others = [
-                    c for c in others
-                    if _may_win(np.where(c.rounds == number, c.score, before[id(c)] + gain), best)
-                ]  # fmt: skip
-                self._fit_all(number, LAST, [(c, fold) for c in others])
-        finally:
-            for candidate in alive:
-                candidate.settle(number, len(self.folds))
+        for fold in range(len(self.folds)):
+            others = [
+                c for c in others
+                if _may_win(np.where(c.rounds == number, c.score, before[id(c)] + gain), best)
+            ]  # fmt: skip
+            self.run_round(others, folds=[fold])
 
     def _epochs(self, each: Round) -> int:
         return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
@@ -203,19 +209,6 @@ class Race:
             ahead = list(first.values())
             order = [*ahead, *(c for c in order if c not in ahead)]
         return sorted(order[: self._n_kept(each)], key=lambda candidate: candidate.place)
-
-    def _fit_all(self, number: int, each: Round, jobs: Sequence[tuple[Entrant, int]]) -> None:
-        """Do jobs side by side if there are enough of them, else one by one on all threads."""
-
-        def do(job: tuple[Entrant, int]) -> None:
-            try:
-                self._fit(*job, number, each)
-            except KeyboardInterrupt:
-                self.is_stopped = True  # other threads end with their epoch
-                raise
-
-        run = self.engine.run if 2 * len(jobs) > self.engine.n_threads else serial
-        run(do, jobs)
 
     def _fit(self, candidate: Entrant, number: int, round_number: int, each: Round) -> None:
         if self.is_stopped:
@@ -249,13 +242,12 @@ class Race:
         for fold in range(len(self.folds)):
             result[f"split{fold}_test_score"] = np.array([c.score[fold] for c in every])
         rounds = np.array([c.round for c in every])
-        places = [c.place for c in every]
+        places = sorted(c.place for c in every)
+        ranks = [places.index(c.place) + 1 for c in every]  # equal ones share the first place
         return result | {
             "mean_test_score": np.array([c.mean for c in every]),
             "std_test_score": np.array([c.std for c in every]),
-            "rank_test_score": np.array(
-                [sum(other < c.place for other in places) + 1 for c in every], dtype=np.int32
-            ),
+            "rank_test_score": np.array(ranks, dtype=np.int32),
             "round": rounds,
             "finished": rounds == len(self.rounds),
             "n_epochs": np.array([c.n_epochs.max() for c in every]),
@@ -286,7 +278,7 @@ def _as_array(values: list[Any]) -> NDArray:
     """Return the values of a parameter as an array of numbers, of texts or of objects."""
     if all(isinstance(value, Real) for value in values):
         return np.array(values)
-    array = np.empty(len(values), dtype=object)
     is_text = any(isinstance(value, str) for value in values)
-    array[:] = [str(value) for value in values] if is_text else values
+    array = np.empty(len(values), dtype=object)
+    array[:] = list(map(str, values)) if is_text else values
     return array
