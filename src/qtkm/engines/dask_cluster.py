@@ -16,9 +16,9 @@ process are sent again.
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -41,12 +41,12 @@ GONE = ("cancelled", "lost")
 TRIES = 5
 
 
+@dataclass
 class Tasks:
     """Tasks of a `distributed.Client` that belong together, with their `futures`."""
 
-    def __init__(self, client: Any):
-        self.client = client
-        self.futures: list[Any] = []
+    client: Any
+    futures: list[Any] = field(default_factory=list)
 
     def submit(
         self, function: Callable[..., Any], *arguments: Any, worker: str | None = None
@@ -159,8 +159,7 @@ class Dask:
             threads = self._threads_there()
             self._settle(shards, threads)
             each = [shards.homes[k] for k, _ in shards.parts]
-            counts = Counter(each)
-            most = {worker: max(1, counts[worker] // n) for worker, n in threads.items()}
+            most = {worker: max(1, each.count(worker) // n) for worker, n in threads.items()}
             shards.owners = [(worker, most[worker]) for worker in each]
             shards.looked = time.monotonic()
         return shards.owners
@@ -169,14 +168,13 @@ class Dask:
         """Find out where shards are, and move some if a worker has come or gone."""
         where = self.client.who_has(shards.futures)
         holders = [where.get(future.key, ()) for future in shards.futures]
-        homes = remote.settle(shards.homes, holders, shards.sizes, threads)
-        for k, home in enumerate(homes):
-            if holders[k] and home not in holders[k]:
+        shards.homes = remote.settle(shards.homes, holders, shards.sizes, threads)
+        for k, (home, those) in enumerate(zip(shards.homes, holders, strict=True)):
+            if those and home not in those:
                 logger.info("part %d of the rows moves to %s", k, home)
                 # a result of its own: of copies, Dask drops those it likes
                 move = Tasks(self.client).submit
                 shards.futures[k] = move(hold, shards.futures[k], worker=home)
-        shards.homes = list(homes)
 
     def _threads_there(self) -> dict[str, int]:
         """Wait for a worker and return the number of threads of each."""
@@ -213,13 +211,9 @@ class Dask:
         since = looked = time.monotonic()
         while True:
             check()
-            try:
-                with self.client.as_current():
-                    wait(futures, timeout=WAIT_SECONDS)
-            except TimeoutError:
-                pass
-            else:
-                return self.client.gather(futures)
+            with suppress(TimeoutError), self.client.as_current():
+                wait(futures, timeout=WAIT_SECONDS)
+                break
             if time.monotonic() - looked < LIMITS.look_seconds:
                 continue
             looked = time.monotonic()
@@ -230,6 +224,7 @@ class Dask:
                     f"The cluster has had no worker for {LIMITS.worker_seconds:g} seconds; start "
                     "some and fit again."
                 )
+        return self.client.gather(futures)
 
     def spread(self, sizes: Sequence[int]) -> list[str]:
         """Choose a worker for each of some parts of the rows, see `remote.spread`."""

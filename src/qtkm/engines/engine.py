@@ -89,15 +89,11 @@ def _keep_freed_memory() -> None:
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
-def _count(n_jobs: int) -> int:
-    """Count threads as joblib does, without its warning in daemon processes."""
-    return 1 if current_process().daemon else effective_n_jobs(n_jobs)
-
-
-def _all_cores() -> int:
-    cores = _count(-1)
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
+def _count(n_jobs: int | None) -> int:
+    """Count threads as joblib does, without its warning in daemon processes; see `Threads`."""
+    count = 1 if current_process().daemon else effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    limit = os.environ.get("OMP_NUM_THREADS", "") if n_jobs is None else ""
+    return min(count, int(limit)) if limit.isdigit() and int(limit) > 0 else count
 
 
 class Threads:
@@ -114,7 +110,7 @@ class Threads:
     def __init__(self, n_jobs: int | None = None):
         _keep_freed_memory()
         self.n_jobs = n_jobs
-        self.n_threads = _all_cores() if n_jobs is None else _count(n_jobs)
+        self.n_threads = _count(n_jobs)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self._inside = threading.local()
 
@@ -127,16 +123,13 @@ class Threads:
         # waiting for ever
         if self._pool is None or len(tasks) < 2 or getattr(self._inside, "task", False):
             return [_checked(function, task) for task in tasks]
-        return list(self._pool.map(self._task(function), tasks))
-
-    def _task(self, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        inside, context = self._inside, copy_context()
+        context = copy_context()
 
         def task(argument: Any) -> Any:
-            inside.task = True
+            self._inside.task = True
             return context.copy().run(_checked, function, argument)
 
-        return task
+        return list(self._pool.map(task, tasks))
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
         return add_in_order(_checked(function, shard, *arguments, run=self.run) for shard in shards)
@@ -152,10 +145,8 @@ def _checked(function: Callable[..., Any], *arguments: Any, **options: Any) -> A
     return function(*arguments, **options)
 
 
-@functools.cache
-def _controller() -> ThreadpoolController:
-    # finding the libraries takes milliseconds, so it is done once
-    return ThreadpoolController()
+#: finding the libraries takes milliseconds, so it is done once
+_controller = functools.cache(ThreadpoolController)
 
 
 class _Inside:
