@@ -26,33 +26,17 @@ from typing import Any
 PATIENCE = 1.0
 
 
-class Interrupts:
-    """Whether Ctrl-C was pressed and has not been taken yet."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-
-    def note(self, *_: Any) -> None:
-        """Note a Ctrl-C: the handler."""
-        now = time.monotonic()
-        if self._since is None:
-            self._since = now
-        elif now - self._since > PATIENCE:
-            raise KeyboardInterrupt
-
-    def take(self) -> bool:
-        """Return whether there was a Ctrl-C, and forget it."""
-        was_noted, self._since = self._since is not None, None
-        return was_noted
-
-
-_current: ContextVar[Interrupts | None] = ContextVar("interrupts", default=None)
+#: when Ctrl-C was pressed and not taken yet; None outside of `deferred`
+_current: ContextVar[list[float] | None] = ContextVar("interrupts", default=None)
 
 
 def take() -> bool:
     """Return whether Ctrl-C was pressed, and forget it; False outside of `deferred`."""
-    interrupts = _current.get()
-    return interrupts is not None and interrupts.take()
+    noted = _current.get()
+    was_pressed = bool(noted)
+    if noted:
+        noted.clear()
+    return was_pressed
 
 
 def check() -> None:
@@ -73,11 +57,18 @@ def deferred(at_end: Callable[[], None] = stop) -> Iterator[None]:
     `at_end` is called at its end if a Ctrl-C came after the last `check`. Inside of another such
     block this does nothing: the outer one decides.
     """
-    interrupts = Interrupts()
-    if _current.get() is not None or not _install(interrupts.note):
+    noted: list[float] = []
+
+    def note(*_: Any) -> None:
+        now = time.monotonic()
+        if now - [*noted, now][0] > PATIENCE:  # another thread may take the notes meanwhile
+            raise KeyboardInterrupt
+        noted.append(now)
+
+    if _current.get() is not None or not _install(note):
         yield
         return
-    token = _current.set(interrupts)
+    token = _current.set(noted)
     try:
         yield
     except SystemError as error:  # a second Ctrl-C, inside of a compiled call
@@ -86,9 +77,9 @@ def deferred(at_end: Callable[[], None] = stop) -> Iterator[None]:
         raise
     finally:
         _current.reset(token)  # while nothing can come between
-        if signal.getsignal(signal.SIGINT) == interrupts.note:
+        if signal.getsignal(signal.SIGINT) is note:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-    if interrupts.take():
+    if noted:
         at_end()
 
 

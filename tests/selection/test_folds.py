@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
-from qtkm.selection.folds import GivenRows, TrainTest, sample, split
+from qtkm.selection.race import GivenRows, TrainTest, sample, split
 
 
 def rows_of(n_rows=60, weight=None, labels=None):

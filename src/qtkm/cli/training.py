@@ -28,9 +28,8 @@ from ..estimators.targets import check_offset
 from ..estimators.wording import name_network, readable
 from ..losses import REGISTRY
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
-from ..selection.candidates import LISTS
-from ..selection.folds import FOLDS
-from ..selection.search import SAMPLE_ROWS, name_score
+from ..selection.race import FOLDS
+from ..selection.search import LISTS, SAMPLE_ROWS, name_score
 from .findings import DOTS, check_plots, draw
 from .options import Job
 from .output import check_writable, note, score, show, watched, write_json

@@ -1,12 +1,15 @@
-"""What both searches share: from lists and rows to the best candidate, fitted to all rows."""
+"""What both searches share: from lists and rows to the best candidate, fitted to all rows.
+
+Candidates are a grid of parameters with "auto" filled in, or steps away from the defaults.
+"""
 
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
-from numbers import Integral
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 
@@ -14,23 +17,48 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from .. import interruption
 from ..engines import Threads
+from ..estimators import automatic, defaults, parts
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
+from ..estimators.prepare import Prepared
 from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight, refuse_unequal
 from ..estimators.wording import Shown, found, readable
 from ..estimators.working import ended_by_interrupts, threads
-from ..parameters import as_random_state, check_n_jobs, check_number, keep_parameters
-from .candidates import Candidates, check_lists
-from .folds import GivenRows, TrainTest, sample, split
-from .race import LAST, ROUNDS, WHOLE_FITS, Entrant, Race
+from ..features.feature_map import SCALINGS
+from ..parameters import (
+    as_random_state,
+    check_number,
+    check_numbers,
+    keep_parameters,
+    plain_entries,
+)
+from ..penalties import Matern
+from .race import LAST, ROUNDS, WHOLE_FITS, Entrant, GivenRows, Race, TrainTest, sample, split
 
+#: lists of a search, each with the parameter of the estimator, and type and least of its entries
+LISTS: dict[str, tuple[str, Any, float]] = {
+    "alphas": ("alpha", Real, 0.0),
+    "n_basis": ("n_basis", Integral, 1),
+    "periods": ("period", Real, 1.0),
+    "ranks": ("rank", Integral, 1),
+}
+#: "auto" of a list: the estimator's own choice times and over this
+FACTORS: dict[str, Any] = {"alpha": 100.0, "n_basis": 2, "period": 2.0, "rank": 2}
+#: steps from the defaults of a fit that searches for rank and penalty by itself: factors, or values
+STEPS: dict[str, Any] = {
+    "n_basis": 3,
+    "penalty": ["matern", Matern(0.5), Matern(1.5), Matern(2.5), "rbf"],
+    "period": 1.5,
+    "scaling": [scaling for scaling in SCALINGS if scaling != defaults.AUTO],
+}
 #: rows from which sample_rows="auto" searches on a sample of this size
 SAMPLE_ROWS = 50_000
 #: most steps of a search beyond its lists, or away from the defaults
@@ -73,6 +101,94 @@ def name_score(search: Any) -> str:
     if made:
         return f"minus {made[1]}" if made[2] else made[1]
     return str(getattr(scoring, "__name__", type(scoring).__name__))
+
+
+class Candidates:
+    """Candidates of a search for these rows: a `grid`, and `steps` to vary parameters further.
+
+    A step is a factor for numbers, a list for others.  `is_automatic` says that fits search for
+    rank or penalty themselves, `is_varied` that there are no lists besides, so that the search goes
+    step by step from the defaults.
+    """
+
+    def __init__(self, search: Any, estimator: Any, prepared: Prepared, n_rows: int, n_used: int):
+        self.estimator, self.prepared = estimator, prepared
+        count, n_columns = prepared.shape
+        self.shape = max(count, round(n_rows * count / n_used)), n_columns
+        has_validation = prepared.validation is not None
+        self.is_automatic = automatic.is_wanted(estimator, prepared.objective, has_validation)
+        lists = {LISTS[name][0]: getattr(search, name) for name in LISTS}
+        self.is_varied = self.is_automatic and all(map(defaults.is_auto, lists.values()))
+        self.steps: dict[str, Any] = {}
+        #: what "auto" stands for in the defaults, from which steps begin
+        self.resolved: dict[str, Any] = {}
+        grid: dict[str, list[Any]] = {}
+        has_period = any(hasattr(each, "period") for each in prepared.inputs.maps)
+        for name, given in lists.items():
+            if name == "period" and not has_period:
+                continue
+            if not defaults.is_auto(given):
+                grid[name] = plain_entries(given)
+            elif (default := self._default(name)) is not None and not self.is_automatic:
+                self.steps[name] = FACTORS[name]
+                values = {default, *self._beside(name, default)}
+                grid[name] = sorted(values, reverse=name == "alpha")
+            elif default is not None and self.is_varied and name in STEPS:
+                self.resolved[name] = default
+        if self.is_varied:
+            if defaults.is_auto(estimator.scaling):
+                self.resolved["scaling"] = defaults.scaling(estimator)
+            if isinstance(estimator.penalty, str) and estimator.penalty == "matern":
+                self.resolved["penalty"] = "matern"
+            self.steps = {name: STEPS[name] for name in STEPS if name in self.resolved}
+            grid = {name: [getattr(estimator, name)] for name in self.steps}
+        self.grid = list(ParameterGrid(grid))
+
+    def _default(self, name: str) -> Any:
+        """Return what the estimator would choose; None where it has a value of its own."""
+        estimator, prepared, own = self.estimator, self.prepared, [getattr(self.estimator, name)]
+        default: Any
+        if name == "alpha":
+            default = defaults.alpha(*self.shape)
+        elif name == "rank":
+            own.append(getattr(estimator.network, "rank", defaults.AUTO))
+            network = parts.make_network(estimator, self.shape, prepared.objective.n_outputs, None)
+            default = getattr(network, "rank", None)
+        else:
+            basis = estimator.basis
+            bases = basis if isinstance(basis, list | tuple) else [basis]
+            own += [getattr(each, name, defaults.AUTO) for each in bases]
+            maps = parts.make_maps(estimator, prepared.inputs, self.shape)
+            default = max((getattr(m, name) for m in maps if hasattr(m, name)), default=None)
+        return default if all(map(defaults.is_auto, own)) else None
+
+    def _beside(self, name: str, value: Any) -> list[Any]:
+        step, default = self.steps[name], self.resolved.get(name)
+        if isinstance(step, list):
+            return [other for other in step if other is not default]
+        start: Any = default if defaults.is_auto(value) else value
+        least = 0.0 if name == "alpha" else 1
+        found = [max(least, type(start)(start * factor)) for factor in (1 / step, step)]
+        return [other for other in found if other != default]
+
+    def check(self, params: dict[str, Any]) -> None:
+        """Raise a ValueError for parts that cannot be, or that do not fit each other."""
+        prepared, n_outputs = self.prepared, self.prepared.objective.n_outputs
+        model = type(self.estimator)(**self.estimator.get_params(deep=False) | params)
+        radices = [m.radices for m in parts.make_maps(model, prepared.inputs, prepared.shape)]
+        network = parts.make_network(model, prepared.shape, n_outputs, None)
+        if network is not None:
+            network.structure(radices, n_outputs)
+
+    def steps_from(self, params: dict[str, Any]) -> list[tuple[str, Any]]:
+        steps = [(name, value) for name in self.steps for value in self._beside(name, params[name])]
+        return [(name, value) for name, value in steps if value is not params[name]]
+
+    def beyond(self, best: dict[str, Any], tried: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the steps from the best candidate to values outside of those that were tried."""
+        ends = {name: sorted(each[name] for each in tried) for name in self.steps}
+        steps = self.steps_from(best)
+        return [best | {n: v} for n, v in steps if not ends[n][0] <= v <= ends[n][-1]]
 
 
 class SearchCV(Shown, BaseEstimator):
@@ -147,9 +263,10 @@ class SearchCV(Shown, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        check_lists(self)
-        check_n_jobs("n_jobs", self.n_jobs)
-        check_number("verbose", self.verbose, Integral, 0, flag=True)
+        for name, (_, kind, least) in LISTS.items():
+            if not defaults.is_auto(given := getattr(self, name)):
+                check_numbers(name, given, kind, least)
+        defaults.check_parameters(self)
         if self.sample_rows is not None:
             hint = ", 'auto', or None for all rows"
             check_number("sample_rows", self.sample_rows, Integral, 2, or_word="auto", hint=hint)
@@ -243,10 +360,8 @@ class SearchCV(Shown, BaseEstimator):
                 "than the defaults, which are kept."
             )
         else:
-            said = ", ".join(
-                f"{name} {readable(value, 3) if isinstance(value, int | float) else value}"
-                for name, value in best.params.items() if value != default.params[name]
-            )  # fmt: skip
+            changed = ((n, v) for n, v in best.params.items() if v != default.params[n])
+            said = ", ".join(f"{name} {_shown(value)}" for name, value in changed)
             self.message_ = (
                 f"Better than the defaults on all folds: {said}, with {name_score(self)} "
                 f"{readable(best.mean)} instead of {readable(default.mean)}."
@@ -275,17 +390,13 @@ class SearchCV(Shown, BaseEstimator):
             return ""
         tried = int((self.cv_results_["round"] > 0).sum())
         ended = int(self.cv_results_["finished"].sum())
-        times = [("search", f"{readable(self.search_time_, 3)} s")]
-        if hasattr(self, "refit_time_"):
-            times.append(("last fit", f"{readable(self.refit_time_, 3)} s"))
         folds = "1 fold" if self.n_splits_ == 1 else f"mean of {self.n_splits_} folds"
-        chosen = [(name, readable(value, 3) if isinstance(value, int | float) else value)
-                  for name, value in self.best_params_.items()]  # fmt: skip
+        times = (("search", "search_time_"), ("last fit", "refit_time_"))
         return found([
-            *chosen,
+            *((name, _shown(value)) for name, value in self.best_params_.items()),
             (name_score(self), f"{readable(self.best_score_)}, {folds}"),
             ("candidates", f"{tried:,} tried, {ended:,} fitted to the end"),
-            *times,
+            *((what, f"{_shown(getattr(self, n))} s") for what, n in times if hasattr(self, n)),
         ])  # fmt: skip
 
     @available_if(is_refitted)
@@ -309,6 +420,10 @@ class SearchCV(Shown, BaseEstimator):
         own = (self.estimator or self._kind()).__sklearn_tags__()
         tags.input_tags, tags.target_tags = own.input_tags, own.target_tags
         return tags
+
+
+def _shown(value: Any) -> Any:
+    return readable(value, 3) if isinstance(value, int | float) else value
 
 
 def _find_change(candidate: Entrant, before: Entrant) -> tuple[str, Any]:
