@@ -34,9 +34,8 @@ NEED_ROWS = (
 class Findings:
     """Numbers about a model; what does not apply is None.
 
-    `output` is the class or output that the response is, where there are several; `remark` says
-    why the rest is missing, if it is; `rows` are those of X, `most_rows` at most, that shares,
-    interactions and effects are computed from.
+    `remark` says why the rest is missing, if it is; `rows` are those of X, `most_rows` at most,
+    that shares, interactions and effects are computed from.
     """
 
     def __init__(self, model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = False):
@@ -46,7 +45,7 @@ class Findings:
         self.importances: Any = None
         self.strengths: Any = None
         self.effects: list[Any] = []
-        self.n_rows, self.rows = 0 if X is None else len(X), None
+        self.n_rows, self.rows, self.n_used = 0 if X is None else len(X), None, 0
         self.history: dict[str, Any] = {key: model.history_.get(key) or []
                         for key in ("objective", "validation_score", "seconds")}  # fmt: skip
         options = {"output": self.output}
@@ -61,15 +60,11 @@ class Findings:
         if X is None:
             return
         self.rows = rows = X if len(X) <= most_rows else X.sample(most_rows, random_state=0)
+        self.n_used = len(rows)
         self.importances = inspection.importances(model, rows, **options)
         self.effects = inspection.main_effects(model, rows, **options)
         if len(self.varying) > 1:
             self.strengths = inspection.interaction_strengths(model, rows, **options)
-
-    @property
-    def n_used(self) -> int:
-        """Number of rows that shares, interactions and effects are computed from."""
-        return 0 if self.rows is None else len(self.rows)
 
     @property
     def by_importance(self) -> list[int]:
@@ -196,19 +191,16 @@ def print_findings(found: Findings) -> None:
     )
 
 
-def _ends(effect: Any) -> tuple[str, str, str, str]:
+def _ends(effect: Any) -> tuple[str, ...]:
     """Where the effect of a column is least and greatest, among values that rows are near to."""
     among = np.flatnonzero(effect.is_supported)
     among = among if len(among) else np.arange(len(effect.effect))
     order = among[np.argsort(effect.effect[among], kind="stable")]
-
-    def tell(i: int) -> str:
-        value = effect.values[i]
-        at = "missing" if value is None else place(value)
-        return f"{readable(effect.effect[i], sign='+')} at {at}"
-
+    ends = [(effect.effect[i], effect.values[i]) for i in (order[0], order[-1])]
+    told = [f"{readable(size, sign='+')} at {'missing' if at is None else place(at)}"
+            for size, at in ends]  # fmt: skip
     gaps = "" if effect.missing is None else readable(effect.missing - effect.mean, sign="+")
-    return effect.name, tell(order[0]), tell(order[-1]), gaps
+    return effect.name, *told, gaps
 
 
 def curve(values: Any) -> str:
@@ -230,16 +222,6 @@ def check_plots(folder: Path) -> None:
             'plots are drawn with matplotlib; try: pip install "qtkm[plot]"'
         ) from None
     check_writable(folder / "plot.png", makes_folder=True)
-
-
-def save_figures(found: Findings, X: Any, y: Any, folder: Path) -> list[str]:
-    """Write figures to a folder, and return the names of the files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, figure in figures(found, X, y):
-        files.append(str(folder / f"{name}.png"))
-        figure.savefig(files[-1], dpi=DOTS)
-    return files
 
 
 def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
@@ -291,9 +273,11 @@ def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
             for kind in ("observed", "residuals")
         ])  # fmt: skip
     else:
+        from matplotlib.figure import Figure
         from sklearn.metrics import ConfusionMatrixDisplay
 
-        name, (figure, (axes,)) = "confusion", new_figure(1, (5.6, 4.8))
+        name, figure = "confusion", Figure(figsize=(5.6, 4.8), layout="constrained")
+        axes = figure.subplots()
         ConfusionMatrixDisplay.from_predictions(
             y.to_numpy(), model.predict(X), labels=model.classes_,
             display_labels=[written(label) for label in model.classes_], normalize="true",
@@ -305,38 +289,30 @@ def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
     return name, figure
 
 
-def new_figure(n_panels: int, size: Sequence[float], n_across: int = 1) -> tuple[Any, list[Any]]:
-    """Return a figure and its axes, made without pyplot so that nothing depends on a screen."""
-    from matplotlib.figure import Figure
-
-    n_down = -(-n_panels // n_across)
-    figure = Figure(figsize=(size[0] * n_across, size[1] * n_down), layout="constrained")
-    axes = figure.subplots(n_down, n_across, squeeze=False).ravel().tolist()
-    for ax in axes[n_panels:]:
-        ax.remove()
-    return figure, axes[:n_panels]
-
-
 def draw(displays: Sequence[Any]) -> Any:
     """Arrange displays of one kind in a grid, and write once what all panels have in common."""
     import matplotlib
+    from matplotlib.figure import Figure  # without pyplot nothing depends on a screen
 
-    if len(displays) == 1:
-        figure, axes = new_figure(1, displays[0].figure_size)
-        displays[0].plot(axes[0])
-        return figure
-    few = len(displays) <= MOST_PAIRS
-    with matplotlib.rc_context({} if few else {"font.size": 8.5}):
-        figure, axes = new_figure(len(displays), WIDE if few else PANEL, 2 if few else 3)
-        for display, ax in zip(displays, axes, strict=True):
+    count, is_few = len(displays), len(displays) <= MOST_PAIRS
+    size, across = (WIDE, 2) if is_few else (PANEL, 3)
+    size, across = (displays[0].figure_size, 1) if count == 1 else (size, across)
+    down = -(-count // across)
+    with matplotlib.rc_context({} if is_few else {"font.size": 8.5}):
+        figure = Figure(figsize=(size[0] * across, size[1] * down), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
+        for ax in axes[count:]:
+            ax.remove()
+        for display, ax in zip(displays, axes, strict=False):
             display.plot(ax)
-            ax.set_xlabel(ax.get_xlabel().removesuffix("\n" + "; ".join(display.notes)))
+            if count > 1:
+                ax.set_xlabel(ax.get_xlabel().removesuffix("\n" + "; ".join(display.notes)))
         notes = list(dict.fromkeys(note for display in displays for note in display.notes))
-        if notes:
+        if count > 1 and notes:
             figure.supxlabel("; ".join(notes), fontsize="medium")
-        labels = {ax.get_ylabel() for ax in axes}
-        if len(labels) == 1:
+        labels = {ax.get_ylabel() for ax in axes[:count]}
+        if count > 1 and len(labels) == 1:
             figure.supylabel(f"each panel: {labels.pop()}", fontsize="medium")
-            for ax in axes:
+            for ax in axes[:count]:
                 ax.set_ylabel("")
     return figure

@@ -203,7 +203,12 @@ def inspect(
     if y is not None:
         sums = start_sums(fitted)
         sums.add(X, y)
-    files = [] if plots is None else findings.save_figures(found, X, y, plots)
+    files: list[str] = []
+    if plots is not None:
+        plots.mkdir(parents=True, exist_ok=True)
+        for name, figure in findings.figures(found, X, y):
+            files.append(str(plots / f"{name}.png"))
+            figure.savefig(files[-1], dpi=findings.DOTS)
     if as_json:
         facts = findings.to_json(found) | {"n_rows_in_table": n_rows, "plots": files}
         write_json({"file": str(model), **facts, "scores": sums.facts() if sums else {}})

@@ -240,25 +240,32 @@ def tune(
         was_interrupted = search.message_.startswith("Interrupted")
         search_seconds = perf_counter() - begin
         _write(search, table, plot)
+        tried, chosen, facts = _describe(search)
         if was_interrupted:
-            note(
-                f"Interrupted when {_tried(search)} had been tried; a model with the best "
-                "parameters so far is fitted now"
-            )
+            note(f"Interrupted when {tried} had been tried; a model with the best parameters so "
+                 "far is fitted now")  # fmt: skip
         best = clone(model).set_params(**search.best_params_)
         try:
             seconds = rows.fit(best)
         except KeyboardInterrupt:
-            note(f"Interrupted before the last fit had begun; chosen: {_chosen(search)}")
+            note(f"Interrupted before the last fit had begun; chosen: {chosen}")
             raise
         save_model(best, job.out)
     if as_json or not quiet:
-        value = None if search.scoring is None else _score_by(search.scorer_, best, rows)
-        lines = _describe(search, search_seconds, value)
+        # only of the default scores is it known that 1 is the best
+        write = score if search.scoring is None else readable
+        value = facts["score_on_test_rows"] = _score_by(search, best, rows)
+        finished = int(search.cv_results_["finished"].sum())
+        lines = [("tried", f"{tried}, {finished} to the end, in {search_seconds:.1f} s")]
         if n_used < n_train:
             drawn = f"{n_used:,} of {n_train:,}, drawn at random (--max-rows)"
-            lines.insert(1, ("rows of the search", drawn))
-        report_fit(best, rows, seconds, job.out, as_json, lines, search=_facts(search, value))
+            lines.append(("rows of the search", drawn))
+        lines.append(("chosen", chosen))
+        lines.append((f"{name_score(search)} in the search", write(search.best_score_)))
+        if value is not None:
+            lines.append((f"{search.scoring} on test rows", write(value)))
+        lines.append(("found", search.message_))
+        report_fit(best, rows, seconds, job.out, as_json, lines, search=facts)
     edges = None if was_interrupted or quiet else remark_on_edges(search)
     if edges is not None:
         note(edges)
@@ -298,12 +305,15 @@ def _shuffled(settings: dict[str, Any], task: str, n_rows: int) -> Any:
     return kind(cv, shuffle=True, random_state=settings["random_state"])
 
 
-def _score_by(scorer: Any, model: Any, rows: TableRows) -> float | None:
-    """Score a model by a scorer of scikit-learn on test rows, drawn from very many."""
+def _score_by(search: Any, model: Any, rows: TableRows) -> float | None:
+    """Score a model on test rows, drawn from very many, if the score was asked for by its name."""
+    if search.scoring is None:
+        return None
     (X, y, weights, offset), _ = rows.sample(MOST_ROWS, 0, test=True)
     if not len(y) or offset is not None:  # scorers know no offsets
         return None
-    return float(scorer(model, X, y, **({} if weights is None else {"sample_weight": weights})))
+    own = {} if weights is None else {"sample_weight": weights}
+    return float(search.scorer_(model, X, y, **own))
 
 
 def _write(search: Any, table: Path | None, plot: Path | None) -> None:
@@ -320,43 +330,16 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
         draw([display]).savefig(plot, dpi=DOTS)
 
 
-def _describe(search: Any, seconds: float, value: float | None) -> list[tuple[str, str]]:
-    finished = int(search.cv_results_["finished"].sum())
-    # only of the default scores is it known that 1 is the best
-    write = score if search.scoring is None else readable
-    lines = [
-        ("tried", f"{_tried(search)}, {finished} to the end, in {seconds:.1f} s"),
-        ("chosen", _chosen(search)),
-        (f"{name_score(search)} in the search", write(search.best_score_)),
-    ]
-    if value is not None:
-        lines.append((f"{search.scoring} on test rows", write(value)))
-    return [*lines, ("found", search.message_)]
-
-
-def _chosen(search: Any) -> str:
-    return ", ".join(
-        f"{name} {readable(value, 3)}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in search.best_params_.items()
-    )
-
-
-def _tried(search: Any) -> str:
-    """Return how many candidates were tried, of those that were to be tried."""
-    tried, count = int((search.cv_results_["round"] > 0).sum()), len(search.cv_results_["params"])
-    return f"{tried} candidates" if tried == count else f"{tried} of {count} candidates"
-
-
-def _facts(search: Any, value: float | None) -> dict[str, Any]:
-    return {
-        "n_candidates": len(search.cv_results_["params"]),
-        "n_tried": int((search.cv_results_["round"] > 0).sum()),
-        "parameters": search.best_params_,
-        "scoring": search.scoring,
-        "message": search.message_,
-        "score": search.best_score_,
-        "score_on_test_rows": value,
-    }
+def _describe(search: Any) -> tuple[str, str, dict[str, Any]]:
+    """Return how many candidates were tried and what was chosen, in words and for JSON."""
+    results, best = search.cv_results_, search.best_params_
+    n_tried, count = int((results["round"] > 0).sum()), len(results["params"])
+    tried = f"{n_tried} candidates" if n_tried == count else f"{n_tried} of {count} candidates"
+    texts = {n: readable(v, 3) if isinstance(v, float) else f"{v}" for n, v in best.items()}
+    facts = {"n_candidates": count, "n_tried": n_tried, "parameters": best,
+             "scoring": search.scoring, "message": search.message_,
+             "score": search.best_score_}  # fmt: skip
+    return tried, ", ".join(f"{name} {text}" for name, text in texts.items()), facts
 
 
 def remark_on_edges(search: Any) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -94,13 +94,8 @@ def choose(options: Options) -> list[str]:
     return found
 
 
-class FitSetting(NamedTuple):
-    """What a model is made for; `seed` is that of the split and of the model."""
-
-    n_columns: int
-    seed: int
-    cores: int
-    quick: bool = False
+#: what a model is made for; the seed is that of the split and of the model
+FitSetting = namedtuple("FitSetting", "n_columns seed cores quick", defaults=[False])
 
 
 @dataclass(frozen=True)

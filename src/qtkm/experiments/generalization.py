@@ -10,11 +10,12 @@ of few parameters have errors many times as large: these are written as numbers 
 it.
 """
 
+from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import mean_squared_error
@@ -37,11 +38,10 @@ KRR_VALUES = ("rows", "columns", "alpha", "period", "cv_mse", "train_mse", "test
 
 @dataclass(frozen=True)
 class CurveProtocol:
-    """What is varied, and how long a fit runs.
+    """What is varied, and how long a fit runs: until a `window` of epochs gains too little.
 
     `splits` are seeds of the 80/20 splits, `seeds` those of starts and random features, and
-    `n_frequencies` the number of random models between 1 and the largest P of the others. A fit
-    has converged when `window` epochs lowered its objective by less than a fraction `tolerance`.
+    `n_frequencies` the number of random models between 1 and the largest P of the others.
     """
 
     sets: tuple[str, ...] = SETS
@@ -77,22 +77,18 @@ def run(options: Options, *, splits: int = 1, protocol: CurveProtocol | None = N
     settings = {name: getattr(protocol, name) for name in ("max_iter", "window", "tolerance")}
     krr = Records(options.output / "generalization_krr.csv", KRR_KEYS, KRR_VALUES)
     records = Records(options.output / "generalization.csv", KEYS, VALUES, settings)
-    progress, home = options.progress, options.data_home
-    chosen = run_fits(krr_fits(protocol, options), krr, title="kernel ridge", progress=progress)
-    fits = [fit for row in chosen.to_dict("records") for fit in make_fits(protocol, row, home)]
-    fits.sort(key=lambda fit: -fit.cost)
-    cores = options.cores
-    rows = run_fits(fits, records, title="generalization", n_jobs=cores, progress=progress)
-    return write(options, protocol, rows, chosen, krr.n_new + records.n_new > 0)
-
-
-def krr_fits(protocol: CurveProtocol, options: Options) -> Iterator[Fit]:
-    """Choose penalty and period of every set and split."""
-    arguments = {"data_home": options.data_home, "n_jobs": options.cores}
+    progress, home, cores = options.progress, options.data_home, options.cores
+    fits = []
     for name in protocol.sets:
         for split in protocol.splits:
-            cost = (len(draw_rows(name, split, TEST_SIZE, options.data_home).y_train) / 1000) ** 3
-            yield Fit({"set": name, "split": split}, fit_krr, arguments, cost)
+            cost = (len(draw_rows(name, split, TEST_SIZE, home).y_train) / 1000) ** 3
+            own = {"data_home": home, "n_jobs": cores}
+            fits.append(Fit({"set": name, "split": split}, fit_krr, own, cost))
+    chosen = run_fits(fits, krr, title="kernel ridge", progress=progress)
+    fits = [fit for row in chosen.to_dict("records") for fit in make_fits(protocol, row, home)]
+    fits.sort(key=lambda fit: -fit.cost)
+    rows = run_fits(fits, records, title="generalization", n_jobs=cores, progress=progress)
+    return write(options, protocol, rows, chosen, krr.n_new + records.n_new > 0)
 
 
 def fit_krr(set: str, split: int, data_home: str | None, n_jobs: int) -> dict[str, Any]:
@@ -205,23 +201,9 @@ def curve(rows: Any, name: str, model: str, error: str = "test_mse") -> Any:
     return errors.agg(mean="mean", deviation="std", error="sem").fillna(0.0)
 
 
-class Lead(NamedTuple):
-    """QTKM beside TKM at equal numbers of parameters below the number of rows."""
-
-    n_compared: int
-    n_ahead: int  # QTKM's mean is not above TKM's
-    n_clearly_behind: int  # above by more than two standard errors of the difference
-    gap: float  # mean of 1 - QTKM/TKM
-
-    @property
-    def holds(self) -> bool:
-        """Whether QTKM is at or below TKM everywhere."""
-        return self.n_compared > 0 and self.n_ahead == self.n_compared
-
-    @property
-    def verdict(self) -> str:
-        """The same as a word."""
-        return "yes" if self.holds else "no"
+#: QTKM beside TKM at equal numbers of parameters: at how many, at how many of these its mean is
+#: not above TKM's, or above by two standard errors, whether that never happens, and the mean gain
+Lead = namedtuple("Lead", "n_compared n_ahead n_clearly_behind holds gap")
 
 
 def compare(quantized: Any, full: Any, n_rows: int) -> Lead:
@@ -230,8 +212,9 @@ def compare(quantized: Any, full: Any, n_rows: int) -> Lead:
     both = both[both.index < n_rows]
     excess = both["mean"] - both["mean_full"]
     limit = 2 * np.hypot(both["error"], both["error_full"])
-    gap = (1 - both["mean"] / both["mean_full"]).mean()
-    return Lead(len(both), int((excess <= 0).sum()), int((excess > limit).sum()), gap)
+    n_ahead, gap = int((excess <= 0).sum()), (1 - both["mean"] / both["mean_full"]).mean()
+    holds = 0 < len(both) == n_ahead
+    return Lead(len(both), n_ahead, int((excess > limit).sum()), holds, gap)
 
 
 def turning_point(line: Any) -> int | None:
@@ -259,12 +242,12 @@ def write(options: Options, protocol: CurveProtocol, rows: Any, krr: Any, has_ne
     """Draw the figures and write the page; `has_new` tells whether fits were made since."""
 
     def draw_both() -> dict[str, str]:
+        figures = {
+            kind: draw(rows, krr, protocol.sets, f"{kind}_mse") for kind in ("test", "train")
+        }
         return {
-            f"{kind}_figure": runs.save_figure(
-                draw(rows, krr, protocol.sets, f"{kind}_mse"),
-                options.output / f"generalization_{kind}",
-            )
-            for kind in ("test", "train")
+            f"{kind}_figure": runs.save_figure(each, options.output / f"generalization_{kind}")
+            for kind, each in figures.items()
         }
 
     lines = {
@@ -320,21 +303,22 @@ def _error_table(lines: Lines, full: Any) -> str:
 
 
 def _quantized_ahead(rows: Any, n_rows: Any) -> dict[str, Any]:
-    found: dict[str, dict[str, Any]] = {"test": {}, "train": {}}
-    for kind, leads in found.items():
-        for name, below in n_rows.items():
+    lines, holds = [], {"test": 0, "train": 0}
+    for name, below in n_rows.items():
+        entry = [name]
+        for kind in holds:
             ours, theirs = (curve(rows, name, model, f"{kind}_mse") for model in ("QTKM", "TKM"))
-            leads[name] = compare(ours, theirs, below)
+            lead = compare(ours, theirs, below)
+            holds[kind] += lead.holds
+            entry.append(
+                f"{lead.n_ahead} of {lead.n_compared} | {lead.n_clearly_behind} | "
+                f"{100 * lead.gap:+.1f} % | {'yes' if lead.holds else 'no'}"
+            )
+        lines.append({"line": " | ".join(entry)})
     whats = ("ahead", "clearly behind", "gap", "holds")
-    head = " | ".join(["set", *(f"{kind}: {what}" for kind in found for what in whats)])
-    form = " | ".join(
-        f"{{{k}.n_ahead}} of {{{k}.n_compared}} | {{{k}.n_clearly_behind}} | {{{k}.gap:+.1%}} | "
-        f"{{{k}.verdict}}" for k in found
-    )  # fmt: skip
-    lines = [{"name": name, **{k: found[k][name] for k in found}} for name in n_rows.index]
-    n_tested, n_trained = (sum(lead.holds for lead in found[kind].values()) for kind in found)
-    ahead = table(head, "{name} | " + form, lines).replace("%", " %")
-    return {"n_tested": n_tested, "n_trained": n_trained, "ahead": ahead}
+    head = " | ".join(["set", *(f"{kind}: {what}" for kind in holds for what in whats)])
+    ahead = table(head, "{line}", lines)
+    return {"n_tested": holds["test"], "n_trained": holds["train"], "ahead": ahead}
 
 
 def _yacht(lines: Lines, full: Any) -> str:
@@ -418,7 +402,10 @@ def draw(rows: Any, krr: Any, sets: Sequence[str], error: str) -> Any:
         handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
     for ax in axes[:, 0]:
         ax.set_ylabel(f"{TITLES[error]} mean squared error")
-    _legend(axes.flat[len(sets)], handles)
+    last = axes.flat[len(sets)]
+    last.legend(handles.values(), handles, loc="upper left", frameon=False, fontsize=9)
+    where = {"transform": last.transAxes, "va": "bottom"}
+    last.text(0.02, 0.02, NOTE, fontsize=8.5, linespacing=1.4, **where)
     return figure
 
 
@@ -442,9 +429,7 @@ def _panel(ax: Any, curves: Mapping[str, Any], krr: Any, error: str) -> None:
     _fill_strip(ax, curves, high)
 
 
-def _limits(
-    curves: Mapping[str, Any], level: float
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def _limits(curves: Mapping[str, Any], level: float) -> tuple[Any, Any]:
     """Limits of P, all of TKM and QTKM, and of errors, up to the largest from TKM's rank 2 on."""
     pair = [curves[model] for model in ("TKM", "QTKM")]
     sizes = np.concatenate([line.index for line in pair])
@@ -483,15 +468,8 @@ def _fill_strip(ax: Any, curves: Mapping[str, Any], high: float) -> None:
     same = curves[SAME_ALPHA]["mean"]
     values = same.loc[left:]
     if values.min() <= high:
-        label, colour = "RFF, same α", COLOURS["RFF"]
-        ax.plot(same.index, same, ":", lw=1.3, color=colour, label=label)
+        ax.plot(same.index, same, ":", lw=1.3, color=COLOURS["RFF"], label="RFF, same α")
     if values.max() > high:
-        ends = dict.fromkeys(f"{values.iloc[i]:.2g}" for i in (0, -1))
-        text = " to ".join(ends)
+        text = " to ".join(dict.fromkeys(f"{values.iloc[i]:.2g}" for i in (0, -1)))
         at = (right / 1.03, LINES[SAME_ALPHA], f"RFF, same α: {text}")
         ax.text(*at, color=COLOURS["RFF"], ha="right", weight="bold", **style)
-
-
-def _legend(ax: Any, handles: Mapping[str, Any]) -> None:
-    ax.legend(handles.values(), handles, loc="upper left", frameon=False, fontsize=9)
-    ax.text(0.02, 0.02, NOTE, transform=ax.transAxes, va="bottom", fontsize=8.5, linespacing=1.4)

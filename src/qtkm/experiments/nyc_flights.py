@@ -5,14 +5,16 @@ Errors are those of the delay standardized by its training mean and standard
 deviation, so that predicting the mean gives about 1.
 """
 
+from collections import namedtuple
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import cpu_count
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import mean_squared_error, r2_score
@@ -44,16 +46,8 @@ parameters: complex weights (QTKM), coefficients (linear), at most so many leave
 """
 
 
-class Outcome(NamedTuple):
-    """A fitted model, what it cost, and how well it did on the test rows."""
-
-    name: str
-    model: Any
-    n_parameters: int
-    seconds: float
-    mse: float
-    r2: float
-    delay: np.ndarray  # predicted for the test rows, minutes
+#: a fitted model, its cost and scores, and the delays in minutes that it predicts for test rows
+Outcome = namedtuple("Outcome", "name model n_parameters seconds mse r2 delay")
 
 
 def split_flights(rows: int | None = None, seed: int = 0) -> Split:
@@ -69,19 +63,17 @@ def split_flights(rows: int | None = None, seed: int = 0) -> Split:
 
 def make_models(seed: int = 0) -> dict[str, Any]:
     """Return the models of the demo by name."""
-
-    def boosting(**changes: Any) -> HistGradientBoostingRegressor:
-        return HistGradientBoostingRegressor(random_state=seed, **changes)
-
+    boosting = HistGradientBoostingRegressor(random_state=seed)
+    # five times the default: boosting is far from converged at 100 trees here
+    more = HistGradientBoostingRegressor(random_state=seed, max_iter=500)
     return {
         "linear regression": LinearRegression(),
         "QTKM": QTKMRegressor(random_state=seed),
         "QTKM + categories": QTKMRegressor(random_state=seed, categorical_features="from_dtype"),
-        "boosting": boosting(),
-        "boosting + categories": boosting(),
-        # five times the default: boosting is far from converged at 100 trees here
-        "500 trees": boosting(max_iter=500),
-        "500 trees + categories": boosting(max_iter=500),
+        "boosting": boosting,
+        "boosting + categories": clone(boosting),
+        "500 trees": more,
+        "500 trees + categories": clone(more),
     }
 
 
@@ -135,41 +127,21 @@ def run(output: Path, rows: int | None = None, seed: int = 0) -> list[Outcome]:
 
 
 def draw(outcomes: list[Outcome], flights: Split, file: Path) -> dict[str, str]:
-    """Draw the three panels and save them."""
+    """Draw errors, learning and mean delays beside each other."""
     figure = new_figure(14, 4.2)
     errors, learning, delays = figure.subplots(1, 3)
-    draw_errors(errors, outcomes)
-    draw_learning(learning, outcomes)
-    draw_delays(delays, outcomes, flights)
-    figure.savefig(file, dpi=150)
-    return {"plot": file.name}
-
-
-def draw_errors(axes: Any, outcomes: list[Outcome]) -> None:
-    """Bars of the test error, the first model on top."""
-    names = [outcome.name for outcome in outcomes]
-    bars = axes.barh(names, [o.mse for o in outcomes], color=[COLOURS[name] for name in names])
-    axes.bar_label(bars, fmt="%.3f", padding=3)
-    axes.invert_yaxis()
-    axes.margins(x=0.15)
-    axes.set(title="Test error", xlabel="MSE of the standardized delay")
-    plain(axes)
-
-
-def draw_learning(axes: Any, outcomes: list[Outcome]) -> None:
-    """Objective after every epoch, of the models that keep a history."""
-    for outcome in outcomes:
+    colours = [COLOURS[outcome.name] for outcome in outcomes]
+    bars = errors.barh([o.name for o in outcomes], [o.mse for o in outcomes], color=colours)
+    errors.bar_label(bars, fmt="%.3f", padding=3)
+    errors.invert_yaxis()  # the first model on top
+    errors.margins(x=0.15)
+    errors.set(title="Test error", xlabel="MSE of the standardized delay")
+    for outcome, colour in zip(outcomes, colours, strict=True):
         if hasattr(outcome.model, "history_"):
             objective = outcome.model.history_["objective"]
             epochs = np.arange(1, len(objective) + 1)
-            axes.plot(epochs, objective, ".-", color=COLOURS[outcome.name], label=outcome.name)
-    axes.set(title="Learning", xlabel="epoch", ylabel="training objective")
-    axes.legend(frameon=False)
-    plain(axes)
-
-
-def draw_delays(axes: Any, outcomes: list[Outcome], flights: Split) -> None:
-    """Mean delay of the test flights by hour of departure, observed and predicted."""
+            learning.plot(epochs, objective, ".-", color=colour, label=outcome.name)
+    learning.set(title="Learning", xlabel="epoch", ylabel="training objective")
     hour = (flights.X_test["DepTime"].to_numpy() // 60 - DAY_START) % 24
     count = np.bincount(hour, minlength=24)
     shown = np.flatnonzero(count >= FEWEST_FLIGHTS)
@@ -178,13 +150,16 @@ def draw_delays(axes: Any, outcomes: list[Outcome], flights: Split) -> None:
     def mean_by_hour(delay: np.ndarray) -> np.ndarray:
         return np.bincount(hour, weights=delay, minlength=24)[shown] / count[shown]
 
-    for outcome in outcomes:
-        mean = mean_by_hour(outcome.delay)
-        axes.plot(middle, mean, color=COLOURS[outcome.name], label=outcome.name)
+    for outcome, colour in zip(outcomes, colours, strict=True):
+        delays.plot(middle, mean_by_hour(outcome.delay), color=colour, label=outcome.name)
     observed = flights.mean + flights.scale * flights.y_test
-    axes.plot(middle, mean_by_hour(observed), "k.", markersize=9, label="observed")
-    axes.set(title="Delay by departure", xlabel="hour of departure", ylabel="mean delay, minutes")
+    delays.plot(middle, mean_by_hour(observed), "k.", markersize=9, label="observed")
+    delays.set(title="Delay by departure", xlabel="hour of departure", ylabel="mean delay, minutes")
     ticks = np.arange(DAY_START, DAY_START + 25, 4)
-    axes.set_xticks(ticks, [str(tick % 24) for tick in ticks])
-    axes.legend(frameon=False)
-    plain(axes)
+    delays.set_xticks(ticks, [str(tick % 24) for tick in ticks])
+    for axes in (learning, delays):
+        axes.legend(frameon=False)
+    for axes in (errors, learning, delays):
+        plain(axes)
+    figure.savefig(file, dpi=150)
+    return {"plot": file.name}
