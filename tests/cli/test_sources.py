@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qtkm
-from qtkm.cli.reading import Sample as draw
+from qtkm.cli.reading import draw_sample as draw
 from qtkm.data.sources import Block
 from qtkm.limits import LIMITS
 from tests.cli.commands import FEATURES, N_ROWS, command, is_tested, sentence, write_parts
@@ -140,28 +140,28 @@ def cut(n_rows, size):
 
 
 def test_a_sample_has_different_rows_in_their_order_whatever_the_blocks():
-    drawn = draw(cut(10_000, 10_000), 700, seed=3).block.columns["row"]
+    drawn = draw(cut(10_000, 10_000), 700, seed=3)[0].columns["row"]
     assert len(drawn) == 700
     assert (np.diff(drawn) > 0).all()
     for size in (1, 64, 3000):
-        sample = draw(cut(10_000, size), 700, seed=3)
-        assert sample.n_seen == 10_000
-        np.testing.assert_array_equal(sample.block.columns["row"], drawn)
-    other = draw(cut(10_000, 64), 700, seed=4).block.columns["row"]
+        block, n_seen = draw(cut(10_000, size), 700, seed=3)
+        assert n_seen == 10_000
+        np.testing.assert_array_equal(block.columns["row"], drawn)
+    other = draw(cut(10_000, 64), 700, seed=4)[0].columns["row"]
     assert len(set(drawn) & set(other)) < 100  # 49 by chance
 
 
 def test_every_row_has_the_same_chance():
     times = np.zeros(200)
     for seed in range(500):
-        times[draw(cut(200, 7), 50, seed).block.columns["row"]] += 1
+        times[draw(cut(200, 7), 50, seed)[0].columns["row"]] += 1
     # a quarter of 500 draws, give or take four standard deviations
     assert abs(times - 125).max() < 4 * np.sqrt(500 * 0.25 * 0.75)
     assert times[:20].mean() == pytest.approx(times[-20:].mean(), abs=10)
 
 
 def test_a_sample_of_few_rows_has_all_of_them():
-    assert draw(cut(50, 7), 50, seed=0).block.columns["row"].tolist() == list(range(50))
+    assert draw(cut(50, 7), 50, seed=0)[0].columns["row"].tolist() == list(range(50))
 
 
 def test_texts_of_different_blocks_are_joined():
@@ -169,5 +169,5 @@ def test_texts_of_different_blocks_are_joined():
     blocks = [Block({"t": pandas.Series(t, dtype="category")}, 2, 2 * k, "here")
               for k, t in enumerate(texts)]  # fmt: skip
     blocks.append(Block({"t": np.full(2, np.nan)}, 2, 6, "here"))  # a block without any text
-    joined = draw(blocks, 10, seed=0).block.columns["t"]
+    joined = draw(blocks, 10, seed=0)[0].columns["t"]
     assert joined.astype(object).fillna("-").tolist() == ["x", "y", "z", "-", "x", "z", "-", "-"]

@@ -250,13 +250,25 @@ class ProductKernelRidgeCV(KernelRidge):
 
     def _fit(self, rows: ScaledRows) -> None:
         """Choose alpha and period, and fit to all rows; errors are weighted as rows are."""
-        alphas = _check_list("alphas", self.alphas, 0.0)
-        periods: Sequence[Any] = _check_list("periods", self.periods, 1.0)
+        alphas, periods = ([float(v) for v in given] for given in (self.alphas, self.periods))
         folds = self._folds(rows)
+        tried: list[Any] = periods
         if not any(hasattr(each, "period") for each in self._make_maps(self.basis, periods[0])):
-            periods = ("auto",)
-        scores = self._scores(rows, folds, periods, alphas)
-        self._store(periods, alphas, scores)
+            tried = ["auto"]
+
+        def score(period: Any) -> NDArray[np.float64]:
+            kernel = ProductKernel(self._make_maps(self.basis, period))
+            matrix = make_matrix(kernel, rows)
+            errors = [_errors(kernel, matrix, rows, fold, alphas) for fold in folds]
+            return np.stack(errors, axis=1) @ self._scale.scale**2 / len(self._scale.scale)
+
+        engine = Threads(self.n_jobs)
+        try:
+            with threadpool_limits(1):  # of the libraries, beside threads of our own
+                scores = np.concatenate(engine.run(score, tried))  # (n_pairs, n_folds)
+        finally:
+            engine.close()
+        self._store([{"alpha": a, "period": p} for p in tried for a in alphas], scores)
         maps = self._make_maps(self.basis, self.best_params_["period"])
         self._solve(rows, maps, self.best_params_["alpha"])
 
@@ -275,31 +287,10 @@ class ProductKernelRidgeCV(KernelRidge):
             folds.append((train, test))
         return folds
 
-    def _scores(
-        self, rows: ScaledRows, folds: list[Fold], periods: Sequence[Any], alphas: Sequence[float]
-    ) -> NDArray[np.float64]:
-        """Mean squared errors: (n_periods, n_alphas, n_folds)."""
-
-        def score(period: Any) -> NDArray[np.float64]:
-            kernel = ProductKernel(self._make_maps(self.basis, period))
-            matrix = make_matrix(kernel, rows)
-            errors = [_errors(kernel, matrix, rows, fold, alphas) for fold in folds]
-            return np.stack(errors, axis=1) @ self._scale.scale**2 / len(self._scale.scale)
-
-        with threadpool_limits(1):  # of the libraries, beside threads of our own
-            engine = Threads(self.n_jobs)
-            try:
-                return np.stack(engine.run(score, periods))
-            finally:
-                engine.close()
-
-    def _store(self, periods: Sequence[Any], alphas: Sequence[float], scores: NDArray) -> None:
-        pairs = [{"alpha": alpha, "period": period} for period in periods for alpha in alphas]
-        table = scores.reshape(len(pairs), -1)
+    def _store(self, pairs: list[dict[str, Any]], table: NDArray) -> None:
         mean = table.mean(axis=1)
         self.cv_results_ = {
-            "param_period": np.array([pair["period"] for pair in pairs]),
-            "param_alpha": np.array([pair["alpha"] for pair in pairs]),
+            **{f"param_{n}": np.array([pair[n] for pair in pairs]) for n in ("period", "alpha")},
             "params": np.array(pairs),
             **{f"split{fold}_test_mse": table[:, fold] for fold in range(table.shape[1])},
             "mean_test_mse": mean,
@@ -331,9 +322,8 @@ def _errors(
     return np.tensordot(test.weight / test.weight.sum(), residual**2, axes=1)
 
 
-def _check_list(name: str, given: Any, least: float) -> list[float]:
+def _check_list(name: str, given: Any, least: float) -> None:
     if isinstance(given, str) or np.ndim(given) != 1 or len(given) == 0:
         raise ValueError(f"{name}={given!r} must be a list of at least one number.")
     for value in given:
         check_number(f"an entry of {name}", value, Real, least)
-    return [float(value) for value in given]

@@ -115,17 +115,14 @@ def evaluate(
 ) -> None:
     """Score a model on the rows of a table of any length.
 
-    Numbers: R² and errors, and D² of models with another loss; of models with a posterior also
-
-    the mean negative log-likelihood, the continuous ranked probability score (CRPS), and share
-
-    and mean width of 90 % intervals, from 100,000 rows at most.
+    Numbers: R² and errors, and D² of models with another loss; of models with a posterior also the
+    mean negative log-likelihood, the continuous ranked probability score (CRPS), and share and mean
+    width of 90 % intervals, from 100,000 rows at most.
 
     Rows without a target are left out.
 
-    Classes: accuracy, that of always guessing the most frequent class, balanced accuracy (the
-
-    mean over the classes of how much of each is found), log-loss.
+    Classes: accuracy, that of always guessing the most frequent class, balanced accuracy (the mean
+    over the classes of how much of each is found), log-loss.
 
     Use rows that the model was not fitted to: on its own rows, a model looks better than it is.
 

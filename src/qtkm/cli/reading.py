@@ -161,40 +161,34 @@ class ModelTable:
         return found
 
 
-class Sample:
-    """Up to `most` rows of blocks, each with the same chance to be among them.
+def draw_sample(blocks: Iterable[Block], most: int, seed: int) -> tuple[Block, int]:
+    """Return up to `most` rows, each with the same chance to be drawn, and the number of all.
 
-    Every row gets a random number, and the rows with the smallest numbers are held: one scan is
-    enough, the number of rows need not be known before, and blocks do not matter. `block` has the
-    drawn rows in the order of the table, `n_seen` is the number of all.
+    Every row gets a random number, and the rows with the smallest numbers are held, in the order of
+    the table: one scan is enough, the number of rows need not be known, and blocks do not matter.
     """
+    rng, n_seen, bound = np.random.default_rng(seed), 0, 1.0
+    held: list[tuple[Block, NDArray]] = []
 
-    def __init__(self, blocks: Iterable[Block], most: int, seed: int):
-        rng, self.n_seen = np.random.default_rng(seed), 0
-        self._most, self._bound = most, 1.0
-        self._held: list[tuple[Block, NDArray]] = []
-        for block in blocks:
-            self.n_seen += block.n_rows
-            self._held += self._below([(block, rng.random(block.n_rows))])
-            # not after every block: it takes time
-            if sum(len(own) for _, own in self._held) > 2 * most:
-                self._reduce()
-        self._reduce()
-        parts = [block for block, _ in self._held]
-        columns = {name: concatenate([block.columns[name] for block in parts])
-                   for name in (parts[0].columns if parts else ())}  # fmt: skip
-        self.block = Block(columns, sum(block.n_rows for block in parts), 0, "the sample")
+    def reduce(limit: int) -> None:
+        """Lower the bound if more rows than the limit are held."""
+        nonlocal held, bound
+        if sum(len(own) for _, own in held) > limit:
+            numbers = np.concatenate([own for _, own in held])
+            bound = float(np.partition(numbers, most)[most])
+            held = [(take_rows(block, own < bound), own[own < bound]) for block, own in held]
 
-    def _below(self, pairs: list[tuple[Block, NDArray]]) -> list[Any]:
-        """Return the rows of blocks whose numbers are below the bound."""
-        kept = [(block, own, own < self._bound) for block, own in pairs]
-        return [(take_rows(b, keep), own[keep]) for b, own, keep in kept if keep.any()]
-
-    def _reduce(self) -> None:
-        numbers = np.concatenate([np.empty(0), *(own for _, own in self._held)])
-        if len(numbers) > self._most:
-            self._bound = float(np.partition(numbers, self._most)[self._most])
-            self._held = self._below(self._held)
+    for block in blocks:
+        own = rng.random(block.n_rows)
+        n_seen += block.n_rows
+        if (own < bound).any():
+            held.append((take_rows(block, own < bound), own[own < bound]))
+        reduce(2 * most)  # not to `most` after every block: it takes time
+    reduce(most)
+    parts = [block for block, _ in held if block.n_rows]
+    columns = {name: concatenate([block.columns[name] for block in parts])
+               for name in (parts[0].columns if parts else ())}  # fmt: skip
+    return Block(columns, sum(block.n_rows for block in parts), 0, "the sample"), n_seen
 
 
 def read_sample(
@@ -209,8 +203,7 @@ def read_sample(
 
     table = ModelTable(model, data, [] if target is None else [target])
     blocks = (block for block, _ in table.blocks("read", is_watched(False)))
-    sample = Sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
-    block, n_rows = sample.block, sample.n_seen
+    block, n_rows = draw_sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
     if block.n_rows == 0:
         raise ValueError(f"{table.name} has no row with a target")
     if block.n_rows < n_rows:

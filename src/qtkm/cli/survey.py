@@ -8,10 +8,10 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from ..data import contiguous, draw_values, prefetched
+from ..data import prefetched
 from ..data.sources import Block, Source, is_there
 from ..data.sources.conversion import listed
-from ..estimators.columns import factorize
+from ..estimators.columns import NumberSummary, factorize
 from ..estimators.values import look_like_times
 from ..estimators.wording import readable
 from .options import Job, TableError
@@ -195,10 +195,11 @@ class ColumnSurvey:
                 self._count(values[part], keep[part], block.first_row + (part.start or 0))
         self.is_running = self.is_running and is_array and self._counts_on(values)
         if is_array and values.dtype.kind == "f":
-            missing, wrong = np.isnan(values) & keep, ~np.isfinite(values) & keep
+            wrong = ~np.isfinite(values) & keep
             if wrong.any():
-                self.missing += int(missing.sum())
-                self.infinite += int((wrong & ~missing).sum())
+                infinite = int(np.isinf(values[wrong]).sum())
+                self.missing += int(wrong.sum()) - infinite
+                self.infinite += infinite
                 self.first = self.first or self._place(block, int(np.argmax(wrong)))
 
     def _count(self, values: Any, keep: NDArray[np.bool_], first_row: int) -> None:
@@ -307,24 +308,22 @@ class TargetSurvey(ColumnSurvey):
     def __init__(self, job: Job, is_several: bool):
         super().__init__(job.target, is_several)
         self.task = job.task
-        self._range: tuple[float, float] = (np.inf, -np.inf)
-        self._sample = np.empty(0)
+        self._seen = NumberSummary(None, 0)
 
     def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
         super().add(values, block, keep)
         if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and keep.any():
-            kept = contiguous(values[keep])
+            kept = values[keep]
             self.is_whole = self.is_whole and bool((kept == np.round(kept)).all())
-            low, high = self._range
-            self._range = min(low, float(kept.min())), max(high, float(kept.max()))
-            self._sample = draw_values(self._sample, kept)
+            self._seen.add(kept)
 
     def remark_on_wild_values(self) -> list[str]:
         """Return a remark if a number is very far from where half of a sample lies."""
-        if not len(self._sample):
+        seen = self._seen
+        if not len(seen.sample):
             return []
-        low, high = np.quantile(self._sample, [0.25, 0.75])
-        far = max(self._range, key=lambda end: abs(end / 2 - low / 2))
+        low, high = np.quantile(seen.sample, [0.25, 0.75])
+        far = max(seen.low, seen.high, key=lambda end: abs(end / 2 - low / 2))
         if abs(far / 2 - low / 2) <= WILD * (high / 2 - low / 2) or low == high:
             return []
         return [f"the target {self.name!r} goes as far as {readable(far)}, and half of it lies "

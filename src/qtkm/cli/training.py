@@ -33,7 +33,7 @@ from ..selection.search import LISTS, SAMPLE_ROWS, name_score
 from .findings import DOTS, check_plots, draw
 from .options import Job
 from .output import check_writable, note, score, show, watched, write_json
-from .reading import MOST_ROWS, ModelTable, Sample, most_rows, name_of, open_table
+from .reading import MOST_ROWS, ModelTable, draw_sample, most_rows, name_of, open_table
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
 
@@ -162,14 +162,15 @@ class TableRows:
         """Return X, y, weights and offset of at most `most` rows, and the number of all rows."""
         job, names = self.job, [*self.survey.features, *self.job.needed]
         blocks = prefetched(self._part(test).blocks(names))
-        drawn = Sample(watched(blocks, self.survey.n_rows, "read", self.shown), most, seed)
-        columns = drawn.block.columns or {name: np.empty(0) for name in names}
+        blocks = watched(blocks, self.survey.n_rows, "read", self.shown)
+        block, n_rows = draw_sample(blocks, most, seed)
+        columns = block.columns or {name: np.empty(0) for name in names}
         X = pandas.DataFrame({name: columns[name] for name in self.survey.features}, copy=False)
         y = pandas.Series(columns[job.target], name=job.target)
         y = y.astype(object) if hasattr(y, "cat") else y
         weights, offset = (None if n is None else np.asarray(columns[n], dtype=float)
                            for n in (job.weight, job.offset))  # fmt: skip
-        return (X, y, weights, offset), drawn.n_seen
+        return (X, y, weights, offset), n_rows
 
     def fit(self, model: Any, cache: Path | None = None) -> float:
         """Fit a model to all training rows, and return the seconds that it took."""

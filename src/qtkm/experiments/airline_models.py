@@ -4,7 +4,6 @@ The latter is GPJax's, an extra, which is imported when a model is fitted, never
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from ..baselines.baseline import blocks
 from ..baselines.random_fourier import ridge_weights
-from ..parameters import check_option
+from ..datasets._files import is_installed, need
+from ..parameters import check_option, keep_parameters
 
 PACKAGE, INSTALL = "gpjax", 'pip install "qtkm[gp]"'
 PREDICT_ROWS = 4096
@@ -31,31 +31,20 @@ def why_no_process(quick: bool) -> str | None:
     """Return why the Gaussian process is not run, or None if it is."""
     if quick:
         return "not part of a quick run"
-    return None if is_installed() else f"GPJax is not installed; try: `{INSTALL}`"
-
-
-def is_installed() -> bool:
-    """Return True if GPJax is installed."""
-    return find_spec(PACKAGE) is not None
+    return None if is_installed(PACKAGE) else f"GPJax is not installed; try: `{INSTALL}`"
 
 
 class KernelFeatureRidge(RegressorMixin, BaseEstimator):
     """Ridge regression on Nyström or random Fourier features of the Gaussian kernel.
 
-    What many would try first on millions of rows. Columns are standardized; width of the kernel
-    and penalty are chosen together on a part of the rows, of which a quarter validates. Features
-    are made in blocks of rows; only their normal equations are kept.
-
-    `gamma_` and `ridge_` are those of the kernel exp(-gamma·‖x - x'‖²) of standardized columns and
-    of ‖Z w - y‖² + ridge·‖w‖². `search_rows` take part in the search for them.
+    What many would try first on millions of rows. Columns are standardized; `gamma_` of the kernel
+    exp(-gamma·‖x - x'‖²) and `ridge_` of ‖Z w - y‖² + ridge·‖w‖² are chosen together on
+    `search_rows`, of which a quarter validates. Features are made in blocks of rows.
     """
 
     def __init__(self, sampler="nystroem", *, n_components=1000, search_rows=20_000,
                  random_state=0):  # fmt: skip
-        self.sampler = sampler
-        self.n_components = n_components
-        self.search_rows = search_rows
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def fit(self, X: NDArray, y: NDArray) -> "KernelFeatureRidge":
         """Choose width and penalty, then fit all rows."""
@@ -112,27 +101,18 @@ class SparseGaussianProcess(RegressorMixin, BaseEstimator):
     """Sparse variational regression with a Gaussian kernel of one width for each column.
 
     Kernel, noise, inducing points and the whitened posterior of their values are learned
-    together by Adam, each step on some rows drawn at random; `objective_` has the estimated
-    negative lower bound on the evidence, for each row, at every step. On the New York flights, 1000
-    steps of 0.01 gave a test MSE of 0.700, of 0.03 one of 0.703.
+    together by Adam; `objective_` has the estimated negative lower bound on the evidence of a row.
+    On the New York flights, 1000 steps of 0.01 gave a test MSE of 0.700, of 0.03 one of 0.703.
     """
 
     def __init__(self, n_inducing=500, *, max_iter=2000, batch_size=1000, learning_rate=0.01,
                  random_state=0):  # fmt: skip
-        self.n_inducing = n_inducing
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def fit(self, X: NDArray, y: NDArray) -> "SparseGaussianProcess":
         """Fit to standardized columns."""
-        if not is_installed():
-            raise ModuleNotFoundError(
-                f"the sparse Gaussian process is GPJax's, which is not installed; try: {INSTALL}",
-                name=PACKAGE,
-            )
-        jax, gpjax, optax = map(import_module, ("jax", PACKAGE, "optax"))
+        gpjax = need(PACKAGE, "the sparse Gaussian process is GPJax's", f"try: {INSTALL}")
+        jax, optax = map(import_module, ("jax", "optax"))
         jax.config.update("jax_enable_x64", True)  # kernel matrices are near singular
         self._scaler = StandardScaler().fit(X)
         values = jax.numpy.asarray(self._scaler.transform(X))

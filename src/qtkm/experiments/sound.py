@@ -33,6 +33,8 @@ QUICK_SAMPLES, QUICK_STARTS = 6000, 2
 KEYS = ("solver", "rank", "start")
 VALUES = ("parameters", "compression", "weight_error", "smae", "train_smae", "objective",
           "epochs", "status", "seconds")  # fmt: skip
+#: file of a fit's cores and course
+KEPT = "{solver}_rank{rank}_start{start}.npz"
 MOMENTUM, PLAIN = "momentum", "plain"
 TRACE = ("epoch", "objective", "weight_error", "smae")
 #: largest residual of the normal equations, relative to their right side; 5e-15 on the sound
@@ -108,11 +110,9 @@ def run(options: Options, *, starts: int = 5) -> Path:
 
 def load(options: Options) -> Split:
     """Read and standardize the sound; a quick run takes the beginning of it."""
+    given: dict[str, Any] = {"return_X_y": True, "as_frame": False, "data_home": options.data_home}
     parts: list[NDArray] = []
-    for subset in ("train", "test"):
-        X, y = load_sound(
-            subset=subset, return_X_y=True, as_frame=False, data_home=options.data_home
-        )
+    for X, y in (load_sound(subset="train", **given), load_sound(subset="test", **given)):
         rows = X[:, 0] <= (QUICK_SAMPLES if options.quick else np.inf)
         parts += [X[rows], y[rows]]
     X_train, y_train, X_test, y_test = parts
@@ -191,8 +191,8 @@ def fit_one(
     seconds = runs.fit_timed(model, sound, 1)
     cores, objective = model.cores_[0], model.history_["objective"][-1]
     trace.note(model.n_iter_, objective, model.cores_)
-    file = kept_file(folder, solver, rank, start)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file = folder / KEPT.format(solver=solver, rank=rank, start=start)
+    folder.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial.npz")
     np.savez(partial, cores=np.stack(cores), trace=np.array(trace.rows))
     os.replace(partial, file)  # in one step: a file that is there is whole
@@ -242,14 +242,9 @@ def weight_error(weights: NDArray, free: NDArray) -> float:
     return float(np.linalg.norm(weights - free) / np.linalg.norm(free))
 
 
-def kept_file(folder: Path, solver: str, rank: int, start: int) -> Path:
-    """Return the file of a fit's cores and course."""
-    return folder / f"{solver}_rank{rank}_start{start}.npz"
-
-
 def read_kept(folder: Path, row: Mapping[str, Any]) -> tuple[NDArray, NDArray]:
     """Return weights (M,) and course (n_epochs, 4) of a recorded fit; columns as in `TRACE`."""
-    file = kept_file(folder, *(row[name] for name in KEYS))
+    file = folder / KEPT.format(**row)
     if not file.exists():
         raise FileNotFoundError(
             f"{file} is missing, although its fit is recorded; put it back, or choose another "
