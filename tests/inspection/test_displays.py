@@ -270,11 +270,11 @@ def test_classes_have_no_residuals(two_classes, X, y):
 
 
 def test_unknown_kinds_are_refused(cpd, X, y):
-    with pytest.raises(ValueError, match="use 'observed' or 'residuals'"):
+    with pytest.raises(ValueError, match="use one of 'observed', 'residuals'"):
         ResidualsDisplay.from_estimator(cpd, X, y, kind="errors")
-    with pytest.raises(ValueError, match="use 'epochs' or 'seconds'"):
+    with pytest.raises(ValueError, match="use one of 'epochs', 'seconds'"):
         HistoryDisplay.from_estimator(cpd, against="minutes")
-    with pytest.raises(ValueError, match="use 'size' or 'h'"):
+    with pytest.raises(ValueError, match="use one of 'size', 'h'"):
         InteractionStrengthsDisplay.from_estimator(cpd, X, kind="H")
     with pytest.raises(ValueError, match=r"y has the shape \(3,\), expected \(60,\)"):
         ResidualsDisplay.from_estimator(cpd, X, y[:3])

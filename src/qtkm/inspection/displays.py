@@ -1,48 +1,21 @@
 """Displays of what a model has learned: effects, importances, contributions and weights."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.wording import readable
+from ..parameters import check_option
+from . import plotting, weights
 from .effects import Interaction, MainEffect, interaction, is_rounding, main_effects
 from .explanation import Explanation, explain
 from .importance import Importances, InteractionStrengths, importances, interaction_strengths
-from .plotting import (
-    FAINT,
-    FIRST,
-    LONGEST_WORDS,
-    PALE,
-    SECOND,
-    Display,
-    along,
-    bars,
-    cut_axis,
-    heat_map,
-    in_lines,
-    is_numeric,
-    labels_apart,
-    name_ticks,
-    number_formatter,
-    number_ticks,
-    the,
-    units,
-    write_title,
-    written,
-)
+from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, is_numeric, units, written
 from .response import find_column, fitted, take_rows
 from .results import place
 from .support import FEW, TAIL, edges, inner_range
-from .weights import (
-    Coefficients,
-    RankOneTerms,
-    Spectrum,
-    largest_coefficients,
-    rank_one_terms,
-    spectrum,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +30,8 @@ MOST_DOTS = 128
 FAINTEST = 1e-12
 #: longest name of a product of basis functions
 LONGEST_PRODUCT = 72
+#: columns up to which a map has numbers, and the part of a cell's width that one may fill
+MOST_NUMBERED, FILLED = 12, 0.9
 
 
 class MainEffectDisplay(Display):
@@ -77,48 +52,29 @@ class MainEffectDisplay(Display):
 
     def __init__(self, main_effect: MainEffect):
         self.main_effect = main_effect
-        self._left_out = 0  # categories, known once there are axes
 
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, column: Any, *, ax: "Axes | None" = None, **options: Any
-    ) -> "MainEffectDisplay":
+    ) -> Self:
         """Compute and draw the effect of a column; arguments are those of `main_effects`."""
         options.setdefault("std", fitted(model)._has_posterior)
         return cls(main_effects(model, X, [column], **options)[0]).plot(ax)
 
-    @property
-    def notes(self) -> list[str]:
-        main = self.main_effect
-        if len(main.values) == 1:
-            return ["the only value"]
-        is_scale, is_guess = is_numeric(main.values), not main.is_supported.all()
-        smaller = f"{self._left_out} of {len(main.values)} with smaller effects left out"
-        notes = {
-            "ticks: deciles": is_scale and main.deciles is not None,
-            "band: 2 standard deviations": is_scale and main.std is not None,
-            f"dashed: outermost {TAIL:.0%} of rows, or none": is_scale and is_guess,
-            "pale: no rows": not is_scale and is_guess and not self._left_out,
-            smaller: bool(self._left_out),
-        }
-        return [note for note, applies in notes.items() if applies]
-
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: "Axes") -> list[str]:
         main = self.main_effect
         ax.axhline(0, color=FAINT, linewidth=1)
-        if is_numeric(main.values):
-            self._draw_curve(ax)
-        else:
-            self._draw_categories(ax)
-            ax.set_xlabel(written(main.name, LONGEST_WORDS))
+        notes = self._draw_curve(ax) if is_numeric(main.values) else self._draw_categories(ax)
         if is_rounding(np.abs(main.effect).max(), main.partial_dependence):
             ax.set_ylim(-1, 1)
-        ax.set_ylabel(in_lines(ax.yaxis, main.response, f"above its mean {readable(main.mean)}"))
-        write_title(ax, "Main effect of", main.name)
+        mean = f"above its mean {readable(main.mean)}"
+        ax.set_ylabel(plotting.in_lines(ax.yaxis, main.response, mean))
+        plotting.write_title(ax, "Main effect of", main.name)
+        return notes if len(main.values) > 1 else ["the only value"]
 
-    def _draw_curve(self, ax: "Axes") -> None:
+    def _draw_curve(self, ax: "Axes") -> list[str]:
         main, supported = self.main_effect, self.main_effect.is_supported
-        where, dot = along(main.values), "." if len(main.values) <= FEW else ""
+        where, dot = plotting.along(main.values), "." if len(main.values) <= FEW else ""
         ax.plot(where, main.effect, f"{dot}--", color=PALE, linewidth=1)
         if main.missing is not None:
             height = main.missing - main.mean
@@ -132,14 +88,26 @@ class MainEffectDisplay(Display):
         if 2 <= supported.sum() < len(supported):
             ax.set_ylim(*_limits(main.effect, supported))
         if main.deciles is not None:
-            low = ax.get_xaxis_transform()
-            ax.vlines(along(main.deciles), 0, 0.03, color="black", linewidth=1, transform=low)
-        cut_axis(ax.xaxis, main.name, main.values, main.inner)
-        number_ticks(ax.xaxis, main.values)
+            low, places = ax.get_xaxis_transform(), plotting.along(main.deciles)
+            ax.vlines(places, 0, 0.03, color="black", linewidth=1, transform=low)
+        plotting.cut_axis(ax.xaxis, main.name, main.values, main.inner)
+        plotting.number_ticks(ax.xaxis, main.values)
+        notes = {
+            "ticks: deciles": main.deciles is not None,
+            "band: 2 standard deviations": main.std is not None,
+            f"dashed: outermost {TAIL:.0%} of rows, or none": not supported.all(),
+        }
+        return [note for note, applies in notes.items() if applies]
 
-    def _draw_categories(self, ax: "Axes") -> None:
+    def _draw_categories(self, ax: "Axes") -> list[str]:
         """Draw a dot for each category; the largest effects where not all can be named."""
-        main, order = self.main_effect, self._shown(ax)
+        main, count = self.main_effect, len(self.main_effect.values)
+        apart, order = plotting.labels_apart(ax.xaxis, count), np.arange(count)
+        if apart > 1:  # by effect those of the largest
+            known = np.flatnonzero(main.is_supported) if main.is_supported.any() else order
+            sizes = np.argsort(-np.abs(main.effect[known]), kind="stable")
+            order = known[sizes][: count // apart]
+            order = order[np.argsort(main.effect[order], kind="stable")]
         where, effect, supported = np.arange(len(order)), main.effect[order], main.is_supported
         for shown, colour in ((supported[order], FIRST), (~supported[order], PALE)):
             ax.vlines(where[shown], 0, effect[shown], color=colour, linewidth=1)
@@ -149,27 +117,19 @@ class MainEffectDisplay(Display):
                 ends = effect[shown] - half, effect[shown] + half
                 ax.vlines(where[shown], *ends, color=colour, linewidth=6, alpha=0.2)
         ax.margins(x=0.5 / max(len(order), 4))
-        name_ticks(ax.xaxis, main.values[order].tolist())
-
-    def _shown(self, ax: "Axes") -> NDArray[np.int64]:
-        """Return the categories to draw: all in their order, or by effect those of the largest."""
-        main = self.main_effect
-        count, apart = len(main.values), labels_apart(ax.xaxis, len(main.values))
-        self._left_out = 0
-        if apart == 1:
-            return np.arange(count)
-        known = np.flatnonzero(main.is_supported) if main.is_supported.any() else np.arange(count)
-        largest = known[np.argsort(-np.abs(main.effect[known]), kind="stable")][: count // apart]
-        self._left_out = count - len(largest)
-        return largest[np.argsort(main.effect[largest], kind="stable")]
+        plotting.name_ticks(ax.xaxis, main.values[order].tolist())
+        ax.set_xlabel(written(main.name, LONGEST_WORDS))
+        if apart > 1:
+            return [f"{count - len(order)} of {count} with smaller effects left out"]
+        return [] if supported.all() else ["pale: no rows"]
 
 
 def _limits(effect: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[float, float]:
-    """Range of the supported part of a curve and of zero, with room for some of the rest."""
+    """Return the range of zero and a curve's supported part, with room for some of the rest."""
     ends = [min(effect[supported].min(), 0.0), max(effect[supported].max(), 0.0)]
     room = GUESSED * (ends[1] - ends[0])
-    low, high = max(ends[0] - room, effect.min()), min(ends[1] + room, effect.max())
-    low, high = min(ends[0], low), max(ends[1], high)
+    low = min(ends[0], max(ends[0] - room, effect.min()))
+    high = max(ends[1], min(ends[1] + room, effect.max()))
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
 
@@ -208,48 +168,46 @@ class InteractionDisplay(Display):
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, columns: Sequence[Any], *, ax: "Axes | None" = None, **options: Any
-    ) -> "InteractionDisplay":
+    ) -> Self:
         """Compute and draw the interaction of two columns; arguments are those of `interaction`."""
         return cls(interaction(model, X, columns, **options)).plot(ax)
 
-    @property
-    def notes(self) -> list[str]:
-        return [] if self.interaction.is_supported.all() else ["grey: no rows"]
-
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: "Axes") -> list[str]:
         from matplotlib import colormaps
 
         both = self.interaction
         effect, supported = both.effect, both.is_supported
         where: list[Any] = []
-        for number, values in enumerate(both.values):
+        are_scales = [is_numeric(values) and len(values) > 1 for values in both.values]
+        for number, (values, is_scale) in enumerate(zip(both.values, are_scales, strict=True)):
             # numbers may have been given in any order
-            order = np.argsort(values) if _is_scale(values) else np.arange(len(values))
+            order = np.argsort(values) if is_scale else np.arange(len(values))
             effect, supported = effect.take(order, number), supported.take(order, number)
-            where.append(along(values)[order] if _is_scale(values) else order)
-        largest = self._largest()
-        seen = np.abs(effect[supported]).max(initial=0.0)
+            where.append(plotting.along(values)[order] if is_scale else order)
+        largest, seen = self._largest(), np.abs(effect[supported]).max(initial=0.0)
         mesh = ax.pcolormesh(
             edges(where[0]), edges(where[1]), np.ma.array(effect.T, mask=~supported.T),
             cmap=colormaps["RdBu_r"].with_extremes(bad=NO_ROWS), vmin=-largest, vmax=largest,
             rasterized=True,
         )  # fmt: skip
-        label = f"beyond the main effects{units(both.response)}"
-        extend = "both" if seen > largest else "neither"
-        ax.figure.colorbar(mesh, ax=ax, label=label, format=number_formatter(), extend=extend)
-        for axis, name, values, inner in zip(
-            (ax.xaxis, ax.yaxis), both.names, both.values, both.inner, strict=True
+        ax.figure.colorbar(
+            mesh, ax=ax, label=f"beyond the main effects{units(both.response)}",
+            format=plotting.number_formatter(), extend="both" if seen > largest else "neither",
+        )  # fmt: skip
+        for axis, name, values, inner, is_scale in zip(
+            (ax.xaxis, ax.yaxis), both.names, both.values, both.inner, are_scales, strict=True
         ):
-            axis.set_label_text(written(name, LONGEST_WORDS))
-            if _is_scale(values):
-                cut_axis(axis, name, values, inner)
-                number_ticks(axis, values)
+            if is_scale:
+                plotting.cut_axis(axis, name, values, inner)
+                plotting.number_ticks(axis, values)
             else:
-                name_ticks(axis, [place(value) for value in values])
-        write_title(ax, f"Interaction of {both.names[0]}", f"and {both.names[1]}")
+                axis.set_label_text(written(name, LONGEST_WORDS))
+                plotting.name_ticks(axis, [place(value) for value in values])
+        plotting.write_title(ax, f"Interaction of {both.names[0]}", f"and {both.names[1]}")
+        return [] if supported.all() else ["grey: no rows"]
 
     def _largest(self) -> float:
-        """Effect of the darkest colours; of no effect, 1 in the place of rounding."""
+        """Return the effect of the darkest colours; of no effect, 1 in the place of rounding."""
         both = self.interaction
         effect = np.abs(both.effect).ravel()
         largest = effect.max()
@@ -257,11 +215,6 @@ class InteractionDisplay(Display):
             inner = inner_range(effect, both.support.ravel())[1]
             largest = min(effect[both.support.ravel() > 0].max(), (1 + GUESSED) * inner)
         return 1.0 if is_rounding(largest, both.partial_dependence) else float(largest)
-
-
-def _is_scale(values: NDArray) -> bool:
-    """Whether values are numbers that make a scale: more than one."""
-    return is_numeric(values) and len(values) > 1
 
 
 class ImportancesDisplay(Display):
@@ -275,24 +228,23 @@ class ImportancesDisplay(Display):
     """
 
     def __init__(self, importances: Importances, max_columns: int = 20):
-        self.importances = importances
-        self.max_columns = max_columns
+        self.importances, self.max_columns = importances, max_columns
         self.figure_size = (6.4, 1.4 + 0.32 * min(max_columns, len(importances.names)))
 
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, *, max_columns: int = 20, ax: "Axes | None" = None, **options: Any
-    ) -> "ImportancesDisplay":
+    ) -> Self:
         """Compute and draw the importances of all columns; arguments are those of `importances`."""
         return cls(importances(model, X, **options), max_columns).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         shares = self.importances
         order = np.argsort(-shares.total, kind="stable")[: self.max_columns]
-        where = bars(ax, [written(shares.names[d]) for d in order])
+        where = plotting.bars(ax, [written(shares.names[d]) for d in order])
         ax.barh(where, shares.total[order], 0.75, color=SECOND, label="total, with others")
         ax.barh(where, shares.first_order[order], 0.4, color=FIRST, label="first order, alone")
-        label = f"share in the variance of {the(shares.response)}"
+        label = f"share in the variance of {plotting.the(shares.response)}"
         ax.set(title="Importance of the columns", xlabel=label)
         ax.set_xlim(left=0)
         ax.legend(loc="lower right", frameon=False)
@@ -312,43 +264,59 @@ class InteractionStrengthsDisplay(Display):
     """
 
     def __init__(self, strengths: InteractionStrengths, kind: str = "size"):
-        if kind not in ("h", "size"):
-            raise ValueError(f"kind={kind!r} is unknown; use 'size' or 'h'.")
+        check_option("kind", kind, ("size", "h"))
         if len(strengths.names) < 2:
             raise ValueError("The model has one column, and interactions need two.")
-        self.strengths = strengths
-        self.kind = kind
+        self.strengths, self.kind = strengths, kind
+        shown = np.flatnonzero(strengths.size.any(axis=0))
+        self._shown = shown if len(shown) else np.arange(len(strengths.names))
         size = max(0.0, 0.45 * (len(self._shown) - 7))
         self.figure_size = (5.6 + size, 4.6 + size)
-
-    @property
-    def _shown(self) -> NDArray[np.int64]:
-        """Columns that interact with some other; all of them if none does."""
-        shown = np.flatnonzero(self.strengths.size.any(axis=0))
-        return shown if len(shown) else np.arange(len(self.strengths.names))
-
-    @property
-    def notes(self) -> list[str]:
-        left_out = len(self.strengths.names) - len(self._shown)
-        columns = f"{left_out} column{'s' * (left_out > 1)} without any"
-        return [f"left out: {columns}"] if left_out else []
 
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, *, kind: str = "size", ax: "Axes | None" = None, **options: Any
-    ) -> "InteractionStrengthsDisplay":
+    ) -> Self:
         """Draw the strengths of interactions; arguments are those of `interaction_strengths`."""
         return cls(interaction_strengths(model, X, **options), kind).plot(ax)
 
-    def _draw(self, ax: "Axes") -> None:
-        label = "Friedman's H"
-        if self.kind == "size":
-            label = f"root mean square{units(self.strengths.response)}"
-        # the map is laid out, so what takes room comes first
+    def _draw(self, ax: "Axes") -> list[str]:
+        found, shown = self.strengths, self._shown
+        size = f"root mean square{units(found.response)}"
+        # cells are measured, so what takes room comes first
         ax.set_title("Strength of the interactions")
-        shown = self._shown
-        matrix = getattr(self.strengths, self.kind)[np.ix_(shown, shown)]
-        heat_map(ax, matrix, [self.strengths.names[d] for d in shown], label)
+        matrix = getattr(found, self.kind)[np.ix_(shown, shown)]
+        # the first row and the last column have nothing below the diagonal
+        lower, names = matrix[1:, :-1], [found.names[d] for d in shown]
+        top = float(lower.max()) or 1.0
+        hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
+        image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
+        ax.figure.colorbar(
+            image, ax=ax, label=size if self.kind == "size" else "Friedman's H", shrink=0.85,
+            format=plotting.number_formatter(),
+        )  # fmt: skip
+        plotting.name_ticks(ax.xaxis, names[:-1])
+        plotting.name_ticks(ax.yaxis, names[1:])
+        if len(names) <= MOST_NUMBERED:
+            _write_cells(ax, lower, top)
+        left_out = len(found.names) - len(shown)
+        columns = f"{left_out} column{'s' * (left_out > 1)} without any"
+        return [f"left out: {columns}"] if left_out else []
+
+
+def _write_cells(ax: "Axes", lower: NDArray, top: float) -> None:
+    """Write the numbers of a map into its cells, unless they are wider than these."""
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9 if len(lower) < 6 else 7}
+    texts = []
+    for e, d in np.argwhere(np.tri(len(lower))).tolist():
+        colour = "white" if lower[e, d] > 0.6 * top else "black"
+        texts.append(ax.text(d, e, readable(lower[e, d], 2), color=colour, **style))
+    # only the layout tells how large cells are
+    ax.figure.figure.draw_without_rendering()
+    cell = ax.get_window_extent().width / len(lower)
+    if max(text.get_window_extent().width for text in texts) > FILLED * cell:
+        for text in texts:
+            text.remove()
 
 
 class ExplanationDisplay(Display):
@@ -372,7 +340,7 @@ class ExplanationDisplay(Display):
     def from_estimator(
         cls, model: Any, X: Any, background: Any, *, row: int = 0, max_columns: int = 12,
         ax: "Axes | None" = None, **options: Any,
-    ) -> "ExplanationDisplay":  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Explain the prediction of a row and draw it; `options` are those of `explain`."""
         found = explain(model, take_rows(X, [row]), background, **options)
         return cls(found, 0, max_columns).plot(ax)
@@ -390,7 +358,7 @@ class ExplanationDisplay(Display):
             labels.append(f"{len(order) - len(shown)} others")
         # from the prediction down to the base
         ends = found.prediction[n] - np.cumsum([0.0, *steps])
-        where = bars(ax, labels)
+        where = plotting.bars(ax, labels)
         colours = [SECOND if step > 0 else FIRST for step in steps]
         ax.barh(where, steps, left=ends[1:], color=colours, height=0.7)
         for i, step in enumerate(steps):
@@ -401,7 +369,7 @@ class ExplanationDisplay(Display):
         ax.axvline(found.base, color=FAINT, linewidth=1, zorder=0)
         ax.margins(x=0.15)
         title = f"From the mean {readable(found.base)} to {readable(found.prediction[n])}"
-        ax.set(title=title, xlabel=the(found.response))
+        ax.set(title=title, xlabel=plotting.the(found.response))
 
 
 class SpectrumDisplay(Display):
@@ -416,51 +384,42 @@ class SpectrumDisplay(Display):
     spectrum : Spectrum
     """
 
-    def __init__(self, spectrum: Spectrum):
+    def __init__(self, spectrum: weights.Spectrum):
         self.spectrum = spectrum
 
     @classmethod
     def from_estimator(
         cls, model: Any, column: Any = 0, *, ax: "Axes | None" = None, output: Any = None
-    ) -> "SpectrumDisplay":
+    ) -> Self:
         """Compute and draw the spectrum of a column; arguments are those of `spectrum`."""
-        return cls(spectrum(model, column, output=output)).plot(ax)
+        return cls(weights.spectrum(model, column, output=output)).plot(ax)
 
-    @property
-    def notes(self) -> list[str]:
-        return ["the only function, a constant"] if len(self.spectrum.numbers) == 1 else []
+    def _draw(self, ax: "Axes") -> list[str]:
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    def _draw(self, ax: "Axes") -> None:
-        found = self.spectrum
+        found, name = self.spectrum, written(self.spectrum.name, LONGEST_WORDS)
         lines = [(found.magnitudes, FIRST, "network")]
         if found.main is not None:
             lines.append((found.main, SECOND, "main effect"))
-        floor = FAINTEST * (max(sizes.max() for sizes, _, _ in lines) or 1.0)
-        style, shown = ".-" if len(found.numbers) <= MOST_DOTS else "-", np.empty(0)
+        every = np.concatenate([sizes for sizes, _, _ in lines])
+        floor = FAINTEST * (every.max() or 1.0)
+        style, shown = ".-" if len(found.numbers) <= MOST_DOTS else "-", every[every > floor]
         for sizes, colour, label in lines:
             above = np.where(sizes > floor, sizes, np.nan)
-            shown = np.append(shown, sizes[sizes > floor])
             ax.plot(found.frequencies, above, style, color=colour, linewidth=1, label=label)
         if len(lines) > 1:
             ax.legend(frameon=False)
-        if len(shown):
+        if len(shown):  # 0.2 and not 2·10⁻¹, between powers of ten only where these are few
             ax.set_yscale("log")
-            _plain_logarithms(ax.yaxis, shown.min(), shown.max())
-        name = written(found.name, LONGEST_WORDS)
+            write = FuncFormatter(plotting.write_number)
+            is_short = shown.max() < 200 * shown.min()
+            ax.yaxis.set_major_formatter(write)
+            ax.yaxis.set_minor_formatter(write if is_short else NullFormatter())
+            if is_short:
+                ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         ax.set(title=f"Spectrum of {name}", xlabel=f"frequency (periods a unit of {name})",
                ylabel=f"norm of the weights{units(found.response)}")  # fmt: skip
-
-
-def _plain_logarithms(axis: Any, low: float, high: float) -> None:
-    """Write 0.2 and not 2·10⁻¹, between the powers of ten only where there are few of them."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    write = FuncFormatter(lambda value, _: readable(value))
-    axis.set_major_formatter(write)
-    axis.set_minor_formatter(NullFormatter())
-    if high < 200 * low:
-        axis.set_minor_locator(LogLocator(subs=(2, 5)))
-        axis.set_minor_formatter(write)
+        return ["the only function, a constant"] if len(found.numbers) == 1 else []
 
 
 class CoefficientsDisplay(Display):
@@ -471,29 +430,26 @@ class CoefficientsDisplay(Display):
     coefficients : Coefficients
     """
 
-    def __init__(self, coefficients: Coefficients):
+    def __init__(self, coefficients: weights.Coefficients):
         self.coefficients = coefficients
         self.figure_size = (9.0, 1.4 + 0.28 * len(coefficients.values))
 
     @classmethod
     def from_estimator(
         cls, model: Any, n_coefficients: int = 10, *, ax: "Axes | None" = None, **options: Any
-    ) -> "CoefficientsDisplay":
+    ) -> Self:
         """Find and draw the largest weights; arguments are those of `largest_coefficients`."""
-        return cls(largest_coefficients(model, n_coefficients, **options)).plot(ax)
+        return cls(weights.largest_coefficients(model, n_coefficients, **options)).plot(ax)
 
-    @property
-    def notes(self) -> list[str]:
-        return [] if self.coefficients.is_exact else ["grey: there may be larger ones"]
-
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: "Axes") -> list[str]:
         found = self.coefficients
-        where = bars(ax, [written(label, LONGEST_PRODUCT) for label in found.labels])
+        where = plotting.bars(ax, [written(label, LONGEST_PRODUCT) for label in found.labels])
         colours = [FIRST if i < found.n_certain else FAINT for i in where]
         ax.barh(where, np.abs(found.values), color=colours)
         title = "Largest weights" if found.is_exact else "Largest weights that were found"
         ax.set(title=title, xlabel=f"magnitude of the weight{units(found.response)}",
                ylabel="basis functions")  # fmt: skip
+        return [] if found.is_exact else ["grey: there may be larger ones"]
 
 
 class RankOneTermsDisplay(Display):
@@ -506,31 +462,26 @@ class RankOneTermsDisplay(Display):
         Whose functions to draw; None draws the sizes.
     """
 
-    def __init__(self, terms: RankOneTerms, column: str | None = None):
-        self.terms = terms
-        self.column = column
+    def __init__(self, terms: weights.RankOneTerms, column: str | None = None):
+        self.terms, self.column = terms, column
 
     @classmethod
     def from_estimator(
         cls, model: Any, column: Any = None, n_terms: int | None = None, *,
         ax: "Axes | None" = None, **options: Any,
-    ) -> "RankOneTermsDisplay":  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Compute and draw the rank-one terms of a CPD; arguments are those of `rank_one_terms`."""
         if column is not None:
             names = fitted(model)._reading.inputs.names
             column = names[find_column(names, column)]
             n_terms = n_terms or 5
-        return cls(rank_one_terms(model, n_terms, **options), column).plot(ax)
+        return cls(weights.rank_one_terms(model, n_terms, **options), column).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        if self.column is None:
-            self._draw_sizes(ax)
-        else:
-            self._draw_functions(ax, self.terms.names.index(self.column))
-
-    def _draw_sizes(self, ax: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
+        if self.column is not None:
+            return self._draw_functions(ax, self.terms.names.index(self.column))
         sizes = self.terms.sizes
         ax.bar(np.arange(1, len(sizes) + 1), sizes, color=FIRST)
         ax.set(title="Rank-one terms, the largest first", xlabel="term",
@@ -540,15 +491,15 @@ class RankOneTermsDisplay(Display):
         ax.set_xticks([1, *(tick for tick in ticks if 1 < tick <= len(sizes))])
 
     def _draw_functions(self, ax: "Axes", d: int) -> None:
-        terms, categorical = self.terms, self.terms.is_categorical[d]
-        where = np.arange(len(terms.values[d])) if categorical else terms.values[d]
+        terms, values, categorical = self.terms, self.terms.values[d], self.terms.is_categorical[d]
+        where = np.arange(len(values)) if categorical else values
         ax.axhline(0, color=FAINT, linewidth=1)
         for t, function in enumerate(terms.functions[d]):
             label = f"{t + 1}: size {readable(terms.sizes[t], 3)}"
             style = "o" if categorical or len(where) == 1 else "-"
             ax.plot(where, function.real, style, label=label)
         if categorical:
-            name_ticks(ax.xaxis, terms.values[d].tolist())
+            plotting.name_ticks(ax.xaxis, values.tolist())
         name = written(self.column, LONGEST_WORDS)
         ax.set(title=f"Rank-one terms in {name}", xlabel=name,
                ylabel="function of the term, real part")  # fmt: skip

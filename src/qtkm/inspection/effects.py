@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.wording import readable
-from .averages import mean_environments, one_way, two_way
-from .response import ReadRows, Response, find_column, known
+from .response import Response, find_column
 from .results import Finding, place
-from .support import Axis, Range, count_near
+from .rows import Rows
+from .support import Range, count_near
 
 #: effects below this part of the response are rounding
 ROUNDING = 1e-12
@@ -210,25 +210,20 @@ def main_effects(
        Annals of Statistics 29, 2001, section 8.2.
     """
     response = Response(model, output)
-    chosen, grids = response.columns(columns), _grids(response, grid)
-    rows = response.read(X, sample_weight)
-    means, mean = mean_environments(response, rows)
+    chosen, grids = response.find(columns), _by_number(response, grid)
+    rows = Rows(response, X, sample_weight)
+    means, mean = rows.environments()
     effects = []
     for d in chosen:
-        values = grids.get(d, response.grid(d, n_grid, rows))
-        own = response.values(d, values)
-        dependence = one_way(response, rows, d, own, means[d])
-        deciles = None
-        if not response.is_categorical(d):
-            deciles = np.quantile(known(rows.arrays[d]), np.arange(0.1, 0.95, 0.1))
-            deciles = response.raw(d, deciles)
-        support = count_near([_axis(response, rows, d, values)], rows.weight * rows.total)
+        look, deciles, missing = Look(rows, d, grids.get(d), n_grid, means[d]), None, None
+        if not response.is_categorical[d]:
+            deciles = response.raw(d, np.quantile(rows.known(d), np.arange(0.1, 0.95, 0.1)))
+        if response.maps[d].has_gaps:
+            missing = float(rows.one_way(d, np.full(1, np.nan), means[d])[0])
         effects.append(MainEffect(
-            response.names[d], _shown(response, d, values), dependence, mean, deciles,
-            response.label, _inner(response, d, rows), support,
-            float(one_way(response, rows, d, np.full(1, np.nan), means[d])[0])
-            if response.maps[d].has_gaps else None,
-            effect_std(response, rows, [d], [own]) if std else None,
+            response.names[d], look.shown, look.dependence, mean, deciles, response.label,
+            look.inner, count_near([look.near], rows.weight * rows.total), missing,
+            effect_std(rows, [d], [look.values]) if std else None,
         ))  # fmt: skip
     return effects
 
@@ -250,24 +245,20 @@ def interaction(
     Interaction
     """
     response = Response(model, output)
-    pair = first, second = check_pair(response, columns)
-    grids, rows = _grids(response, grid), response.read(X, sample_weight)
-    means, mean = mean_environments(response, rows)
-    values = [grids.get(d, response.grid(d, n_grid, rows)) for d in pair]
-    units = [response.values(d, v) for d, v in zip(pair, values, strict=True)]
-    alone = [one_way(response, rows, d, u, means[d]) for d, u in zip(pair, units, strict=True)]
-    axes = [_axis(response, rows, d, v) for d, v in zip(pair, values, strict=True)]
+    pair = response.find(columns)
+    if len(set(pair)) != 2 or len(pair) != 2:
+        raise ValueError(f"columns={columns!r} must be two different columns, such as (0, 1).")
+    grids, rows = _by_number(response, grid), Rows(response, X, sample_weight)
+    means, mean = rows.environments()
+    first, second = (Look(rows, d, grids.get(d), n_grid, means[d]) for d in pair)
+    values = [first.values, second.values]
     return Interaction(
-        (response.names[first], response.names[second]),
-        (_shown(response, first, values[0]), _shown(response, second, values[1])),
-        two_way(response, rows, pair, units),
-        (alone[0], alone[1]),
-        mean,
-        response.label,
-        (_inner(response, first, rows), _inner(response, second, rows)),
-        count_near(axes, rows.weight * rows.total),
-        effect_std(response, rows, pair, units) if std else None,
-    )
+        (response.names[pair[0]], response.names[pair[1]]), (first.shown, second.shown),
+        rows.two_way((pair[0], pair[1]), values), (first.dependence, second.dependence), mean,
+        response.label, (first.inner, second.inner),
+        count_near([first.near, second.near], rows.weight * rows.total),
+        effect_std(rows, pair, values) if std else None,
+    )  # fmt: skip
 
 
 def is_rounding(effect: float, dependence: NDArray) -> bool:
@@ -275,44 +266,30 @@ def is_rounding(effect: float, dependence: NDArray) -> bool:
     return bool(effect <= ROUNDING * np.abs(dependence).max())
 
 
-def check_pair(response: Response, columns: Any) -> tuple[int, int]:
-    """Numbers of two different columns."""
-    chosen = response.columns(columns)
-    if len(set(chosen)) != 2 or len(chosen) != 2:
-        raise ValueError(f"columns={columns!r} must be two different columns, such as (0, 1).")
-    return chosen[0], chosen[1]
+def _by_number(response: Response, grid: Mapping[Any, Any] | None) -> dict[int, Any]:
+    return {find_column(response.names, column): given for column, given in (grid or {}).items()}
 
 
-def _axis(response: Response, rows: ReadRows, d: int, values: NDArray) -> Axis:
-    """Values of a column, to count the rows near them."""
-    if response.is_categorical(d):
-        return Axis(response.values(d, values), rows.values[d], None)
-    return Axis(values, rows.arrays[d], response.inner(d, rows))
+class Look:
+    """Values of a column to look at: as it has them, as its map reads them, and the rows near."""
 
-
-def _grids(response: Response, grid: Mapping[Any, Any] | None) -> dict[int, NDArray]:
-    """Values that were given, by the number of their column; times in seconds."""
-    found = {}
-    for column, values in (grid or {}).items():
-        d = find_column(response.names, column)
-        is_scale = not response.is_categorical(d)
-        found[d] = response.numbers(d, values) if is_scale else np.asarray(values)
-    return found
-
-
-def _shown(response: Response, d: int, values: NDArray) -> NDArray:
-    """Values of a column as it has them."""
-    return values if response.is_categorical(d) else response.raw(d, values)
-
-
-def _inner(response: Response, d: int, rows: ReadRows) -> Any:
-    """Range of the inner rows as the column has its values; None for categories."""
-    found = response.inner(d, rows)
-    return None if found is None else tuple(response.raw(d, np.array(found)))
+    def __init__(self, rows: Rows, d: int, given: Any, n_grid: int, mean: NDArray):
+        response = rows.response
+        self.inner: Any = None
+        if response.is_categorical[d]:
+            self.shown = response.categories(d) if given is None else np.asarray(given)
+            self.values = response.values(d, self.shown)
+            self.near: Any = self.values, rows.values[d], None
+        else:
+            numbers = rows.grid(d, n_grid) if given is None else response.numbers(d, given)
+            self.shown, self.values = response.raw(d, numbers), response.values(d, numbers)
+            self.inner = tuple(response.raw(d, np.array(rows.inner(d))))
+            self.near = numbers, rows.arrays[d], rows.inner(d)
+        self.dependence = rows.one_way(d, self.values, mean)
 
 
 def effect_std(
-    response: Response, rows: ReadRows, columns: Sequence[int], values: Sequence[NDArray]
+    rows: Rows, columns: Sequence[int], values: Sequence[NDArray]
 ) -> NDArray[np.float64]:
     """Return standard deviations of the effect of a column, or of the interaction of two.
 
@@ -320,7 +297,8 @@ def effect_std(
     responses has the mean of their factors. A few rows are enough: what differs from row to row
     is the response, not much how sure it is.
     """
-    known, n_rows = response.uncertainty(), len(rows.weight)
+    response, n_rows = rows.response, len(rows.weight)
+    known = response.model._known_uncertainty()
     count = min(ROWS if len(columns) == 1 else PAIR_ROWS, n_rows)
     chosen = np.random.RandomState(0).choice(n_rows, count, False, rows.weight)
     unit = response.output_weight * np.sqrt(known.spread)

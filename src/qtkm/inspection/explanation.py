@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks.algebra import closed_product, environments
-from .averages import column_means
 from .response import Response
 from .results import Finding, largest
+from .rows import Rows
 
 
 @dataclass(repr=False)
@@ -101,14 +101,13 @@ def explain(
     columns are independent.  The cost is O(D²·R) for a row of a CPD.
     """
     response = Response(model, output)
-    known = response.read(background, sample_weight)
-    rows = response.read(X)
-    means, main_means = column_means(response, known), known.main_means
+    known, rows = Rows(response, background, sample_weight), Rows(response, X)
+    means, main_means = known.column_means(), known.main_means
     nodes, weights = np.polynomial.legendre.leggauss((response.n_columns + 1) // 2)
     nodes, weights = (nodes + 1) / 2, weights / 2
     main = np.stack([response.main(d, v) for d, v in enumerate(rows.values)], axis=1) - main_means
     shapley, alone = main.copy(), main.copy()
-    for part, tables in response.blocks(rows):
+    for part, tables in rows.blocks():
         moved = [table - mean for table, mean in zip(tables, means, strict=True)]
         for t, weight in zip(nodes, weights, strict=True):
             between = [mean + t * move for mean, move in zip(means, moved, strict=True)]
@@ -118,7 +117,7 @@ def explain(
     base = response.offset + float(main_means.sum()) + float(whole.real)
     values = [response.raw(d, array) for d, array in enumerate(rows.arrays)]
     return Explanation(
-        list(response.names), values, shapley, alone, response.respond(rows), base, response.label
+        list(response.names), values, shapley, alone, rows.responses(), base, response.label
     )
 
 

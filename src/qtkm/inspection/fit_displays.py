@@ -1,7 +1,7 @@
 """Displays of a fit: how the objective fell, and what is left of the targets."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,21 +9,9 @@ from sklearn.base import is_regressor
 
 from ..estimators.uncertainty import half_widths
 from ..estimators.wording import name_score
-from .plotting import (
-    FAINT,
-    FIRST,
-    LONGEST_WORDS,
-    PALE,
-    SECOND,
-    Display,
-    along,
-    cut_axis,
-    is_numeric,
-    name_ticks,
-    number_ticks,
-    whole_ticks,
-    written,
-)
+from ..parameters import check_option
+from . import plotting
+from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, along, is_numeric, written
 from .response import column_values, fitted, output_number
 from .support import inner_range, shown_range
 
@@ -58,18 +46,16 @@ class HistoryDisplay(Display):
         self, objective: NDArray, validation_score: NDArray, seconds: NDArray,
         against: str = "epochs", score_name: str | None = None,
     ):  # fmt: skip
-        if against not in ("epochs", "seconds"):
-            raise ValueError(f"against={against!r} is unknown; use 'epochs' or 'seconds'.")
-        self.objective = np.asarray(objective, dtype=np.float64)
-        self.validation_score = np.asarray(validation_score, dtype=np.float64)
-        self.seconds = np.asarray(seconds, dtype=np.float64)
-        self.against = against
-        self.score_name = score_name
+        check_option("against", against, ("epochs", "seconds"))
+        self.objective, self.validation_score, self.seconds = (
+            np.asarray(each, dtype=np.float64) for each in (objective, validation_score, seconds)
+        )
+        self.against, self.score_name = against, score_name
 
     @classmethod
     def from_estimator(
         cls, model: Any, *, against: str = "epochs", ax: "Axes | None" = None
-    ) -> "HistoryDisplay":
+    ) -> Self:
         """Draw the history of a fitted model, whatever its network."""
         model = fitted(model)
         history = model.history_
@@ -78,18 +64,17 @@ class HistoryDisplay(Display):
                 "The model has no history: its fit ended before the first epoch, or it was "
                 "loaded from a file without one; fit it anew."
             )
-        scores, seconds = history["validation_score"], history["seconds"]
-        return cls(history["objective"], scores, seconds, against, name_score(model)).plot(ax)
+        kept = {key: history[key] for key in ("objective", "validation_score", "seconds")}
+        return cls(**kept, against=against, score_name=name_score(model)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        epochs = np.arange(1, len(self.objective) + 1)
-        where = epochs if self.against == "epochs" else self.seconds
-        style = ".-" if len(epochs) <= 100 else "-"
-        ax.plot(where, self.objective, style, color=FIRST, label="objective")
-        xlabel = "epoch" if self.against == "epochs" else "seconds since the start"
-        ax.set(title="Learning curve", xlabel=xlabel, ylabel="training objective")
+        where, xlabel = self.seconds, "seconds since the start"
         if self.against == "epochs":
-            whole_ticks(ax.xaxis)
+            where, xlabel = np.arange(1.0, len(self.objective) + 1), "epoch"
+            plotting.number_ticks(ax.xaxis, where)
+        style = ".-" if len(self.objective) <= 100 else "-"
+        ax.plot(where, self.objective, style, color=FIRST, label="objective")
+        ax.set(title="Learning curve", xlabel=xlabel, ylabel="training objective")
         self.score_ax_ = None
         if len(self.validation_score):
             ax.yaxis.label.set_color(FIRST)
@@ -98,7 +83,7 @@ class HistoryDisplay(Display):
             name = "validation score" + (f": {self.score_name}" if self.score_name else "")
             self.score_ax_.set_ylabel(name, color=SECOND)
             self.score_ax_.spines["top"].set_visible(False)
-            number_ticks(self.score_ax_.yaxis)
+            plotting.number_ticks(self.score_ax_.yaxis)
 
 
 class PathDisplay(Display):
@@ -115,7 +100,7 @@ class PathDisplay(Display):
         self.path = list(path)
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> "PathDisplay":
+    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> Self:
         """Draw the path of a fitted model."""
         path = fitted(model).history_.get("path")
         if not path:
@@ -167,23 +152,12 @@ class ResidualsDisplay(Display):
         self, observed: NDArray, predicted: NDArray, against: NDArray | None = None,
         kind: str = "observed", name: str | None = None, interval: NDArray | None = None,
     ):  # fmt: skip
-        if kind not in ("observed", "residuals"):
-            raise ValueError(f"kind={kind!r} is unknown; use 'observed' or 'residuals'.")
+        check_option("kind", kind, ("observed", "residuals"))
         self.observed = np.asarray(observed, dtype=np.float64)
         self.predicted = np.asarray(predicted, dtype=np.float64)
         self.against = None if against is None else np.asarray(against)
-        self.kind = kind
-        self.name = name
+        self.kind, self.name = kind, name
         self.interval = None if interval is None else np.asarray(interval, dtype=np.float64)
-
-    @property
-    def notes(self) -> list[str]:
-        values = self.against
-        if values is None or not is_numeric(values):
-            return []
-        values = along(values)
-        is_cut = np.ptp(shown_range(values, inner_range(values))) < np.ptp(values)
-        return ["triangles: rows further out"] if is_cut else []
 
     @property
     def residuals(self) -> NDArray[np.float64]:
@@ -194,7 +168,7 @@ class ResidualsDisplay(Display):
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, kind: str = "observed", column: Any = None,
         output: Any = None, interval: float | None = None, ax: "Axes | None" = None,
-    ) -> "ResidualsDisplay":  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Predict and draw.
 
         Parameters
@@ -224,15 +198,13 @@ class ResidualsDisplay(Display):
             chosen = output_number(fitted(model), output)
             predicted, observed = predicted[:, chosen], observed[:, chosen]
             ends = None if ends is None else ends[:, chosen]
-        against, name = None, None
-        if column is not None:
-            against, name = column_values(model, X, column)
+        against, name = (None, None) if column is None else column_values(model, X, column)
         return cls(observed, predicted, against, kind, name, ends).plot(ax)
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: "Axes") -> list[str]:
         if self.against is not None:
-            self._draw_column(ax, self.against)
-        elif self.kind == "residuals":
+            return self._draw_column(ax, self.against)
+        if self.kind == "residuals":
             self._draw_intervals(ax, self.predicted)
             self._draw_rows(ax, self.predicted, self.residuals)
             ax.axhline(0, color="black", linewidth=1)
@@ -244,6 +216,7 @@ class ResidualsDisplay(Display):
             middle = np.clip(self.predicted[0], self.observed.min(), self.observed.max())
             ax.axline((middle, middle), slope=1, color="black", linewidth=1)
             ax.set(title="Predicted and observed", xlabel="predicted", ylabel="observed")
+        return []
 
     def _draw_intervals(self, ax: "Axes", base: Any) -> None:
         """Draw the interval of every row above a base, those that miss in another colour."""
@@ -265,33 +238,32 @@ class ResidualsDisplay(Display):
         size, alpha = (16, 0.6) if len(x) < MANY_ROWS else (4, 0.25)
         ax.scatter(x, y, s=size, alpha=alpha, color=FIRST, linewidths=0, rasterized=True)
 
-    def _draw_column(self, ax: "Axes", values: NDArray) -> None:
-        name = written(self.name, LONGEST_WORDS)
+    def _draw_column(self, ax: "Axes", values: NDArray) -> list[str]:
+        """Draw residuals by a column, the outermost rows of heavy tails as triangles."""
+        name, is_cut = written(self.name, LONGEST_WORDS), False
         if is_numeric(values):
-            self._draw_numbers(ax, along(values))
-            cut_axis(ax.xaxis, str(self.name), along(values), inner_range(along(values)))
-            number_ticks(ax.xaxis, values)
+            x, inner = along(values), inner_range(along(values))
+            low, high = shown_range(x, inner)
+            inside = (x >= low) & (x <= high)
+            self._draw_rows(ax, x[inside], self.residuals[inside])
+            for beyond, edge, marker in ((x < low, low, "<"), (x > high, high, ">")):
+                if beyond.any():
+                    where, is_cut = np.full(beyond.sum(), edge), True
+                    ax.scatter(where, self.residuals[beyond], s=16, marker=marker, color=SECOND,
+                               linewidths=0)  # fmt: skip
+            plotting.cut_axis(ax.xaxis, str(self.name), x, inner)
+            plotting.number_ticks(ax.xaxis, values)
         else:
-            categories, codes = np.unique(values, return_inverse=True)
+            texts = ["missing" if value is None else str(value) for value in values]
+            categories, codes = np.unique(texts, return_inverse=True)
             groups = [self.residuals[codes == code] for code in range(len(categories))]
             ax.boxplot(groups, positions=range(len(groups)), showfliers=False,
                        medianprops={"color": FIRST})  # fmt: skip
-            name_ticks(ax.xaxis, categories.tolist())
+            plotting.name_ticks(ax.xaxis, categories.tolist())
             ax.set_xlabel(name)
         ax.axhline(0, color="black" if is_numeric(values) else FAINT, linewidth=1)
         ax.set(title=f"Residuals by {name}", ylabel="observed - predicted")
-
-    def _draw_numbers(self, ax: "Axes", values: NDArray) -> None:
-        """Draw the rows, the outermost of heavy tails as triangles at the edges."""
-        low, high = shown_range(values, inner_range(values))
-        below, above = values < low, values > high
-        inside = ~below & ~above
-        self._draw_rows(ax, values[inside], self.residuals[inside])
-        for beyond, edge, marker in ((below, low, "<"), (above, high, ">")):
-            rows = self.residuals[beyond]
-            if len(rows):
-                where = np.full(len(rows), edge)
-                ax.scatter(where, rows, s=16, marker=marker, color=SECOND, linewidths=0)
+        return ["triangles: rows further out"] if is_cut else []
 
 
 class CoverageDisplay(Display):
@@ -315,7 +287,7 @@ class CoverageDisplay(Display):
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, method: str = "auto", output: Any = None,
         ax: "Axes | None" = None,
-    ) -> "CoverageDisplay":  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Predict intervals of many coverages, and draw how much they hold.
 
         Parameters

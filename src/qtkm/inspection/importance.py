@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks.algebra import Diagonal, environments, partial_products
-from .averages import bridge, column_means, mean_environments, mean_pairs, square
-from .response import ReadRows, Response
+from .response import Response
 from .results import Finding, largest
+from .rows import Rows, bridge, square
 
 #: terms of a CPD beyond which second moments are averages over drawn rows, and how many of these
 MOST_TERMS, SAMPLES = 400, 1000
@@ -99,49 +99,47 @@ def importances(
        nonlinear models", Reliability Engineering and System Safety 52, 1996.
     """
     response = Response(model, output)
-    rows = response.read(X, sample_weight)
-    means, columns = column_means(response, rows), range(response.n_columns)
-    outer = environments(response.algebra, means, response.closing)
-    first = np.array([_variance(response, rows, d, outer[d]) for d in columns])
-    if isinstance(response.algebra, Diagonal) and len(response.closing) > MOST_TERMS:
-        variance, total, second = _sampled(response, rows, means)
+    rows, algebra = Rows(response, X, sample_weight), response.algebra
+    means = rows.column_means()
+    outer = environments(algebra, means, response.closing)
+    first = _variances(rows, outer)
+    if isinstance(algebra, Diagonal) and len(response.closing) > MOST_TERMS:
+        variance, total, second = _sampled(rows, means)
         total = np.maximum(total, first)  # which only chance lets it fall below
     else:
-        halves = [_moments(response, rows, conjugate) for conjugate in (True, False)]
+        halves = [_moments(rows, conjugate) for conjugate in (True, False)]
         variance, total, second = (sum(parts) / 2 for parts in zip(*halves, strict=True))
         # main effects beside the network add the same to all variances that a column is in
-        added = first - [_variance(response, rows, d, outer[d], False) for d in columns]
+        added = first - _variances(rows, outer, has_main=False)
         variance, total = variance + added.sum(), total + added
     scale = 1 / variance if variance > 0 else 0.0
-    mean_outer, _ = mean_environments(response, rows)
-    own = np.array([_variance(response, rows, d, mean_outer[d]) for d in columns])
+    own = _variances(rows, rows.environments()[0])
     return Importances(
         list(response.names), own, float(variance), scale * first, scale * total, scale * second,
         response.label,
     )  # fmt: skip
 
 
-def _variance(
-    response: Response, rows: ReadRows, d: int, outer: NDArray, has_main: bool = True
-) -> float:
-    """Return the variance of a column's table times an environment, and of its main effect."""
-    distinct, weight = rows.distinct(d)
-    own = response.alone(d, distinct, outer)
-    own -= 0.0 if has_main else response.main(d, distinct)
-    own -= own[0]  # so that a column of one value varies by nothing at all
-    return float(weight @ (own - weight @ own) ** 2)
+def _variances(rows: Rows, outer: list[NDArray], has_main: bool = True) -> NDArray[np.float64]:
+    """Return the variances of columns' tables times environments, and of their main effects."""
+    found = []
+    for d, each in enumerate(outer):
+        distinct, weight = rows.distinct(d)
+        own = rows.response.alone(d, distinct, each)
+        own -= 0.0 if has_main else rows.response.main(d, distinct)
+        own -= own[0]  # so that a column of one value varies by nothing at all
+        found.append(float(weight @ (own - weight @ own) ** 2))
+    return np.array(found)
 
 
-def _moments(
-    response: Response, rows: ReadRows, conjugate: bool
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+def _moments(rows: Rows, conjugate: bool) -> tuple[Any, Any, Any]:
     """Return variance, total and second-order variances of (conjugate) f · f.
 
     Of independent columns: from m ⊗ m, the means, and C, the spreads of all columns' tables.
     """
-    algebra, n_columns = response.algebra, response.n_columns
+    response, algebra = rows.response, rows.response.algebra
     closing = square(algebra, response.closing[None], None, conjugate)
-    means, spreads = [], []
+    means, spreads, n_columns = [], [], response.n_columns
     for d in range(n_columns):
         distinct, weight = rows.distinct(d)
         table = response.table(d, distinct)
@@ -170,29 +168,19 @@ def _moments(
     return variance, total, second
 
 
-def _sampled(
-    response: Response, rows: ReadRows, means: list[NDArray]
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Return variance, total and second-order variances of a CPD of many terms.
-
-    They are averages over drawn rows of independent columns.
-    """
-    rng, n_columns = np.random.default_rng(0), response.n_columns
-    p = rows.weight / rows.weight.sum()
-    drawn = [
-        ReadRows([], [v[rng.choice(len(p), SAMPLES, p=p)] for v in rows.values],
-             np.full(SAMPLES, 1 / SAMPLES), SAMPLES)
-        for _ in range(2)
-    ]  # fmt: skip
-    pairs = list(combinations(range(n_columns), 2))
-    around = [
-        np.prod([m for c, m in enumerate(means) if c not in pair], axis=0) * response.closing
-        for pair in pairs
-    ]
+def _sampled(rows: Rows, means: list[NDArray]) -> tuple[Any, Any, Any]:
+    """Return what `_moments` does from drawn rows, for a CPD of many terms."""
+    response, rng = rows.response, np.random.default_rng(0)
+    n_columns, p = response.n_columns, rows.weight / rows.weight.sum()
+    drawn = [[v[rng.choice(len(p), SAMPLES, p=p)] for v in rows.values] for _ in range(2)]
+    around = {
+        pair: np.prod([m for c, m in enumerate(means) if c not in pair], axis=0) * response.closing
+        for pair in combinations(range(n_columns), 2)
+    }
     sums, total = np.zeros(2), np.zeros(n_columns)
     second = np.zeros((n_columns, n_columns))
     for (part, tables), (_, others) in zip(*map(response.blocks, drawn), strict=True):
-        mains = [[response.main(d, v[part]) for d, v in enumerate(r.values)] for r in drawn]
+        mains = [[response.main(d, v[part]) for d, v in enumerate(values)] for values in drawn]
         env = environments(response.algebra, tables, response.closing)
         moved = [table - mean for table, mean in zip(tables, means, strict=True)]
         f = np.sum(mains[0], axis=0) - rows.main_means.sum()
@@ -201,7 +189,7 @@ def _sampled(
         for d in range(n_columns):
             change = ((others[d] - tables[d]) * env[d]).sum(axis=1).real
             total[d] += ((change + mains[1][d] - mains[0][d]) ** 2).sum() / 2
-        for (d, e), rest in zip(pairs, around, strict=True):
+        for (d, e), rest in around.items():
             both = np.einsum("nr,nr,r->n", moved[d], moved[e], rest).real
             second[d, e] += (both**2).sum()
     variance = sums[1] / SAMPLES - (sums[0] / SAMPLES) ** 2
@@ -272,28 +260,24 @@ def interaction_strengths(
        Applied Statistics 2, 2008, equation 44.
     """
     response = Response(model, output)
-    rows, n_columns = response.read(X, sample_weight), response.n_columns
+    rows, n_columns = Rows(response, X, sample_weight), response.n_columns
     # a column that is the same in all rows would add rounding, and H a quotient of two such
     varying = [d for d, values in enumerate(rows.values)
                if response.maps[d].n_features > 1 and len(np.unique(values)) > 1]  # fmt: skip
     pairs = list(combinations(varying, 2))
-    both, beyond = _pair_variances(response, rows, pairs)
     h, size = np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_columns))
-    for pair, total, rest in zip(pairs, both, beyond, strict=True):
+    for pair, total, rest in zip(pairs, *_pair_variances(rows, pairs), strict=True):
         h[pair] = h[pair[::-1]] = np.sqrt(rest / total) if total > 0 else 0.0
         size[pair] = size[pair[::-1]] = np.sqrt(rest)
     return InteractionStrengths(list(response.names), h, size, response.label)
 
 
-def _pair_variances(
-    response: Response, rows: ReadRows, pairs: list[tuple[int, int]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Variances over the rows of PD_de, and of PD_de - PD_d - PD_e."""
-    means, mean = mean_environments(response, rows)
+def _pair_variances(rows: Rows, pairs: list[tuple[int, int]]) -> NDArray[np.float64]:
+    """Return the variances over the rows of PD_de, and of PD_de - PD_d - PD_e."""
+    response, (means, mean) = rows.response, rows.environments()
     mean -= response.offset + float(rows.main_means.sum())
-    around = mean_pairs(response, rows, pairs)
-    moments = np.zeros((4, len(pairs)))
-    for part, tables in response.blocks(rows):
+    around, moments = rows.pairs(pairs), np.zeros((4, len(pairs)))
+    for part, tables in rows.blocks():
         weight = rows.weight[part]
         flat = [table.reshape(len(weight), -1) for table in tables]
         # less the mean response, so that the moments lose no digits
@@ -305,6 +289,4 @@ def _pair_variances(
             beyond = both - alone[d] - alone[e]
             both = both + main[d] + main[e]
             moments[:, i] += [weight @ v for v in (both, both**2, beyond, beyond**2)]
-    means_of, squares = moments[::2], moments[1::2]
-    both, beyond = np.maximum(squares - means_of**2, 0.0)
-    return both, beyond
+    return np.maximum(moments[1::2] - moments[::2] ** 2, 0.0)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,6 @@ FIRST, SECOND, FAINT, PALE = "#1b4f8a", "#e08a3c", "#b8b8b8", "#9db8d6"
 LONGEST, LONGEST_WORDS = 28, 80
 #: room that a letter takes along a line and a line down a page, in sizes of the font
 LETTER, LINE = 0.6, 1.15
-#: columns up to which a map has numbers, and the part of a cell's width that one may fill
-MOST_NUMBERED, FILLED = 12, 0.9
-
-Self = TypeVar("Self", bound="Display")
 
 
 class Display:
@@ -43,13 +39,10 @@ class Display:
     figure_: "Figure"
     #: inches of a figure of its own, and whether a frame is drawn on all sides of it
     figure_size, has_frame = (6.4, 4.2), False
+    #: what else a reader must know, written below the label of the x axis by `plot`
+    notes: Sequence[str] = ()
 
-    @property
-    def notes(self) -> list[str]:
-        """What else a reader must know, written below the label of the x axis."""
-        return []
-
-    def plot(self: Self, ax: "Axes | None" = None) -> Self:
+    def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw.
 
         Parameters
@@ -70,7 +63,7 @@ class Display:
         from matplotlib.ticker import ScalarFormatter
 
         self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
-        self._draw(ax)
+        self.notes = self._draw(ax) or []
         for axis in (ax.xaxis, ax.yaxis):
             if type(axis.get_major_formatter()) is ScalarFormatter:
                 number_ticks(axis)
@@ -79,12 +72,12 @@ class Display:
         _use_fonts(ax)
         if self.notes:
             line = "; ".join(self.notes)
-            has_room = LETTER * len(line) <= _length(ax.xaxis)
-            below = line if has_room else "\n".join(self.notes)
+            below = line if LETTER * len(line) <= _length(ax.xaxis) else "\n".join(self.notes)
             ax.set_xlabel(f"{ax.get_xlabel()}\n{below}")
         return self
 
-    def _draw(self, ax: "Axes") -> None:
+    def _draw(self, ax: "Axes") -> Sequence[str] | None:
+        """Draw on axes, and return the notes."""
         raise NotImplementedError
 
 
@@ -205,11 +198,6 @@ def _length(axis: Any) -> float:
     return float(pixels / axis.axes.figure.dpi * 72 / rcParams["font.size"])
 
 
-def whole_ticks(axis: Any) -> None:
-    """Put ticks at whole numbers only."""
-    axis.get_major_locator().set_params(integer=True)
-
-
 def number_ticks(axis: Any, values: NDArray | None = None) -> None:
     """Write 20,000, 0.002 or dates at the ticks, at no more of them than have room.
 
@@ -223,7 +211,7 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
         axis.set_major_formatter(ConciseDateFormatter(locator))
         return
     if values is not None and np.all(values == np.round(values)):
-        whole_ticks(axis)
+        axis.get_major_locator().set_params(integer=True)
     axis.set_major_formatter(number_formatter())
     locator = axis.get_major_locator()
     if axis is not axis.axes.xaxis or not isinstance(locator, MaxNLocator):
@@ -236,28 +224,21 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
 
 def number_formatter() -> Any:
     """Return a formatter of ticks: 20,000 and 0.002, with as many digits as tell ticks apart."""
-    return _numbers()()
+    from matplotlib.ticker import FuncFormatter
+
+    formatter = FuncFormatter(write_number)
+    formatter.format_ticks = write_ticks  # type: ignore[method-assign]
+    return formatter
 
 
-@cache
-def _numbers() -> Any:
-    from matplotlib.ticker import Formatter
-
-    class Numbers(Formatter):
-        def __call__(self, x: float, pos: int | None = None) -> str:
-            return readable(x)
-
-        def format_ticks(self, values: Any) -> list[str]:
-            return write_ticks(np.asarray(values, dtype=np.float64))
-
-        def __reduce__(self) -> Any:  # a class of a function has no name to be pickled by
-            return number_formatter, ()
-
-    return Numbers
+def write_number(number: float, position: int | None = None) -> str:
+    """Write the number of a tick; a function of a module, so that figures can be pickled."""
+    return readable(number)
 
 
-def write_ticks(ticks: NDArray[np.float64]) -> list[str]:
-    """Ascending numbers with as many digits as tell them apart."""
+def write_ticks(values: Any) -> list[str]:
+    """Write ascending numbers with as many digits as tell them apart."""
+    ticks = np.asarray(values, dtype=np.float64)
     step = np.min(np.diff(ticks), initial=np.inf)
     if not 0 < step < np.inf:
         return [readable(tick) for tick in ticks]
@@ -294,33 +275,3 @@ def bars(ax: "Axes", labels: Sequence[str]) -> NDArray:
     ax.set_yticks(where, labels)
     ax.invert_yaxis()
     return where
-
-
-def heat_map(ax: "Axes", matrix: NDArray, names: Sequence[str], label: str) -> None:
-    """Draw a symmetric matrix over the columns below its diagonal, with numbers if they fit."""
-    # the first row and the last column have nothing below the diagonal
-    lower = matrix[1:, :-1]
-    top = float(lower.max()) or 1.0
-    hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
-    image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
-    ax.figure.colorbar(image, ax=ax, label=label, shrink=0.85, format=number_formatter())
-    name_ticks(ax.xaxis, names[:-1])
-    name_ticks(ax.yaxis, names[1:])
-    if len(names) <= MOST_NUMBERED:
-        _write_cells(ax, matrix, top)
-
-
-def _write_cells(ax: "Axes", matrix: NDArray, top: float) -> None:
-    """Write the numbers of a map into its cells, unless they are wider than these."""
-    size, texts = 9 if len(matrix) <= 6 else 7, []
-    for e in range(len(matrix)):
-        for d in range(e):
-            colour = "white" if matrix[e, d] > 0.6 * top else "black"
-            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-            texts.append(ax.text(d, e - 1, readable(matrix[e, d], 2), color=colour, **style))
-    # only the layout tells how large cells are
-    ax.figure.figure.draw_without_rendering()
-    cell = ax.get_window_extent().width / (len(matrix) - 1)
-    if max(text.get_window_extent().width for text in texts) > FILLED * cell:
-        for text in texts:
-            text.remove()

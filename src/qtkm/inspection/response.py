@@ -1,7 +1,6 @@
 """One output of a fitted model, taken apart into the tables of its columns."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -13,34 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 from ..escaping import visible
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
-from ..estimators.targets import check_weight
 from ..estimators.values import TIMES, read_numbers
 from ..networks import CPD, TensorRing, TensorTrain
-from ..networks.algebra import closed_product
+from ..networks.evaluate import with_unknown
 from ..networks.moments import weights_of
-from .support import Range, inner_range, steps
 
 #: numbers in the tables of a block of rows, so that a block takes some 50 MB
 BLOCK_NUMBERS = 1 << 21
 #: most rows of a block, and most values whose tables are made at a time
 MOST_ROWS = 4096
 
-
-@dataclass
-class ReadRows:
-    """Rows of X as the model reads them."""
-
-    arrays: list[NDArray]  # numbers as they were given, or category codes
-    values: list[NDArray]  # numbers in the unit box, or category codes
-    weight: NDArray[np.float64]  # adds up to 1
-    total: float  # sum of the weights as they were given, or the number of rows
-    main_means: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    inner: dict[int, Range] = field(default_factory=dict)  # ranges that were asked for
-
-    def distinct(self, d: int) -> tuple[NDArray, NDArray]:
-        """Return the distinct values of a column and the weight of each."""
-        distinct, inverse = np.unique(self.values[d], return_inverse=True)
-        return distinct, np.bincount(inverse, weights=self.weight)
+#: some rows or values, and the tables of all columns at them
+Block = tuple[slice, list[NDArray]]
 
 
 class Response:
@@ -53,11 +36,12 @@ class Response:
     """
 
     def __init__(self, model: Any, output: Any = None):
-        self._model = model = fitted(model)
-        reading = model._reading
-        self._inputs = reading.inputs
-        self.names, self.maps = self._inputs.names, self._inputs.maps
-        cores, n_columns = list(model.cores_), len(self.maps)
+        self.model = model = fitted(model)
+        reading, self.inputs = model._reading, model._reading.inputs
+        self.names, self.maps = self.inputs.names, self.inputs.maps
+        self.n_columns = n_columns = len(self.maps)
+        self.is_categorical = [bool(m.is_categorical) for m in self.maps]
+        cores = list(model.cores_)
         main = cores.pop() if model.network_.has_main_effects else []
         network = getattr(model.network_, "network", model.network_)
         if network is None:  # main effects alone: a CPD without terms
@@ -69,7 +53,7 @@ class Response:
                 f"The model has the network {type(network).__name__}, and inspection serves CPD, "
                 "TensorTrain and TensorRing; fit one of these, or use sklearn.inspection."
             )
-        self._evaluator = network.evaluator(cores, self._inputs.frequencies)
+        self._evaluator = network.evaluator(cores, self.inputs.frequencies)
         self.algebra = self._evaluator.algebra
         self.levels = [[self.algebra.elements(core) for core in c] for c in cores[:n_columns]]
         weight, self.label = _choose_output(model, output)
@@ -81,86 +65,31 @@ class Response:
         self.offset = float(weight @ center) + sum(float(c @ self.output_weight) for c in main[-1:])
         self.closing = np.tensordot(self.output_weight, self._evaluator.closing, 1)
 
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return len(self.maps)
-
-    def uncertainty(self) -> Any:
-        """Return what the model knows of its errors; a ValueError says why it knows nothing."""
-        return self._model._known_uncertainty()
-
-    def columns(self, columns: Any) -> list[int]:
-        """Numbers of columns given by names or numbers; None is all of them."""
+    def find(self, columns: Any) -> list[int]:
+        """Return the numbers of columns given by names or numbers; None is all of them."""
         if columns is None:
             return list(range(self.n_columns))
         columns = [columns] if isinstance(columns, str | Integral) else columns
         return [find_column(self.names, column) for column in columns]
 
-    def read(self, X: Any, sample_weight: Any = None) -> ReadRows:
-        """Rows of X with weights that add up to 1."""
-        arrays = self._inputs.plain(*read_columns(self._model, X, reset=False))
-        n = len(arrays[0])
-        weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
-        total = float(weight.sum())
-        weight, values = weight / total, self._inputs.values(arrays)
-        means = np.array([weight @ self.main(d, v) for d, v in enumerate(values)])
-        return ReadRows(arrays, values, weight, total, means)
-
-    def is_categorical(self, d: int) -> bool:
-        """Whether a column holds categories."""
-        return bool(self.maps[d].is_categorical)
-
-    def holds(self, d: int) -> str:
-        """Return what a column has: numbers, times, spans of time or categories."""
-        return "categories" if self.is_categorical(d) else str(self._inputs.columns[d].holds)
-
-    def grid(self, d: int, n_grid: int, rows: ReadRows | None = None) -> NDArray:
-        """Values of a column to look at.
-
-        All categories; or all numbers that the rows hold if these are few, and else steps over
-        their range, which without rows is the column's box.
-        """
-        if self.is_categorical(d):
-            return np.array([*self._inputs.columns[d].categories, None], dtype=object)[:-1]
-        if rows is None:
-            box = self._inputs.columns[d].box
-            return np.linspace(box.low, box.high, n_grid if box.low < box.high else 1)
-        distinct = np.unique(known(rows.arrays[d])).astype(np.float64)
-        if len(distinct) <= n_grid:
-            return distinct
-        return steps(distinct, self.inner(d, rows), n_grid)
-
-    def inner(self, d: int, rows: ReadRows) -> Range | None:
-        """Range of a column without the outermost rows; None for categories."""
-        if self.is_categorical(d):
-            return None
-        if d not in rows.inner:
-            there = ~np.isnan(rows.arrays[d])
-            rows.inner[d] = inner_range(rows.arrays[d][there], rows.weight[there])
-        return rows.inner[d]
+    def categories(self, d: int) -> NDArray:
+        """Return the categories of a column."""
+        return _objects(self.inputs.columns[d].categories)
 
     def values(self, d: int, raw: Any) -> NDArray:
-        """Given numbers or categories of a column, as its feature map reads them."""
-        column = self._inputs.columns[d]
-        if column.is_categorical:
-            return column.values(column.codes_of(raw))
-        return column.values(self.numbers(d, raw))
+        """Return given numbers or categories of a column as its feature map reads them."""
+        column = self.inputs.columns[d]
+        return column.values(
+            column.codes_of(raw) if column.is_categorical else self.numbers(d, raw)
+        )
 
     def numbers(self, d: int, raw: Any) -> NDArray[np.float64]:
-        """Given values of a column of numbers as it counts them, times in seconds."""
+        """Return given values of a column of numbers as it counts them, times in seconds."""
         return read_numbers(np.asarray(raw), f"column {self.names[d]!r}")[0].astype(np.float64)
 
     def raw(self, d: int, plain: NDArray) -> NDArray:
-        """Turn what `ReadRows.arrays` has of a column into numbers, times or categories."""
-        if not self.is_categorical(d):
-            return _as_times(self._inputs.columns[d], plain)
-        return np.array([*self.grid(d, 0), "unknown", None], dtype=object)[:-1][plain]
-
-    def width(self, d: int) -> float:
-        """Length of a column's box in its own units; 1 where it has none."""
-        box = self._inputs.columns[d].box
-        return 1.0 if box is None or box.low == box.high else box.high - box.low
+        """Return numbers, times or categories from numbers, seconds or codes."""
+        return _as_given(self.inputs.columns[d], plain)
 
     def table(self, d: int, values: NDArray) -> NDArray:
         """Return what a column contributes at given values, (n, …)."""
@@ -176,12 +105,11 @@ class Response:
 
     def main(self, d: int, values: NDArray) -> NDArray[np.float64]:
         """Return the main effect of a column beside the network at some values: (n,)."""
-        # there may be too many categories for a main effect
-        if not self.main_weights or not len(self.main_weights[d]):
+        if not self.main_weights:
             return np.zeros(len(values))
-        weights, share = self.main_weights[d], self._inputs.columns[d].frequencies
+        weights, share = self.main_weights[d], self.inputs.columns[d].frequencies
         if share is not None:
-            return np.append(weights, share @ weights)[values % (len(share) + 1)]
+            return with_unknown(weights, share)[values]
         return self.maps[d].main_functions(values) @ weights
 
     def alone(self, d: int, values: NDArray, outer: NDArray) -> NDArray[np.float64]:
@@ -191,34 +119,31 @@ class Response:
             own[part] += (table.reshape(len(table), -1) @ outer.ravel()).real
         return own
 
-    def respond(self, rows: ReadRows) -> NDArray[np.float64]:
-        """Return the responses of rows."""
-        result = np.full(len(rows.weight), self.offset)
-        for d, values in enumerate(rows.values):
-            result += self.main(d, values)
-        for part, tables in self.blocks(rows):
-            result[part] += closed_product(self.algebra, tables, self.closing).real
-        return result
-
     def weights(self, d: int) -> NDArray:
         """Return what a column contributes for each of its basis functions, (M, …)."""
         if not self.closing.size:
             return np.zeros((self.maps[d].n_features, 0))
         return weights_of(self.algebra, self._evaluator.cores[d])
 
-    def blocks(self, rows: ReadRows) -> Iterator[tuple[slice, list[NDArray]]]:
-        """Yield blocks of rows with the tables of all columns at them."""
+    def blocks(self, values: Sequence[NDArray]) -> Iterator[Block]:
+        """Yield blocks of rows, given by the values of every column, with the tables at them."""
         ends = ((levels[0].shape[1], *levels[-1].shape[2:]) for levels in self.levels)
         step = max(16, min(MOST_ROWS, BLOCK_NUMBERS // (1 + sum(map(np.prod, ends)))))
-        for start in range(0, len(rows.weight), step):
+        for start in range(0, len(values[0]), step):
             part = slice(start, start + step)
-            yield part, [self.table(d, values[part]) for d, values in enumerate(rows.values)]
+            yield part, [self.table(d, column[part]) for d, column in enumerate(values)]
 
 
-def known(values: NDArray) -> NDArray:
-    """Return the numbers that are not missing; one zero where all are."""
-    found = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    return found if len(found) else np.zeros(1)
+def _objects(values: Any) -> NDArray:
+    """Return an array of one dimension of any objects."""
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def _as_given(column: Any, plain: NDArray) -> NDArray:
+    """Return the values of a column as a table has them."""
+    if column.is_categorical:
+        return _objects([*column.categories, "unknown"])[plain]
+    return (1000 * plain).round().astype("M8[ms]") if column.holds == TIMES else plain
 
 
 def fitted(model: Any) -> Any:
@@ -269,29 +194,19 @@ def take_rows(X: Any, rows: Any) -> Any:
 
 
 def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
-    """Numbers or times of a column of X, or its categories as text, and its name."""
+    """Return the numbers, times or categories of a column of X, and its name."""
     inputs = fitted(model)._reading.inputs
     d = find_column(inputs.names, column)
-    values, own = inputs.plain(*read_columns(fitted(model), X, reset=False))[d], inputs.columns[d]
-    if own.is_categorical:
-        texts = ["missing" if value is None else str(value) for value in own.categories]
-        return np.array([*texts, "unknown"])[values], inputs.names[d]
-    return _as_times(own, values), inputs.names[d]
-
-
-def _as_times(column: Any, numbers: NDArray) -> NDArray:
-    """Numbers of a column, or times where these are seconds since 1970."""
-    return (1000 * numbers).round().astype("M8[ms]") if column.holds == TIMES else numbers
+    plain = inputs.plain(*read_columns(fitted(model), X, reset=False))[d]
+    return _as_given(inputs.columns[d], plain), inputs.names[d]
 
 
 def outputs_of(model: Any) -> list[Any]:
     """Return classes, or names or numbers of outputs; empty if there is only one output."""
     if hasattr(model, "classes_"):
         return model.classes_.tolist()
-    n_outputs, names = model._reading.n_outputs, model.target_names_
-    if n_outputs == 1:
-        return []
-    return names if names and len(names) == n_outputs else list(range(n_outputs))
+    n_outputs = model._reading.n_outputs
+    return [] if n_outputs == 1 else _target_names(model) or list(range(n_outputs))
 
 
 def default_output(model: Any) -> Any:
@@ -303,42 +218,42 @@ def default_output(model: Any) -> Any:
 
 def output_number(model: Any, output: Any) -> int:
     """Return the number of a regressor's output given by its name or number; None is the only."""
-    n_outputs, names = model._reading.n_outputs, model.target_names_ or []
+    n_outputs, names = model._reading.n_outputs, _target_names(model)
     if output is None and n_outputs == 1:
         return 0
-    known = names if output in names and len(names) == n_outputs else range(n_outputs)
-    return int(_choose(output, known, "an output").argmax())
+    return _find(output, names if output in names else range(n_outputs), "an output")
+
+
+def _target_names(model: Any) -> list[str]:
+    """Return the names of the outputs of a regressor, if each has one."""
+    names = model.target_names_ or []
+    return names if len(names) == model._reading.n_outputs else []
 
 
 def _choose_output(model: Any, output: Any) -> tuple[NDArray, str]:
-    """Weights of the model's outputs, and what their sum is called."""
+    """Return the weights of the model's outputs, and what their sum is called."""
     n_outputs, outputs = model._reading.n_outputs, outputs_of(model)
     if not hasattr(model, "classes_"):
-        names = model.target_names_
-        if not names or len(names) != n_outputs:
-            names = [f"response of output {k}" for k in range(n_outputs)]
-            names = names if n_outputs > 1 else ["response"]
-        number = output_number(model, output)
-        return np.eye(n_outputs)[number], names[number]
-    loss = type(model.loss_).__name__
+        number, names = output_number(model, output), _target_names(model)
+        label = "response" if n_outputs == 1 else f"response of output {number}"
+        return np.eye(n_outputs)[number], names[number] if names else label
+    loss, is_pair = type(model.loss_).__name__, len(outputs) == 2
     kind = "log-odds of" if loss in ("Softmax", "Logistic") else "decision for"
-    if len(outputs) == 2:
-        # one decision function: for the second class, and turned round for the first
-        output = outputs[1] if output is None else output
-        sides = _choose(output, outputs, "a class")
-        weight = (sides[1] - sides[0]) * np.array([1.0] if n_outputs == 1 else [-1.0, 1.0])
-        return weight, f"{kind} {visible(str(output))}"
-    weight, label = _choose(output, outputs, "a class"), f"{kind} {visible(str(output))}"
-    if loss == "Softmax":  # its outputs have an arbitrary term in common, differences do not
-        weight = weight - (1 - weight) / (len(outputs) - 1)
-    return weight, f"{label} against the rest" if kind.startswith("log") else label
+    output = outputs[1] if output is None and is_pair else output
+    chosen = np.arange(len(outputs)) == _find(output, outputs, "a class")
+    rest = " against the rest" * (kind.startswith("log") and not is_pair)
+    label = f"{kind} {visible(str(output))}{rest}"
+    if n_outputs == 1:  # one decision function, turned round for the first class
+        return np.array([1.0 if chosen[1] else -1.0]), label
+    # the outputs of softmax have an arbitrary term in common, differences do not
+    others = -1 / (len(outputs) - 1) if is_pair or loss == "Softmax" else 0.0
+    return np.where(chosen, 1.0, others), label
 
 
-def _choose(output: Any, known: Sequence[Any], what: str) -> NDArray:
-    """Weight 1 for the chosen one, 0 for the others."""
+def _find(output: Any, known: Sequence[Any], what: str) -> int:
     if output not in known:
         raise ValueError(
             f"output={output!r} is not {what} of the model; use one of "
             f"{', '.join(map(repr, known))}."
         )
-    return np.eye(len(known))[known.index(output)]
+    return known.index(output)

@@ -64,40 +64,39 @@ def edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([[2 * values[0] - middle[0]], middle, [2 * values[-1] - middle[-1]]])
 
 
-class Axis:
-    """Values of one column, numbers or codes, that rows are counted near.
+def count_near(
+    axes: Sequence[tuple[NDArray, NDArray, Range | None]], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the weight of the rows near every value of one column, or every pair of values of two.
 
-    `inner` is the range of the inner rows, None for categories.
+    Every column has values to count at, those of the rows, and the range of the inner rows; or
+    codes of categories, and None.
     """
-
-    def __init__(self, grid: NDArray, rows: NDArray, inner: Range | None):
-        self.size = len(grid)
-        self.order = np.argsort(grid, kind="stable")
-        ascending = grid[self.order]
-        if inner is None:
-            self.nearby = grid[:, None] == grid
-            place = np.searchsorted(ascending, rows)
-            known = ascending[np.minimum(place, self.size - 1)] == rows
-        else:
-            self.nearby = np.abs(grid[:, None] - grid) <= NEAR * np.ptp(
-                shown_range(rows, inner, 0.0)
-            )
-            # one value stands for all rows
-            bounds = edges(ascending) if self.size > 1 else np.array([-np.inf, np.inf])
-            # the last cell has its upper edge
-            place = np.searchsorted(bounds[:-1], rows, side="right") - 1
-            known = (place >= 0) & (rows <= bounds[-1])
-        #: position of every row's cell, `size` for rows in none
-        self.cells = np.where(known, self.order[np.clip(place, 0, self.size - 1)], self.size)
-
-
-def count_near(axes: Sequence[Axis], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weight of the rows near every value of one column, or every pair of values of two."""
-    shape = tuple(axis.size + 1 for axis in axes)
-    cells = np.ravel_multi_index([axis.cells for axis in axes], shape)
-    sums = np.bincount(cells, weight, minlength=int(np.prod(shape))).reshape(shape)
-    counts = sums[tuple(slice(axis.size) for axis in axes)].astype(np.float64)
-    for dimension, axis in enumerate(axes):
-        nearby = axis.nearby.astype(np.float64)
-        counts = np.moveaxis(np.tensordot(nearby, counts, (1, dimension)), 0, dimension)
+    cells, nearby = zip(*(_cells(*axis) for axis in axes), strict=True)
+    shape = [near.shape[0] + 1 for near in nearby]
+    places = np.ravel_multi_index(cells, shape)
+    counts = np.bincount(places, weight, minlength=int(np.prod(shape))).reshape(shape)
+    counts = counts[(slice(-1),) * len(shape)].astype(np.float64)
+    for dimension, near in enumerate(nearby):
+        counts = np.moveaxis(np.tensordot(near, counts, (1, dimension)), 0, dimension)
     return counts
+
+
+def _cells(
+    grid: NDArray, rows: NDArray, inner: Range | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return in which value's cell each row is, and which values are near each other."""
+    size, order = len(grid), np.argsort(grid, kind="stable")
+    ascending = grid[order]
+    if inner is None:
+        reach, place = 0.0, np.searchsorted(ascending, rows)
+        known = ascending[np.minimum(place, size - 1)] == rows
+    else:
+        reach = NEAR * np.ptp(shown_range(rows, inner, 0.0))
+        # one value stands for all rows
+        bounds = edges(ascending) if size > 1 else np.array([-np.inf, np.inf])
+        # the last cell has its upper edge
+        place = np.searchsorted(bounds[:-1], rows, side="right") - 1
+        known = (place >= 0) & (rows <= bounds[-1])
+    cells = np.where(known, order[np.clip(place, 0, size - 1)], size)
+    return cells, (np.abs(grid[:, None] - grid) <= reach).astype(np.float64)

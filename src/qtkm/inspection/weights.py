@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..escaping import shorten, visible
 from ..networks.algebra import Diagonal, environments
-from .averages import square
 from .response import Response, find_column
 from .results import Finding, largest
+from .rows import square
 
 #: numbers that are looked at together
 BLOCK_NUMBERS = 1 << 20
@@ -171,7 +171,7 @@ def _label(response: Response, index: NDArray[np.int64], gap: NDArray[np.bool_])
         if feature_map.is_categorical and number < 0:
             continue
         if feature_map.is_categorical:
-            words.append(f"{name}={visible(str(response.grid(d, 0)[number]))}")
+            words.append(f"{name}={visible(str(response.categories(d)[number]))}")
         elif number and feature_map.is_complex:
             words.append(f"{name}:{number:+d}")
         elif number:
@@ -269,7 +269,9 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
         coefficients = algebra.close(algebra.multiply(weights, response.closing))
         magnitudes = np.abs(coefficients)
     numbers = np.arange(len(weights)) - len(weights) // 2
-    frequencies = numbers / (float(feature_map.period) * response.width(d))
+    box = response.inputs.columns[d].box
+    width = box.high - box.low if box.low < box.high else 1.0
+    frequencies = numbers / (float(feature_map.period) * width)
     main = None
     if response.main_weights:  # √2·(a·cos + b·sin) is a wave of either sign, of (a ∓ ib)/√2
         count = len(response.main_weights[d]) - feature_map.has_gaps
@@ -376,19 +378,21 @@ def rank_one_terms(
     order = np.argsort(-sizes, kind="stable")[:n_terms]
     safe = np.where(norms > 0, norms, 1.0)
     coefficients = (response.closing * norms.prod(axis=0))[order]
-    values = [response.grid(d, n_grid) for d in range(response.n_columns)]
-    functions, main = [], []
-    for d, raw in enumerate(values):
-        units = response.values(d, raw)
+    values, functions, main = [], [], []
+    for d, column in enumerate(response.inputs.columns):
+        box = column.box
+        values.append(
+            response.categories(d) if box is None
+            else np.linspace(box.low, box.high, n_grid if box.low < box.high else 1)
+        )  # fmt: skip
+        units = response.values(d, values[d])
         main.append(response.main(d, units))
-        table = response.table(d, units) / safe[d]
-        turned, turn = _turn(table[:, order].T)
+        turned, turn = _turn((response.table(d, units) / safe[d])[:, order].T)
         functions.append(turned)
         coefficients = coefficients / turn
-    categorical = [response.is_categorical(d) for d in range(response.n_columns)]
     return RankOneTerms(
         list(response.names), sizes[order], coefficients, values, functions, response.offset,
-        categorical, response.label, main,
+        response.is_categorical, response.label, main,
     )  # fmt: skip
 
 

@@ -15,8 +15,9 @@ from ..estimators.values import TIMES
 from ..estimators.wording import learned_priors, name_network, name_score, readable
 from ..inspection.effects import effect_std
 from ..inspection.plotting import is_numeric
-from ..inspection.response import Response, default_output, known, output_number, take_rows
+from ..inspection.response import Response, default_output, output_number, take_rows
 from ..inspection.results import place
+from ..inspection.rows import Rows
 from .scores import reliability, score_classes, score_numbers
 
 #: steps of curves and of maps, bins of histograms, dots of a scatter plot
@@ -65,7 +66,7 @@ def collect(
         "pairs": _pairs(model, sample, shares, options),
         "history": _history(model), "spectra": _spectra(model, order, options),
         "decisions": _decisions(model), "path": _path(model),
-        "code": _code(model, file, response),
+        "code": _code(model, file),
     }  # fmt: skip
     facts |= _errors(model, scored, truth, sample, rng, output)
     for row in facts["rows"]:
@@ -104,7 +105,7 @@ def _columns(
         ends = [place(end) for end in response.raw(d, np.array(bounds))] if bounds else []
         lines.append({
             "name": _text(shares.names[d]), "rank": rank + 1,
-            "kind": response.holds(d),
+            "kind": column["holds"],
             "range": " to ".join(ends) or f"{len(categories)} categories",
             "distinct": column["n_grid"], "gaps": None if gaps is None else gaps[d],
             "functions": basis.n_features, "scale": scale,
@@ -174,11 +175,11 @@ def _effects(
     model: Any, response: Response, sample: Any, order: NDArray, options: dict[str, Any]
 ) -> list[dict[str, Any]]:
     effects = inspection.main_effects(model, sample, n_grid=GRID, **options)
-    rows = response.read(sample)
+    rows = Rows(response, sample)
     found = []
     for rank, d in enumerate(order):
         effect, fact = effects[d], {"name": _text(effects[d].name), "mean": effects[d].mean}
-        if response.is_categorical(d):
+        if response.is_categorical[d]:
             supported = np.argsort(-np.abs(effect.effect), kind="stable")
             shown = supported[:CATEGORIES]
             shown = shown[np.argsort(-effect.effect[shown], kind="stable")]
@@ -189,24 +190,24 @@ def _effects(
             shown = np.argsort(effect.values, kind="stable")
             low, high = _axis(effect.inner or (effect.values.min(), effect.values.max()))
             counts, edges = np.histogram(
-                known(rows.arrays[d]), BINS, (low, high if high > low else low + 1)
+                rows.known(d), BINS, (low, high if high > low else low + 1)
             )
             fact |= {"x": _axis(effect.values[shown]), "counts": counts, "edges": edges,
-                     "time": response.holds(d) == TIMES}  # fmt: skip
-        band = _band(response, rows, d, effect.values[shown]) if rank < BANDS else None
+                     "time": model.columns_[d]["holds"] == TIMES}  # fmt: skip
+        band = _band(rows, d, effect.values[shown]) if rank < BANDS else None
         found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
                              "band": band})  # fmt: skip
     return found
 
 
-def _band(response: Response, rows: Any, d: int, values: NDArray) -> NDArray | None:
+def _band(rows: Rows, d: int, values: NDArray) -> NDArray | None:
     """Return the standard deviation of a main effect at values, where a posterior is known."""
     try:
         is_scale = is_numeric(values) and len(values) > BAND_STEPS
         where = np.arange(len(values))
         if is_scale:
             where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
-        spread = effect_std(response, rows, [d], [response.values(d, values[where])])
+        spread = effect_std(rows, [d], [rows.response.values(d, values[where])])
     except (AttributeError, ValueError):  # a model without a posterior
         return None
     return np.interp(np.arange(len(values)), where, spread)
@@ -358,7 +359,7 @@ def _epochs(model: Any) -> str:
     return f"{model.n_iter_} epoch{'' if model.n_iter_ == 1 else 's'}"
 
 
-def _code(model: Any, file: str | None, response: Response) -> dict[str, str]:
+def _code(model: Any, file: str | None) -> dict[str, str]:
     name = visible(file or "model.qtkm")
     call = "model.predict(X)"
     if hasattr(model, "predict_proba"):
@@ -366,7 +367,7 @@ def _code(model: Any, file: str | None, response: Response) -> dict[str, str]:
     elif getattr(model, "_has_posterior", False):
         call += "\nmodel.predict_interval(X, 0.9)"
     columns = "[model.feature_names_in_]" if hasattr(model, "feature_names_in_") else ""
-    times = [name for d, name in enumerate(response.names) if response.holds(d) == TIMES]
+    times = [each["name"] for each in model.columns_ if each["holds"] == TIMES]
     dates = f", parse_dates={times!r}" if times else ""
     return {
         "python": f"import pandas, qtkm\n\nmodel = qtkm.load({name!r})\n"
