@@ -19,10 +19,10 @@ PAGES = sorted([*EXTEND, *DOCS.glob("*.md"), *DOCS.glob("guide/*.md"), *DOCS.glo
 #: those that introduce words
 TEACHING = [*EXTEND, *DOCS.glob("guide/*.md"), DOCS / "start.md", DOCS / "scale.md"]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-#: packages that users and those who extend the library see
+#: packages and modules that users and those who extend the library see
 PACKAGES = {path.parent.name for path in Path(qtkm.__file__).parent.glob("*/__init__.py")} - {
     "cli", "experiments", "kernels",
-}  # fmt: skip
+} | {"comparison"}  # fmt: skip
 
 
 def name_of(page):
