@@ -91,10 +91,10 @@ def test_transport_to_the_same_frame_changes_nothing_and_shrinks_elsewhere():
     objective, cores = make()
     frame = TrainFrame(objective.at(cores))
     direction = draw(objective, frame, 5)
-    same = objective.to_vector(frame.transport(frame, direction))
+    same = objective.to_vector(frame.transport(frame.left, frame.right, direction))
     np.testing.assert_allclose(same, objective.to_vector(direction), atol=1e-10)
     other = TrainFrame(objective.at(make_cores(objective, seed=9)))
-    moved = objective.to_vector(other.transport(frame, direction))
+    moved = objective.to_vector(other.transport(frame.left, frame.right, direction))
     assert np.linalg.norm(moved) < np.linalg.norm(objective.to_vector(direction))
 
 

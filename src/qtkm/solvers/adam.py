@@ -28,21 +28,11 @@ class AdamState(State):
     vector: Vector
     mean: Vector  # of the gradient
     square: Vector  # of its squares
-    rng: np.random.Generator  # of the order of the rows
+    rng: Kept  # state of the generator that orders the rows
     rate: float
     n_steps: int = 0
     lowest: float = float("inf")  # objective of an epoch
     waited: int = 0  # epochs since
-
-    def keep(self) -> Kept:
-        """Return the state for a checkpoint, with that of the random generator."""
-        return super().keep() | {"rng": self.rng.bit_generator.state}
-
-    @classmethod
-    def regain(cls, objective: Objective, kept: Kept) -> "AdamState":
-        rng = np.random.default_rng()
-        rng.bit_generator.state = kept["rng"]
-        return super().regain(objective, kept | {"rng": rng})
 
 
 class Adam(Solver[AdamState]):
@@ -104,14 +94,17 @@ class Adam(Solver[AdamState]):
         cores = shrink(objective, cores)
         vector = objective.to_vector(cores)
         zeros, rng = np.zeros_like(vector), np.random.default_rng(self.seed)
-        return AdamState(objective.at(cores), vector, zeros, zeros, rng, self.learning_rate)
+        order = dict(rng.bit_generator.state)
+        return AdamState(objective.at(cores), vector, zeros, zeros, order, self.learning_rate)
 
     def step(self, objective: Objective, state: AdamState, report: Report) -> AdamState:
-        for shards in self._batches(objective, state.rng):
+        rng = np.random.default_rng()
+        rng.bit_generator.state = state.rng
+        for shards in self._batches(objective, rng):
             _, gradient = objective.gradient(state.iterate, shards)
             self._move(state, objective.to_vector(gradient))
             state.iterate = objective.at(objective.from_vector(state.vector))
-        state.record = {"learning_rate": state.rate}
+        state.record, state.rng = {"learning_rate": state.rate}, dict(rng.bit_generator.state)
         value = objective.value(state.iterate)
         state.waited += 1
         if value < state.lowest:

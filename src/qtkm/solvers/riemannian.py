@@ -1,18 +1,17 @@
 """Riemannian conjugate gradients on the trains of fixed ranks."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..networks import Cores, Network, TensorTrain
 from ..networks.chain import ChainIterate
-from ..networks.train.frame import Gauges, TrainFrame
+from ..networks.train.frame import TrainFrame
 from ..objective import Objective
 from ..parameters import check_number
-from ..protocols import Kept
 from .solver import Report, Solver, State, Vector
 
 #: a step must gain at least this fraction of what its slope promises
@@ -27,15 +26,10 @@ class FrameState(State):
 
     iterate: ChainIterate
     value: float
-    frame: Gauges | None = None
+    left: list[NDArray] = field(default_factory=list)
+    right: list[NDArray] = field(default_factory=list)
     gradient: Vector = field(default_factory=lambda: np.empty(0))
     direction: Vector = field(default_factory=lambda: np.empty(0))
-
-    @classmethod
-    def regain(cls, objective: Objective, kept: Kept) -> "FrameState":
-        state = super().regain(objective, kept)
-        state.frame = state.frame and Gauges(*state.frame)
-        return state
 
 
 class Riemannian(Solver[FrameState]):
@@ -92,31 +86,28 @@ class Riemannian(Solver[FrameState]):
         if norm == 0:
             state.finished = "The gradient is zero."
             return
-        for direction in self._directions(objective, state, frame, gradient):
+        directions = [-gradient]
+        if state.left:  # the conjugate direction first, if it descends
+            old_gradient, old_direction = (
+                objective.to_vector(
+                    frame.transport(state.left, state.right, objective.from_vector(old))
+                )
+                for old in (state.gradient, state.direction)
+            )
+            change = float(gradient @ (gradient - old_gradient))
+            beta = max(0.0, change / float(state.gradient @ state.gradient))
+            conjugate = beta * old_direction - gradient
+            if beta > 0 and conjugate @ gradient < 0:
+                directions.insert(0, conjugate)
+        for direction in directions:
             if self._search(objective, state, frame, gradient, direction):
-                state.frame = Gauges(frame.left, frame.right)
+                state.left, state.right = frame.left, frame.right
                 state.gradient, state.direction = gradient, direction
                 return
         state.finished = (
             "No step along the gradient lowers the objective any more: it is at a minimum to "
             "within rounding."
         )
-
-    def _directions(
-        self, objective: Objective, state: FrameState, frame: TrainFrame, gradient: Vector
-    ) -> Iterator[Vector]:
-        """Yield the conjugate direction if it descends, then that of steepest descent."""
-        if state.frame is not None:
-            old_gradient, old_direction = (
-                objective.to_vector(frame.transport(state.frame, objective.from_vector(v)))
-                for v in (state.gradient, state.direction)
-            )
-            change = float(gradient @ (gradient - old_gradient))
-            beta = max(0.0, change / float(state.gradient @ state.gradient))
-            direction = beta * old_direction - gradient
-            if beta > 0 and direction @ gradient < 0:
-                yield direction
-        yield -gradient
 
     def _search(
         self,

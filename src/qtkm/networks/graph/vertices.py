@@ -105,7 +105,7 @@ class GraphIterate:
         leaves = [*others, *(core.conj() for core in others), *self.weights]
         if not leaves:
             return np.ones((*(1 for _ in legs), 1, 1), dtype=self.cores[0].dtype)
-        tree = outside_tree(self.structure, block, self.weighted)
+        tree = penalty_tree(self.structure, self.weighted, block)
         form, term = tree.up(leaves)[-1], tree.terms[-1]
         shift = len(self.structure.edges)
         kept = [leg for leg in legs if leg in term]
@@ -195,33 +195,20 @@ class VertexProblem:
         self.iterate.place(self.block, self.core.reshape(self.shape).transpose(back))
 
 
-@lru_cache(maxsize=64)
-def penalty_tree(structure: Structure, weighted: Term) -> Tree:
-    """Return the tree of the penalty: cores, their conjugates, and precisions of some columns."""
-    terms = [*structure.edges_of, *_conjugate(structure), *_weights(structure, weighted)]
-    return Tree(terms, set(), sizes_of(structure))
-
-
 @lru_cache(maxsize=1024)
-def outside_tree(structure: Structure, vertex: int, weighted: Term) -> Tree:
-    """Return the tree of the penalty without a vertex and its conjugate."""
-    kets, bras, shift = list(structure.edges_of), _conjugate(structure), len(structure.edges)
-    bonds = [e for e in kets[vertex] if structure.edges[e].site is None]
-    penalized = _weights(structure, weighted)
-    legs = [e for e in structure.legs_of[vertex] if any(e in term for term in penalized)]
-    del kets[vertex], bras[vertex]
-    output = {*bonds, *(e + shift for e in bonds), *legs}
-    return Tree([*kets, *bras, *penalized], output, sizes_of(structure))
+def penalty_tree(structure: Structure, weighted: Term, without: int | None = None) -> Tree:
+    """Return the tree of the penalty: cores, their conjugates, and precisions of some columns.
 
-
-def _weights(structure: Structure, weighted: Term) -> list[Term]:
-    """Return the legs of all levels of the columns that have precisions of their own."""
-    legs = structure.legs
-    return [tuple(legs[site] for site in sorted(legs) if site[0] == d) for d in weighted]
-
-
-def _conjugate(structure: Structure) -> list[Term]:
-    """Return the indices of the conjugate cores, which share legs but have their own bonds."""
-    shift = len(structure.edges)
-    return [tuple(e + shift * (structure.edges[e].site is None) for e in edges)
-            for edges in structure.edges_of]  # fmt: skip
+    Without a vertex and its conjugate, their bonds and the legs that have precisions are left.
+    """
+    edges, shift, kets = structure.edges, len(structure.edges), list(structure.edges_of)
+    # conjugate cores share legs but have their own bonds
+    bras = [tuple(e + shift * (edges[e].site is None) for e in own) for own in kets]
+    sites = sorted(structure.legs.items())
+    weights = [tuple(leg for (column, _), leg in sites if column == d) for d in weighted]
+    output: set[int] = set()
+    if without is not None:
+        known = set().union(*weights)
+        ends = {*kets.pop(without), *bras.pop(without)}
+        output = {e for e in ends if e >= shift or edges[e].site is None or e in known}
+    return Tree([*kets, *bras, *weights], output, sizes_of(structure))

@@ -16,25 +16,17 @@ References
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocols import AnyShard, Arrays, Cores, Pass
+from ...protocols import Arrays, Cores, Pass
 from ..chain import ChainIterate
 from ..column_tables import Tables
 from ..network import flatten, unflatten
 from . import gauge
 
 Sites = list[NDArray]
-
-
-class Gauges(NamedTuple):
-    """What is needed of a tangent space to transport its vectors to another one."""
-
-    left: list[NDArray]
-    right: list[NDArray]
 
 
 class TrainFrame:
@@ -52,18 +44,8 @@ class TrainFrame:
             iterate.network, iterate.columns, unflatten(iterate.cores, self.right), iterate.dtype,
             iterate.run, iterate.precisions,
         )  # fmt: skip
-        self.is_complex = iterate.is_complex
-
-    @property
-    def token(self) -> object:
-        """Changes with the cores."""
-        return self.iterate.token
-
-    def responses(self, shard: AnyShard) -> NDArray:
-        return self.iterate.responses(shard)
-
-    def response_pass(self) -> Pass:
-        return self.iterate.response_pass()
+        self.is_complex, self.token = iterate.is_complex, iterate.token
+        self.responses, self.response_pass = iterate.responses, iterate.response_pass
 
     def penalty(self) -> float:
         return float(np.linalg.norm(self.left[-1]) ** 2)
@@ -113,9 +95,9 @@ class TrainFrame:
             sites[k + 1] = gauge.push_right(s[:rank, None] * vh[:rank], sites[k + 1])
         return sites
 
-    def transport(self, frame: "TrainFrame | Gauges", direction: Cores) -> Cores:
-        """Project a tangent vector of another frame to this one."""
-        sites = tangent_train(frame.left, frame.right, flatten(direction))
+    def transport(self, left: Sites, right: Sites, direction: Cores) -> Cores:
+        """Project a tangent vector to this frame from that of other U and V."""
+        sites = tangent_train(left, right, flatten(direction))
         return unflatten(self.cores, self.project(self._components(sites)))
 
     def _components(self, sites: Sites) -> Sites:

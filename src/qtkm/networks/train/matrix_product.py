@@ -8,14 +8,18 @@ A column's table is the product of its levels' matrices, so that a row costs O(D
 for a ring) whatever the number of basis functions is.
 """
 
+import math
 from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
+from numbers import Integral
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ...kernels.lines import padded, to_lines
+from ...parameters import check_number, is_number
 from ...protocols import Arrays, Cores, Given, Levels, Radices
 from ...structure import Edge, Structure
 from ..algebra import Matrices
@@ -110,7 +114,10 @@ class MatrixProduct(ChainNetwork):
         self.rank = rank
 
     def check(self) -> None:
-        gauge.check_rank(self.rank)
+        several = isinstance(self.rank, Sequence | np.ndarray) and not isinstance(self.rank, str)
+        ranks = list(self.rank) if several else []
+        if not ranks or not all(is_number(each, Integral) and each >= 1 for each in ranks):
+            check_number("rank", self.rank, Integral, 1, hint=", or a sequence of these")
 
     def default_rank(self, n_rows: int, n_columns: int) -> int:
         # about as many parameters as a CPD has
@@ -131,8 +138,21 @@ class MatrixProduct(ChainNetwork):
         return type(self)(self.rank_of(cores))
 
     def bonds(self, sizes: Sequence[int]) -> list[int]:
-        """Return the bonds before, between and after sites of given sizes."""
+        """Return the bonds before, between and after sites of given sizes.
+
+        A number is cut to what the unfoldings allow; a sequence must fit them.
+        """
         raise NotImplementedError
+
+    def _ranks(self, count: int, why: str) -> list[int]:
+        """Return a sequence of ranks, of which there must be so many."""
+        ranks = [int(r) for r in self.rank]
+        if len(ranks) != count:
+            raise ValueError(
+                f"rank has {len(ranks)} entries, and {count} are needed: {why}; give one number to "
+                "use it everywhere."
+            )
+        return ranks
 
     def structure(self, radices: Radices, n_outputs: int) -> Structure:
         legs, names = site_legs(radices, n_outputs)
@@ -215,11 +235,24 @@ class TensorTrain(MatrixProduct):
     about 8, and O(D·R²) a row and iteration by conjugate gradients above.
     """
 
-    def bonds(self, sizes: Sequence[int]) -> list[int]:
-        return gauge.bonds_of_train(self.rank, sizes)
+    leave = staticmethod(gauge.left_orthogonal)
 
-    def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
-        return gauge.left_orthogonal(core)
+    def bonds(self, sizes: Sequence[int]) -> list[int]:
+        places = range(len(sizes) + 1)
+        full = [min(math.prod(sizes[:k]), math.prod(sizes[k:])) for k in places]
+        if isinstance(self.rank, Integral):
+            return [min(int(self.rank), most) for most in full]
+        why = "a tensor train has one between any two of its sites"
+        bonds = [1, *self._ranks(len(sizes) - 1, why), 1]
+        for k in places[1:-1]:
+            most = min(bonds[k - 1] * sizes[k - 1], full[k], sizes[k] * bonds[k + 1])
+            if bonds[k] > most:
+                raise ValueError(
+                    f"rank[{k - 1}]={bonds[k]} between sites {k - 1} and {k} is larger than the "
+                    f"unfolding there allows, which has rank {most} at most; use a smaller one, or "
+                    "one number for all, which is cut to what is allowed."
+                )
+        return bonds
 
     def settle(self, sites: list[NDArray]) -> list[NDArray]:
         return gauge.center_at(sites, 0)
@@ -247,14 +280,30 @@ class TensorRing(MatrixProduct):
     pass by column statistics O(R⁴) more.
     """
 
-    def bonds(self, sizes: Sequence[int]) -> list[int]:
-        return gauge.bonds_of_ring(self.rank, sizes)
-
     is_ring = True
+    settle = staticmethod(gauge.balance)
+
+    def bonds(self, sizes: Sequence[int]) -> list[int]:
+        count = len(sizes)
+        if isinstance(self.rank, Integral):
+            # of a bond that joins a single site to itself only the trace would matter
+            return [int(self.rank) if count > 1 else 1] * (count + 1)
+        ranks = self._ranks(count, "a tensor ring has one before each of its sites")
+        if count == 1 and ranks[0] > 1:
+            raise ValueError(
+                f"rank[0]={ranks[0]} joins the only site to itself, where more than 1 adds weights "
+                "but no functions; use 1."
+            )
+        bonds = [*ranks, ranks[0]]
+        for k, ((a, b), size) in enumerate(zip(pairwise(bonds), sizes, strict=True)):
+            if max(a, b) > size * min(a, b):
+                raise ValueError(
+                    f"The ranks {a} and {b} at site {k} of size {size} do not fit: one is larger "
+                    f"than the other times {size}, which the unfolding of the core does not allow; "
+                    f"use at most {size * min(a, b)}."
+                )
+        return bonds
 
     def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
         norm = np.linalg.norm(core) or 1.0
         return core / norm, norm * np.eye(core.shape[2], dtype=core.dtype)
-
-    def settle(self, sites: list[NDArray]) -> list[NDArray]:
-        return gauge.balance(sites)
