@@ -218,8 +218,9 @@ def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | Non
     if structure.shared or max(map(len, bonds)) > 2:
         return None
     start = next((v for v, own in enumerate(bonds) if len(own) < 2), 0)
-    closing = max(bonds[start], key=lambda e: edges[e].other_end(start), default=None)
-    order, path = [start], [closing if len(bonds[start]) == 2 else None]
+    # of a ring, the bond before the first is the one to the later vertex
+    before = sorted(bonds[start], key=lambda e: edges[e].other_end(start))[1:]
+    order, path = [start], [before[0] if before else None]
     while True:
         onwards = [e for e in bonds[order[-1]] if e != path[-1]]
         path.append(onwards[0] if onwards else None)

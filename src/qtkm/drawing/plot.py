@@ -48,9 +48,10 @@ def plot(
     legs = place_legs(structure, layout)
     labels = [_leg_label(layout, *leg) for leg in legs]
     columns = name_columns(layout, legs, column_names)
-    reach = [label.end for label in columns + labels] + [label.point for label in columns + labels]
-    reach += [2 * label.point - label.end for label in columns + labels if label.side == "center"]
-    reach += [*layout.points, *layout.shared.values()]
+    reach = [*layout.points, *layout.shared.values()]
+    for label in columns + labels:
+        back = 2 * label.point - label.end if label.side == "center" else label.point
+        reach += [label.end, label.point, back]
     low, high = np.min(reach, axis=0) - 0.4, np.max(reach, axis=0) + 0.4
     if ax is None:
         width, height = (high - low) * min(UNIT, LARGEST / max(high - low))
@@ -80,21 +81,20 @@ def _leg_label(layout: Layout, edge: Edge, vertex: int, end: NDArray) -> Label:
     if len(text) < 3 or abs(across) < 0.3:
         return Label(text, end)
     # a text to the left begins where it would end
-    return Label(text, end, 0.0, "left") if across > 0 else Label(text, end, 180.0, "left")
+    return Label(text, end, 0.0 if across > 0 else 180.0, "left")
 
 
 def _draw_lines(
     pen: "_Pen", structure: Structure, layout: Layout, legs: Sequence[tuple[Edge, int, NDArray]]
 ) -> None:
-    parallel: dict[tuple[int, ...], list[Edge]] = {}
+    parallel: dict[tuple[int, ...], list[int]] = {}
     for e in structure.bonds:
-        edge = structure.edges[e]
-        parallel.setdefault(edge.vertices, []).append(edge)
-    for (a, b), edges in parallel.items():
-        for i, edge in enumerate(edges):
-            line = _curve(layout.points[a], layout.points[b], 0.6 * (i - (len(edges) - 1) / 2))
-            pen.line(line, edge.size)
-            pen.text(Label(str(edge.size), line[len(line) // 2]), background="white")
+        parallel.setdefault(structure.edges[e].vertices, []).append(structure.edges[e].size)
+    for (a, b), sizes in parallel.items():
+        for i, size in enumerate(sizes):
+            line = _curve(layout.points[a], layout.points[b], 0.6 * (i - (len(sizes) - 1) / 2))
+            pen.line(line, size)
+            pen.text(Label(str(size), line[len(line) // 2]), background="white")
     for e, hub in layout.shared.items():
         for v in structure.edges[e].vertices:
             pen.line([layout.points[v], hub], structure.edges[e].size, SHARED_COLOUR, alpha=0.6)

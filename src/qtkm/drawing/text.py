@@ -2,7 +2,7 @@
 
 import itertools
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ..escaping import shorten
 from ..structure import Structure
@@ -33,41 +33,33 @@ def describe(structure: Structure, name: str) -> str:
         f"{name}: {count} core{'s' * (count > 1)}, P = {structure.n_parameters:,} parameters, "
         f"VC bound {structure.vc_bound:,.0f}"
     )
-    lines = (
-        _chain_lines(structure) or _star_lines(structure) or _tree_lines(structure)
-        or list(_list_lines(structure))
-    )  # fmt: skip
+    drawings = (draw(structure) for draw in (_chain_lines, _star_lines, _tree_lines, _list_lines))
+    lines = next(filter(None, drawings))
     if len(lines) > MOST_LINES:
-        tail = MOST_LINES // 4
-        left_out = len(lines) - MOST_LINES + 1
-        lines = [*lines[: -left_out - tail], f"… {left_out} more lines …", *lines[-tail:]]
+        tail, left_out = MOST_LINES // 4, len(lines) - MOST_LINES + 1
+        lines[-left_out - tail : -tail] = [f"… {left_out} more lines …"]
     return "\n".join([head, *lines])
 
 
 def _chain_lines(structure: Structure) -> list[str]:
-    chain = find_chain(structure)
-    if chain is None:
-        return []
-    order, path = chain
+    order, path = find_chain(structure) or ([], [])
     sizes = ["1" if e is None else str(structure.edges[e].size) for e in path]
     cells = [f"─{_box(structure, v)}─{sizes[i + 1]}" for i, v in enumerate(order)]
-    lines = _by_column(structure, order, cells, WIDTH, sizes)
+    if not cells:
+        return []
     note = "[leg]─bond─[leg]"
     if path[0] is not None:
         note += f"; the bond after the last core is the one before the first, {sizes[0]}"
-    return [*lines, note]
+    return [*_by_column(structure, order, cells, WIDTH, sizes), note]
 
 
 def _star_lines(structure: Structure) -> list[str]:
-    shared = structure.shared
-    count = len(structure.vertices)
-    if len(shared) != 1 or structure.bonds:
+    if len(structure.shared) != 1 or structure.bonds:
         return []
-    edge = structure.edges[shared[0]]
-    order = list(range(count))
+    edge, order = structure.edges[structure.shared[0]], range(len(structure.vertices))
     note = shorten(f"{edge.name} = {edge.size}, shared by all cores", WIDTH // 2)
     cells = [f"{_box(structure, v)} " for v in order]
-    lines = _by_column(structure, order, cells, WIDTH - len(note) - 8, [""] * count)
+    lines = _by_column(structure, order, cells, WIDTH - len(note) - 8, [""] * len(order))
     width = max(map(len, lines))
     ends = ["┬─ " + note, *"┤" * (len(lines) - 2), "┘"][: len(lines)]
     drawn = [f"{line:<{width}}─{end}" for line, end in zip(lines, ends, strict=True)]
@@ -133,16 +125,14 @@ def _tree_lines(structure: Structure) -> list[str]:
     tree = find_tree(structure)
     if tree is None:
         return []
-    bonds = structure.bonds
     children: dict[int, list[tuple[int, int]]] = {}
     for vertex, e in tree:
         if e is not None:
             children.setdefault(structure.edges[e].other_end(vertex), []).append((vertex, e))
-
     lines, stack = [], [(tree[0][0], "", "")]
     while stack:
         vertex, first, rest = stack.pop()
-        lines.append(first + _core(structure, vertex, bonds))
+        lines.append(first + _core(structure, vertex, structure.bonds))
         own = children.get(vertex, [])
         for i, (child, e) in reversed(list(enumerate(own))):
             corner, rail = ("└", " ") if i == len(own) - 1 else ("├", "│")
@@ -151,8 +141,7 @@ def _tree_lines(structure: Structure) -> list[str]:
     return lines if max(map(len, lines)) <= WIDTH else []
 
 
-def _list_lines(structure: Structure) -> Iterator[str]:
-    for vertex in range(len(structure.vertices)):
-        yield from textwrap.wrap(
-            _core(structure, vertex), WIDTH, subsequent_indent=" " * 4, break_on_hyphens=False
-        )
+def _list_lines(structure: Structure) -> list[str]:
+    wrap = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * 4, break_on_hyphens=False).wrap
+    cores = (_core(structure, vertex) for vertex in range(len(structure.vertices)))
+    return [line for core in cores for line in wrap(core)]
