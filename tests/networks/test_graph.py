@@ -17,7 +17,6 @@ from qtkm.networks.graph import (
     Grid2D,
     HierarchicalTucker,
     Tucker,
-    contraction,
     vertices,
 )
 from qtkm.networks.graph import graph as graph_module
@@ -245,7 +244,7 @@ def test_sums_do_not_depend_on_blocks_of_rows_but_for_rounding(network, monkeypa
         network, COLUMNS["mixed"], n_outputs=2, weighted=True, residual="real"
     )
     expected = all_sums(objective, iterate)
-    monkeypatch.setattr(contraction, "BLOCK_ENTRIES", 500)
+    monkeypatch.setattr(vertices, "BLOCK_ENTRIES", 500)
     monkeypatch.setattr(Shard, "blocks", lambda shard: [(0, 13), (13, 40), (40, len(shard))])
     for found, array in zip(all_sums(objective, iterate), expected, strict=True):
         np.testing.assert_allclose(found, array, atol=1e-10)
@@ -255,7 +254,7 @@ def test_sums_do_not_depend_on_blocks_of_rows_but_for_rounding(network, monkeypa
 @pytest.mark.parametrize("sum_entries", [1, 1 << 25])
 def test_threads_do_not_change_a_bit(network, sum_entries, monkeypatch):
     objective, _, iterate = make(network, COLUMNS["mixed"], n_outputs=2, residual="real")
-    monkeypatch.setattr(contraction, "SUM_ENTRIES", sum_entries)
+    monkeypatch.setattr(vertices, "SUM_ENTRIES", sum_entries)
     monkeypatch.setattr(Shard, "blocks", lambda shard: [(0, 13), (13, 40), (40, len(shard))])
     expected = all_sums(objective, iterate)
     objective.engine = Threads(3)

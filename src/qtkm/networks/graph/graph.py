@@ -25,8 +25,7 @@ from ...protocols import Arrays, Columns, Cores, Given, Levels, Map, Precisions,
 from ...structure import Edge, Structure
 from ..design import Tree
 from ..network import Network
-from .contraction import NetworkRows, sizes_of
-from .vertices import GraphIterate
+from .vertices import GraphIterate, NetworkRows, sizes_of
 
 Site = tuple[int, int]
 Shape = tuple[int, ...]

@@ -1,4 +1,7 @@
-"""Cores of a graph in place: its penalty, and the local problem of a vertex.
+"""Cores of a graph in place: contractions with rows, penalty, and the local problem of a vertex.
+
+A contraction follows a tree (see `qtkm.networks.design`) that is planned once per structure.  Its
+leaves are the vertices, each contracted with the features of its legs.
 
 The design row of a vertex is the Kronecker product of the features of its legs and of its
 environment.  Three things make the least-squares problem of its core fall apart or grow:
@@ -9,21 +12,194 @@ environment.  Three things make the least-squares problem of its core fall apart
 """
 
 import math
-from collections.abc import Collection
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Run, Setting
+from ...protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Run, Setting, Span
 from ...structure import Structure
-from ..design import Term, Tree
+from .. import design
+from ..column_tables import add_all
+from ..design import PLANNED_ROWS, ROWS, Term, Tree, join
 from ..local import least_squares
 from ..train.gauge import balance
-from .contraction import NetworkRows, add_gradients, normal_equations, respond, sizes_of
 
+#: entries of all arrays that one block of rows makes
+BLOCK_ENTRIES = 1 << 20
+#: entries of all sums that the tasks of a shard hold at a time
+SUM_ENTRIES = 1 << 25
 #: entries of the matrices of a local problem; in double precision they take 400 MB, or twice that
 LARGEST_MATRIX = 50_000_000
+
+#: from the leg of a site to its features at some rows, (n, Q)
+Factors = dict[int, NDArray]
+
+
+class NetworkRows:
+    """Cores, structure and columns in some precision: all that a pass over rows carries."""
+
+    def __init__(self, structure: Structure, cores: Cores, columns: Columns, dtype: DTypeLike):
+        self.structure, self.columns, self.dtype = structure, columns, np.dtype(dtype)
+        self.is_complex = np.iscomplexobj(cores[0])
+        self.cores = [self.cast(core) for core in cores]
+        outputs = structure.outputs
+        self.n_outputs = 1 if outputs is None else structure.edges[outputs].size
+        self.double = np.dtype(np.complex128 if self.is_complex else np.float64)
+
+    def cast(self, array: NDArray) -> NDArray:
+        """Convert an array to the precision of the contractions."""
+        kind = np.result_type(self.dtype, np.complex64) if np.iscomplexobj(array) else self.dtype
+        return array.astype(kind, copy=False)
+
+    def pieces(self, begin: int, end: int) -> list[Span]:
+        """Return ranges of rows whose contraction takes a bounded amount of memory."""
+        made = sum(self.tree.entries) + sum(sum(column.radices) for column in self.columns)
+        step = max(1, BLOCK_ENTRIES // made)
+        return [slice(first, min(first + step, end)) for first in range(begin, end, step)]
+
+    @property
+    def tree(self) -> Tree:
+        """Tree of the responses."""
+        return row_tree(self.structure)
+
+    @cached_property
+    def tables(self) -> Sequence[NDArray | None]:
+        """Factor entries at the grid values, phase included; None for categories."""
+        return [None if column.is_one_hot else self.cast(column.factors) for column in self.columns]
+
+    def factors(self, codes: NDArray) -> Factors:
+        """Return the features of all sites at coded rows."""
+        found, legs = {}, self.structure.legs
+        for d, (column, table) in enumerate(zip(self.columns, self.tables, strict=True)):
+            if table is None:
+                one_hot = codes[:, d, None] == np.arange(column.radices[0])
+                found[legs[d, 0]] = one_hot.astype(self.dtype)
+            else:
+                rows = table[codes[:, d]]
+                found |= {legs[d, k]: rows[:, part] for k, part in enumerate(column.slices)}
+        return found
+
+    def leaves(self, cores: Arrays, factors: Factors, but: int | None = None) -> list[NDArray]:
+        """Return the cores, all but one, contracted with the features of their legs."""
+        found = []
+        for v, core in enumerate(cores):
+            term = self.structure.edges_of[v]
+            for leg in self.structure.legs_of[v] if v != but else ():
+                rest = (ROWS, *(i for i in term if i not in (leg, ROWS)))
+                core, term = join((ROWS, leg), term, rest, factors[leg], core), rest
+            found.append(core)
+        return found
+
+    def responses(self, factors: Factors, direction: Arrays | None = None) -> NDArray:
+        """Return the responses (n, n_outputs), or their change in a direction."""
+        values = self.tree.up(self.leaves(self.cores, factors))
+        root = values[-1]
+        if direction is not None:
+            changes = self.leaves([self.cast(change) for change in direction], factors)
+            root = self.tree.tangent(values, changes)
+        return root.reshape(len(root), -1)
+
+    def environment(self, factors: Factors, block: int) -> NDArray:
+        """Return environments of a vertex, (n, bonds), or (n, n_outputs, bonds) without outputs."""
+        tree, outputs = self.tree, self.structure.outputs
+        leaves = self.leaves(self.cores, factors, but=block)
+        seed = np.ones(len(next(iter(factors.values()))), dtype=self.dtype)
+        values = tree.up(leaves, skip=tree.lineage([block]))
+        found = tree.down(values, seed, [block], () if outputs is None else (outputs,))[block]
+        is_open = outputs not in (None, *self.structure.edges_of[block])
+        return found.reshape(len(seed), *([self.n_outputs] if is_open else []), -1)
+
+    def respond(self, shard: AnyShard, run: Run, direction: Arrays | None = None) -> NDArray:
+        """Return the responses (n_rows, n_outputs) of a shard, or their change in a direction."""
+        out = np.empty((len(shard.codes), self.n_outputs), dtype=self.double)
+
+        def task(bounds: tuple[int, int]) -> None:
+            for part in self.pieces(*bounds):
+                out[part] = self.responses(self.factors(shard.codes[part]), direction)
+
+        run(task, shard.blocks())
+        return out
+
+    def add_gradients(self, shard: AnyShard, slopes: NDArray, run: Run) -> tuple[NDArray, ...]:
+        """Return Σ z̄·slope over the rows for every vertex, in the shapes of the cores."""
+
+        def accumulate(total: Arrays, factors: Factors, part: Span) -> None:
+            values = self.tree.up(self.leaves(self.cores, factors))
+            some = slopes[part].conj()
+            seed = self.cast(some[:, 0] if self.structure.outputs is None else some)
+            found = self.tree.down(values, seed, range(len(self.cores)))
+            ones = np.ones((len(some), 1), dtype=self.dtype)
+            for v, out in enumerate(total):
+                features = design.rows([ones, *(factors[leg] for leg in self.structure.legs_of[v])])
+                more = features.T @ found[v].reshape(len(ones), -1)
+                out += more.conj().reshape(out.shape)
+
+        return self._add_up(shard, run, accumulate, [core.shape for core in self.cores])
+
+    def normal_equations(
+        self,
+        shard: AnyShard,
+        run: Run,
+        block: int,
+        category: tuple[int, int] | None,
+        shape: tuple[int, int, int],
+        both: bool,
+    ) -> tuple[NDArray, ...]:
+        """Return Σ z̄zᵀ, Σ z·y and maybe Σ zzᵀ over the design rows of a vertex.
+
+        `category` is a (leg, column) of the vertex that meets one-hot features, by which sums are
+        kept apart; `shape` counts right sides that share a matrix, matrices and unknowns.
+        """
+        root, target = shard.scaled
+        legs = [leg for leg in self.structure.legs_of[block] if not category or leg != category[0]]
+
+        def accumulate(total: Arrays, factors: Factors, part: Span) -> None:
+            environment = self.environment(factors, block)
+            chosen, goal = np.arange(part.start, part.stop), target[part]
+            if environment.ndim == 3:  # every output of a row is a row
+                chosen = np.repeat(chosen, environment.shape[1])
+                goal, environment = goal.reshape(-1, 1), environment.reshape(len(chosen), -1)
+            parts = [*(factors[leg][chosen - part.start] for leg in legs), environment]
+            codes = shard.codes[chosen, category[1]] if category else np.zeros(len(chosen), int)
+            order = np.argsort(codes, kind="stable")
+            found, first = np.unique(codes[order], return_index=True)
+            for code, some in zip(found, np.split(order, first[1:]), strict=True):
+                hermitian, symmetric, products = design.gram(
+                    [part[some] for part in parts], root[chosen[some]] if len(root) else root,
+                    goal[some], both,
+                )  # fmt: skip
+                total[0][code] += hermitian
+                total[1][:, code] += products
+                if both:
+                    total[2][code] += symmetric
+
+        _, count, width = shape
+        matrix = (count, width, width)
+        return self._add_up(shard, run, accumulate, [matrix, shape, matrix][: 2 + both])
+
+    def _add_up(
+        self,
+        shard: AnyShard,
+        run: Run,
+        accumulate: Callable[[Arrays, Factors, Span], None],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> tuple[NDArray, ...]:
+        """Return arrays of given shapes, summed by accumulate(arrays, factors, part)."""
+
+        def task(blocks: list[tuple[int, int]]) -> tuple[NDArray, ...]:
+            total = tuple(np.zeros(shape, dtype=self.double) for shape in shapes)
+            for part in (part for bounds in blocks for part in self.pieces(*bounds)):
+                accumulate(total, self.factors(shard.codes[part]), part)
+            return total
+
+        # so few tasks that their sums fit into memory together
+        blocks, numbers = shard.blocks(), sum(map(math.prod, shapes))
+        count = min(len(blocks), max(1, SUM_ENTRIES // max(1, numbers)))
+        ends = [len(blocks) * i // count for i in range(count + 1)]
+        return add_all(run(task, [blocks[a:b] for a, b in pairwise(ends)]))
 
 
 class GraphIterate:
@@ -122,16 +298,16 @@ class GraphIterate:
         return self.response_pass()(shard, run=self.run)
 
     def response_pass(self) -> Pass:
-        return partial(respond, self.rows, None)
+        return self.rows.respond
 
     def gradient_pass(self) -> Pass:
-        return partial(add_gradients, self.rows)
+        return self.rows.add_gradients
 
     def gradient(self, sums: Arrays) -> Cores:
         return list(sums)
 
     def tangent(self, direction: Cores) -> Pass:
-        return partial(respond, self.rows, list(direction))
+        return partial(self.rows.respond, direction=list(direction))
 
 
 class VertexProblem:
@@ -169,7 +345,11 @@ class VertexProblem:
             if category is not None:
                 form = np.take(form, 0, axis=legs.index(category[0]))
             self.penalty = form.reshape(-1, *form.shape[-2:])
-        self.sums = setting.sum(partial(normal_equations, rows, block, category, shape, self.split))
+        both = self.split
+        sum_up = partial(
+            rows.normal_equations, block=block, category=category, shape=shape, both=both
+        )
+        self.sums = setting.sum(sum_up)
 
     def sweep(self) -> list[float]:
         """Update the core; return the objective after it."""
@@ -212,3 +392,19 @@ def penalty_tree(structure: Structure, weighted: Term, without: int | None = Non
         ends = {*kets.pop(without), *bras.pop(without)}
         output = {e for e in ends if e >= shift or edges[e].site is None or e in known}
     return Tree([*kets, *bras, *weights], output, sizes_of(structure))
+
+
+@lru_cache(maxsize=64)
+def row_tree(structure: Structure) -> Tree:
+    """Return the tree of the responses: vertices contracted with the features of their legs."""
+    terms = [
+        (*((ROWS,) if legs else ()), *(e for e in edges if e not in legs))
+        for edges, legs in zip(structure.edges_of, structure.legs_of, strict=True)
+    ]
+    output = {ROWS} if structure.outputs is None else {ROWS, structure.outputs}
+    return Tree(terms, output, {ROWS: PLANNED_ROWS, **sizes_of(structure)})
+
+
+def sizes_of(structure: Structure) -> dict[int, int]:
+    """Return the sizes of all edges, and of their copies among conjugate cores."""
+    return dict(enumerate([edge.size for edge in structure.edges] * 2))
