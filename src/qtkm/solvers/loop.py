@@ -28,7 +28,7 @@ WINDOW = 10
 KIND = "checkpoint"
 #: how many files are kept
 KEPT = 2
-_NAME = re.compile(r"epoch-(\d{6,})\.qtkm")
+_NAME = re.compile(r"epoch-\d{6,}\.qtkm")
 
 logger = logging.getLogger(__name__)
 
@@ -96,12 +96,8 @@ class Checkpoint:
 
     def files(self) -> list[Path]:
         """Return the files of the folder, the newest first."""
-        found = {
-            int(name[1]): path
-            for path in self.folder.glob("epoch-*")
-            if (name := _NAME.fullmatch(path.name))
-        }
-        return [found[epoch] for epoch in sorted(found, reverse=True)]
+        found = [path for path in self.folder.glob("epoch-*") if _NAME.fullmatch(path.name)]
+        return sorted(found, key=lambda path: (len(path.name), path.name), reverse=True)
 
     def save(self, epoch: int, kept: Kept, *, force: bool = False) -> None:
         """Write what is kept after an epoch, if it is time."""

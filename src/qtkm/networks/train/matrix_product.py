@@ -157,14 +157,10 @@ class MatrixProduct(ChainNetwork):
     def structure(self, radices: Radices, n_outputs: int) -> Structure:
         legs, names = site_legs(radices, n_outputs)
         bonds = self.bonds([leg.size for leg in legs])
-        count = len(names)
-        edges: list[Edge] = []
-        for k, leg in enumerate(legs):
-            if k > 0:
-                edges.append(Edge(f"bond {k}", bonds[k], (k - 1, k)))
-            edges.append(leg)
-        if self.is_ring and count > 1:
-            edges.insert(0, Edge("bond 0", bonds[0], (0, count - 1)))
+        pairs = ((Edge(f"bond {k}", bonds[k], (k - 1, k)), leg) for k, leg in enumerate(legs))
+        edges = [edge for pair in pairs for edge in pair][1:]
+        if self.is_ring and len(names) > 1:
+            edges.insert(0, Edge("bond 0", bonds[0], (0, len(names) - 1)))
         return Structure(names, tuple(edges))
 
     def shapes(self, radices: Radices, n_outputs: int) -> Cores:

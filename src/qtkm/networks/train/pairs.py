@@ -9,6 +9,7 @@ the row-wise product of environment and two factors.
 """
 
 from copy import copy
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -41,6 +42,8 @@ class PairProblem:
     ):
         self.iterate, self.block, self.setting = iterate, block, setting
         self.max_rank, self.tol, self.cost = max_rank, tol, 0.0
+        #: position of the column's first core among all
+        self.first = sum(map(len, iterate.cores[:block]))
         if block == 0:
             iterate.settle()
 
@@ -62,8 +65,7 @@ class PairProblem:
 
     def restart(self) -> None:
         """Begin another sweep, from where the column begins."""
-        first = sum(len(c) for c in self.iterate.cores[: self.block] if isinstance(c, list))
-        self.iterate.put_sites(gauge.center_at(self.iterate.sites, first))
+        self.iterate.put_sites(gauge.center_at(self.iterate.sites, self.first))
 
     def finish(self) -> None:
         """Do nothing: pairs are put in place as they are solved."""
@@ -72,10 +74,9 @@ class PairProblem:
         """Update a level and the next one of the same column."""
         iterate, block = self.iterate, self.block
         column, cores = iterate.columns[block], list(iterate.cores[block])
-        first, second = cores[level : level + 2]
-        merged = _join(first, second).swapaxes(0, 1)
+        merged = _join(*cores[level : level + 2]).swapaxes(0, 1)
         if merged.size > MOST_UNKNOWNS:
-            return self._shift(level)
+            return self._shift(self.first + level)
         view = copy(iterate)
         view.columns, view.cores = list(iterate.columns), list(iterate.cores)
         view.columns[block] = column.merged(level)
@@ -84,43 +85,40 @@ class PairProblem:
         problem = ColumnProblem(view, block, self.setting, known)
         for k in range(level):
             problem.advance(k)
-        return self._solve(level, first, second, problem.system(level))
+        return self._solve(self.first + level, problem.system(level))
 
     def _across(self) -> list[float]:
         """Update the last core of the column and the first of the next."""
         iterate, block = self.iterate, self.block
-        level = len(iterate.cores[block]) - 1
-        first, second = iterate.cores[block][-1], iterate.cores[block + 1][0]
-        if first.size // first.shape[2] * (second.size // second.shape[0]) > MOST_UNKNOWNS:
-            return self._shift(level)
-        both = bool(self.setting.real_part and iterate.is_complex)
-        (a, q, _), (_, p, c) = first.shape, second.shape
-        left, right = np.eye(a * q).reshape(a, q, -1), np.eye(p * c).reshape(-1, p, c)
-        columns, (cores, later) = iterate.columns[block:], iterate.cores[block : block + 2]
-        tables = (
-            column_table(iterate.algebra, columns[0], [*cores[:-1], left]),
-            column_table(iterate.algebra, columns[1], [right, *later[1:]]),
+        algebra, (column, following) = iterate.algebra, iterate.columns[block : block + 2]
+        cores, later = iterate.cores[block : block + 2]
+        (a, q, _), (_, p, c), position = (
+            cores[-1].shape,
+            later[0].shape,
+            self.first + len(cores) - 1,
         )
-        sum_up = partial(_across_sums, iterate.tables, *tables, block, both)
+        if a * q * p * c > MOST_UNKNOWNS:
+            return self._shift(position)
+        both = bool(self.setting.real_part and iterate.is_complex)
+        left, right = np.eye(a * q).reshape(a, q, -1), np.eye(p * c).reshape(-1, p, c)
+        left = column_table(algebra, column, [*cores[:-1], left])
+        right = column_table(algebra, following, [right, *later[1:]])
+        sum_up = partial(_across_sums, iterate.tables, left, right, block, both)
         *grams, products = self.setting.sum(sum_up)
         # of the unknowns (a, q, p, c) those of merged cores
         order = np.arange(a * q * p * c).reshape(a, q, p, c).transpose(2, 1, 0, 3).ravel()
-        square = np.ix_(order, order)
         system = least_squares(
-            [gram[square][None] for gram in grams[: 1 + both]],
+            [gram[np.ix_(order, order)][None] for gram in grams[: 1 + both]],
             products.conj()[:, order], _across_penalty(iterate, block)[None], self.setting.scale,
             (p * q, a, c),
         )  # fmt: skip
-        return self._solve(level, first, second, system)
+        return self._solve(position, system)
 
-    def _solve(
-        self, level: int, first: NDArray, second: NDArray, system: LocalSystem
-    ) -> list[float]:
+    def _solve(self, position: int, system: LocalSystem) -> list[float]:
         """Solve a pair, split it, and put the cores in place if they are no worse."""
-        start = _join(first, second)
-        before = system.value_of(start)
-        best, least = system.minimize(start)
-        a, q, p, c = *first.shape[:2], *second.shape[1:]
+        first, second = self.iterate.sites[position : position + 2]
+        (a, q, _), (_, p, c), start = first.shape, second.shape, _join(first, second)
+        before, (best, least) = system.value_of(start), system.minimize(start)
         matrix = best.reshape(p, q, a, c).transpose(2, 1, 0, 3).reshape(a * q, p * c)
         u, s, vh = np.linalg.svd(matrix, full_matrices=False)
         left_out = np.sqrt(np.cumsum(s[::-1] ** 2))[::-1]  # norm from each one on
@@ -129,72 +127,49 @@ class PairProblem:
         right = right.reshape(rank, p, c)
         value = system.value_of(_join(left, right))
         if value > least:
-            left, right, value = _polish(system, left, right, value)
+            left, right, value = _polish(system, left, right)
         if not value <= before:
-            self._shift(level)
+            self._shift(position)
             return [before]
         self.cost += max(0.0, value - least)
-        self._place(level, left, right)
+        self._place(position, left, right)
         return [value]
 
-    def _shift(self, level: int) -> list[float]:
+    def _shift(self, position: int) -> list[float]:
         """Make a core left-orthogonal and give its factor to the next; nothing else changes."""
-        cores = self.iterate.cores
-        following = [*cores[self.block], *cores[self.block + 1 : self.block + 2]][level + 1]
-        following = following[0] if isinstance(following, list) else following
-        core, factor = gauge.left_orthogonal(cores[self.block][level])
-        self._place(level, core, gauge.push_right(factor, following))
+        core, following = self.iterate.sites[position : position + 2]
+        core, factor = gauge.left_orthogonal(core)
+        self._place(position, core, gauge.push_right(factor, following))
         return []
 
-    def _place(self, level: int, left: NDArray, right: NDArray) -> None:
-        iterate, block = self.iterate, self.block
-        cores = list(iterate.cores[block])
-        cores[level : level + 2] = [left, right]
-        if level + 1 == len(iterate.cores[block]):
-            iterate.put(block + 1, [cores.pop(), *iterate.cores[block + 1][1:]])
-        iterate.put(block, cores)
+    def _place(self, position: int, *pair: NDArray) -> None:
+        sites = self.iterate.sites
+        sites[position : position + 2] = pair
+        self.iterate.put_sites(sites)
 
 
 def _join(left: NDArray, right: NDArray) -> NDArray:
-    """Merge two cores into one (p·q, a, c); the lower digit q runs faster."""
-    merged = np.einsum("aqb,bpc->pqac", left, right)
-    return merged.reshape(-1, *merged.shape[2:])
+    """Merge two cores into one (…, p·q, a, c); the lower digit q runs faster."""
+    merged = np.einsum("...aqb,...bpc->...pqac", left, right)
+    *batch, p, q, a, c = merged.shape
+    return merged.reshape(*batch, p * q, a, c)
 
 
-def _polish(
-    system: LocalSystem, left: NDArray, right: NDArray, value: float, rounds: int = 2
-) -> tuple[NDArray, NDArray, float]:
-    """Lower the pair's objective at the chosen rank, one of the two cores at a time.
-
-    This makes up for what truncation left out, as far as the rank allows.
-    """
-    for _ in range(rounds):
-        for side in (1, 0):
-            trial = [left, right]
-            trial[side] = _restricted(system, [left, right], side)
-            gained = system.value_of(_join(*trial))
-            if gained < value:
-                (left, right), value = trial, gained
-    left, factor = gauge.left_orthogonal(left)
-    return left, gauge.push_right(factor, right), value
-
-
-def _restricted(system: LocalSystem, cores: list[NDArray], side: int) -> NDArray:
-    """Return the minimiser of a pair's system over one of its cores, the other fixed."""
-    core = cores[side]
-    units = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
-    if system.is_split:
-        units = np.concatenate([units, 1j * units])
-    merged = [_join(*(unit if k == side else c for k, c in enumerate(cores))) for unit in units]
-    basis = np.stack([system.pack(m)[0] for m in merged], axis=1)
-    matrix = basis.conj().T @ system.matrix[0] @ basis
-    goal = basis.conj().T @ system.rhs[0]
-    scale = 1 / np.sqrt(np.maximum(np.diag(matrix).real, 1e-300))
-    matrix = scale[:, None] * matrix * scale
-    solution = np.linalg.lstsq(matrix, scale * goal, rcond=1e-12)[0] * scale
-    if system.is_split:
-        solution = solution[: core.size] + 1j * solution[core.size :]
-    return solution.reshape(core.shape)
+def _polish(system: LocalSystem, left: NDArray, right: NDArray) -> tuple[NDArray, NDArray, float]:
+    """Make up for what truncation left out, as far as the rank allows: one core at a time."""
+    cores = [left, right]
+    for side in (1, 0, 1, 0):
+        core = cores[side]
+        units = np.eye(core.size, dtype=core.dtype).reshape(core.size, *core.shape)
+        if system.is_split:
+            units = np.concatenate([units, 1j * units])
+        merged = _join(*(units if k == side else each for k, each in enumerate(cores)))
+        basis = np.stack([system.pack(each)[0] for each in merged], axis=1)
+        matrix, goal = basis.conj().T @ system.matrix @ basis, system.rhs @ basis.conj()
+        own = replace(system, matrix=matrix, rhs=goal, shape=core.shape)
+        cores[side], value = own.minimize(core)
+    left, factor = gauge.left_orthogonal(cores[0])
+    return left, gauge.push_right(factor, cores[1]), value
 
 
 def _across_penalty(iterate: ChainIterate, block: int) -> NDArray:
