@@ -92,18 +92,16 @@ class Structure:
     @cached_property
     def shared(self) -> tuple[int, ...]:
         """Positions of the edges that join any other number of vertices."""
-        inner = (e for e, edge in enumerate(self.edges) if edge.site is None)
-        return tuple(e for e in inner if e not in self.bonds)
+        edges = enumerate(self.edges)
+        return tuple(e for e, edge in edges if edge.site is None and not edge.is_bond)
 
     def sites_at(self, vertex: int) -> list[tuple[int, int]]:
         """Return the sites that a vertex has legs to."""
-        legs = (self.edges[e].site for e in self.legs_of[vertex])
-        return [site for site in legs if site is not None]
+        return [edge.site for e in self.legs_of[vertex] if (edge := self.edges[e]).site]
 
     def legs_at(self, vertex: int) -> list[Edge]:
         """Return the legs of a vertex, that of the outputs included."""
-        own = (self.edges[e] for e in self.edges_of[vertex])
-        return [edge for edge in own if edge.site is not None]
+        return [self.edges[e] for e in self.edges_of[vertex] if self.edges[e].site]
 
     @cached_property
     def outputs(self) -> int | None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm.networks import TensorTrain, flatten, unflatten
-from qtkm.networks.train.frame import TrainFrame, tangent_train
+from qtkm.networks.train.gauge import TrainFrame, tangent_train
 from qtkm.penalties import Matern, Ridge
 from qtkm.solvers import Riemannian, Stopping, solve
 from tests.problems import make_cores, make_map, make_objective

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..networks import Cores, Network, TensorTrain
 from ..networks.chain import ChainIterate
-from ..networks.train.frame import TrainFrame
+from ..networks.train.gauge import TrainFrame
 from ..objective import Objective
 from ..parameters import check_number
 from .solver import Report, Solver, State, Vector
@@ -69,66 +69,50 @@ class Riemannian(Solver[FrameState]):
         return FrameState(iterate, objective.value(iterate))
 
     def step(self, objective: Objective, state: FrameState, report: Report) -> FrameState:
-        state.record = {"gradient_norm": 0.0}
         for _ in range(self.iterations):
-            self._iteration(objective, state)
+            frame = TrainFrame(state.iterate)
+            state.value, cores = objective.gradient(frame)
+            gradient = objective.to_vector(cores)
+            state.record = {"gradient_norm": float(np.linalg.norm(gradient))}
+            if not gradient.any():
+                state.finished = "The gradient is zero."
+            elif not self._move(objective, state, frame, gradient):
+                state.finished = (
+                    "No step along the gradient lowers the objective any more: it is at a minimum "
+                    "to within rounding."
+                )
             report(state.iterate.snapshot(), [state.value])
             if state.finished:
                 break
         return state
 
-    def _iteration(self, objective: Objective, state: FrameState) -> None:
-        frame = TrainFrame(state.iterate)
-        state.value, cores = objective.gradient(frame)
-        gradient = objective.to_vector(cores)
-        norm = float(np.linalg.norm(gradient))
-        state.record["gradient_norm"] = norm
-        if norm == 0:
-            state.finished = "The gradient is zero."
-            return
+    def _move(
+        self, objective: Objective, state: FrameState, frame: TrainFrame, gradient: Vector
+    ) -> bool:
+        """Take a step that lowers the objective; return False if there is none."""
         directions = [-gradient]
         if state.left:  # the conjugate direction first, if it descends
             old_gradient, old_direction = (
-                objective.to_vector(
-                    frame.transport(state.left, state.right, objective.from_vector(old))
-                )
+                frame.transport(state.left, state.right, objective.from_vector(old))
                 for old in (state.gradient, state.direction)
             )
-            change = float(gradient @ (gradient - old_gradient))
+            change = float(gradient @ (gradient - objective.to_vector(old_gradient)))
             beta = max(0.0, change / float(state.gradient @ state.gradient))
-            conjugate = beta * old_direction - gradient
+            conjugate = beta * objective.to_vector(old_direction) - gradient
             if beta > 0 and conjugate @ gradient < 0:
                 directions.insert(0, conjugate)
-        for direction in directions:
-            if self._search(objective, state, frame, gradient, direction):
-                state.left, state.right = frame.left, frame.right
-                state.gradient, state.direction = gradient, direction
-                return
-        state.finished = (
-            "No step along the gradient lowers the objective any more: it is at a minimum to "
-            "within rounding."
-        )
-
-    def _search(
-        self,
-        objective: Objective,
-        state: FrameState,
-        frame: TrainFrame,
-        gradient: Vector,
-        direction: Vector,
-    ) -> bool:
-        """Take a step that lowers the objective; return False if there is none."""
-        tangent = objective.from_vector(direction)
-        slope = float(gradient @ direction)
-        curved = float(objective.to_vector(objective.curvature(frame)(tangent)) @ direction)
-        length = -slope / curved if curved > 0 else 1.0
         start, before = state.iterate.snapshot(), state.value
-        for _ in range(TRIES):
-            state.iterate.put_sites(frame.retract(tangent, length))
-            value = objective.value(state.iterate)
-            if value <= before + LEAST_GAIN * length * slope and value < before:
-                state.value = value
-                return True
-            length /= 2
-        state.iterate.restore(start)
+        for direction in directions:
+            tangent, slope = objective.from_vector(direction), float(gradient @ direction)
+            curved = float(objective.to_vector(objective.curvature(frame)(tangent)) @ direction)
+            length = -slope / curved if curved > 0 else 1.0
+            for _ in range(TRIES):
+                state.iterate.put_sites(frame.retract(tangent, length))
+                value = objective.value(state.iterate)
+                if value <= before + LEAST_GAIN * length * slope and value < before:
+                    state.value, state.left, state.right = value, frame.left, frame.right
+                    state.gradient, state.direction = gradient, direction
+                    return True
+                length /= 2
+            state.iterate.restore(start)
         return False
