@@ -414,9 +414,9 @@ def test_rows_without_a_target_are_left_out(frame, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"target": "price"}, r"There is no column 'price'; the source has 'a', 'b'"),
+        ({"target": "price"}, r"the source has no column 'price'; it has 'a', 'b'"),
         ({"target": "y", "features": "a"}, r"features='a' must be a list of names"),
-        ({"target": "y", "features": ["a", "c"]}, "There is no column 'c'"),
+        ({"target": "y", "features": ["a", "c"]}, "no column 'c'"),
         ({"target": "y", "features": ["a", "y"]}, "'y' is a feature and target, weight or offset"),
         ({"target": "y", "features": []}, "at least one feature"),
         ({"target": "y", "features": ["a", "label"]}, r"column 'label' holds values such as"),

@@ -430,7 +430,7 @@ def test_offsets_of_a_source_that_make_no_sense_are_told():
     X, y, _ = draw(Poisson(), 20)
     rows = pandas.DataFrame({"a": X[:, 0], "y": y, "offset": X[:, 1]})
     model = QTKMRegressor(loss="poisson", **SETTINGS)
-    with pytest.raises(ValueError, match="There is no column 'exposure'"):
+    with pytest.raises(ValueError, match="no column 'exposure'"):
         model.fit_dataset([rows], target="y", offset="exposure")
     with pytest.raises(ValueError, match="'a' is a feature and target, weight or offset"):
         model.fit_dataset([rows], target="y", features=["a"], offset="a")

@@ -14,6 +14,7 @@ from .grid import (
 )
 from .shards import (
     TASK_ROWS,
+    Groups,
     Shard,
     ShardList,
     ShardWriter,
@@ -22,4 +23,5 @@ from .shards import (
     build,
     merge,
     prefetched,
+    sort_rows,
 )

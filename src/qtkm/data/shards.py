@@ -186,8 +186,13 @@ def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
 def build(codes: Codes, target: Numbers, weight: Numbers | None, n_codes: Any) -> ShardList:
     """Sort rows into shards of up to `LIMITS.shard_rows` rows; arrays as of `Shard`."""
     rows = Shard(codes, target, weight, n_codes)
-    pieces = blocks(len(codes), LIMITS.shard_rows)
-    return ShardList(rows.take(slice(*piece)).sorted() for piece in pieces)
+    bounds = blocks(len(codes), LIMITS.shard_rows)
+    return ShardList(rows.take(slice(*pair)).sorted() for pair in bounds)
+
+
+def sort_rows(codes: Codes, target: Numbers, weight: Numbers | None, n_codes: Any) -> Shard:
+    """Sort rows by their codes, into one shard."""
+    return Shard(codes, target, weight, n_codes).sorted()
 
 
 def merge(

@@ -20,7 +20,15 @@ from .. import data
 from ..features.feature_map import make_warp
 from ..limits import LIMITS
 from ..objective import Column
-from .values import NUMBERS, as_period, present, read_numbers, refuse_not_finite, shorten
+from .values import (
+    NUMBERS,
+    as_period,
+    cannot_continue,
+    present,
+    read_numbers,
+    refuse_not_finite,
+    shorten,
+)
 
 #: code of a category that the fit has not seen
 UNKNOWN = -1
@@ -130,7 +138,7 @@ class NumberColumn:
     #: shares of the categories, which numbers do not have
     frequencies = None
 
-    def read(self, column: Any, is_finite: bool, first_row: int, keep: Any = None) -> NDArray:
+    def read(self, column: Any, first_row: int, keep: Any = None) -> NDArray:
         """Return the numbers of a raw column; messages count rows from `first_row`."""
         try:
             values, holds = read_numbers(column, self.label)
@@ -140,8 +148,7 @@ class NumberColumn:
                 raise
             end = why if isinstance(error, TypeError) else "."
             raise type(error)(f"{what}, and the model was fitted to {self.holds}{end}") from None
-        if not is_finite:
-            refuse_not_finite(values, self.label, first_row, "X", gaps=True)
+        refuse_not_finite(values, self.label, first_row, "X", gaps=True)
         if holds != self.holds and len(present(values)):
             if self.feature_map is not None:
                 raise ValueError(
@@ -177,10 +184,8 @@ class NumberColumn:
         if not self.is_known:
             self.has_gaps = seen.has_gaps
         elif seen.has_gaps and not self.has_gaps:
-            raise ValueError(
-                f"warm_start=True cannot continue: {self.label} has missing values, and the first "
-                "fit has seen none; use warm_start=False to start again."
-            )
+            said = f"{self.label} has missing values, and the first fit has seen none"
+            raise cannot_continue(said)
 
     def known_as(self, known: "NumberColumn") -> None:
         self.box = replace(known.box, extrapolation=self.extrapolation)
@@ -328,7 +333,7 @@ class CategoryColumn:
     def frequencies(self) -> NDArray[np.float64]:
         return self.counts / self.counts.sum()
 
-    def read(self, column: Any, is_finite: bool, first_row: int, keep: Any = None) -> Factorized:
+    def read(self, column: Any, first_row: int, keep: Any = None) -> Factorized:
         distinct, inverse = factorize(column, self.label)
         return distinct, inverse if keep is None else inverse[keep]
 
@@ -349,10 +354,8 @@ class CategoryColumn:
             self.categories = present
         new = [value for value in present if value not in self.categories]
         if new:
-            raise ValueError(
-                f"warm_start=True cannot continue: {self.label} has categories that the first fit "
-                f"has not seen ({shorten(new)}); use warm_start=False to start again."
-            )
+            said = f"{self.label} has categories that the first fit has not seen"
+            raise cannot_continue(f"{said} ({shorten(new)})")
 
     def known_as(self, known: "CategoryColumn") -> None:
         self.categories = known.categories

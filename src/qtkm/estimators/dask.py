@@ -167,16 +167,11 @@ def _make_block(names: Sequence[Sequence[str]], number: int, *parts: Any) -> Blo
                 f"partition {number} has {len(parts[0])} rows of X and {len(part)} of "
                 f"{named[0]!r}; X, y, sample_weight and offset must have the same partitions."
             )
-        columns |= zip(named, _columns(part), strict=True)
+        if hasattr(part, "columns"):
+            columns |= {name: part.iloc[:, d] for d, name in enumerate(named)}
+        elif part is not None:
+            columns |= zip(named, [part] if part.ndim == 1 else part.T, strict=True)
     return Block(columns, len(parts[0]), 0, f"partition {number}")
-
-
-def _columns(part: Any) -> list[Any]:
-    if part is None:
-        return []
-    if hasattr(part, "columns"):
-        return [part.iloc[:, d] for d in range(part.shape[1])]
-    return [part] if part.ndim == 1 else list(part.T)
 
 
 def _count(coded: tuple[Held, Held]) -> tuple[int, int]:
@@ -212,12 +207,18 @@ def _to_delayed(name: str, value: Any) -> list[Any]:
 
 def _refuse_unequal(parts: dict[str, list[Any]], given: dict[str, Any]) -> None:
     """Raise a ValueError if partitions are known to be unequal."""
-    for name, own in parts.items():
-        for what, one, other in (
-            ("partitions", len(parts["X"]), len(own)),
-            ("rows in their chunks", _lengths(given["X"]), _lengths(given[name])),
-            ("divisions", _divisions(given["X"]), _divisions(given[name])),
-        ):
+
+    def facts(name: str) -> dict[str, Any]:
+        own = given[name]
+        lengths = getattr(own, "chunks", [np.nan])[0]
+        return {
+            "partitions": len(parts[name]),
+            "rows in their chunks": None if np.isnan(lengths).any() else lengths,
+            "divisions": own.divisions if getattr(own, "known_divisions", False) else None,
+        }
+
+    for name in parts:
+        for (what, one), other in zip(facts("X").items(), facts(name).values(), strict=True):
             if one != other and None not in (one, other):
                 raise ValueError(
                     f"X and {name} have different {what}: {one} and {other}; make them the same "
@@ -225,30 +226,15 @@ def _refuse_unequal(parts: dict[str, list[Any]], given: dict[str, Any]) -> None:
                 )
 
 
-def _lengths(value: Any) -> tuple[int, ...] | None:
-    chunks = getattr(value, "chunks", None)
-    return None if chunks is None or np.isnan(chunks[0]).any() else chunks[0]
-
-
-def _divisions(value: Any) -> tuple[Any, ...] | None:
-    return value.divisions if getattr(value, "known_divisions", False) else None
-
-
 def predict_lazily(
-    model: Any,
-    function: str,
-    X: Any,
-    kind: Any,
-    width: int | None,
-    offset: Any = None,
-    **options: Any,
+    model: Any, method: str, X: Any, kind: Any, width: Any, offset: Any = None, **options: Any
 ) -> Any:
     """Return predictions for a collection as another one, `width` per row or a vector."""
     light = copy.copy(model).set_params(
         callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
     )
     nothing = np.empty((0,) if width is None else (0, width), dtype=kind)
-    predict = partial(_predict_partition, light, function, nothing, options)
+    predict = partial(_predict_partition, light, method, nothing, options)
     if not hasattr(X, "_meta"):
         raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
     is_frame = hasattr(X, "_meta_nonempty")

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from .. import data
+from ..parameters import is_number
 from .columns import CategoryColumn, NumberColumn, check_bounds
 from .rows import TargetScale
-from .values import present, refuse_complex, shorten
+from .values import cannot_continue, present, refuse_complex, shorten
 from .working import warn_user
 
 #: columns that one message lists
@@ -39,8 +40,8 @@ class Inputs:
             name = f"x{d}" if names is None else names[d]
             self.columns.append(kind(name, f"column {d if names is None else name!r}"))
         pairs = None if bounds is None else check_bounds(bounds, self.labels)
-        given = {} if cyclic is None else dict(cyclic)
-        periods = {_position(e, len(mask), names, "cyclic"): p for e, p in given.items()}
+        given = dict(cyclic or {}).items()
+        periods = {_position(entry, len(mask), names, "cyclic"): own for entry, own in given}
         for d, column in enumerate(self.columns):
             if isinstance(column, NumberColumn):
                 column.extrapolation = extrapolation
@@ -74,7 +75,6 @@ class Inputs:
 
     @property
     def frequencies(self) -> list[NDArray | None]:
-        """Shares of the categories of each categorical column; None for numbers."""
         return [column.frequencies for column in self.columns]
 
     def with_maps(self, maps: Sequence[Any]) -> "Inputs":
@@ -84,34 +84,37 @@ class Inputs:
             column.feature_map = feature_map
         return other
 
-    def read(
-        self, columns: Sequence[Any], is_finite: bool, keep: NDArray | None, first_row: int = 0
-    ) -> list[Any]:
+    def read(self, columns: Sequence[Any], keep: Any = None, first_row: int = 0) -> list[Any]:
         """Return each column's `read` of the rows to keep; one error lists all unusable columns."""
         found, problems = [], []
         for own, column in zip(self.columns, columns, strict=True):
             try:
-                found.append(own.read(column, is_finite, first_row, keep))
+                found.append(own.read(column, first_row, keep))
             except (TypeError, ValueError) as error:
                 problems.append(error)
-        if problems:
-            raise type(problems[0])(_list_problems(problems))
-        return found
+        if not problems:
+            return found
+        text = str(problems[0])
+        if len(problems) > 1:
+            shown = [f"{len(problems)} columns of X cannot be used:", *problems[:MOST_PROBLEMS]]
+            if (left_out := len(problems) - MOST_PROBLEMS) > 0:
+                shown.append(f"… and {left_out} more")
+            text = "\n  ".join(map(str, shown))
+        raise type(problems[0])(text)
 
-    def plain(self, columns: Sequence[Any], is_finite: bool) -> list[NDArray]:
+    def plain(self, columns: Sequence[Any]) -> list[NDArray]:
         """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
-        found = self.read(columns, is_finite, None)
-        plain = [own.plain(each) for own, each in zip(self.columns, found, strict=True)]
-        if not is_finite:
-            new = [own.label for own, each in zip(self.columns, plain, strict=True)
-                   if not own.is_categorical and not own.has_gaps
-                   and len(present(each)) < len(each)]  # fmt: skip
-            if new:
-                warn_user(
-                    f"Values are missing in {shorten(new, plain=True)}, and none were in the fit; "
-                    "each is read as the median of its column.",
-                    UserWarning,
-                )
+        pairs = zip(self.columns, self.read(columns), strict=True)
+        plain = [own.plain(each) for own, each in pairs]
+        new = [own.label for own, each in zip(self.columns, plain, strict=True)
+               if not own.is_categorical and not own.has_gaps
+               and len(present(each)) < len(each)]  # fmt: skip
+        if new:
+            warn_user(
+                f"Values are missing in {shorten(new, plain=True)}, and none were in the fit; "
+                "each is read as the median of its column.",
+                UserWarning,
+            )
         return plain
 
     def values(self, plain: Sequence[NDArray], part: slice = slice(None)) -> list[NDArray]:
@@ -147,20 +150,16 @@ class Reading:
 
     def check_same(self, inputs: Inputs, n_outputs: int) -> None:
         """Raise a ValueError if a further fit has other categorical columns or outputs."""
-        problem = None
         if inputs.is_categorical != self.inputs.is_categorical:
-            problem = "categorical_features names other columns than in the first fit"
-        elif n_outputs != self.n_outputs:
-            problem = f"y has {n_outputs} outputs, and the first fit had {self.n_outputs}"
-        if problem:
-            raise ValueError(
-                f"warm_start=True cannot continue: {problem}; use warm_start=False to start again."
-            )
+            raise cannot_continue("categorical_features names other columns than in the first fit")
+        if n_outputs != self.n_outputs:
+            said = f"y has {n_outputs} outputs, and the first fit had {self.n_outputs}"
+            raise cannot_continue(said)
 
 
-def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list[Any], bool]:
-    """Return the kinds of the columns of a training X, or of an example, and `read_columns`."""
-    columns, is_finite = read_columns(model, X, reset=known is None)
+def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list[Any]]:
+    """Return the kinds of the columns of a training X, or of an example, and the columns."""
+    columns = read_columns(model, X, reset=known is None)
     names = getattr(model, "feature_names_in_", None)
     bounds = model.bounds if known is None else None
     inputs = Inputs(
@@ -170,11 +169,11 @@ def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list
         known.check_same(inputs, known.n_outputs)
         for own, before in zip(inputs.columns, known.inputs.columns, strict=True):
             own.known_as(before)
-    return inputs, columns, is_finite
+    return inputs, columns
 
 
-def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
-    """Return views or Series of the columns of X, and whether all are known to be finite."""
+def read_columns(estimator: Any, X: Any, reset: bool) -> list[Any]:
+    """Return views or Series of the columns of X."""
     refuse_path(X)
     if (hasattr(X, "iloc") or hasattr(X, "get_columns")) and hasattr(X, "columns"):  # a frame
         names = None if reset else getattr(estimator, "feature_names_in_", None)
@@ -188,8 +187,8 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
                     f"required by {type(estimator).__name__}."
                 )
         if hasattr(X, "iloc"):
-            return [X.iloc[:, d] for d in range(X.shape[1])], False
-        return [X[name] for name in X.columns], False
+            return [X.iloc[:, d] for d in range(X.shape[1])]
+        return [X[name] for name in X.columns]
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):
         raise ValueError(f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect().")
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
@@ -197,9 +196,7 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> tuple[list[Any], bool]:
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     X = validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite=False)
-    with np.errstate(all="ignore"):  # a finite sum shows at once that all are finite
-        is_finite = X.dtype.kind == "f" and bool(np.isfinite(X.sum()))
-    return [X[:, d] for d in range(X.shape[1])], is_finite
+    return list(X.T)
 
 
 def _pick(X: Any, names: list[str]) -> Any:
@@ -228,23 +225,13 @@ def refuse_path(X: Any) -> None:
         )
 
 
-def _list_problems(problems: Sequence[Exception]) -> str:
-    if len(problems) == 1:
-        return str(problems[0])
-    shown = [f"  {problem}" for problem in problems[:MOST_PROBLEMS]]
-    if left_out := len(problems) - len(shown):
-        shown.append(f"  … and {left_out} more")
-    return "\n".join([f"{len(problems)} columns of X cannot be used:", *shown])
-
-
 def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray[np.bool_]:
     n_columns = len(columns)
     mask = np.zeros(n_columns, dtype=bool)
     if given is None:
         return mask
     if isinstance(given, str) and given == "from_dtype":
-        types = [str(getattr(column, "dtype", "")).lower() if hasattr(column, "to_numpy") else ""
-                 for column in columns]  # fmt: skip
+        types = [str(c.dtype).lower() if hasattr(c, "to_numpy") else "" for c in columns]
         return np.array([name.startswith(("categor", "enum", "str")) for name in types])
     if isinstance(given, str) or not hasattr(given, "__len__") or np.ndim(given) != 1:
         raise ValueError(
@@ -264,21 +251,17 @@ def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray
 
 
 def _position(entry: Any, n_columns: int, names: Any, what: str = "categorical_features") -> int:
+    known = [] if names is None else list(names)
+    if isinstance(entry, str) and entry in known:
+        return known.index(entry)
+    if is_number(entry, int) and 0 <= entry < n_columns:
+        return entry
+    told = f"has the entry {entry!r}; give indices from 0 to {n_columns - 1}, names, or a mask"
     if isinstance(entry, str):
-        if names is None:
-            raise ValueError(
-                f"{what} names {entry!r}, but the columns of X have no names; give "
-                "indices or a mask, or pass X as a frame."
-            )
-        if entry not in names:
-            raise ValueError(
-                f"{what} names {entry!r}, which is not a column of X; these are "
-                f"{shorten(list(names))}."
-            )
-        return list(names).index(entry)
-    if not isinstance(entry, int) or isinstance(entry, bool) or not 0 <= entry < n_columns:
-        raise ValueError(
-            f"{what} has the entry {entry!r}; give indices from 0 to "
-            f"{n_columns - 1}, names, or a mask."
+        told = f"names {entry!r}, which is not a column of X; these are {shorten(known)}"
+    if isinstance(entry, str) and not known:
+        told = (
+            f"names {entry!r}, but the columns of X have no names; give indices or a mask, or pass "
+            "X as a frame"
         )
-    return entry
+    raise ValueError(f"{what} {told}.")

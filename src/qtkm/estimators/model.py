@@ -324,7 +324,7 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         check_is_fitted(self)
         reading: Reading = self._reading
         inputs = reading.inputs
-        plain = inputs.plain(*read_columns(self, X, reset=False))
+        plain = inputs.plain(read_columns(self, X, reset=False))
         evaluator = self.network_.evaluator(self.cores_, inputs.frequencies)
         out = np.empty((len(plain[0]), reading.n_outputs))
 

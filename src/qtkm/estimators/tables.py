@@ -24,6 +24,7 @@ from tqdm.auto import tqdm
 
 from .. import data
 from ..data.sources import ArraySource, Block, DataFileError, Source
+from ..data.sources.conversion import refuse_missing
 from ..data.sources.source import deal, is_there, take_rows
 from ..engines import Engine
 from ..engines.remote import serial
@@ -35,7 +36,6 @@ from .inputs import Inputs, Reading, read_inputs
 from .memory import Cache, Need, parse_limit
 from .rows import Arranged, Split, Splitter, count_distinct, joined
 from .targets import Target, check_offset, check_weight, refuse_unequal, tame_exponent
-from .values import shorten
 from .working import warn_user
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Scan(Summary):
             if n_rows == 0:
                 return
             self.n_rows += n_rows
-            found = self._find(block, False, keep)
+            found = self._find(block, keep)
             for_columns(run, n_rows)(lambda d: self.columns[d].add(found[d]), range(len(found)))
 
     def merge(self, other: "Scan") -> None:
@@ -132,15 +132,15 @@ class Scan(Summary):
         weight, keep = self.read_weight(block)
         if weight is not None and exponent:
             weight = np.ldexp(weight, -exponent)
-        found = self._find(block, True, keep)
+        found = self._find(block, keep)
         plain = [own.plain(each) for own, each in zip(self.inputs.columns, found, strict=True)]
         return [plain, *self.target.targets(block, weight, keep)]
 
-    def _find(self, block: Block, is_finite: bool, keep: NDArray | None) -> list[Any]:
+    def _find(self, block: Block, keep: NDArray | None) -> list[Any]:
         if self.found is not None:
             return self.found
         columns = [block.columns[name] for name in self.features]
-        return self.inputs.read(columns, is_finite, keep, block.first_row)
+        return self.inputs.read(columns, keep, block.first_row)
 
 
 class Coding:
@@ -382,7 +382,7 @@ def read_arrays(
         given = np.column_stack([given, check_offset(offset, n_rows)])
     offsets = [f"y{len(names)}"] * (offset is not None)
     reader = model._target_reader(names, *offsets, is_vector=target.ndim == 1, kind=target.dtype)
-    inputs, columns, is_finite = read_inputs(model, X, known)
+    inputs, columns = read_inputs(model, X, known)
     refuse_unequal(len(columns[0]), n_rows)
     features = [f"x{d}" for d in range(len(columns))]
     weighted = None if weight is None else "weight"
@@ -390,7 +390,7 @@ def read_arrays(
         scan = Scan(inputs, model.max_bins, features, reader, weighted)
         return FileTable(model, scan, names_of(y), source=ArraySource(X, given, weight))
     keep = None if weight is None or weight.all() else weight > 0
-    found = inputs.read(columns, is_finite, keep)
+    found = inputs.read(columns, keep)
     # all values are kept with max_bins=None, however many
     max_bins = n_rows if model.max_bins is None else model.max_bins
     scan = Scan(inputs, max_bins, features, reader, weighted, found)
@@ -422,10 +422,7 @@ def open_table(
         raise ValueError(f"features={features!r} must be a list of names, or None.")
     others = [name for name in (*targets, weight, offset) if name is not None]
     chosen = [n for n in source.names if n not in others] if features is None else list(features)
-    for name in [*chosen, *others]:
-        if name not in source.names:
-            known_names = shorten(source.names)
-            raise ValueError(f"There is no column {name!r}; the source has {known_names}.")
+    refuse_missing("the source", [*chosen, *others], source.names)
     if both := sorted(set(others).intersection(chosen)):
         raise ValueError(
             f"{both[0]!r} is a feature and target, weight or offset; leave it out of one."

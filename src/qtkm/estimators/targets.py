@@ -229,7 +229,7 @@ class NumberTarget(Summary):
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
         """Scan a block; `weight` is that of the rows to keep."""
-        target, _ = self._read(block, weight, keep, check=True)
+        target, _ = self._read(block, weight, keep)
         if len(target):
             self._widen(target.min(axis=0), target.max(axis=0))
 
@@ -245,26 +245,22 @@ class NumberTarget(Summary):
 
     def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
         """Return the targets and weights of the rows to keep."""
-        target, weight = self._read(block, weight, keep, check=False)
+        target, weight = self._read(block, weight, keep)
         return np.ldexp(target, -self.exponent) if self.exponent.any() else target, weight
 
-    def _read(
-        self, block: Block, weight: NDArray | None, keep: NDArray | None, check: bool
-    ) -> Targets:
+    def _read(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
         columns = []
         for k, name in enumerate(self.names):
             role, argument = ("target", "y") if k < self.n_outputs else ("offset", "offset")
             label = f"{role} {name!r}"
             values = read_numbers(block.columns[name], label)[0]
-            if check:
-                refuse_not_finite(values, label, block.first_row, argument)
+            refuse_not_finite(values, label, block.first_row, argument)
             columns.append(values if keep is None else values[keep])
         found = np.column_stack(columns).astype(np.float64, copy=False)
         target = found[:, : self.n_outputs]
         if self.offset is None or len(found) == 0:
             return target, weight
-        if check:
-            self.loss.check_range(target.min(axis=0), target.max(axis=0))
+        self.loss.check_range(target.min(axis=0), target.max(axis=0))
         return self.loss.take_offset(target, weight, found[:, -1:])
 
 

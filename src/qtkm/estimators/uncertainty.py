@@ -373,7 +373,7 @@ class Uncertain:
     def _values(self, X: Any) -> tuple[Any, int]:
         """Give a function from a slice to the values of rows, and the number of rows."""
         inputs: Any = self._reading.inputs  # type: ignore[attr-defined]
-        plain = inputs.plain(*read_columns(self, X, reset=False))
+        plain = inputs.plain(read_columns(self, X, reset=False))
         return lambda part: (inputs.maps, inputs.values(plain, part)), len(plain[0])
 
     def _variances(self, X: Any) -> Array:

@@ -109,20 +109,20 @@ def as_period(given: Any, holds: str, label: str) -> float:
 
 def present(values: NDArray) -> NDArray:
     """Return the values that are not missing."""
-    if values.dtype.kind != "f":
-        return values
-    missing = np.isnan(values)
-    return values[~missing] if missing.any() else values
+    return values if _are_finite(values) else values[~np.isnan(values)]
+
+
+def _are_finite(values: NDArray) -> bool:
+    """Return True if the sum of some numbers shows that all are finite, which is fast."""
+    with np.errstate(all="ignore"):
+        return values.dtype.kind != "f" or bool(np.isfinite(values.sum()))
 
 
 def refuse_not_finite(
     values: NDArray, label: str, first_row: int = 0, name: str = "y", gaps: bool = False
 ) -> None:
-    """Raise a ValueError for infinite values, and for missing ones unless `gaps` are allowed.
-
-    `name` is the argument of `fit` that holds the values, and `label` what they are called.
-    """
-    if values.dtype.kind != "f" or np.isfinite(values).all():
+    """Raise a ValueError for infinite values of `name`, for missing ones unless `gaps` may be."""
+    if _are_finite(values):
         return
     missing = np.isnan(values)
     is_missing = not gaps and missing.any()
@@ -134,6 +134,13 @@ def refuse_not_finite(
         f"Input {name} contains {'NaN' if is_missing else 'infinity'}: {found.sum():,} of the "
         f"{values.size:,} values of {label}, the first in row {row:,} (from 0). "
         f"{'Clip these values, or leave' if gaps else 'Leave'} out their rows."
+    )
+
+
+def cannot_continue(problem: str) -> ValueError:
+    """Return the error of a further fit whose rows are not those of the first."""
+    return ValueError(
+        f"warm_start=True cannot continue: {problem}; use warm_start=False to start again."
     )
 
 

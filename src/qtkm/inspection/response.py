@@ -197,7 +197,7 @@ def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
     """Return the numbers, times or categories of a column of X, and its name."""
     inputs = fitted(model)._reading.inputs
     d = find_column(inputs.names, column)
-    plain = inputs.plain(*read_columns(fitted(model), X, reset=False))[d]
+    plain = inputs.plain(read_columns(fitted(model), X, reset=False))[d]
     return _as_given(inputs.columns[d], plain), inputs.names[d]
 
 

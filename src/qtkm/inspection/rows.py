@@ -24,7 +24,7 @@ class Rows:
 
     def __init__(self, response: Response, X: Any, sample_weight: Any = None):
         self.response = response
-        self.arrays = response.inputs.plain(*read_columns(response.model, X, reset=False))
+        self.arrays = response.inputs.plain(read_columns(response.model, X, reset=False))
         self.values = response.inputs.values(self.arrays)
         n_rows = len(self.values[0])
         weight = np.ones(n_rows) if sample_weight is None else check_weight(sample_weight, n_rows)

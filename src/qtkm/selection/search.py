@@ -285,7 +285,7 @@ class SearchCV(Shown, BaseEstimator):
         return self._kind(random_state=self.random_state, n_jobs=self.n_jobs)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> GivenRows:
-        columns, _ = read_columns(self, X, reset=True)
+        columns = read_columns(self, X, reset=True)
         target = self._kind._check_target(self, y)
         refuse_unequal(len(columns[0]), len(target))
         weight = None if sample_weight is None else check_weight(sample_weight, len(target))

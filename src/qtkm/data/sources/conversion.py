@@ -10,6 +10,14 @@ import numpy as np
 
 NUMBERS, TEXT, TIMES, SPANS = "numbers", "text", "times", "spans of time"
 MISSING = "nothing but missing values"
+#: how the names of pyarrow's types begin, by their kind
+_KINDS = {
+    NUMBERS: ("bool", "int", "uint", "halffloat", "float", "double", "decimal"),
+    TEXT: ("string", "large_string", "binary", "large_binary", "fixed_size_binary"),
+    TIMES: ("timestamp", "date"),
+    SPANS: ("time", "duration", "month_day_nano_interval"),
+    MISSING: ("null",),
+}
 #: names that one message lists
 MOST_NAMES = 8
 
@@ -69,20 +77,10 @@ def refuse_repeated(where: str, names: Sequence[str]) -> None:
 
 def kind_of(arrow_type: Any) -> str:
     """Return the kind of a pyarrow type (of a dictionary's values); others are their own kind."""
-    types = arrow().types
-    if types.is_dictionary(arrow_type):
+    if arrow().types.is_dictionary(arrow_type):
         return kind_of(arrow_type.value_type)
-    if types.is_null(arrow_type):
-        return MISSING
-    if types.is_boolean(arrow_type) or types.is_decimal(arrow_type):
-        return NUMBERS
-    if types.is_integer(arrow_type) or types.is_floating(arrow_type):
-        return NUMBERS
-    if str(arrow_type).startswith(("string", "large_string", "binary", "large_binary", "fixed_s")):
-        return TEXT
-    if types.is_timestamp(arrow_type) or types.is_date(arrow_type):
-        return TIMES
-    return SPANS if types.is_temporal(arrow_type) else str(arrow_type)
+    name = str(arrow_type)
+    return next((kind for kind, begins in _KINDS.items() if name.startswith(begins)), name)
 
 
 def kind_of_values(values: Any) -> str:
@@ -243,12 +241,10 @@ def _from_pandas(series: Any, name: str, where: str) -> Any:
 def to_arrow(values: Any) -> Any:
     """Return a column of any library as a pyarrow array of its own type."""
     pyarrow = arrow()
-    if not _is_arrow(values):
-        values = (
-            values.to_arrow()
-            if hasattr(values, "to_arrow")
-            else pyarrow.array(values, from_pandas=hasattr(values, "iloc"))
-        )
+    if hasattr(values, "to_arrow"):  # polars
+        values = values.to_arrow()
+    elif not _is_arrow(values):
+        values = pyarrow.array(values, from_pandas=hasattr(values, "iloc"))
     if isinstance(values, pyarrow.ChunkedArray):
         values = values.combine_chunks()
     is_coded = pyarrow.types.is_dictionary(values.type)

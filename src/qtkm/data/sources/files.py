@@ -1,14 +1,11 @@
 """CSV and Parquet files: which ones a source is made of, and their rows, a few at a time."""
 
-import errno
 import glob
-import hashlib
 import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +26,12 @@ from .conversion import (
     refuse_repeated,
     unify,
 )
-from .source import Chunk, Source, deal
+from .source import Chunk, Source, Stamp, combine, deal
 
 PARQUET = (".parquet", ".pq")
 CSV = tuple(f"{name}{packed}" for name in (".csv", ".tsv") for packed in ("", ".gz", ".bz2"))
 #: first and last bytes of a Parquet file
 MAGIC = b"PAR1"
-#: bytes at the end of a file that tell it from its later self
-TAIL = 1 << 16
 #: bytes that are read at once of a column. Without it, and with pre_buffer, pyarrow holds whole
 #: row groups: 320 MB instead of 70 for 5 million rows of 8 columns in one row group
 BUFFER = 1 << 18
@@ -111,51 +106,6 @@ def _expand(text: str) -> list[Path]:
     if not files:
         raise FileNotFoundError(f"No file matches the pattern {text!r}.")
     return files
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """What tells a file from its later self."""
-
-    path: Path
-    size: int
-    modified: int
-    #: hash of its end, where a Parquet file describes itself
-    tail: str
-
-    @classmethod
-    def of(cls, path: Path) -> "Stamp":
-        """Take the stamp of a file, or raise a DataFileError if it cannot be read."""
-        try:
-            with path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                file.seek(max(0, status.st_size - TAIL))
-                tail = hashlib.sha256(file.read(TAIL)).hexdigest()
-        except OSError as error:
-            why = {
-                errno.ENOENT: "has vanished since the source was opened",
-                errno.EACCES: "may not be read by this user; change its permissions",
-            }
-            told = why.get(error.errno or 0, f"cannot be read: {error.strerror}")
-            raise DataFileError(f"{path} {told}.") from error
-        return cls(path.absolute(), status.st_size, status.st_mtime_ns, tail)
-
-    def refuse_changes(self) -> None:
-        """Raise a DataFileError if the file is not what it was."""
-        now = Stamp.of(self.path)
-        if now != self:
-            is_same = now.size == self.size
-            what = "other contents" if is_same else f"{now.size:,} bytes instead of {self.size:,}"
-            raise DataFileError(
-                f"{self.path} has changed since the source was opened: it has {what}. Open the "
-                "source anew once nothing writes to the file any more."
-            )
-
-
-def combine(stamps: Iterable[Stamp]) -> str:
-    """Return one text of many stamps."""
-    lines = ("\0".join(map(str, astuple(stamp))) for stamp in stamps)
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class FileSource(Source):

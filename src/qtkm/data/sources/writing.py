@@ -4,8 +4,8 @@ import bz2
 import gzip
 import os
 import secrets
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,11 +35,9 @@ class TableWriter:
     def __enter__(self) -> "TableWriter":
         name = f".{self.path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
         self._partial = self.path.with_name(name)
-        try:
+        with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file: BinaryIO = self._partial.open("xb")
-        except OSError as error:
-            raise self._explain(error) from error
         return self
 
     def write(self, table: Any) -> None:
@@ -52,7 +50,12 @@ class TableWriter:
         try:
             if kind is None:
                 self._flush()
-                self._finish()
+                with self._explained():
+                    self._close()
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
+                    self._file.close()
+                    os.replace(self._partial, self.path)
         finally:
             # leave nothing behind; what cannot be written, such as a footer on a full disk, is
             # not needed any more
@@ -62,54 +65,47 @@ class TableWriter:
                 self._file.close()
             self._partial.unlink(missing_ok=True)
 
-    def _finish(self) -> None:
-        try:
-            self._close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            os.replace(self._partial, self.path)
-        except OSError as error:
-            raise self._explain(error) from error
-
     def _flush(self) -> None:
         if not self._held:
             return
         table, self._held = arrow().concat_tables(self._held), []
-        try:
+        with self._explained():
             if self._writer is None:
                 self._start(table.schema)
             self._writer.write_table(table)
-        except OSError as error:
-            raise self._explain(error) from error
 
     def _start(self, schema: Any) -> None:
-        if not self._is_csv:
+        self._sink = _packer(self._file, self.path.suffix.lower()) if self._is_csv else self._file
+        if self._is_csv:
+            csv = need("pyarrow.csv", "CSV files are written")
+            options = csv.WriteOptions(delimiter=separator_of(self.path))
+            self._writer = csv.CSVWriter(self._sink, schema, write_options=options)
+        else:
             parquet = need("pyarrow.parquet", "Parquet files are written")
-            self._sink, self._writer = None, parquet.ParquetWriter(self._file, schema)
-            return
-        csv = need("pyarrow.csv", "CSV files are written")
-        self._sink = _packer(self._file, self.path.suffix.lower())
-        options = csv.WriteOptions(delimiter=separator_of(self.path))
-        self._writer = csv.CSVWriter(self._sink or self._file, schema, write_options=options)
+            self._writer = parquet.ParquetWriter(self._sink, schema)
 
     def _close(self) -> None:
         """Write the end of the format."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
-            if self._sink is not None:
+            if self._sink is not self._file:
                 self._sink.close()
 
-    def _explain(self, error: OSError) -> OSError:
-        return OSError(error.errno, f"The rows were not written: {error.strerror}", str(self.path))
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            told = f"The rows were not written: {error.strerror}"
+            raise OSError(error.errno, told, str(self.path)) from error
 
 
 def _packer(file: BinaryIO, suffix: str) -> Any:
-    """Return a file that compresses what is written to it, or None for plain files."""
+    """Return a file that compresses what is written to it, or the file itself."""
     if suffix == ".gz":
         return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-    return bz2.BZ2File(file, "wb") if suffix == ".bz2" else None
+    return bz2.BZ2File(file, "wb") if suffix == ".bz2" else file
 
 
 def _is_same(path: Path, other: Path) -> bool:
