@@ -95,10 +95,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(tree: Any) -> Any:
-    """Return the value of a tree; arrays are copies that may be written to.
-
-    A tree that `encode` cannot have made raises a ValueError, TypeError, KeyError or the like.
-    """
+    """Return the value of a tree; one that no `encode` has made is a ValueError or the like."""
     if isinstance(tree, list):
         return [decode(entry) for entry in tree]
     if isinstance(tree, np.ndarray):

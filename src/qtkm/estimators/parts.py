@@ -27,10 +27,7 @@ def resolve(
     shorthands: dict[str, tuple[Any, Any]],
     base: type,
 ) -> Any:
-    """Make a part from its name, or from an object of the class `base`, a user's own included.
-
-    `shorthands` are the estimator's parameters for this part, by name: (value, default).
-    """
+    """Make a part from a name or an object of `base`; shorthands have (value, default) by name."""
     if isinstance(given, str) and given in registry:
         part = registry[given]()
     elif isinstance(given, base):
@@ -170,10 +167,7 @@ def make_maps(
     shape: tuple[int, int],
     known: Sequence[features.FeatureMap] | None = None,
 ) -> list[features.FeatureMap]:
-    """Return the feature map of every column, with all parameters filled in.
-
-    A column of one value gets one basis function, unless the number is given for this column.
-    """
+    """Return the map of every column, filled in; a column of one value gets one function."""
     n_columns = len(inputs)
     given = {
         name: _per_column(name, getattr(estimator, name), n_columns)

@@ -120,10 +120,7 @@ class Prepared:
 
 
 def validation_score(model: Any, objective: Objective, shards: Shards) -> Callable[[Any], float]:
-    """Return the function that scores a solver's state on the validation rows.
-
-    R² for numbers under the squared loss, otherwise minus the mean loss.
-    """
+    """Return what scores a solver's state on validation rows: R², or minus the mean loss."""
     if not isinstance(objective.loss, Squared) or is_classifier(model):
         return lambda state: -objective.mean_loss(state.iterate, shards)
     variance = spread(shards, objective.engine)
@@ -242,11 +239,7 @@ def _text(value: Given) -> str:
 
 
 def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> Cores:
-    """Return cores of a named kind of start.
-
-    Main effects are fitted alone, and the objective begins at their smoothness; a network beside
-    them starts from what they leave unexplained, or is small.
-    """
+    """Return cores of a named kind of start; main effects are fitted first, the rest follows."""
     network, n_columns = objective.network, len(objective.columns)
     if not network.has_main_effects:
         return _draw(objective, kind, rng)

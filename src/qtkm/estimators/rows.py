@@ -73,10 +73,7 @@ def moments(shards: Rows, scatter: NDArray, engine: Engine) -> tuple[Floats, Flo
 def robust_moments(
     shards: Rows, ends: NDArray, variance: NDArray, engine: Engine
 ) -> tuple[Floats, Floats]:
-    """Return medians, and variances from median distances, which few rows cannot move.
-
-    Where at least half of the targets are equal, the plain `variance` is returned.
-    """
+    """Return medians, and variances from median distances (plain ones if half of y is equal)."""
     median = _middle(shards, ends, None, engine)
     farthest = np.abs(ends - median).max(axis=0)
     distance = _middle(shards, np.array([0 * farthest, farthest]), median, engine)
@@ -191,10 +188,7 @@ class Arranged:
 
 
 class Splitter:
-    """Which rows of each piece are set aside for validation.
-
-    With `by_class`, which returns a code for each target, the fraction is taken from each class.
-    """
+    """Which rows of each piece are set aside for validation; with `by_class`, of each class."""
 
     #: whether a piece that is too small to be split is an error, or is all trained on
     needs_both = True
@@ -281,10 +275,7 @@ def digest(shard: data.Shard, run: Run) -> NDArray[np.uint64]:
 
 
 def count_distinct(arrays: Sequence[NDArray]) -> int:
-    """Count distinct rows by a hash, so that repeating rows changes no default.
-
-    Of more rows than are merged, the number itself is returned.
-    """
+    """Count distinct rows by a hash, so that repeating rows changes no default; all if many."""
     n_rows = len(arrays[0])
     if n_rows > LIMITS.merge_rows:
         return n_rows

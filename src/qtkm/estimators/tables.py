@@ -370,10 +370,7 @@ class FileTable(Table):
 def read_arrays(
     model: Any, X: Any, y: Any, weight: Any, offset: Any, known: Reading | None, by_blocks: bool
 ) -> Table:
-    """Check what a user passes to `fit` and return the table of it.
-
-    With `by_blocks` X, an array, is read by blocks, so that no column of it is copied as a whole.
-    """
+    """Return the table of what `fit` is given; `by_blocks` copies no column as a whole."""
     target = model._check_target(y)
     n_rows, given = len(target), target.reshape(len(target), -1)
     names: list[Any] = [f"y{k}" for k in range(given.shape[1])]

@@ -22,10 +22,7 @@ CYCLES = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 
 
 def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
-    """Return the numbers of a column of any library, NaN where missing, and what they are.
-
-    Booleans become 0 and 1, times seconds since 1970 (UTC), time spans seconds.
-    """
+    """Return the numbers of a column, NaN where missing, times in seconds, and what they are."""
     try:
         values = column if isinstance(column, np.ndarray) else to_column(column, label, "X")
     except DataFileError as error:

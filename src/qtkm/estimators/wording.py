@@ -175,10 +175,7 @@ def _column_lines(model: Any, is_whole: bool) -> list[str]:
 
 
 def learned_priors(model: Any) -> list[Any]:
-    """Return length scale and share of every column that has one, else None.
-
-    They are those of the full-rank model if the fit has mixed it in, else of the network.
-    """
+    """Return length scale and share of each column, of the full-rank model if it has one."""
     known, path = model.history_.get("prior"), model.history_.get("path")
     if known and path and path[-1].get("share"):
         return [(own["length_scale"], own["share"]) for own in known[1:]]

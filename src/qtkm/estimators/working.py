@@ -35,11 +35,7 @@ def threads(n_jobs: int | None) -> Iterator[Threads]:
 def engine_of(
     model: Any, *, reads_blocks: bool = False, has_collections: bool = False
 ) -> Iterator[Engine]:
-    """Open the engine of a model for the length of a with block; one that was given stays open.
-
-    `reads_blocks` says that this process reads the rows block by block, `has_collections` that
-    they are in collections of Dask, which need its client.
-    """
+    """Open the engine of a model for the length of a with block; one that was given stays open."""
     engine = model.engine
     if has_collections and not isinstance(engine, str | Dask):
         raise ValueError(

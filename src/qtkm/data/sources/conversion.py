@@ -143,11 +143,7 @@ def _numpy_type(arrow_type: Any) -> np.dtype:
 
 
 def to_column(values: Any, name: str, where: str) -> Any:
-    """Return an array of numbers or times, or a pandas Series of categories.
-
-    `values` are an array, a list, or a column of pandas, polars or pyarrow, called `name` of
-    `where` in messages.
-    """
+    """Return an array of numbers or times, or a pandas Series of categories."""
     if _is_arrow(values):
         return from_arrow(values)
     if hasattr(values, "to_arrow"):  # polars

@@ -72,10 +72,7 @@ def separator_of(path: Path) -> str:
 
 
 def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str]:
-    """Return the files of paths, folders and patterns, in this order, and their format.
-
-    It is an error if one is missing, a folder has no table, or they are not all CSV or Parquet.
-    """
+    """Return the files of paths, folders and patterns, in this order, and their one format."""
     found = [path for entry in given for path in _expand(os.fspath(entry))]
     if not found:
         raise ValueError("The list of files is empty; name at least one.")

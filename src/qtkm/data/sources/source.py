@@ -420,10 +420,7 @@ def deal(
     cut: Callable[[Part, int, int], Part],
     join: Callable[[list[Part]], Part],
 ) -> Iterator[Part]:
-    """Deal consecutive rows out again in pieces of other sizes; the last one may be smaller.
-
-    size(n) is the size of the next piece where n further rows of a part are there.
-    """
+    """Deal rows out again in pieces of size(n), where n further rows of a part are there."""
     held: list[Part] = []
     left = 0
     for part in parts:
