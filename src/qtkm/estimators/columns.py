@@ -151,9 +151,8 @@ class NumberColumn:
         refuse_not_finite(values, self.label, first_row, "X", gaps=True)
         if holds != self.holds and len(present(values)):
             if self.feature_map is not None:
-                raise ValueError(
-                    f"{self.label} holds {holds}, and the model was fitted to {self.holds}."
-                )
+                told = f"{holds}, and the model was fitted to {self.holds}"
+                raise ValueError(f"{self.label} holds {told}.")
             self.holds = holds
         if self.cycle is not None:
             values = np.mod(values, self.cycle, dtype=np.float64)

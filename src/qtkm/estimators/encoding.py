@@ -67,9 +67,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, datetime.date):
         # subclasses such as pandas' have another precision and need their library to be read
         if type(value) not in (datetime.date, datetime.datetime) or getattr(value, "tzinfo", None):
-            raise TypeError(
-                f"a file cannot hold a {type(value).__name__} such as {value}; use text"
-            )
+            name = type(value).__name__
+            raise TypeError(f"a file cannot hold a {name} such as {value}; use text")
         fold = {"fold": 1} if getattr(value, "fold", 0) else {}  # the second of two equal hours
         return {"type": type(value).__name__, "value": value.isoformat(), **fold}
     if isinstance(value, np.dtype | type):
@@ -204,12 +203,12 @@ def _decode_array(tree: Any) -> NDArray:
 
 
 def _decode_generator(tree: Any) -> np.random.RandomState:
-    key, position = tree["key"], tree["position"]
+    key, position, has_gauss = tree["key"], tree["position"], tree["has_gauss"]
+    is_right = has_gauss in (0, 1) and math.isfinite(tree["gauss"])
     # NumPy reads at this position without a further look
-    if key.shape != (624,) or key.dtype != np.uint32 or position not in range(625):
-        raise ValueError("a generator of random numbers has a state that cannot be")
-    if tree["has_gauss"] not in (0, 1) or not math.isfinite(tree["gauss"]):
+    is_right &= key.shape == (624,) and key.dtype == np.uint32 and position in range(625)
+    if not is_right:
         raise ValueError("a generator of random numbers has a state that cannot be")
     generator = np.random.RandomState(0)
-    generator.set_state(("MT19937", key, int(position), int(tree["has_gauss"]), tree["gauss"]))
+    generator.set_state(("MT19937", key, int(position), int(has_gauss), tree["gauss"]))
     return generator

@@ -234,17 +234,13 @@ def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray
         types = [str(c.dtype).lower() if hasattr(c, "to_numpy") else "" for c in columns]
         return np.array([name.startswith(("categor", "enum", "str")) for name in types])
     if isinstance(given, str) or not hasattr(given, "__len__") or np.ndim(given) != 1:
-        raise ValueError(
-            f"categorical_features={given!r} must be a mask, a list of indices or names, "
-            "'from_dtype' or None."
-        )
+        expected = "a mask, a list of indices or names, 'from_dtype' or None"
+        raise ValueError(f"categorical_features={given!r} must be {expected}.")
     entries = [e.item() if isinstance(e, np.generic) else e for e in given]
     if entries and all(isinstance(entry, bool) for entry in entries):
         if len(entries) != n_columns:
-            raise ValueError(
-                f"categorical_features is a mask of {len(entries)} entries, but X has {n_columns} "
-                "columns."
-            )
+            what = f"a mask of {len(entries)} entries, but X has {n_columns} columns"
+            raise ValueError(f"categorical_features is {what}.")
         return np.array(entries)
     mask[[_position(entry, n_columns, names) for entry in entries]] = True
     return mask

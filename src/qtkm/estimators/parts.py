@@ -18,16 +18,24 @@ from . import defaults
 from .defaults import RESIDUALS
 
 _UNSET = "auto"
+#: registries of parts and their classes, by the parameter that gives one
+_KINDS: dict[str, tuple[Mapping[str, Any], type]] = {
+    "basis": (features.REGISTRY, features.FeatureMap),
+    "loss": (losses.REGISTRY, losses.Loss),
+    "network": (networks.REGISTRY, networks.Network),
+    "penalty": (penalties.REGISTRY, penalties.Penalty),
+    "solver": (solvers.REGISTRY, solvers.Solver),
+}
 
 
-def resolve(
-    kind: str,
-    given: Any,
-    registry: Mapping[str, type],
-    shorthands: dict[str, tuple[Any, Any]],
-    base: type,
-) -> Any:
-    """Make a part from a name or an object of `base`; shorthands have (value, default) by name."""
+def resolve(kind: str, given: Any, shorthands: dict[str, Any], known: Any = None) -> Any:
+    """Make a part from a name or an object, a user's own included.
+
+    `shorthands` are the estimator's parameters for this part, by name: (value, default). Names
+    are those of the registry, unless fewer are `known`.
+    """
+    registry, base = _KINDS[kind]
+    registry = registry if known is None else known
     if isinstance(given, str) and given in registry:
         part = registry[given]()
     elif isinstance(given, base):
@@ -71,8 +79,7 @@ def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_r
     is_zero = is_number(estimator.rank, Integral) and estimator.rank == 0
     if is_zero and defaults.main_effects(estimator):
         return None
-    rank = {"rank": (estimator.rank, _UNSET)}
-    network = resolve("network", estimator.network, networks.REGISTRY, rank, networks.Network)
+    network = resolve("network", estimator.network, {"rank": (estimator.rank, _UNSET)})
     if _same(getattr(network, "rank", None), _UNSET):
         given = None if isinstance(estimator.init, str) else network.rank_of(estimator.init)
         least = defaults.least_rank(n_outputs, isinstance(network, networks.CPD))
@@ -81,19 +88,10 @@ def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_r
     return network
 
 
-def beside_main_effects(estimator: Any, network: Any, maps: Sequence[features.FeatureMap]) -> Any:
-    """Add main effects to a network if the estimator has them."""
-    if not defaults.main_effects(estimator):
-        return network
-    return networks.Additive(network, [feature_map.n_main for feature_map in maps])
-
-
 def make_penalties(estimator: Any, labels: Sequence[str]) -> list[penalties.Penalty] | None:
     """Return the penalty of every column, or None for the plain norm of the weights."""
-    found = [
-        resolve("penalty", own, penalties.REGISTRY, {}, penalties.Penalty)
-        for own in _per_column("penalty", estimator.penalty, len(labels))
-    ]
+    given = _per_column("penalty", estimator.penalty, len(labels))
+    found = [resolve("penalty", own, {}) for own in given]
     for penalty, label in zip(found, labels, strict=True):
         penalty.check(label)
     return None if all(type(each) is penalties.Ridge for each in found) else found
@@ -109,8 +107,7 @@ def make_regression_loss(estimator: Any) -> Any:
             f"loss={given!r} tells classes apart, and {type(estimator).__name__} predicts numbers; "
             f"use QTKMClassifier, or one of {_list(known)}."
         )
-    residual = {"residual": (estimator.residual, RESIDUALS[0])}
-    loss = resolve("loss", given, known, residual, losses.Loss)
+    loss = resolve("loss", given, {"residual": (estimator.residual, RESIDUALS[0])}, known)
     if not hasattr(loss, "residual") and estimator.residual != RESIDUALS[0]:
         raise ValueError(
             f"residual={estimator.residual!r} is for the squared loss, and loss={given!r} has none "
@@ -130,8 +127,7 @@ def make_classification_loss(given: Any, n_classes: int) -> Any:
             f"loss={given!r} is not one for classes; use a name ({_list(known)}), or a loss with "
             "for_classes = True."
         )
-    residual = {"residual": (RESIDUALS[0], RESIDUALS[0])}
-    loss = resolve("loss", given, known, residual, losses.Loss)
+    loss = resolve("loss", given, {"residual": (RESIDUALS[0], RESIDUALS[0])}, known)
     loss.check()
     return loss
 
@@ -149,10 +145,12 @@ def losses_with_probabilities() -> str:
 
 def make_solver(estimator: Any) -> Any:
     """Return the solver of an estimator, if it fits the network."""
-    solver = resolve("solver", estimator.solver, solvers.REGISTRY, {}, solvers.Solver)
+    solver, network = resolve("solver", estimator.solver, {}), estimator.network
     solver.check()
-    network = resolve("network", estimator.network, networks.REGISTRY, {}, networks.Network)
-    problem, kind = f"does not fit network={estimator.network!r}; use one", type(network)
+    problem, kind = (
+        f"does not fit network={network!r}; use one",
+        type(resolve("network", network, {})),
+    )
     if defaults.main_effects(estimator) and issubclass(kind, solver.fits):
         problem, kind = "is for a network alone; use main_effects=False, or one", networks.Additive
     if not issubclass(kind, solver.fits):
@@ -162,48 +160,57 @@ def make_solver(estimator: Any) -> Any:
 
 
 def make_maps(
-    estimator: Any,
-    inputs: Any,
-    shape: tuple[int, int],
-    known: Sequence[features.FeatureMap] | None = None,
+    estimator: Any, inputs: Any, shape: tuple[int, int], known: Sequence[Any] | None = None
 ) -> list[features.FeatureMap]:
     """Return the map of every column, filled in; a column of one value gets one function."""
-    n_columns = len(inputs)
-    given = {
-        name: _per_column(name, getattr(estimator, name), n_columns)
-        for name in ("basis", "n_basis", "period")
-    }
-    priors = _per_column("penalty", getattr(estimator, "penalty", "ridge"), n_columns)
-    maps: list[features.FeatureMap] = []
-    for d, column in enumerate(inputs.columns):
-        before = None if known is None else known[d]
-        if column.is_categorical:
-            count, prior = len(column.categories), priors[d]
-            pooled = count > 1 and prior != "ridge" and not isinstance(prior, penalties.Ridge)
-            maps.append(features.Categorical(count, getattr(before, "pooled", pooled)))
-            continue
-        basis, n_basis, period = (given[name][d] for name in given)
-        own = {"n_basis": n_basis, "period": period, "quantization": estimator.quantization}
-        shorthands = {name: (value, _UNSET) for name, value in own.items()}
-        feature_map = resolve("basis", basis, features.REGISTRY, shorthands, features.FeatureMap)
-        counted = getattr(basis, "n_basis", _UNSET)
-        is_counted = _is_list(estimator.n_basis) or not _same(counted, _UNSET)
-        if column.cycle is not None:  # the functions repeat with the cycle
-            if not isinstance(feature_map, features.Fourier):
-                raise ValueError(
-                    f"cyclic names {column.label}, whose basis is {feature_map!r}; use 'fourier'."
-                )
-            feature_map.period = 1.0
-        _finish(estimator, feature_map, column.label, shape, before)
-        is_constant = column.box is not None and column.box.is_point
-        if is_constant and not is_counted:
-            feature_map = feature_map.for_one_value()
-        if column.has_gaps:
-            feature_map = features.WithGaps(feature_map)
-        if before is not None:
-            feature_map.take_learned(before)
-        maps.append(feature_map)
-    return maps
+    names = ("basis", "n_basis", "period")
+    given = [_per_column(name, getattr(estimator, name), len(inputs)) for name in names]
+    priors = _per_column("penalty", getattr(estimator, "penalty", "ridge"), len(inputs))
+    befores = [None] * len(inputs) if known is None else known
+    return [
+        _make_category_map(column, prior, before) if column.is_categorical
+        else _make_map(estimator, column, own, shape, before)
+        for column, prior, before, *own in zip(inputs.columns, priors, befores, *given, strict=True)
+    ]  # fmt: skip
+
+
+def _make_category_map(column: Any, prior: Any, before: Any) -> features.FeatureMap:
+    count = len(column.categories)
+    pooled = count > 1 and prior != "ridge" and not isinstance(prior, penalties.Ridge)
+    return features.Categorical(count, getattr(before, "pooled", pooled))
+
+
+def _make_map(
+    estimator: Any, column: Any, given: Sequence[Any], shape: tuple[int, int], before: Any
+) -> features.FeatureMap:
+    basis, n_basis, period = given
+    own = {"n_basis": n_basis, "period": period, "quantization": estimator.quantization}
+    made = resolve("basis", basis, {name: (value, _UNSET) for name, value in own.items()})
+    if made.is_categorical:
+        raise ValueError(
+            f"{column.label} has the basis {made!r}; declare the column with categorical_features "
+            "instead."
+        )
+    if column.cycle is not None:  # the functions repeat with the cycle
+        if not isinstance(made, features.Fourier):
+            raise ValueError(
+                f"cyclic names {column.label}, whose basis is {made!r}; use 'fourier'."
+            )
+        made.period = 1.0
+    for name, default in (("n_basis", defaults.n_basis), ("period", defaults.period)):
+        if _same(getattr(made, name, None), _UNSET):
+            setattr(made, name, getattr(before, name, default(estimator, made, shape)))
+    period = getattr(made, "period", 1.0)
+    if not is_number(period, Real):
+        raise ValueError(f"period={period!r} of {column.label} must be a number >= 1, or 'auto'.")
+    made.check(column.label)
+    is_counted = _is_list(estimator.n_basis) or not _same(getattr(basis, "n_basis", _UNSET), _UNSET)
+    if column.box is not None and column.box.is_point and not is_counted:
+        made = made.for_one_value()
+    made = features.WithGaps(made) if column.has_gaps else made
+    if before is not None:
+        made.take_learned(before)
+    return made
 
 
 def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
@@ -215,25 +222,3 @@ def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
             "column, or one value for all."
         )
     return [v.item() if isinstance(v, np.generic) else v for v in value]
-
-
-def _finish(
-    estimator: Any,
-    feature_map: Any,
-    label: str,
-    shape: tuple[int, int],
-    known: features.FeatureMap | None,
-) -> None:
-    """Fill in the "auto" parameters of a numeric column's map, and check all."""
-    if feature_map.is_categorical:
-        raise ValueError(
-            f"{label} has the basis {feature_map!r}; declare the column with categorical_features "
-            "instead."
-        )
-    for name, default in (("n_basis", defaults.n_basis), ("period", defaults.period)):
-        if _same(getattr(feature_map, name, None), _UNSET):
-            setattr(feature_map, name, getattr(known, name, default(estimator, feature_map, shape)))
-    period = getattr(feature_map, "period", 1.0)
-    if not is_number(period, Real):
-        raise ValueError(f"period={period!r} of {label} must be a number >= 1, or 'auto'.")
-    feature_map.check(label)

@@ -145,7 +145,8 @@ def prepare(
         _warn_unless_savable(inputs)
         maps = parts.make_maps(model, inputs, shape, None if known is None else known.inputs.maps)
         network = parts.make_network(model, shape, n_outputs, model.rank_ if known else None)
-        network = parts.beside_main_effects(model, network, maps)
+        if defaults.main_effects(model):
+            network = Additive(network, [feature_map.n_main for feature_map in maps])
         # ranks that do not fit are refused here, before anything takes long
         network.structure([feature_map.radices for feature_map in maps], n_outputs)
         solver, alpha = parts.make_solver(model), model.alpha

@@ -220,8 +220,12 @@ class Splitter:
         assert order is not None
         if self.by_class is None:
             aside = order[: int(np.ceil(self.fraction * n_rows))]
-        else:
-            aside = _of_each_class(order, self.by_class(rows.target), self.fraction)
+        else:  # of each class, of which at least one row stays to train on
+            classes = self.by_class(rows.target)
+            members = [order[classes[order] == code] for code in np.unique(classes)]
+            sizes = [min(int(np.ceil(self.fraction * len(own))), len(own) - 1) for own in members]
+            pairs = zip(members, sizes, strict=True)
+            aside = np.concatenate([own[:size] for own, size in pairs])
         if not 0 < len(aside) < n_rows:
             if not self.needs_both:
                 return {"train": rows}
@@ -239,13 +243,6 @@ class Splitter:
     def shards(self, rows: data.Shard, number: int) -> dict[str, data.Shard]:
         """Split a piece and sort the rows of each part."""
         return {kind: part.sorted() for kind, part in self.parts(rows, number).items()}
-
-
-def _of_each_class(order: NDArray, classes: NDArray, fraction: float) -> NDArray:
-    """Take the fraction of each class, of which at least one row stays to train on."""
-    members = [order[classes[order] == code] for code in np.unique(classes)]
-    sizes = [min(int(np.ceil(fraction * len(rows))), len(rows) - 1) for rows in members]
-    return np.concatenate([rows[:size] for rows, size in zip(members, sizes, strict=True)])
 
 
 #: makes the Splitter of given numbers of rows and pieces

@@ -421,9 +421,8 @@ def open_table(
     chosen = [n for n in source.names if n not in others] if features is None else list(features)
     refuse_missing("the source", [*chosen, *others], source.names)
     if both := sorted(set(others).intersection(chosen)):
-        raise ValueError(
-            f"{both[0]!r} is a feature and target, weight or offset; leave it out of one."
-        )
+        said = f"{both[0]!r} is a feature and target, weight or offset"
+        raise ValueError(f"{said}; leave it out of one.")
     if not targets or not chosen:
         raise ValueError("A fit needs at least one feature and one target.")
     reader = model._target_reader(targets, offset, is_vector=isinstance(target, str))

@@ -42,10 +42,8 @@ def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray
     """Return sample_weight as an array; with `every`, not all weights may be zero."""
     weight = _one_per_row(sample_weight, "sample_weight", n_rows)
     if weight.min() < 0:
-        raise ValueError(
-            f"sample_weight has negative entries (the least is {weight.min():g}); weights must be "
-            ">= 0."
-        )
+        said = f"sample_weight has negative entries (the least is {weight.min():g})"
+        raise ValueError(f"{said}; weights must be >= 0.")
     if every and not weight.any():
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
     return weight
@@ -59,9 +57,8 @@ def check_offset(offset: Any, n_rows: int) -> NDArray[np.float64]:
 def _one_per_row(values: Any, name: str, n_rows: int) -> NDArray[np.float64]:
     found = _as_numbers(values, name, None, "give one number per row")
     if found.shape != (n_rows,):
-        raise ValueError(
-            f"{name} has the shape {found.shape}; give one number for each of the {n_rows} rows."
-        )
+        what = f"one number for each of the {n_rows} rows"
+        raise ValueError(f"{name} has the shape {found.shape}; give {what}.")
     return found
 
 
@@ -93,13 +90,6 @@ def tame_exponent(largest: float) -> int:
         return 0
     # even, so that their square roots change by a power of two as well
     return 2 * (int(np.frexp(largest)[1]) // 2)
-
-
-def power_of_two(target_range: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the exponent to take out of targets too large or too small to be squared."""
-    largest = np.abs(target_range).max(axis=0)
-    safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
-    return np.where(safe, 0, np.maximum(np.frexp(largest)[1], -900)).astype(np.int64)
 
 
 def check_labels(estimator: Any, y: Any) -> NDArray:
@@ -149,9 +139,7 @@ def as_labels(values: list[Any]) -> NDArray:
         labels = np.array(values, dtype=object)
     else:
         kinds = " and ".join(sorted({type(value).__name__ for value in values}))
-        raise ValueError(
-            f"Unknown label type: y holds {kinds}; make all labels text or all numbers."
-        )
+        raise ValueError(f"Unknown label type: y holds {kinds}; make all text or all numbers.")
     if len(labels):  # thrice, as if there were more rows than labels
         check_classification_targets(np.tile(labels, 3))
     return labels
@@ -162,9 +150,8 @@ def refuse_unknown(labels: NDArray, classes: NDArray, what: str, hint: str) -> N
     known = classes.tolist()
     unknown = sorted(set(labels.tolist()).difference(known))
     if unknown:
-        raise ValueError(
-            f"{what}{shorten(unknown)}; the fit has seen the classes {shorten(known)}. {hint}"
-        )
+        seen = f"the fit has seen the classes {shorten(known)}"
+        raise ValueError(f"{what}{shorten(unknown)}; {seen}. {hint}")
 
 
 def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> NDArray:
@@ -174,9 +161,8 @@ def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> 
     named = classes.tolist()
     unknown = [label for label in class_weight if label not in named]
     if unknown:
-        raise ValueError(
-            f"class_weight names {shorten(unknown)}, and the classes of y are {shorten(named)}."
-        )
+        what, of_y = shorten(unknown), shorten(named)
+        raise ValueError(f"class_weight names {what}, and the classes of y are {of_y}.")
     for label, value in class_weight.items():
         if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ValueError(
@@ -184,12 +170,6 @@ def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> 
                 "without a class, leave out its rows."
             )
     return np.array([float(class_weight.get(label, 1)) for label in named])
-
-
-def to_signs(codes: NDArray, n_outputs: int) -> NDArray[np.float64]:
-    """Return +1 in the column of the row's class and -1 elsewhere; two classes need one column."""
-    own = codes[:, None] == (np.arange(n_outputs) if n_outputs > 1 else 1)
-    return np.where(own, 1.0, -1.0)
 
 
 def to_codes(signs: NDArray) -> NDArray[np.int64]:
@@ -241,7 +221,11 @@ class NumberTarget(Summary):
         self.target_range = np.array([np.minimum(least, low), np.maximum(greatest, high)])
 
     def settle(self) -> None:
-        self.exponent = power_of_two(self.target_range)
+        # what is too large or too small to be squared is brought near 1
+        largest = np.abs(self.target_range).max(axis=0)
+        safe = (largest == 0) | ((largest > 1 / SAFE) & (largest < SAFE))
+        exponent = np.maximum(np.frexp(largest)[1], -900)
+        self.exponent = np.where(safe, 0, exponent).astype(np.int64)
 
     def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
         """Return the targets and weights of the rows to keep."""
@@ -320,13 +304,16 @@ class LabelTarget(Summary):
     def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
         found, inverse = self._read(block, keep)
         positions = {label: code for code, label in enumerate(self.classes.tolist())}
-        if not positions.keys() >= set(found.tolist()):
+        places = [positions.get(label, -1) for label in found.tolist()]
+        if -1 in places:
             raise ValueError("the source has changed while it was read; fit again")
-        codes = np.array([positions[label] for label in found.tolist()], dtype=np.int64)[inverse]
+        codes = np.array(places, dtype=np.int64)[inverse]
         if self.by_class is not None:
             own = self.by_class[codes]
             weight = own if weight is None else check_weight(own * weight, len(own), every=False)
-        return to_signs(codes, self.n_outputs), weight
+        # +1 in the column of the row's class and -1 elsewhere; two classes need one column
+        own_column = np.arange(self.n_outputs) if self.n_outputs > 1 else 1
+        return np.where(codes[:, None] == own_column, 1.0, -1.0), weight
 
     def _read(self, block: Block, keep: NDArray | None) -> tuple[NDArray, NDArray]:
         name = self.names[0]

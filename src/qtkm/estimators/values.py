@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.sources.conversion import DataFileError, is_numeral, to_column
+from ..data.sources.conversion import NUMBERS, SPANS, TIMES, DataFileError, is_numeral, to_column
 from .working import warn_user
 
 _DECLARE = (
     "declare it with categorical_features (a mask, indices or names; 'from_dtype' takes columns of "
     "category or string type, see DataFrame.astype), or encode it as numbers"
 )
-#: what the numbers of a column are: numbers, seconds since 1970 (UTC), or seconds
-NUMBERS, TIMES, SPANS = "numbers", "times", "time spans"
 #: cycles that have a name, in seconds
 CYCLES = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 

@@ -38,9 +38,8 @@ def engine_of(
     """Open the engine of a model for the length of a with block; one that was given stays open."""
     engine = model.engine
     if has_collections and not isinstance(engine, str | Dask):
-        raise ValueError(
-            f"X is a collection of Dask, which engine={engine!r} does not know; use engine='dask'."
-        )
+        said = f"X is a collection of Dask, which engine={engine!r} does not know"
+        raise ValueError(f"{said}; use engine='dask'.")
     if isinstance(engine, str):
         engine = REGISTRY["dask" if has_collections else engine](n_jobs=model.n_jobs)
     with one_blas_thread(), closing(engine) if engine is not model.engine else nullcontext():

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-NUMBERS, TEXT, TIMES, SPANS = "numbers", "text", "times", "spans of time"
+#: kinds of columns; times are seconds since 1970 (UTC) and spans seconds once they are numbers
+NUMBERS, TEXT, TIMES, SPANS = "numbers", "text", "times", "time spans"
 MISSING = "nothing but missing values"
 #: how the names of pyarrow's types begin, by their kind
 _KINDS = {
@@ -153,9 +154,8 @@ def to_column(values: Any, name: str, where: str) -> Any:
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
             array = np.array(values, dtype=object)  # NumPy would make text of numbers and of NaN
         if array.ndim != 1:
-            raise DataFileError(
-                f"column {name!r} of {where} has the shape {array.shape}; expected one dimension."
-            )
+            said = f"column {name!r} of {where} has the shape {array.shape}"
+            raise DataFileError(f"{said}; expected one dimension.")
         if array.dtype.kind in "biufcmM":
             return array
         values = need("pandas", "columns of text are held").Series(array)

@@ -202,9 +202,8 @@ class ParquetPart:
         self.path, self.stamp = path, Stamp.of(path)
         head = _read_head(path)
         if head != MAGIC:
-            raise DataFileError(
-                f"{path} is not a Parquet file: it begins with {head!r} instead of {MAGIC!r}."
-            )
+            what = f"it begins with {head!r} instead of {MAGIC!r}"
+            raise DataFileError(f"{path} is not a Parquet file: {what}.")
         with self._open() as file:
             schema = file.schema_arrow
             refuse_repeated(str(path), schema.names)

@@ -335,17 +335,13 @@ def as_columns(batch: Any, where: str) -> tuple[dict[str, Any], int]:
     refuse_repeated(where, [name for name, _ in pairs])
     for name, values in pairs:
         if not isinstance(values, Sized) or isinstance(values, str | bytes):
-            raise DataFileError(
-                f"column {name!r} of {where} is {values!r:.60}; expected an array or a list of "
-                "values."
-            )
+            what = f"column {name!r} of {where} is {values!r:.60}"
+            raise DataFileError(f"{what}; expected an array or a list of values.")
     n_rows = len(pairs[0][1])
     for name, values in pairs:
         if len(values) != n_rows:
-            raise DataFileError(
-                f"{where} has {n_rows:,} rows in column {pairs[0][0]!r} and {len(values):,} in "
-                f"{name!r}."
-            )
+            first = f"{n_rows:,} rows in column {pairs[0][0]!r}"
+            raise DataFileError(f"{where} has {first} and {len(values):,} in {name!r}.")
     return dict(pairs), n_rows
 
 

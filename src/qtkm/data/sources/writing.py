@@ -75,7 +75,11 @@ class TableWriter:
             self._writer.write_table(table)
 
     def _start(self, schema: Any) -> None:
-        self._sink = _packer(self._file, self.path.suffix.lower()) if self._is_csv else self._file
+        self._sink: Any = self._file
+        if self.path.suffix.lower() == ".gz":
+            self._sink = gzip.GzipFile("", "wb", compresslevel=6, fileobj=self._file, mtime=0)
+        elif self.path.suffix.lower() == ".bz2":
+            self._sink = bz2.BZ2File(self._file, "wb")
         if self._is_csv:
             csv = need("pyarrow.csv", "CSV files are written")
             options = csv.WriteOptions(delimiter=separator_of(self.path))
@@ -99,13 +103,6 @@ class TableWriter:
         except OSError as error:
             told = f"The rows were not written: {error.strerror}"
             raise OSError(error.errno, told, str(self.path)) from error
-
-
-def _packer(file: BinaryIO, suffix: str) -> Any:
-    """Return a file that compresses what is written to it, or the file itself."""
-    if suffix == ".gz":
-        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
-    return bz2.BZ2File(file, "wb") if suffix == ".bz2" else file
 
 
 def _is_same(path: Path, other: Path) -> bool:
