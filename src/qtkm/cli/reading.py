@@ -113,7 +113,7 @@ class ModelTable:
         own = self.model._reading.inputs
         try:
             columns = [block.columns[name] for name in self.names]
-            found = list(own.read(columns, False, None, block.first_row))
+            found = list(own.read(columns, None, block.first_row))
         except (TypeError, ValueError) as error:
             first, *others = str(error).splitlines()
             raise TableError(block.where, [line.strip() for line in others or [first]]) from None

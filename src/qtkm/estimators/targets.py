@@ -139,7 +139,8 @@ def as_labels(values: list[Any]) -> NDArray:
         labels = np.array(values, dtype=object)
     else:
         kinds = " and ".join(sorted({type(value).__name__ for value in values}))
-        raise ValueError(f"Unknown label type: y holds {kinds}; make all text or all numbers.")
+        hint = "make all labels text or all numbers"
+        raise ValueError(f"Unknown label type: y holds {kinds}; {hint}.")
     if len(labels):  # thrice, as if there were more rows than labels
         check_classification_targets(np.tile(labels, 3))
     return labels
