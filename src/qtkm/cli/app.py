@@ -14,25 +14,28 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..escaping import visible
 from . import fit, models, reproduce
-from .options import CLOSED, FAILED, INTERRUPTED, TableError, unbroken
+from .options import CLOSED, FAILED, INTERRUPTED, TableError, flag, unbroken
 
 
 class Commands(TyperGroup):
-    """Typer group that exits with 130 on Ctrl-C and 141 on a closed pipe."""
+    """Typer group that turns errors, Ctrl-C and closed pipes into messages and exit codes."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except (KeyboardInterrupt, SystemError) as error:
-            # inside of a compiled call, an interruption is the cause of another error
-            if KeyboardInterrupt not in (type(error), type(error.__cause__)):
-                raise
-            typer.echo("qtkm: interrupted", err=True)
-            raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             # Python would complain once more at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(CLOSED) from None
+        except (KeyboardInterrupt, Exception) as error:
+            # inside of a compiled call, an interruption is the cause of another error
+            if KeyboardInterrupt in (type(error), type(error.__cause__)):
+                typer.echo("qtkm: interrupted", err=True)
+                raise typer.Exit(INTERRUPTED) from None
+            if hasattr(error, "exit_code") or ctx.params["debug"]:  # the former are typer's
+                raise
+            typer.echo(f"qtkm: {visible(_sentence(error), keep=chr(10))}", err=True)
+            raise typer.Exit(FAILED) from None
 
 
 #: warnings of the library that the commands report in their own words
@@ -60,12 +63,10 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 @unbroken
 def options(
-    context: typer.Context,
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        bool, flag("Show the version.", "--version", callback=_show_version, is_eager=True)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    debug: Annotated[bool, flag("Show tracebacks of errors.", "--debug")] = False,
 ) -> None:
     """Learn from tables, and predict: quantized tensor-network kernel machines.
 
@@ -76,26 +77,15 @@ def options(
     Exit codes: 0 done, 1 failed (a message says why), 2 mistyped,
     130 interrupted (a fit saves its best model so far), 141 the reader closed the pipe.
     """
-    context.obj = {"debug": debug}
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command that the arguments (by default those of the process) name, and exit."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings(), _remarks_of_the_library():
         warnings.showwarning = _show_warning
         for beginning in REPORTED:
             warnings.filterwarnings("ignore", beginning, UserWarning)
-        try:
-            app(words, prog_name="qtkm")
-        except KeyboardInterrupt:  # before a command had begun
-            typer.echo("qtkm: interrupted", err=True)
-            sys.exit(INTERRUPTED)
-        except Exception as error:
-            if "--debug" in words:
-                raise
-            typer.echo(f"qtkm: {visible(_sentence(error), keep=chr(10))}", err=True)
-            sys.exit(FAILED)
+        app(arguments, prog_name="qtkm")
 
 
 class _Remarks(logging.Handler):

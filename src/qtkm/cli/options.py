@@ -38,9 +38,9 @@ def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, **more)
 
 
-def flag(text: str, *names: str) -> Any:
+def flag(text: str, *names: str, **more: Any) -> Any:
     """Return an option without a value."""
-    return typer.Option(*names, help=text)
+    return typer.Option(*names, help=text, **more)
 
 
 Data = Annotated[
