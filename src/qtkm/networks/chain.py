@@ -6,29 +6,18 @@ a gauge (how a core is left behind) and tables (compiled loops over many rows).
 """
 
 import math
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..limits import LIMITS
-from ..protocols import (
-    AnyColumn,
-    AnyShard,
-    Arrays,
-    Columns,
-    Cores,
-    Pass,
-    Precisions,
-    Radices,
-    Run,
-    Setting,
-)
+from ..protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Radices, Run, Setting
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Environments
 from .column_tables import Change, Statistics, Tables
-from .evaluate import Evaluator, group_elements, sum_functions
+from .evaluate import Evaluator, column_change, column_gradient, column_table
 from .moments import Digits, Moments
 from .network import Network, flatten, unflatten
 from .problem import ColumnProblem, PooledProblem, Problem, SeparateProblem
@@ -326,62 +315,6 @@ class ChainIterate:
         if turned is None:
             return Change(changes, closing)
         return Change(changes, closing, turned.tables.elements, turned.tables.closing)
-
-
-def column_table(algebra: Algebra, column: AnyColumn, cores: Arrays) -> NDArray:
-    """Elements (n_grid, …) of a column at its grid values."""
-    if column.is_categorical:
-        return column.feature_map.spread(algebra.elements(cores[0]))
-    return reduce(algebra.multiply, _group_tables(algebra, column, cores))
-
-
-def _group_tables(algebra: Algebra, column: AnyColumn, cores: Arrays) -> list[NDArray]:
-    return group_elements(algebra, column.groups, column.group_features, cores)
-
-
-def column_change(
-    algebra: Algebra, column: AnyColumn, cores: Arrays, direction: Arrays, later: Arrays
-) -> NDArray:
-    """Change of a column's table in a direction of its cores.
-
-    Levels above a change are those of `later`, where a train is kept in two gauges.
-    """
-    if column.is_categorical:
-        return column.feature_map.spread(algebra.elements(direction[0]))
-    before, after = (_group_tables(algebra, column, some) for some in (cores, later))
-    total: NDArray = np.zeros(())
-    for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
-        own, changed, behind = cores[levels], direction[levels], later[levels]
-        mixed = ([*own[:k], changed[k], *behind[k + 1 :]] for k in range(len(own)))
-        weights = reduce(np.add, [moments.weights_of(algebra, each) for each in mixed])
-        change = sum_functions(functions, weights)
-        for table in reversed(before[:g]):
-            change = algebra.multiply(table, change)
-        for table in after[g + 1 :]:
-            change = algebra.multiply(change, table)
-        total = total + change
-    return total
-
-
-def column_gradient(
-    algebra: Algebra, column: AnyColumn, sums: NDArray, before: Arrays, after: Arrays
-) -> list[NDArray]:
-    """Gradient by a column's cores from Σ conj(slope)·environment at its grid values."""
-    if column.is_categorical:
-        return [algebra.core(column.feature_map.collect(sums).conj())]
-    below, above = (_group_tables(algebra, column, some) for some in (before, after))
-    gradient: list[NDArray] = []
-    for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
-        inside = sums
-        for table in below[:g]:
-            inside = algebra.pull_left(table, inside)
-        for table in reversed(above[g + 1 :]):
-            inside = algebra.pull_right(inside, table)
-        flat = functions.T @ inside.reshape(len(inside), -1)
-        places = flat.reshape(-1, *inside.shape[1:]).conj()
-        digits = Digits(algebra, places, after[levels], "linear").levels(before[levels])
-        gradient.extend(map(algebra.core, digits))
-    return gradient
 
 
 def site_legs(radices: Radices, n_outputs: int) -> tuple[tuple[Edge, ...], tuple[str, ...]]:

@@ -1,8 +1,8 @@
-"""Responses of a chain at values that lie on no grid.
+"""Elements of a chain's columns: at their grid values, and responses at values on no grid.
 
-Few rows are evaluated exactly, in NumPy.  For many rows of a CPD, functions of a column are
-replaced by piecewise polynomials, whose cells are so small that the difference is a matter of
-rounding (`ACCURACY`), and a compiled loop looks them up.
+Few rows off the grid are evaluated exactly, in NumPy.  For many rows of a CPD, functions of a
+column are replaced by piecewise polynomials, whose cells are so small that the difference is a
+matter of rounding (`ACCURACY`), and a compiled loop looks them up.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ..kernels.lines import closing_matrix, to_lines
 from ..limits import LIMITS
-from ..protocols import Arrays, Cores, Map, Precisions, Span
+from ..protocols import AnyColumn, Arrays, Cores, Map, Precisions, Span
 from . import moments
 from .algebra import Algebra, Diagonal
+from .moments import Digits
 
 if TYPE_CHECKING:
     from .chain import ChainNetwork
@@ -45,15 +46,60 @@ def group_elements(
 ) -> list[NDArray]:
     """Elements (n, …) of every group of a column's levels: functions times weights."""
     return [
-        sum_functions(some, moments.weights_of(algebra, cores[levels]))
+        _sum_functions(some, moments.weights_of(algebra, cores[levels]))
         for levels, some in zip(groups, functions, strict=True)
     ]
 
 
-def sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
+def _sum_functions(functions: NDArray, weights: NDArray) -> NDArray:
     """Elements (n, …) of functions (n, M) and their weights (M, …)."""
     flat = functions @ weights.reshape(len(weights), -1)
     return flat.reshape(-1, *weights.shape[1:])
+
+
+def _group_tables(algebra: Algebra, column: AnyColumn, cores: Arrays) -> list[NDArray]:
+    return group_elements(algebra, column.groups, column.group_features, cores)
+
+
+def column_table(algebra: Algebra, column: AnyColumn, cores: Arrays) -> NDArray:
+    """Elements (n_grid, …) of a column at its grid values."""
+    if column.is_categorical:
+        return column.feature_map.spread(algebra.elements(cores[0]))
+    return reduce(algebra.multiply, _group_tables(algebra, column, cores))
+
+
+def column_change(
+    algebra: Algebra, column: AnyColumn, cores: Arrays, direction: Arrays, later: Arrays
+) -> NDArray:
+    """Change of a column's table in a direction of its cores; those above it are of `later`."""
+    if column.is_categorical:
+        return column.feature_map.spread(algebra.elements(direction[0]))
+    before, after = (_group_tables(algebra, column, some) for some in (cores, later))
+    total: NDArray = np.zeros(())
+    for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
+        own, changed, behind = cores[levels], direction[levels], later[levels]
+        mixed = ([*own[:k], changed[k], *behind[k + 1 :]] for k in range(len(own)))
+        weights = reduce(np.add, [moments.weights_of(algebra, each) for each in mixed])
+        change = _sum_functions(functions, weights)
+        total = total + reduce(algebra.multiply, [*before[:g], change, *after[g + 1 :]])
+    return total
+
+
+def column_gradient(
+    algebra: Algebra, column: AnyColumn, sums: NDArray, before: Arrays, after: Arrays
+) -> list[NDArray]:
+    """Gradient by a column's cores from Σ conj(slope)·environment at its grid values."""
+    if column.is_categorical:
+        return [algebra.core(column.feature_map.collect(sums).conj())]
+    below, above = (_group_tables(algebra, column, some) for some in (before, after))
+    gradient: list[NDArray] = []
+    for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
+        inside = reduce(lambda rest, table: algebra.pull_left(table, rest), below[:g], sums)
+        inside = reduce(algebra.pull_right, above[:g:-1], inside)
+        places = _sum_functions(functions.T, inside).conj()
+        digits = Digits(algebra, places, after[levels], "linear").levels(before[levels])
+        gradient.extend(map(algebra.core, digits))
+    return gradient
 
 
 def with_unknown(table: NDArray, share: NDArray) -> NDArray:
@@ -154,10 +200,7 @@ class Evaluator:
         return responses
 
     def _make_lines(self, maps: Sequence[Map]) -> tuple[NDArray, NDArray, Lines]:
-        """Return where every column begins, its number of cells, and lines of all columns.
-
-        Lines are those of some components at a time, with what closes them.
-        """
+        """Return where every column begins, its number of cells, and lines of some components."""
         parts, cells = [], []
         for d, feature_map in enumerate(maps):
             table = self.tables[d]
@@ -207,10 +250,7 @@ def _behind_gaps(values: NDArray, n_cells: int) -> NDArray[np.float64]:
 
 
 def n_cells(feature_map: Map) -> int:
-    """Return the number of cells in which polynomials stand for a column's functions.
-
-    Missing values have one of their own.
-    """
+    """Return the number of cells of a column's polynomials; missing values have their own."""
     if feature_map.is_categorical:
         return 0
     # the error of a Chebyshev interpolation of exp(iωx) on cells of half width h

@@ -50,30 +50,27 @@ class LocalSystem:
             vector = vector[:, :half] + 1j * vector[:, half:]
         return np.ascontiguousarray(vector.reshape(self.shape))
 
-    def values(self, *vectors: NDArray) -> list[float]:
-        """Return the objective at vectors of unknowns."""
-        images = ((self.matrix @ v[:, :, None])[:, :, 0] - 2 * self.rhs for v in vectors)
-        pairs = zip(vectors, images, strict=True)
-        return [self.constant + float(np.vdot(v, image).real) for v, image in pairs]
-
     def value_of(self, block: NDArray) -> float:
         """Return the objective at a block."""
-        return self.values(self.pack(block))[0]
+        return self._value(self.pack(block))
+
+    def _value(self, vector: NDArray) -> float:
+        image = (self.matrix @ vector[:, :, None])[:, :, 0] - 2 * self.rhs
+        return self.constant + float(np.vdot(vector, image).real)
 
     def minimize(self, block: NDArray) -> tuple[NDArray, float]:
         """Return the best block and its value, or the given one if rounding finds none better."""
-        start = self.pack(block)
         if not self.rhs.any() and not self.matrix.any():
             # another core is zero: this one waits until that one is not
             return block.reshape(self.shape), self.constant
+        before = self.value_of(block)
         for solve in (self._factorized, self._truncated):
             vector = solve()
-            if vector is None or not np.isfinite(vector).all():
-                continue
-            before, value = self.values(start, vector)
-            if value <= before:
-                return self.unpack(vector), value
-        return block.reshape(self.shape), self.values(start)[0]
+            if vector is not None and np.isfinite(vector).all():
+                value = self._value(vector)
+                if value <= before:
+                    return self.unpack(vector), value
+        return block.reshape(self.shape), before
 
     def _factorized(self) -> NDArray | None:
         """Solve by Cholesky factorizations; without a penalty, where all conditions allow it."""

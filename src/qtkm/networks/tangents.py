@@ -58,16 +58,14 @@ class ChainTangents:
         return ChainTangents(self.network, cores, [None] * len(self.cores), self.is_held)
 
     def features(self, factors: Sequence[Arrays]) -> NDArray:
-        """Return the derivatives z (n, n_outputs, n_parameters) of rows.
-
-        `factors` (n, Q) are those of every column and level, the phase in the first.
-        """
+        """Return the derivatives z (n, n_outputs, n_parameters) of rows; see `derivatives`."""
         return np.concatenate(list(self.derivatives(factors)), axis=2)
 
     def derivatives(self, factors: Sequence[Arrays], single: bool = False) -> Iterator[NDArray]:
         """Yield the derivatives (n, n_outputs, size) by the entries of every core that moves.
 
-        With `single` only their last multiplication is in single precision.
+        `factors` (n, Q) are those of every column and level, the phase in the first.  With `single`
+        only the last multiplication is in single precision.
         """
         n_rows, n_outputs = len(factors[0][0]), len(self.closing)
         flat = [factor for levels in factors for factor in levels]
@@ -85,10 +83,10 @@ class ChainTangents:
         for factor, core, held, around in zip(flat, cores, is_held, outside[:-1], strict=True):
             if not held:
                 inside = around.astype(kind).reshape(*around.shape[:2], 1, -1)
-                part = factor.astype(kind)[:, None, :, None] * inside
-                yield np.broadcast_to(part, (n_rows, n_outputs, *part.shape[2:])).reshape(
-                    n_rows, n_outputs, core.size
+                part = (factor.astype(kind)[:, None, :, None] * inside).reshape(
+                    n_rows, -1, core.size
                 )
+                yield np.broadcast_to(part, (n_rows, n_outputs, core.size))
         if self.has_outputs:
             state = outside[-1].astype(kind).reshape(len(outside[-1]), -1)
             part = np.zeros((n_rows, n_outputs, n_outputs, state.shape[1]), dtype=kind)
@@ -148,25 +146,14 @@ class MovedCores:
     ) -> "MovedCores":
         """Return the block of a column's levels."""
         weights = moments.weights_of(algebra, cores)
-        count, width = len(weights), math.prod(weights.shape[1:])
-        parts = [np.zeros((count, 0, width))]
-        for level in range(0 if is_held else len(cores)):
-            core = algebra.elements(cores[level])
-            radix, own = len(core), core.shape[1:]
-            size = math.prod(own)
-            moved = np.eye(size).reshape(1, size, *own)  # (below, entry, …)
-            if level:
-                below = moments.weights_of(algebra, cores[:level])
-                moved = algebra.multiply(below[:, None], moved)
-            moved = moved[None]  # (above, below, entry, …)
-            if level + 1 < len(cores):
-                above = moments.weights_of(algebra, cores[level + 1 :])
-                moved = algebra.multiply(moved, above[:, None, None])
-            part = np.zeros((len(moved), radix, moved.shape[1], radix, size, width), weights.dtype)
-            for digit in range(radix):
-                part[:, digit, :, digit] = moved.reshape(*moved.shape[:2], size, width)
-            parts.append(part.reshape(count, radix * size, width))
-        return cls(weights, np.concatenate(parts, axis=1), precision)
+        count, moved = len(weights), []
+        for level, core in enumerate([] if is_held else cores):
+            shape = algebra.elements(core).shape
+            for unit in np.eye(core.size).reshape(core.size, *shape):
+                changed = [*cores[:level], algebra.core(unit), *cores[level + 1 :]]
+                moved.append(moments.weights_of(algebra, changed).reshape(count, -1))
+        none = np.zeros((count, 0, math.prod(weights.shape[1:])))
+        return cls(weights, np.stack(moved, axis=1) if moved else none, precision)
 
     @property
     def n_parameters(self) -> int:

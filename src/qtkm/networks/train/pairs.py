@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from ...protocols import AnyShard, Run, Setting
 from .. import design, moments
 from ..algebra import partial_products
-from ..chain import ChainIterate, column_table
+from ..chain import ChainIterate
 from ..column_tables import Tables, add_all
+from ..evaluate import column_table
 from ..local import LocalSystem, least_squares
 from ..problem import ColumnProblem
 from . import gauge
