@@ -235,17 +235,13 @@ class Environments:
             else:
                 break
             stamp = (low, high, *self.stamps[:low], *self.stamps[high:])
-            known = self.kept.get(depth)
-            if known is None or known[0] != stamp:
-                known = stamp, self._extend(inside, rest, is_behind)
-                self.kept[depth] = known
-            inside, depth = known[1], depth + 1
+            if depth not in self.kept or self.kept[depth][0] != stamp:
+                self.kept[depth] = stamp, self._extend(inside, rest, is_behind)
+            inside, depth = self.kept[depth][1], depth + 1
         inside = self._extend(inside, range(low, first), False)
         return self._extend(inside, range(last, high), True)
 
     def _extend(self, inside: Inside, places: range, is_behind: bool) -> Inside:
-        if not places:
-            return inside
         return self.algebra.extend(inside, map(self.factor, places), is_behind)
 
 

@@ -139,24 +139,23 @@ class ChainIterate:
 
     def place(self, block: int, cores: list[NDArray], factor: NDArray | None) -> None:
         """Put in updated cores of a block; the next block takes the factor they leave."""
-        is_last = block + 1 == self.n_blocks
-        self._tables.following = (block + 1) % len(self.columns)
-        if factor is not None and is_last:
-            cores = [*cores[:-1], self.network.push_left(cores[-1], factor)]
+        network, following = self.network, block + 1
+        self._tables.following = following % len(self.columns)
+        if factor is not None and following == self.n_blocks:
+            cores, factor = [*cores[:-1], network.push_left(cores[-1], factor)], None
         self.put(block, cores if block < len(self.columns) else cores[0])
-        if factor is None or is_last:
+        if factor is None:
             return
-        following = self.cores[block + 1]
-        if not isinstance(following, list):
-            self.put(block + 1, self.network.push_right(factor, following))
+        if following == len(self.columns):
+            self.put(following, network.push_right(factor, self.cores[following]))
             return
-        is_known = block + 1 not in self._stale
-        first = self.network.push_right(factor, following[0])
-        self.put(block + 1, [first, *following[1:]])
+        is_known = following not in self._stale
+        first, *others = self.cores[following]
+        self.put(following, [network.push_right(factor, first), *others])
         if is_known:  # the table follows from the one that is there
-            table = self._tables.elements[block + 1]
-            self._tables.put(block + 1, self.algebra.multiply(factor, table))
-            self._stale.discard(block + 1)
+            table = self._tables.elements[following]
+            self._tables.put(following, self.algebra.multiply(factor, table))
+            self._stale.discard(following)
 
     @property
     def tables(self) -> Tables:
@@ -235,14 +234,15 @@ class ChainIterate:
     def _square(self, block: int) -> NDArray:
         """Σ_m precision[m]·conj(w_m) ⊗ w_m of a column, or that of the closing."""
         square = self._squares[block]
-        if square is None:
-            if block == len(self.columns):
-                closing = self.network.closing(self.cores, block)
-                square = self.algebra.squares(closing, closing).sum(axis=0)
-            else:
-                kind, places = self.penalty_places(block, np.ones((1, 1)))
-                square = moments.column_square(self.algebra, self.cores[block], kind, places)
-            self._squares[block] = square
+        if square is not None:
+            return square
+        if block == len(self.columns):
+            closing = self.network.closing(self.cores, block)
+            square = self.algebra.squares(closing, closing).sum(axis=0)
+        else:
+            kind, places = self.penalty_places(block, np.ones((1, 1)))
+            square = moments.column_square(self.algebra, self.cores[block], kind, places)
+        self._squares[block] = square
         return square
 
     def penalty_factors(self) -> list[NDArray]:
@@ -268,15 +268,12 @@ class ChainIterate:
         return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
-        outside = [self.penalty_environment(block) for block in range(self.n_blocks)]
-        result: Cores = []
-        for d, cores in enumerate(self.cores[: len(self.columns)]):
-            kind, places = self.penalty_places(d, outside[d])
-            levels = Digits(self.algebra, places, cores, kind).levels(cores)
-            result.append(list(map(self._apply, levels, direction[d])))
-        if self.has_outputs:
-            result.append(self._apply(outside[-1][None], direction[-1]))
-        return result
+        found: list[NDArray] = []
+        for block, entry in enumerate(self.cores):
+            cores = entry if isinstance(entry, list) else [entry]
+            kind, places = self.penalty_places(block, self.penalty_environment(block))
+            found += Digits(self.algebra, places, cores, kind).levels(cores)
+        return unflatten(direction, list(map(self._apply, found, flatten(direction))))
 
     def _apply(self, outside: NDArray, change: NDArray) -> NDArray:
         elements = self.algebra.elements(change)

@@ -249,6 +249,9 @@ class Tables:
                     squares = np.concatenate([squares.real, squares.imag])
                 totals[i] = totals[i] + functions(rows, conjugate) @ squares.T
             products = products + right[rows].T @ functions(rows, None)
+        if self.is_complex:
+            halves = (np.split(total, 2, axis=1) for total in totals)
+            totals = [real + 1j * imaginary for real, imaginary in halves]
         return *totals, products.T
 
     def gradient(

@@ -22,6 +22,7 @@ and right-hand sides, gradients and penalties all go the same way.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -276,9 +277,7 @@ def column_moments(
         for i, (packed, conjugate) in enumerate(zip(sums.grams, (True, False), strict=False)):
             numbers = packed[part].view(np.float64)
             more = _matrix_product(column.functions(part, conjugate), numbers, run)
-            totals[i] = totals[i] + more
-    if np.iscomplexobj(sums.grams[0]):  # real parts, then imaginary ones
-        totals = [np.concatenate([total[:, ::2], total[:, 1::2]], axis=1) for total in totals]
+            totals[i] = totals[i] + more.view(packed.dtype)
     return finish(algebra, column, totals, right, sums.size, sums.mixing, shape)
 
 
@@ -293,16 +292,18 @@ def finish(
 ) -> Moments:
     """Moments of a column from sums of its functions' products times packed squares.
 
-    `totals` are those of Σ ω·ḡgᵀ, then maybe of Σ ω·ggᵀ: real parts of complex products above
-    imaginary ones, those of complex squares before them. `right` (M, P) is not conjugated, `size`
-    that of a flat environment, and `shape` that of the column's elements.
+    `totals` are those of Σ ω·ḡgᵀ, then maybe of Σ ω·ggᵀ, with real parts of products above their
+    imaginary ones; `right` (M, P) is not conjugated, `size` that of a flat environment, and `shape`
+    that of the column's elements.
     """
     matrices = []
-    is_complex = totals[0].shape[1] > size * (size + 1) // 2
-    has_imaginary = column.feature_map.is_complex
     for total, conjugate in zip(totals, (True, False), strict=False):
         kind = column.kind(conjugate)
-        upper, lower = _triangles(total, has_imaginary, is_complex, conjugate)
+        upper, lower = total, total.conj() if conjugate else total
+        if column.feature_map.is_complex:
+            real, imaginary = np.split(total, 2)
+            upper = real + 1j * imaginary
+            lower = real.conj() + 1j * imaginary.conj() if conjugate else upper
         whole = mix(unpack(upper, lower, size), mixing, conjugate)
         if column.has_gaps and kind in OVERLAPPING:
             # functions of the digit are (1, 1), and (1, -1) for a gap: products of two unequal
@@ -315,20 +316,6 @@ def finish(
             whole = complete(whole, kind, conjugate, column.radices)
         matrices.append(algebra.environment(whole, shape) if size > 1 else whole)
     return Moments(matrices, right.conj().reshape(len(right), *shape[:-1], -1))
-
-
-def _triangles(
-    total: NDArray, has_imaginary: bool, is_complex: bool, conjugate: bool
-) -> tuple[NDArray, NDArray]:
-    """Upper and transposed lower triangles of the sums of products times matrices."""
-    if is_complex:
-        real, imaginary = np.split(total, 2, axis=1)
-        total = real + 1j * imaginary
-    if not has_imaginary:
-        return total, total.conj() if conjugate else total
-    real, imaginary = total[: len(total) // 2], 1j * total[len(total) // 2 :]
-    upper = real + imaginary
-    return upper, real.conj() - imaginary.conj() if conjugate else upper
 
 
 def _lag_sums(column: AnyColumn, sums: "Statistics", shape: tuple[int, ...]) -> Moments:
@@ -401,15 +388,9 @@ def _matrix_product(left: NDArray, right: NDArray, run: Run) -> NDArray:
     count = min(8, operations // SHARED_OPERATIONS)
     if count < 2:
         return left @ right
-    out = np.empty((len(left), right.shape[1]))
     ends = np.linspace(0, right.shape[1], count + 1).astype(int)
-
-    def part(i: int) -> None:
-        some = slice(ends[i], ends[i + 1])
-        np.matmul(left, right[:, some], out=out[:, some])
-
-    run(part, range(count))
-    return out
+    parts = run(lambda ends: left @ right[:, slice(*ends)], pairwise(ends))
+    return np.concatenate(parts, axis=1)
 
 
 def complete(moments: NDArray, kind: str, conjugate: bool, radices: Sequence[int]) -> NDArray:
