@@ -37,7 +37,7 @@ LONGEST_TEXT = 50_000_000
 #: longest part of a reason that is shown: it may quote the file
 LONGEST_REASON = 300
 #: what the reading of bytes that are not as they should be leads to
-_ERRORS = (
+ERRORS = (
     ArithmeticError, AttributeError, LookupError, RecursionError, SafetensorError, TypeError,
     ValueError,
 )  # fmt: skip
@@ -76,7 +76,7 @@ def read(path: str | os.PathLike[str], kind: str) -> Any:
         return _read(path, data, kind)
     except ForeignFileError:
         raise
-    except _ERRORS as error:
+    except ERRORS as error:
         reason = shortened(error)
         if "not fully covered" in reason:
             reason = f"it ends after {len(data):,} bytes, or has some too many"

@@ -16,7 +16,7 @@ process are sent again.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -68,7 +68,7 @@ class Tasks:
             future.release()
 
 
-class Dask:
+class Dask(Threads):
     """Sum over shards on the workers of a Dask client.
 
     Parameters
@@ -80,9 +80,8 @@ class Dask:
     """
 
     def __init__(self, client: Any = None, n_jobs: int | None = None):
-        self.n_jobs = n_jobs
+        super().__init__(n_jobs)
         self._client = client
-        self._threads = Threads(n_jobs)
 
     def __reduce__(self) -> Any:
         return Dask, (None, self.n_jobs)  # elsewhere, the client that is running there
@@ -98,12 +97,6 @@ class Dask:
         self._refuse_closed()
         return self._client
 
-    def run(self, function: Callable[..., Any], tasks: Iterable[Any]) -> list[Any]:
-        return self._threads.run(function, tasks)
-
-    def close(self) -> None:
-        self._threads.close()
-
     def place(self, shards: Sequence[Any]) -> "RemoteShards":
         """Send shards to the workers.  They are kept here as well, to replace lost ones."""
         kept = [Held([shard], f"shard {i}") for i, shard in enumerate(shards)]
@@ -115,7 +108,7 @@ class Dask:
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
         """Sum over shards that were placed on the workers; over others in this process."""
         if not isinstance(shards, RemoteShards):
-            return self._threads.sum(function, shards, *arguments)
+            return super().sum(function, shards, *arguments)
         from distributed import CancelledError
 
         task = remote.pack((function, arguments))

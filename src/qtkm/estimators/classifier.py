@@ -225,17 +225,13 @@ class QTKMClassifier(ClassifierMixin, Model):
         """
         level = check_coverage(coverage)
         response, half = self._responses(X), np.sqrt(self._variances(X)) * ndtri(0.5 + level / 2)
-        if response.shape[1] == 1:
-            low, high = (self.loss_.link(response + sign * half) for sign in (-1, 1))
-            ends = np.stack([low, high], axis=-1)
-            return np.sort(ends, axis=-1)
+        outputs = np.arange(response.shape[1])
         found = np.empty((len(response), len(self.classes_), 2))
         for k in range(len(self.classes_)):
+            step = half if len(outputs) == 1 else half * (outputs == k)
             for end, sign in enumerate((-1, 1)):
-                moved = response.copy()
-                moved[:, k] += sign * half[:, k]
-                found[:, k, end] = self.loss_.link(moved)[:, k]
-        return found
+                found[:, k, end] = self.loss_.link(response + sign * step)[:, k]
+        return np.sort(found, axis=-1)
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray:

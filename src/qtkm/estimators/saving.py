@@ -75,8 +75,6 @@ CLASSES: dict[str, Any] = {cls.__name__: cls for cls in (QTKMRegressor, QTKMClas
 LEFT_OUT = ("callbacks", "checkpoint", "engine")
 #: numbers that every history has, one an update or an epoch
 _COURSES = tuple(field.name for field in fields(solvers.History) if field.name != "records")
-#: what a tree that is not as it should be leads to
-_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def load(path: str | os.PathLike[str]) -> QTKMRegressor | QTKMClassifier:
@@ -135,7 +133,7 @@ def from_tree(tree: Any) -> Any:
         raise
     except KeyError as error:
         raise ValueError(f"the entry {error} is missing or not known") from error
-    except _ERRORS as error:
+    except storage.ERRORS as error:
         raise ValueError(storage.shortened(error) or type(error).__name__) from error
 
 
