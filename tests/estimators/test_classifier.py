@@ -207,3 +207,11 @@ def test_objects_are_the_same_as_their_names(classify, X, two):
         name = {Hinge: "hinge", SquaredHinge: "squared_hinge"}.get(type(loss), "squared")
         a, b = classify(loss=name).fit(X, two), classify(loss=loss).fit(X, two)
         np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+
+
+@pytest.mark.parametrize("wrong", ["rnk", "residual", "prediction_margin", "normalize_y"])
+def test_a_parameter_that_it_does_not_have_is_a_type_error(wrong):
+    with pytest.raises(TypeError, match=rf"QTKMClassifier.*unexpected keyword argument '{wrong}'"):
+        QTKMClassifier(**{wrong: 1})
+    with pytest.raises(TypeError, match=r"QTKMClassifier.*too many positional arguments"):
+        QTKMClassifier("power", 4)

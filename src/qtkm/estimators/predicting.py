@@ -129,13 +129,8 @@ def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
     if names is not None:
         frame = need("pandas", "columns with names are held").DataFrame
         return frame(dict(zip(names, columns, strict=True)), copy=False)
-    is_text = any(not isinstance(column, np.ndarray) for column in columns)
-    if is_text:
-        X = np.empty((len(columns[0]), len(columns)), dtype=object)
-        for d, column in enumerate(columns):
-            X[:, d] = column
-        return X
-    return np.column_stack(columns)
+    kind = None if all(isinstance(column, np.ndarray) for column in columns) else object
+    return np.column_stack([np.asarray(column, dtype=kind) for column in columns])
 
 
 def _of_one_schema(blocks: Iterator[Block]) -> Iterator[Block]:

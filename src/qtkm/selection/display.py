@@ -92,20 +92,14 @@ class SearchDisplay(Display):
         self.axes_[0].set_ylabel(
             f"{shorten(self.score_name, LONGEST)} of the test rows,\nmean of the folds"
         )
-        self._explain()
-
-    def _explain(self) -> None:
-        """Say what is what, of all that is drawn in some panel."""
-        drawn: dict[str, Any] = {}
-        for panel in self.axes_:
-            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-                drawn.setdefault(label, handle)
+        drawn = {
+            label: handle for panel in self.axes_
+            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }  # fmt: skip
         labels = [label for label in LEGEND if label in drawn]
         # beside the dots, so that it hides none
-        self.axes_[-1].legend(
-            [drawn[label] for label in labels], labels,
-            loc="upper left", bbox_to_anchor=(1, 1), frameon=False,
-        )  # fmt: skip
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
+        self.axes_[-1].legend([drawn[label] for label in labels], labels, **place)
 
     def _draw_panel(self, ax: "Axes", name: str) -> None:
         scores = np.asarray(self.results["mean_test_score"], dtype=np.float64)
@@ -114,17 +108,18 @@ class SearchDisplay(Display):
         low = _lowest_shown(scores[known])
         finished = np.asarray(self.results["finished"])
         x = place + _cloud(place)
-        for chosen, colour, label in ((~finished, FAINT, GIVEN_UP), (finished, FIRST, FINISHED)):
-            # the star is the dot of the one that was chosen
-            others = chosen & known & (np.arange(len(scores)) != self.best)
-            for among, marker, words in (
-                (others & (scores >= low), "o", label),
-                (others & (scores < low), "v", BELOW),
-            ):
-                if among.any():
-                    y = np.maximum(scores[among], low)
-                    style: dict[str, Any] = {"marker": marker, "color": colour, "label": words}
-                    ax.scatter(x[among], y, s=14, linewidths=0, **style)
+        # the star is the dot of the one that was chosen
+        others, is_shown = known & (np.arange(len(scores)) != self.best), scores >= low
+        for among, marker, colour, label in (
+            (others & ~finished & is_shown, "o", FAINT, GIVEN_UP),
+            (others & ~finished & ~is_shown, "v", FAINT, BELOW),
+            (others & finished & is_shown, "o", FIRST, FINISHED),
+            (others & finished & ~is_shown, "v", FIRST, BELOW),
+        ):
+            if among.any():
+                style: dict[str, Any] = {"marker": marker, "color": colour, "label": label}
+                y = np.maximum(scores[among], low)
+                ax.scatter(x[among], y, s=14, linewidths=0, **style)
         ended = known & finished
         best = [np.max(scores[ended & (place == i)], initial=-np.inf) for i in range(len(labels))]
         seen = np.flatnonzero(np.array(best) >= low)
@@ -155,11 +150,8 @@ def _places(values: Any) -> tuple[list[str], NDArray[np.int64]]:
     """Labels of the values that a parameter takes, in order, and which one a candidate has."""
     entries = list(values)
     distinct = sorted(set(entries), key=lambda value: (isinstance(value, tuple), value))
-    return [_label(value) for value in distinct], np.array([distinct.index(v) for v in entries])
-
-
-def _label(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    labels = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in distinct]
+    return labels, np.array([distinct.index(value) for value in entries])
 
 
 def _cloud(place: NDArray[np.int64]) -> NDArray[np.float64]:
