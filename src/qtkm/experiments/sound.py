@@ -43,8 +43,9 @@ ACCURACY = 1e-6
 NEAR = 0.01
 #: colour of the unconstrained spectrum, and the share of its energy in the drawn band
 FREE, ENERGY = "#202020", 0.999
-
-
+TITLE = (
+    "R = {rank}: P = {parameters:,}, compression {compression:.1f}, weight error {weight_error:.3f}"
+)
 TableTwoRow = namedtuple("TableTwoRow", "parameters compression weight_error smae")
 #: rank → row of Table 2 in the supplement of the paper: one start, 5000 sweeps over all cores
 PUBLISHED = {
@@ -89,19 +90,18 @@ def run(options: Options, *, starts: int = 5) -> Path:
     sound = load(options)
     free = solve_free(sound, chosen.n_basis)
     # keys of JSON would be text
-    limits = {name: list(getattr(chosen, name).items()) for name in ("epochs", "plain_epochs")}
-    settings = asdict(chosen) | limits
-    records = Records(options.output / "sound.csv", KEYS, VALUES, settings)
+    epochs = {name: list(getattr(chosen, name).items()) for name in ("epochs", "plain_epochs")}
+    records = Records(options.output / "sound.csv", KEYS, VALUES, asdict(chosen) | epochs)
     folder = options.output / "sound_fits"
     arguments = {"sound": sound, "free": free, "tol": chosen.tol, "folder": folder}
-    names = [(MOMENTUM, rank, start) for rank in chosen.epochs for start in range(starts)]
-    names += [(PLAIN, rank, 0) for rank in chosen.plain_epochs]
-    fits = []
-    for solver, rank, start in names:
-        limit = (chosen.epochs if solver == MOMENTUM else chosen.plain_epochs)[rank]
-        # an epoch takes 14, 45, 109, 358 ms at the paper's ranks
-        name, cost = {"solver": solver, "rank": rank, "start": start}, limit * rank**1.4
-        fits.append(Fit(name, fit_one, arguments | {"max_iter": limit}, cost))
+    limits = [(MOMENTUM, s, *item) for item in chosen.epochs.items() for s in range(starts)]
+    limits += [(PLAIN, 0, *item) for item in chosen.plain_epochs.items()]
+    fits = [
+        Fit({"solver": solver, "rank": rank, "start": start}, fit_one,
+            arguments | {"max_iter": limit}, cost=limit * rank**1.4)
+        for solver, start, rank, limit in limits
+    ]  # fmt: skip
+    # the longest first; an epoch takes 14, 45, 109, 358 ms at the paper's ranks
     fits.sort(key=lambda fit: -fit.cost)
     rows = run_fits(fits, records, title="sound", n_jobs=options.cores, progress=options.progress)
     rows = rows.sort_values(list(KEYS), ignore_index=True)
@@ -434,15 +434,16 @@ def draw_spectra(results: Results, path: Path) -> str:
     rows = -(-len(ranks) // 2)
     figure = new_figure(11, 3.1 * rows + 0.6)
     panels = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
-    frequencies, band = np.arange(len(results.free)) - len(results.free) // 2, _band(results.free)
+    n_basis, magnitudes = len(results.free), results.free
+    frequencies = np.arange(n_basis) - n_basis // 2
+    # the band around 0 that holds nearly all energy, in round hundreds
+    energy = np.bincount(np.abs(frequencies), magnitudes**2).cumsum()
+    needed = int(np.searchsorted(energy, ENERGY * energy[-1]))
+    band = min(n_basis // 2, -(-needed // 100) * 100)
     for axes, rank in zip(panels.flat, ranks, strict=False):
-        axes.plot(frequencies, results.free, color=FREE, linewidth=0.6)
+        axes.plot(frequencies, magnitudes, color=FREE, linewidth=0.6)
         axes.plot(frequencies, results.spectra[rank], color=COLOURS["TKM"], linewidth=0.6)
-        title = (
-            "R = {rank}: P = {parameters:,}, compression {compression:.1f}, weight error "
-            "{weight_error:.3f}"
-        )
-        axes.set_title(title.format(**median_row(results.by_rank[rank])), fontsize=10)
+        axes.set_title(TITLE.format(**median_row(results.by_rank[rank])), fontsize=10)
         axes.set(xlim=(-band, band), ylim=(0, None))
         plain(axes)
     for axes in panels.flat[len(ranks) :]:
@@ -450,19 +451,11 @@ def draw_spectra(results: Results, path: Path) -> str:
     figure.supxlabel("frequency, cycles in the whole stretch", fontsize=10)
     figure.supylabel("|w|, standard deviations of the sound", fontsize=10)
     handles = [
-        Line2D([], [], color=FREE, label=f"unconstrained, all {len(results.free):,} weights"),
+        Line2D([], [], color=FREE, label=f"unconstrained, all {n_basis:,} weights"),
         Line2D([], [], color=COLOURS["TKM"], label="quantized, rank R"),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False)
     return save_figure(figure, path)
-
-
-def _band(magnitudes: np.ndarray) -> int:
-    """Highest frequency of the band around 0 that holds nearly all energy, in round hundreds."""
-    distance = np.abs(np.arange(len(magnitudes)) - len(magnitudes) // 2)
-    energy = np.bincount(distance, magnitudes**2).cumsum()
-    needed = int(np.searchsorted(energy, ENERGY * energy[-1]))
-    return min(len(magnitudes) // 2, -(-needed // 100) * 100)
 
 
 def draw_errors(results: Results, path: Path) -> str:
@@ -471,13 +464,12 @@ def draw_errors(results: Results, path: Path) -> str:
 
     figure = new_figure(7, 4.6)
     axes = figure.subplots()
-    across, up = TRACE.index("weight_error"), TRACE.index("smae")
     last = max(1, len(results.by_rank) - 1)
     for k, (rank, rows) in enumerate(sorted(results.by_rank.items())):
         colour = colormaps["viridis_r"](0.1 + 0.8 * k / last)  # from light to dark with the rank
         for index in rows.index:
-            trace = results.traces[index]
-            axes.plot(trace[:, across], trace[:, up], color=colour, linewidth=0.8, alpha=0.6)
+            _, _, errors, smae = results.traces[index].T
+            axes.plot(errors, smae, color=colour, linewidth=0.8, alpha=0.6)
         axes.plot(
             rows["weight_error"], rows["smae"], "o",
             color=colour, markeredgecolor="white", markersize=7, label=f"R = {rank}",
@@ -493,12 +485,9 @@ def draw_errors(results: Results, path: Path) -> str:
         "predicting the mean", (0, results.silence[0]), xytext=(4, 4),
         textcoords="offset points", color="0.4", fontsize=8,
     )  # fmt: skip
-    axes.set(
-        xlabel="relative error of the weights",
-        ylabel="SMAE on the test rows, standard deviations",
-        xlim=(-0.03, 1),
-        ylim=(0, None),
-    )
+    axes.set_xlabel("relative error of the weights")
+    axes.set_ylabel("SMAE on the test rows, standard deviations")
+    axes.set(xlim=(-0.03, 1), ylim=(0, None))
     axes.grid(color="0.92")
     axes.legend(frameon=False, loc="lower right")
     plain(axes)
