@@ -16,7 +16,7 @@ from ..protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Radi
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Environments
-from .column_tables import Change, Statistics, Tables
+from .column_tables import Statistics, Tables
 from .evaluate import Evaluator, column_change, column_gradient, column_table
 from .moments import Digits, Moments
 from .network import Network, flatten, unflatten
@@ -299,19 +299,18 @@ class ChainIterate:
         return gradient
 
     def tangent(self, direction: Cores) -> Pass:
-        return partial(self.tables.tangents, change=self.change(direction))
+        moves, closing = self.changes(direction, self.cores)
+        return partial(self.tables.tangents, moves=moves, closing=closing)
 
-    def change(self, direction: Cores, turned: "ChainIterate | None" = None) -> Change:
-        """Change of the tables; behind a change stand the cores of another iterate, if given."""
-        tables, later = self.tables, self.cores if turned is None else turned.cores
-        changes = [
-            column_change(self.algebra, column, *cores).astype(tables.kind)
-            for column, *cores in zip(self.columns, self.cores, direction, later, strict=False)
+    def changes(self, direction: Cores, later: Cores) -> tuple[list[NDArray], NDArray]:
+        """Return changes of tables and closing; levels above a change are those of `later`."""
+        tables, cores = self.tables, zip(self.cores, direction, later, strict=True)
+        moves = [
+            column_change(self.algebra, column, *some).astype(tables.kind)
+            for column, some in zip(self.columns, cores, strict=False)
         ]
         closing = self.algebra.elements(direction[-1]) if self.has_outputs else 0 * tables.closing
-        if turned is None:
-            return Change(changes, closing)
-        return Change(changes, closing, turned.tables.elements, turned.tables.closing)
+        return moves, closing
 
 
 def site_legs(radices: Radices, n_outputs: int) -> tuple[tuple[Edge, ...], tuple[str, ...]]:

@@ -79,6 +79,8 @@ class Tables:
         self.planes = (0, 0) if is_complex else (0,)
         self.elements: list[NDArray] = [np.empty(0)] * n_columns
         self.closing: NDArray = np.empty(0)
+        #: tables behind a column that is moved, where a train is kept in two gauges
+        self.later: list[NDArray] | None = None
         self.stale = set(range(n_columns))
         self._stamps = [0] * n_columns
         self._walks: KeptRows[Environments] = KeptRows()
@@ -96,11 +98,11 @@ class Tables:
         self.closing = closing.astype(self.kind, copy=False)
         self._walks.clear()
 
-    def closed_by(self, closing: NDArray) -> "Tables":
-        """Return the same tables with another closing."""
+    def before(self, later: "Tables") -> "Tables":
+        """Return these tables with others behind a column that is moved, and their closing."""
         other = type(self)(self.algebra, len(self.elements), self.is_complex, self.dtype)
-        other.elements = self.elements
-        other.close(closing)
+        other.elements, other.later = self.elements, later.elements
+        other.close(later.closing)
         return other
 
     @property
@@ -254,17 +256,12 @@ class Tables:
             totals = [real + 1j * imaginary for real, imaginary in halves]
         return *totals, products.T
 
-    def gradient(
-        self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None = None
-    ) -> Sums:
-        """Return Σ conj(slope)·environment at all columns' grid values, then of the closing.
-
-        Environments are made of these tables before a column and of `later` behind it.
-        """
+    def gradient(self, shard: AnyShard, slopes: NDArray, run: Run) -> Sums:
+        """Return Σ conj(slope)·environment at all columns' grid values, then of the closing."""
         if is_large(shard):
-            return self._many_gradient(shard, slopes, run, later)
+            return self._many_gradient(shard, slopes, run)
         rows = self.rows(shard.codes)
-        behind = rows if later is None else self.rows(shard.codes, later)
+        behind = rows if self.later is None else self.rows(shard.codes, self.later)
         slopes = slopes.conj()
         seed = slopes @ self.closing.reshape(len(self.closing), -1)
         seed = seed.reshape(-1, *self.closing.shape[1:])
@@ -286,21 +283,20 @@ class Tables:
             return np.zeros(self.closing.shape)
         return np.tensordot(slopes.T, states, 1)
 
-    def tangents(self, shard: AnyShard, run: Run, change: "Change") -> NDArray:
-        """Return the change of the responses when tables and closing change."""
-        last = self.closing if change.later_closing is None else change.later_closing
+    def tangents(self, shard: AnyShard, run: Run, moves: Arrays, closing: NDArray) -> NDArray:
+        """Return the change of the responses from changes of tables and closing."""
         if is_large(shard):
-            buffers = [self.buffer(), *self.later(change.later), self.buffer(change.elements)]
-            return self._closed(shard, run, self.loops.changes, buffers, [change.closing, last])
+            buffers = [self.buffer(), *self.later_lines(), self.buffer(moves)]
+            return self._closed(shard, run, self.loops.changes, buffers, [closing, self.closing])
         rows = self.rows(shard.codes)
-        later = rows if change.later is None else self.rows(shard.codes, change.later)
-        moves = self.rows(shard.codes, change.elements)
+        later = rows if self.later is None else self.rows(shard.codes, self.later)
+        moves = self.rows(shard.codes, moves)
         value, moved = rows[0], moves[0]
         for d in range(1, len(rows)):
             moved = self.algebra.multiply(moved, later[d])
             moved = moved + self.algebra.multiply(value, moves[d])
             value = self.algebra.multiply(value, rows[d])
-        return self.respond(moved, last) + self.respond(value, change.closing)
+        return self.respond(moved) + self.respond(value, closing)
 
     @property
     def loops(self) -> Given:
@@ -316,12 +312,12 @@ class Tables:
         """Return lines of these tables, which are kept, or of others."""
         raise NotImplementedError
 
-    def later(self, tables: Arrays | None) -> Sums:
-        """Return the buffer of tables behind a change, where these may be of another gauge."""
+    def later_lines(self) -> Sums:
+        """Return the buffer of the tables behind a change, where loops take one."""
         return ()
 
-    def behind(self, tables: Arrays | None = None) -> Sums:
-        """Return what walks from the right need of these or of other tables."""
+    def behind(self) -> Sums:
+        """Return what walks from the right need."""
         return ()
 
     def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
@@ -358,13 +354,11 @@ class Tables:
         run(task, shard.blocks())
         return out.view(self.double)
 
-    def _many_gradient(
-        self, shard: AnyShard, slopes: NDArray, run: Run, later: Arrays | None
-    ) -> Sums:
+    def _many_gradient(self, shard: AnyShard, slopes: NDArray, run: Run) -> Sums:
         slopes = slopes.conj()
         closing = closing_matrix(self.turn(self.closing.conj()), self.is_complex).T
         loops, buffer, states = self.loops, self.buffer(), self.states(True)
-        around = *self.walk, buffer, *self.behind(later)
+        around = *self.walk, buffer, *self.behind()
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
             total, closed = np.zeros(buffer.shape), np.zeros(self.closing.shape, self.double)
@@ -430,13 +424,3 @@ def _triangles(lines: NDArray, conjugate: bool) -> NDArray:
         np.multiply(first[r], lines[r:], out=out[place : place + size - r])
         place += size - r
     return out
-
-
-@dataclass
-class Change:
-    """Change of tables: elements of all columns, the closing, and what stands behind a change."""
-
-    elements: list[NDArray]
-    closing: NDArray
-    later: list[NDArray] | None = None
-    later_closing: NDArray | None = None

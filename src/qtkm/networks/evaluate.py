@@ -209,19 +209,16 @@ class Evaluator:
         sizes = [np.abs(part).max(axis=0) for part in parts]
         is_real = np.all([np.abs(part.imag).max(axis=0) <= REAL * size
                           for part, size in zip(parts, sizes, strict=True)], axis=0)  # fmt: skip
-        offsets, found = np.cumsum([0, *map(len, parts)])[:-1], []
-        whole, n_outputs = np.concatenate(parts), len(self.closing)
+        offsets, found, whole = np.cumsum([0, *map(len, parts)])[:-1], [], np.concatenate(parts)
         for real in (False, True):
             members = np.flatnonzero(is_real == real)
             step = BLOCK_WIDTH if real else BLOCK_WIDTH // 2
             for first in range(0, len(members), step):
                 some = members[first : first + step]
-                ends = self.closing[:, some]
-                closing = closing_matrix(ends, True)
-                if real:
-                    both = np.stack([ends.real, ends.imag], axis=1)
-                    closing = to_lines(both.reshape(2 * n_outputs, -1), False).T
-                found.append((to_lines(whole[:, some], not real), closing, real))
+                lines = to_lines(whole[:, some], not real)
+                # real lines meet the rows of real parts alone
+                closing = closing_matrix(self.closing[:, some], True)[: lines.shape[1]]
+                found.append((lines, closing, real))
         return offsets, np.array(cells), found
 
     def _polynomials(self, d: int, feature_map: Map) -> NDArray:

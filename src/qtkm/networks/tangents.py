@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..protocols import Arrays
 from . import moments
-from .algebra import Algebra, Diagonal, environments, partial_products
+from .algebra import Diagonal, environments, partial_products
 from .chain import ChainNetwork
 from .network import Cores, flatten, unflatten
 
@@ -83,9 +83,8 @@ class ChainTangents:
         for factor, core, held, around in zip(flat, cores, is_held, outside[:-1], strict=True):
             if not held:
                 inside = around.astype(kind).reshape(*around.shape[:2], 1, -1)
-                part = (factor.astype(kind)[:, None, :, None] * inside).reshape(
-                    n_rows, -1, core.size
-                )
+                part = factor.astype(kind)[:, None, :, None] * inside
+                part = part.reshape(n_rows, -1, core.size)
                 yield np.broadcast_to(part, (n_rows, n_outputs, core.size))
         if self.has_outputs:
             state = outside[-1].astype(kind).reshape(len(outside[-1]), -1)
@@ -96,85 +95,62 @@ class ChainTangents:
     def gram(self) -> NDArray:
         """Return G, (n_parameters, n_parameters)."""
         algebra, blocks = self.algebra, self._blocks()
-        squares = [block.square(algebra) for block in blocks]
+        shapes = [weights.shape[1:] for weights, _ in blocks]
+        flat = [weights.reshape(len(weights), -1) for weights, _ in blocks]
+        moves, squares = [], []  # sums over m of conj(∂w_m) ⊗ w_m, and of conj(w_m) ⊗ w_m
+        for weights, (_, jacobian), shape in zip(flat, blocks, shapes, strict=True):
+            moved = np.tensordot(jacobian.conj(), weights, (1, 0))
+            moves.append(algebra.environment(moved, shape))
+            squares.append(algebra.environment((weights.conj().T @ weights)[None], shape)[0])
         before, after = partial_products(algebra, squares, algebra.last(squares[-1]))
-        sizes = [block.n_parameters for block in blocks]
-        ends = np.cumsum([0, *sizes])
-        gram = np.zeros((ends[-1], ends[-1]), dtype=np.result_type(blocks[0].weights))
+        ends = np.cumsum([0, *map(len, moves)])
         slices = [slice(*pair) for pair in pairwise(ends)]
-        moves = [block.moves(algebra) if block.n_parameters else gram for block in blocks]
-        for e, block in enumerate(blocks):
-            if not sizes[e]:
+        gram = np.zeros((ends[-1], ends[-1]), dtype=flat[0].dtype)
+        for e, (_, jacobian) in enumerate(blocks):
+            if not len(jacobian):
                 continue
-            outside = algebra.join(after[e], before[e])
-            gram[slices[e], slices[e]] = block.own(algebra.form(outside[None], block.shape)[0])
-            turned = algebra.form(moves[e], block.shape).conj().swapaxes(-1, -2)
-            behind = algebra.multiply(algebra.environment(turned, block.shape), after[e])
+            form = algebra.form(algebra.join(after[e], before[e])[None], shapes[e])[0]
+            own = np.tensordot(jacobian.conj(), jacobian @ form.T, ((1, 2), (1, 2)))
+            gram[slices[e], slices[e]] = own
+            turned = algebra.form(moves[e], shapes[e]).conj().swapaxes(-1, -2)
+            behind = algebra.multiply(algebra.environment(turned, shapes[e]), after[e])
             for d in range(e - 1, -1, -1):
-                if sizes[d]:
+                if len(moves[d]):
                     inside = algebra.join(behind, before[d])
-                    inside = np.broadcast_to(inside, (sizes[e], *squares[d].shape))
-                    part = moves[d].reshape(sizes[d], -1) @ inside.reshape(sizes[e], -1).T
+                    inside = np.broadcast_to(inside, (len(jacobian), *squares[d].shape))
+                    part = moves[d].reshape(len(moves[d]), -1) @ inside.reshape(len(inside), -1).T
                     gram[slices[d], slices[e]] = part
                     gram[slices[e], slices[d]] = part.conj().T
                 behind = algebra.multiply(squares[d], behind)
         return gram
 
-    def _blocks(self) -> list["MovedCores"]:
-        """Return the blocks of the columns, then of what closes their product."""
-        parts = zip(self.cores, self.precisions, self.is_held, strict=True)
-        blocks = [MovedCores.of_column(self.algebra, *part) for part in parts]
-        count, size = len(self.closing), math.prod(self.closing.shape[1:])
-        jacobian = np.eye(count * size).reshape(count, size, -1).swapaxes(1, 2)
-        free = jacobian[:, : count * size if self.has_outputs else 0]
-        return [*blocks, MovedCores(self.closing, free, None)]
+    def _blocks(self) -> list[tuple[NDArray, NDArray]]:
+        """Return for all columns, then for the closing, weights (M, …) and derivatives (P, M, e).
+
+        These are of the weights by the entries that move, both times roots of the precisions.
+        """
+        algebra, blocks = self.algebra, []
+        for cores, precision, is_held in zip(
+            self.cores, self.precisions, self.is_held, strict=True
+        ):
+            weights = moments.weights_of(algebra, cores)
+            moved = [
+                moments.weights_of(algebra, [*cores[:k], algebra.core(unit), *cores[k + 1 :]])
+                for k, core in enumerate([] if is_held else cores)
+                for unit in _units(algebra.elements(core).shape)
+            ]
+            whole = np.array([weights, *moved])
+            if precision is not None:
+                whole = np.sqrt(precision).reshape(-1, *[1] * (weights.ndim - 1)) * whole
+            blocks.append((whole[0], whole[1:].reshape(len(moved), len(weights), -1)))
+        count, size = len(self.closing), self.closing[0].size
+        units = _units((count, size)) if self.has_outputs else np.empty((0, count, size))
+        return [*blocks, (self.closing, units)]
 
 
-class MovedCores:
-    """Weights of a column (or output core), and how they move with the entries of its cores."""
-
-    def __init__(self, weights: NDArray, jacobian: NDArray, precision: NDArray | None):
-        count, self.shape = len(weights), weights.shape[1:]  # of an element
-        self.weights = weights.reshape(count, -1)  # (M, e)
-        self.jacobian = jacobian  # (M, P, e)
-        self.scaled = self.weights if precision is None else precision[:, None] * self.weights
-        self.precision = np.ones(count) if precision is None else precision
-
-    @classmethod
-    def of_column(
-        cls, algebra: Algebra, cores: Cores, precision: NDArray | None, is_held: bool
-    ) -> "MovedCores":
-        """Return the block of a column's levels."""
-        weights = moments.weights_of(algebra, cores)
-        count, moved = len(weights), []
-        for level, core in enumerate([] if is_held else cores):
-            shape = algebra.elements(core).shape
-            for unit in np.eye(core.size).reshape(core.size, *shape):
-                changed = [*cores[:level], algebra.core(unit), *cores[level + 1 :]]
-                moved.append(moments.weights_of(algebra, changed).reshape(count, -1))
-        none = np.zeros((count, 0, math.prod(weights.shape[1:])))
-        return cls(weights, np.stack(moved, axis=1) if moved else none, precision)
-
-    @property
-    def n_parameters(self) -> int:
-        """Number of entries that move."""
-        return self.jacobian.shape[1]
-
-    def square(self, algebra: Algebra) -> NDArray:
-        """Return Σ_m precision·conj(w_m) ⊗ w_m."""
-        return algebra.environment((self.weights.conj().T @ self.scaled)[None], self.shape)[0]
-
-    def moves(self, algebra: Algebra) -> NDArray:
-        """Return Σ_m precision·conj(∂w_m) ⊗ w_m for every entry."""
-        flat, size = self.jacobian.conj().reshape(len(self.scaled), -1), self.scaled.shape[1]
-        return algebra.environment((flat.T @ self.scaled).reshape(-1, size, size), self.shape)
-
-    def own(self, form: NDArray) -> NDArray:
-        """Return Σ_m precision·conj(∂w_m)·form·∂w_m for all pairs of entries."""
-        count = self.n_parameters
-        scaled = self.precision[:, None, None] * (self.jacobian @ form.T)
-        left = self.jacobian.conj().swapaxes(0, 1).reshape(count, -1)
-        return left @ scaled.swapaxes(0, 1).reshape(count, -1).T
+def _units(shape: tuple[int, ...]) -> NDArray:
+    """Arrays of a shape with one entry of 1 each."""
+    return np.eye(math.prod(shape)).reshape(-1, *shape)
 
 
 def largest_terms(cores: Cores, n_columns: int, count: int) -> Cores:

@@ -104,20 +104,20 @@ class TrainFrame:
         return [*result, deltas[-1]]
 
     def gradient_pass(self) -> Pass:
-        return partial(self._mixed.gradient, later=self.turned.tables.elements)
+        return self._mixed.gradient
 
     @property
     def _mixed(self) -> Tables:
-        """Tables of U, closed as those of V are."""
-        return self.iterate.tables.closed_by(self.turned.tables.closing)
+        """Tables of U before those of V."""
+        return self.iterate.tables.before(self.turned.tables)
 
     def gradient(self, sums: Arrays) -> Cores:
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
         return unflatten(self.cores, self.project(flatten(whole)))
 
     def tangent(self, direction: Cores) -> Pass:
-        change = self.iterate.change(direction, self.turned)
-        return partial(self._mixed.tangents, change=change)
+        moves, closing = self.iterate.changes(direction, self.turned.cores)
+        return partial(self._mixed.tangents, moves=moves, closing=closing)
 
     def penalty_gradient(self) -> Cores:
         return unflatten(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])

@@ -84,13 +84,12 @@ class ProductTables(Tables):
     def walk(self) -> tuple[NDArray, NDArray]:
         return self.offsets, self.bonds
 
-    def later(self, tables: Arrays | None) -> tuple[NDArray, ...]:
-        return (self.buffer(tables),)
+    def later_lines(self) -> tuple[NDArray, ...]:
+        return (self.buffer(self.later),)
 
-    def behind(self, tables: Arrays | None = None) -> tuple[NDArray, ...]:
-        turned = [t.swapaxes(1, 2) for t in (self.elements if tables is None else tables)]
-        made = self._cached("backward", turned) if tables is None else self.buffer(turned)
-        return made, self._offsets(turned)
+    def behind(self) -> tuple[NDArray, ...]:
+        turned = [table.swapaxes(1, 2) for table in self.later or self.elements]
+        return self._cached("backward", turned), self._offsets(turned)
 
     def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
         size = int(self.bonds[column] * self.bonds[column + 1])
