@@ -19,9 +19,8 @@ from .. import interruption
 from ..data import prefetched
 from ..data.sources import Block, MappedSource, Source, draw_rows, take_rows
 from ..data.sources.conversion import arrow, refuse_missing
-from ..data.sources.files import check_format
+from ..data.sources.files import TableWriter, check_format
 from ..data.sources.source import row_numbers
-from ..data.sources.writing import TableWriter
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.parts import make_regression_loss
 from ..estimators.targets import check_offset

@@ -232,11 +232,6 @@ class Coder:
             low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
         return (column / 2 - low / 2) / ((high - low) / 2)
 
-    def key(self) -> bytes:
-        """Return what tells this coder from others."""
-        facts = repr((self.grid.is_binned, self.low, self.high))
-        return self.grid.values.tobytes() + facts.encode()
-
 
 def code_type(n_codes: int) -> type[np.unsignedinteger]:
     """Return the smallest unsigned type that holds codes below `n_codes`."""

@@ -21,19 +21,30 @@ from .working import warn_user
 MOST_PROBLEMS = 10
 
 
+def _of_each(name: str) -> Any:
+    """Make a property that lists an attribute of all columns."""
+    return property(lambda inputs: [getattr(column, name) for column in inputs.columns])
+
+
 class Inputs:
     """The columns of X, each of a kind that reads, scans and codes itself."""
+
+    #: feature names, or "x0", "x1", … where there are none, and what messages call the columns
+    names, labels = _of_each("name"), _of_each("label")
+    is_categorical, maps = _of_each("is_categorical"), _of_each("feature_map")
+    #: shares of the categories; None for numbers
+    frequencies = _of_each("frequencies")
 
     def __init__(
         self,
         columns: Sequence[Any],
         names: Any,
-        categorical_features: Any,
+        categorical: Any,
         bounds: Any = None,
         extrapolation: str = "clip",
         cyclic: Any = None,
     ):
-        mask = _categorical_mask(columns, categorical_features, names)
+        mask = _categorical_mask(columns, categorical, names)
         self.columns: list[Any] = []
         for d, is_categorical in enumerate(mask):
             kind: Any = CategoryColumn if is_categorical else NumberColumn
@@ -55,27 +66,6 @@ class Inputs:
 
     def __len__(self) -> int:
         return len(self.columns)
-
-    @property
-    def names(self) -> list[str]:
-        """Feature names, or "x0", "x1", … where there are none."""
-        return [column.name for column in self.columns]
-
-    @property
-    def labels(self) -> list[str]:
-        return [column.label for column in self.columns]
-
-    @property
-    def is_categorical(self) -> list[bool]:
-        return [column.is_categorical for column in self.columns]
-
-    @property
-    def maps(self) -> list[Any]:
-        return [column.feature_map for column in self.columns]
-
-    @property
-    def frequencies(self) -> list[NDArray | None]:
-        return [column.frequencies for column in self.columns]
 
     def with_maps(self, maps: Sequence[Any]) -> "Inputs":
         other = copy.copy(self)

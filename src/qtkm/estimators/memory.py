@@ -11,7 +11,6 @@ state of the source is removed when a new one is kept.
 import contextlib
 import copy
 import errno
-import hashlib
 import logging
 import os
 import re
@@ -24,6 +23,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 
 from .. import storage
@@ -165,8 +165,7 @@ class Cache:
         # rows that may change without a sign are not looked up
         self.is_kept = folder is not None and source.fingerprint() is not None
         self._base = None if folder is None else Path(folder)
-        identity = repr(([str(path) for path in source.paths], list(columns)))
-        self._name = hashlib.sha256(identity.encode()).hexdigest()[:16]
+        self._name = joblib.hash([list(map(str, source.paths)), list(columns)])[:16]
         self._folder: Path | None = None
 
     def close(self) -> None:

@@ -12,8 +12,8 @@ from tqdm.auto import tqdm
 
 from ..data.sources import Block, Source, open_source
 from ..data.sources.conversion import DataFileError, need
+from ..data.sources.files import TableWriter
 from ..data.sources.source import deal
-from ..data.sources.writing import TableWriter
 from ..limits import LIMITS
 from .uncertainty import check_coverage, half_widths
 

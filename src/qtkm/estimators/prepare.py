@@ -6,14 +6,14 @@
 A fit solves what is prepared and stores the result; a gradient check looks at where it would start.
 """
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
@@ -216,22 +216,15 @@ def fingerprint(model: Any, objective: Objective, cores: Cores) -> dict[str, str
     }
     rows = [column.feature_map.factors(column.values) for column in objective.columns]
     rows.append(objective.engine.sum(digest, objective.shards))
-    return parameters | {
-        "version of qtkm": version("qtkm"), "rows": _hash(rows), "start": _hash(flatten(cores))
-    }  # fmt: skip
-
-
-def _hash(arrays: Iterable[NDArray]) -> str:
-    found = hashlib.sha256()
-    for array in arrays:
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+    start = [np.ascontiguousarray(core) for core in flatten(cores)]
+    known = {"version of qtkm": version("qtkm"), "rows": joblib.hash(rows)}
+    return parameters | known | {"start": joblib.hash(start)}
 
 
 def _text(value: Given) -> str:
     """Return a text that is the same for equal values."""
     if isinstance(value, np.ndarray):
-        return f"array {value.dtype} {value.shape} {_hash([value])}"
+        return f"array {value.dtype} {value.shape} {joblib.hash(np.ascontiguousarray(value))}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, np.random.RandomState | np.random.Generator):

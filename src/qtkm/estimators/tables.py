@@ -8,7 +8,6 @@ grids of their columns.  Partitions of a Dask cluster are another kind of table,
 `qtkm.estimators.dask`.
 """
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterator, Sequence
@@ -16,8 +15,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
-from typing import Any, cast
+from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
@@ -212,17 +212,9 @@ class Pieces:
             raise DataFileError("the source has fewer rows than when it was first read; fit again")
 
     def key(self) -> str:
-        found, coding, splitter = hashlib.sha256(), self.coding, self.splitter
-        for coder in coding.coders:
-            found.update(b"" if coder is None else coder.key())
-        target, state = coding.scan.target, cast(Any, splitter.state)
-        for array in (target.exponent, target.by_class, state[1]):
-            found.update(b"" if array is None else array.tobytes())
-        categorical = [d for d, each in enumerate(coding.columns) if each.is_categorical]
-        facts = (splitter.wanted, splitter.fraction, self.pieces, state[2:],
-                 str(coding.code_type), categorical, target.n_outputs, target.key())  # fmt: skip
-        found.update(repr(facts).encode())
-        return found.hexdigest()
+        coding, splitter, target = self.coding, self.splitter, self.coding.scan.target
+        how = [coding.coders, str(coding.code_type), target.key(), target.exponent, target.by_class]
+        return joblib.hash([how, self.pieces, splitter.state, splitter.wanted, splitter.fraction])
 
 
 @dataclass

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -192,8 +193,7 @@ class Stamp:
 
 def combine(stamps: Iterable[Stamp]) -> str:
     """Return one text of many stamps."""
-    lines = ("\0".join(map(str, astuple(stamp))) for stamp in stamps)
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    return joblib.hash([list(map(str, astuple(stamp))) for stamp in stamps])
 
 
 class ArraySource(Source):
