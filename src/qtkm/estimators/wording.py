@@ -236,7 +236,7 @@ def learned(model: Any) -> str:
 
 def found(facts: Sequence[tuple[str, Any]]) -> str:
     """Return HTML on a fitted search, one line per fact."""
-    lines = [(name, shorten(value, LONGEST)) for name, value in facts]
+    lines = [(name, shorten(str(value), LONGEST)) for name, value in facts]
     return f'{STYLE}<div class="qtkm-learned">{_table("Search", lines)}</div>'
 
 
