@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..escaping import shorten
 from ..structure import Structure
-from .layout import find_chain, find_tree
+from .plot import find_chain, find_tree
 
 #: characters of a line of text, and lines of a text
 WIDTH, MOST_LINES = 100, 100

@@ -121,13 +121,12 @@ class Checkpoint:
         damage: list[str] = []
         for path in self.files():
             try:
-                tree = storage.read(path, KIND)
+                tree = self._read(path)
             except FileNotFoundError:  # another process has written a newer one, and removed this
                 continue
             except storage.DamagedFileError as error:
                 damage.append(str(error))
                 continue
-            self.check(path, tree)
             for text in damage:
                 warnings.warn(f"{text} The fit goes on from {path.name} instead.", stacklevel=2)
             return tree
@@ -145,18 +144,17 @@ class Checkpoint:
         """
         path = self.folder / f"{name}.qtkm"
         with suppress(FileNotFoundError, storage.DamagedFileError):
-            tree = storage.read(path, KIND)
-            self.check(path, tree)
-            return tree
+            return self._read(path)
         kept = make()
         storage.write(path, KIND, {"fingerprint": self.fingerprint, **kept})
         return kept
 
-    def check(self, path: Path, tree: object) -> None:
-        """Raise a ValueError if what a file holds belongs to another fit."""
+    def _read(self, path: Path) -> Kept:
+        """Return what a file holds, if it belongs to this fit."""
+        tree = storage.read(path, KIND)
         found = tree.get("fingerprint") if isinstance(tree, dict) else None
         if found == self.fingerprint:
-            return
+            return tree
         found = found if isinstance(found, dict) else {}
         names = found.keys() | self.fingerprint.keys()
         differ = sorted(n for n in names if found.get(n) != self.fingerprint.get(n))

@@ -4,6 +4,7 @@ Edges have the size of the rank, or less where the cores at their ends leave no 
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from numbers import Integral
 
 from ...parameters import check_number
@@ -40,8 +41,8 @@ class Tucker(_Ranked):
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)
-        bonds = _factors(drawing, self.rank, [])
-        return drawing.finish(n_outputs, drawing.vertex("core", bonds))
+        bonds = chain(*_factors(drawing, self.rank))
+        return drawing.finish(n_outputs, drawing.vertex("core", list(bonds)))
 
 
 class BlockTerm(_Ranked):
@@ -72,7 +73,7 @@ class BlockTerm(_Ranked):
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)
         terms = drawing.wire("terms", int(self.n_terms))
-        bonds = _factors(drawing, self.rank, [terms])
+        bonds = chain(*_factors(drawing, self.rank, [terms]))
         return drawing.finish(n_outputs, drawing.vertex("core", [terms, *bonds]))
 
 
@@ -94,19 +95,12 @@ class HierarchicalTucker(_Ranked):
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing = Drawing(radices)
-        bonds = iter(_factors(drawing, self.rank, []))
-        columns = [[next(bonds) for _ in column] for column in radices]
-        wires = columns[0]
-        if len(columns) > 1:
-            wires = [self._merge(drawing, column, 1)[0] for column in columns]
-        wires = self._merge(drawing, wires, 2)
+        wires, *others = _factors(drawing, self.rank)
+        if others:
+            columns = (_join(drawing, column, self.rank, 1) for column in (wires, *others))
+            wires = [wire for (wire,) in columns]
+        wires = _join(drawing, wires, self.rank, 2)
         return drawing.finish(n_outputs, drawing.vertex("root", wires))
-
-    def _merge(self, drawing: Drawing, wires: list[int], count: int) -> list[int]:
-        """Join neighbours by vertices until at most `count` wires are left."""
-        while len(wires) > count:
-            wires = _join_pairs(drawing, wires, self.rank)
-        return wires
 
 
 class MERA(_Ranked):
@@ -139,7 +133,7 @@ class MERA(_Ranked):
                 above = [drawing.wire(f"{name}.{k}", drawing.wires[w].size) for k, w in pair]
                 drawing.vertex(name, [*wires[i : i + 2], *above])
                 wires[i : i + 2] = above
-            wires = _join_pairs(drawing, wires, self.rank)
+            wires = _join(drawing, wires, self.rank, (len(wires) + 1) // 2)
         return drawing.finish(n_outputs, drawing.vertex("top", wires))
 
 
@@ -177,21 +171,24 @@ class Grid2D(_Ranked):
         return drawing.finish(n_outputs, last)
 
 
-def _factors(drawing: Drawing, rank: int, shared: list[int]) -> list[int]:
-    """Put a matrix on every site; the wires on their other sides."""
-    bonds = []
+def _factors(drawing: Drawing, rank: int, shared: Sequence[int] = ()) -> list[list[int]]:
+    """Put a matrix on every site; return the wires on their other sides, by column."""
+    bonds: list[list[int]] = []
     for d, column in enumerate(drawing.sites):
+        bonds.append([])
         for k, site in enumerate(column):
-            bonds.append(drawing.wire(f"bond {d}.{k}", rank))
-            drawing.vertex(f"{d}.{k}", [site, *shared, bonds[-1]])
+            bonds[d].append(drawing.wire(f"bond {d}.{k}", rank))
+            drawing.vertex(f"{d}.{k}", [site, *shared, bonds[d][k]])
     return bonds
 
 
-def _join_pairs(drawing: Drawing, wires: Sequence[int], rank: int) -> list[int]:
-    """Put a vertex on every two neighbouring wires, and begin the wires on the other sides."""
-    joined = []
-    for one, other in zip(wires[::2], wires[1::2], strict=False):
-        name = f"join {len(drawing.vertices)}"
-        joined.append(drawing.wire(f"above {name}", rank))
-        drawing.vertex(name, [one, other, joined[-1]])
-    return joined if len(wires) % 2 == 0 else [*joined, wires[-1]]
+def _join(drawing: Drawing, wires: list[int], rank: int, count: int) -> list[int]:
+    """Put vertices on every two neighbouring wires, until at most `count` wires go on."""
+    while len(wires) > count:
+        joined = []
+        for pair in zip(wires[::2], wires[1::2], strict=False):
+            name = f"join {len(drawing.vertices)}"
+            joined.append(drawing.wire(f"above {name}", rank))
+            drawing.vertex(name, [*pair, joined[-1]])
+        wires = joined + wires[2 * len(joined) :]
+    return wires
