@@ -71,11 +71,7 @@ def _box(structure: Structure, vertex: int) -> str:
 
 
 def _by_column(
-    structure: Structure,
-    order: Sequence[int],
-    cells: Sequence[str],
-    width: int,
-    starts: Sequence[str],
+    structure: Structure, order: Sequence[int], cells: list[str], width: int, starts: list[str]
 ) -> list[str]:
     """Put cells of one column on a line, or on several if it is too short."""
 

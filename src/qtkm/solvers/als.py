@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ..networks import Cores, Iterate, flatten, unflatten
 from ..objective import Objective
-from ..parameters import check_flag, check_number
+from ..parameters import check_flag, check_number, keep_parameters
 from .solver import Report, Solver, State
 
 #: momentum waits while an epoch lowers the objective by more than this fraction of it
@@ -57,8 +57,7 @@ class ALS(Solver[ALSState]):
     state: ClassVar[type[State] | None] = ALSState
 
     def __init__(self, inner_sweeps=1, momentum=False):
-        self.inner_sweeps = inner_sweeps
-        self.momentum = momentum
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         check_number("inner_sweeps", self.inner_sweeps, Integral, 1)

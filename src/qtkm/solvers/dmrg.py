@@ -8,7 +8,7 @@ from ..networks import Cores, Network, TensorTrain
 from ..networks.chain import ChainIterate
 from ..networks.train.pairs import PairProblem
 from ..objective import Objective
-from ..parameters import check_number
+from ..parameters import check_number, keep_parameters
 from .solver import Report, Solver, State
 
 
@@ -54,8 +54,7 @@ class DMRG(Solver[DMRGState]):
     state: ClassVar[type[State] | None] = DMRGState
 
     def __init__(self, max_rank=None, tol=1e-3):
-        self.max_rank = max_rank
-        self.tol = tol
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         if self.max_rank is not None:

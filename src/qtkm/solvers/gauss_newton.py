@@ -9,7 +9,7 @@ import numpy as np
 
 from ..networks import Cores
 from ..objective import Objective
-from ..parameters import check_number
+from ..parameters import check_number, keep_parameters
 from .solver import Report, Solver, State, Vector, shrink
 
 #: steps tried along one set of directions before the fit is taken to be at its end
@@ -61,9 +61,7 @@ class GaussNewton(Solver[NewtonState]):
     state: ClassVar[type[State] | None] = NewtonState
 
     def __init__(self, cg_iterations=30, cg_tol=0.1, damping=0.01):
-        self.cg_iterations = cg_iterations
-        self.cg_tol = cg_tol
-        self.damping = damping
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         hint = "; 20 to 50 is usual"

@@ -8,7 +8,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from ..networks import Cores
 from ..objective import Objective
-from ..parameters import check_number
+from ..parameters import check_number, keep_parameters
 from .solver import EndEpoch, Report, Solver, State, Stop, Vector
 
 #: the loop counts epochs, so SciPy must not stop by itself
@@ -51,8 +51,7 @@ class LBFGS(Solver[State]):
     state: ClassVar[type[State] | None] = State
 
     def __init__(self, memory=50, iterations=10):
-        self.memory = memory
-        self.iterations = iterations
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         check_number("memory", self.memory, Integral, 1, hint="; 10 to 100 is usual")

@@ -345,11 +345,7 @@ def check_structure(structure: Structure) -> None:
 
 
 def _start(
-    edges: Sequence[Edge],
-    weights: Mapping[Site, NDArray],
-    is_complex: bool,
-    kind: str,
-    rng: RandomState,
+    edges: list[Edge], weights: dict[Site, NDArray], is_complex: bool, kind: str, rng: RandomState
 ) -> NDArray:
     noise = rng.standard_normal([edge.size for edge in edges])
     if is_complex and kind == "smooth":

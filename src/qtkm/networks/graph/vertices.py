@@ -36,6 +36,8 @@ LARGEST_MATRIX = 50_000_000
 
 #: from the leg of a site to its features at some rows, (n, Q)
 Factors = dict[int, NDArray]
+Pair = tuple[int, int]
+Shape = tuple[int, int, int]
 
 
 class NetworkRows:
@@ -140,13 +142,7 @@ class NetworkRows:
         return self._add_up(shard, run, accumulate, [core.shape for core in self.cores])
 
     def normal_equations(
-        self,
-        shard: AnyShard,
-        run: Run,
-        block: int,
-        category: tuple[int, int] | None,
-        shape: tuple[int, int, int],
-        both: bool,
+        self, block: int, category: Pair | None, shape: Shape, both: bool, shard: AnyShard, run: Run
     ) -> tuple[NDArray, ...]:
         """Return Σ z̄zᵀ, Σ z·y and maybe Σ zzᵀ over the design rows of a vertex.
 
@@ -275,21 +271,18 @@ class GraphIterate:
         return result
 
     def penalty_form(self, block: int) -> NDArray:
-        """Return the penalty over a vertex's legs and bonds, (Q or 1, …, bonds, bonds)."""
-        legs = self.structure.legs_of[block]
+        """Return the penalty over a vertex's legs and bonds, (Q, …, bonds, bonds)."""
+        edges, legs = self.structure.edges, self.structure.legs_of[block]
+        tree = penalty_tree(self.structure, self.weighted, block)
         others = [core for v, core in enumerate(self.cores) if v != block]
         leaves = [*others, *(core.conj() for core in others), *self.weights]
-        if not leaves:
-            return np.ones((*(1 for _ in legs), 1, 1), dtype=self.cores[0].dtype)
-        tree = penalty_tree(self.structure, self.weighted, block)
-        form, term = tree.up(leaves)[-1], tree.terms[-1]
-        shift = len(self.structure.edges)
-        kept = [leg for leg in legs if leg in term]
-        kets = sorted(i for i in term if i < shift and i not in kept)
-        form = form.transpose([term.index(i) for i in (*kept, *(i + shift for i in kets), *kets)])
-        size = math.prod(self.structure.edges[e].size for e in kets)
-        sizes = [self.structure.edges[leg].size if leg in kept else 1 for leg in legs]
-        return np.ascontiguousarray(form).reshape(*sizes, size, size)
+        leaves += [np.ones(edges[leg].size) for (leg,) in tree.terms[len(leaves) : tree.n_leaves]]
+        form, term = tree.up(leaves)[-1].astype(self.cores[0].dtype), tree.terms[-1]
+        kets = sorted(i for i in term if i < len(edges) and i not in legs)
+        bras = [i + len(edges) for i in kets]
+        form = form.transpose([term.index(i) for i in (*legs, *bras, *kets)])
+        size = math.prod(edges[e].size for e in kets)
+        return form.reshape(*(edges[leg].size for leg in legs), size, size)
 
     def problem(self, block: int, setting: Setting) -> "VertexProblem":
         return VertexProblem(self, block, setting)
@@ -340,15 +333,10 @@ class VertexProblem:
         self.penalty = np.eye(1)[None]
         if setting.alpha > 0:  # over the unknowns of a system: a block for all values of the legs
             form = iterate.penalty_form(block)
-            sizes = [structure.edges[leg].size for leg in legs]
-            form = np.broadcast_to(form, (*sizes, *form.shape[-2:]))
             if category is not None:
                 form = np.take(form, 0, axis=legs.index(category[0]))
             self.penalty = form.reshape(-1, *form.shape[-2:])
-        both = self.split
-        sum_up = partial(
-            rows.normal_equations, block=block, category=category, shape=shape, both=both
-        )
+        sum_up = partial(rows.normal_equations, block, category, shape, self.split)
         self.sums = setting.sum(sum_up)
 
     def sweep(self) -> list[float]:
@@ -379,7 +367,8 @@ class VertexProblem:
 def penalty_tree(structure: Structure, weighted: Term, without: int | None = None) -> Tree:
     """Return the tree of the penalty: cores, their conjugates, and precisions of some columns.
 
-    Without a vertex and its conjugate, their bonds and the legs that have precisions are left.
+    Without a vertex and its conjugate, their bonds and legs are left; legs that have no precision
+    meet a vector of ones.
     """
     edges, shift, kets = structure.edges, len(structure.edges), list(structure.edges_of)
     # conjugate cores share legs but have their own bonds
@@ -388,9 +377,9 @@ def penalty_tree(structure: Structure, weighted: Term, without: int | None = Non
     weights = [tuple(leg for (column, _), leg in sites if column == d) for d in weighted]
     output: set[int] = set()
     if without is not None:
+        output = {*kets.pop(without), *bras.pop(without)} - {structure.outputs}
         known = set().union(*weights)
-        ends = {*kets.pop(without), *bras.pop(without)}
-        output = {e for e in ends if e >= shift or edges[e].site is None or e in known}
+        weights += [(leg,) for leg in structure.legs_of[without] if leg not in known]
     return Tree([*kets, *bras, *weights], output, sizes_of(structure))
 
 
