@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 from .. import solvers
 from ..networks import CPD, Additive, flatten, unflatten
 from ..objective import Objective
-from ..objective.bands import wanted
+from ..objective.terms import wanted
 from . import full_rank, mixing
 from .defaults import is_auto
 from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split, with_rank

@@ -6,11 +6,13 @@ with weights of its own.  The prior k = (1 - a) + a·δ of two categories is dia
 functions: the entry is shrunk towards that of a typical value.
 """
 
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
+from ..parameters import keep_parameters
 from .feature_map import Array, FeatureMap
 
 
@@ -30,9 +32,7 @@ class WithGaps(FeatureMap):
     has_gaps = True
 
     def __init__(self, inner=None, place=0.5, means=None):
-        self.inner = inner
-        self.place = place
-        self.means = means
+        keep_parameters(self, locals())
 
     def __getattr__(self, name: str) -> Any:
         # parameters of the inner map, such as n_basis and period
@@ -40,19 +40,12 @@ class WithGaps(FeatureMap):
             raise AttributeError(name)
         return getattr(self.inner, name)
 
-    @property
-    def warp(self) -> Any:
-        """Warp of the inner map, if it has one."""
-        return self.inner.warp
-
-    @warp.setter
-    def warp(self, warp: Any) -> None:
-        self.inner.warp = warp
-
-    @property
-    def is_complex(self) -> bool:  # type: ignore[override]
-        """Whether the functions are complex."""
-        return self.inner.is_complex
+    # what the inner map has
+    is_complex: ClassVar[Any] = property(attrgetter("inner.is_complex"))
+    kind: Any = property(attrgetter("inner.kind"))
+    bin_error: Any = property(attrgetter("inner.bin_error"))
+    main_frequencies: Any = property(attrgetter("inner.main_frequencies"))
+    warp = property(attrgetter("inner.warp"), lambda self, warp: setattr(self.inner, "warp", warp))
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -77,9 +70,6 @@ class WithGaps(FeatureMap):
     def phase(self, values: Array) -> Array | None:
         return self.inner.phase(self._filled(values)[0])
 
-    def kind(self, conjugate: bool) -> str:
-        return self.inner.kind(conjugate)
-
     @property
     def frequencies(self) -> Array | None:
         return None if self.inner.frequencies is None else np.tile(self.inner.frequencies, 2)
@@ -95,10 +85,6 @@ class WithGaps(FeatureMap):
             found = np.where(missing[:, None], self.means, found)
         return np.concatenate([found, missing[:, None]], axis=1)
 
-    @property
-    def main_frequencies(self) -> Array | None:
-        return self.inner.main_frequencies
-
     def first_functions(self, values: Array) -> Array:
         return self.inner.first_functions(self._filled(values)[0])
 
@@ -113,9 +99,6 @@ class WithGaps(FeatureMap):
         if level + 1 < len(self.inner.radices):
             return WithGaps(self.inner.merged(level), self.place, self.means)
         return Joined(self.inner, self.place, self.means)
-
-    def bin_error(self, width: float) -> float:
-        return self.inner.bin_error(width)
 
     def check(self, name: str) -> None:
         if not isinstance(self.inner, FeatureMap) or self.inner.is_categorical:

@@ -58,10 +58,10 @@ def statistics(
                     scales[index(i)] = weight[index(row)]
             for i in range(begin + n, min(begin + n + rows, order.size)):  # of the next block
                 row = index(order[index(i)])
-                prefetch((codes,), row * index(codes.shape[1]))
-                prefetch((target,), row * index(target.shape[1]))
+                prefetch((codes,), row * index(codes.shape[1]), (0,))
+                prefetch((target,), row * index(target.shape[1]), (0,))
                 if weight.size:
-                    prefetch((weight,), row)
+                    prefetch((weight,), row, (0,))
             for k in range(n):
                 multiply_lines(
                     (block, table, places), index(k) * index(wide), index(k) * count, count,

@@ -16,14 +16,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy import uint64 as index
 
 from . import lines
 from ._jit import jit
-from ._simd import FLAGS, SIZE, Lines, pointers, row_times_matrix, widest_vector
+from ._simd import FLAGS, Lines, Loop, Register, generated, row_times_matrix
 from .lines import LANES
 
 #: entries of a tile
@@ -61,48 +58,33 @@ def mix(block, count, half, sums):
 def _tile(width: int) -> Any:
     """Make a loop over the rows of a block that adds up products of entries with `width` others."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        block, squares = pointers(context, builder, signature.args[0], arguments[0])
-        stride, count, entry, first, half, to = arguments[1:]
-        number, double = block.type.pointee, ir.DoubleType()
-        lanes = min(width, widest_vector(number))
-        vector, wide = ir.VectorType(number, lanes), ir.VectorType(double, lanes)
-        integer = stride.type
-        rows = Lines(builder, block, None, range(1), number)
-
-        def plus(a: Any, b: Any, more: int) -> Any:
-            return builder.add(builder.add(a, b), ir.Constant(integer, more))
-
-        vectors = range(width // lanes)
-        sums = {
-            (e, v): cgutils.alloca_once(builder, vector) for e in range(ENTRIES) for v in vectors
-        }
-        for part in sums.values():
-            builder.store(ir.Constant(vector, None), part)
-        zero, one = ir.Constant(integer, 0), ir.Constant(integer, 1)
-        with cgutils.for_range_slice(builder, zero, count, one) as (k, _):
+    @generated
+    def tile(
+        loop: Loop, stride: Any, count: Any, entry: Any, first: Any, half: Any, to: Any
+    ) -> None:
+        builder = loop.builder
+        block, squares = loop.bases
+        loop.number = block.type.pointee  # sums of a block are in its precision
+        lanes = min(width, loop.widest)
+        vectors, rows = range(width // lanes), Lines(loop, block, None, 1)
+        sums = {(e, v): Register(loop, lanes, 1) for e in range(ENTRIES) for v in vectors}
+        with loop.steps(0, count) as (k, _):
             row = builder.mul(k, stride)
-            others = [rows.load(plus(row, first, v * lanes), lanes).planes[0] for v in vectors]
+            others = [rows.load(loop.at(row, first, v * lanes), lanes) for v in vectors]
             for e in range(ENTRIES):
-                a = rows.load_one(plus(row, entry, e), lanes).planes[0]
+                a = rows.load_one(loop.at(row, entry, e), lanes)
                 for v, b in enumerate(others):
-                    product = builder.fmul(a, b, flags=FLAGS)
-                    total = builder.fadd(builder.load(sums[e, v]), product, flags=FLAGS)
-                    builder.store(total, sums[e, v])
-        for e, v in sums:
-            place = plus(to, builder.mul(ir.Constant(integer, e), half), v * lanes)
+                    sums[e, v].set(sums[e, v].get() + a * b)
+        wide = ir.VectorType(ir.DoubleType(), lanes)
+        for (e, v), total in sums.items():
+            place = loop.at(to, builder.mul(loop.constant(e), half), v * lanes)
             pointer = builder.bitcast(builder.gep(squares, [place]), wide.as_pointer())
-            value = builder.load(sums[e, v])
-            value = value if number == double else builder.fpext(value, wide)
-            total = builder.fadd(builder.load(pointer, align=8), value, flags=FLAGS)
-            builder.store(total, pointer, align=8)
-        return context.get_dummy_value()
+            (value,) = total.get().planes
+            value = value if value.type == wide else builder.fpext(value, wide)
+            value = builder.fadd(builder.load(pointer, align=8), value, flags=FLAGS)
+            builder.store(value, pointer, align=8)
 
-    @intrinsic
-    def loop(typing_context, arrays, stride, count, entry, first, half, to):
-        return types.void(arrays, *[SIZE] * 6), generate
-
-    return loop
+    return tile
 
 
 _tile_32, _tile_16, _tile_8, _tile_4 = (_tile(width) for width in (32, 16, 8, 4))
@@ -127,16 +109,16 @@ def _add_product(block, count, size, planes, squares, to, is_whole):
         while s < half:
             e, f, place = index(a + r), index(b + s), index(to + r * half + s)
             if half - s >= 32:
-                _tile_32(both, stride, n, e, f, index(half), place)
+                _tile_32(both, stride, n, e, f, index(half), place, (0,))
                 s += 32
             elif half - s >= 16:
-                _tile_16(both, stride, n, e, f, index(half), place)
+                _tile_16(both, stride, n, e, f, index(half), place, (0,))
                 s += 16
             elif half - s >= 8:
-                _tile_8(both, stride, n, e, f, index(half), place)
+                _tile_8(both, stride, n, e, f, index(half), place, (0,))
                 s += 8
             else:
-                _tile_4(both, stride, n, e, f, index(half), place)
+                _tile_4(both, stride, n, e, f, index(half), place, (0,))
                 s += 4
 
 

@@ -76,25 +76,23 @@ def _prefix(codes, row, stop, tables, bonds, states, room, planes):
 
 
 @jit
-def _join(states, before, after, room, outer, left, right, scale, out, i_out, planes):
-    """Line of `out` = Σ_a before[a, i]·after[a, j], times a scale; rows (left) are not padded."""
-    half, room, k = index(padded(left * right)), index(room), index(i_out)
-    n, m = index(padded(left)), index(padded(right))
-    before, after = index(before), index(after)
-    for a in range(index(outer)):
-        for i in range(index(left)):
-            to = i * index(right)
+def _join(states, before, after, room, bonds, d, scale, out, base, n_columns, half, planes):
+    """Add Σ_a before[a, i]·after[a, j] of a column, times a scale, to a matrix of a flat array.
+
+    It begins at `base`, with rows of `n_columns` numbers and imaginary parts `half` behind.
+    """
+    n, m, room = index(padded(bonds[d])), index(padded(bonds[d + 1])), index(room)
+    before, after, columns = index(before), index(after), index(n_columns)
+    for a in range(index(bonds[0])):
+        for i in range(index(bonds[d])):
+            to = base + i * columns
             p = scale * states[before + a * n + i]
             q = scale * states[before + room + a * n + i]
-            for j in range(index(right)):
+            for j in range(columns):
                 s, t = states[after + a * m + j], states[after + room + a * m + j]
-                x = p * s - q * t
-                out[k, to + j] = x if a == index(0) else out[k, to + j] + x
-            if len(planes) == 2:
-                for j in range(index(right)):
-                    s, t = states[after + a * m + j], states[after + room + a * m + j]
-                    y = p * t + q * s
-                    out[k, half + to + j] = y if a == index(0) else out[k, half + to + j] + y
+                out[to + j] += p * s - q * t
+                if len(planes) == 2:
+                    out[half + to + j] += p * t + q * s
 
 
 @jit
@@ -105,9 +103,9 @@ def _room_of(bonds):
 
 @jit
 def _environment(
-    codes, row, k, column, tables, turned, bonds, closing, scale, states, out, i_out, planes
+    codes, row, k, column, tables, turned, bonds, closing, scale, states, out, base, half, planes
 ):
-    """Line of `out` = environment of a row's output k outside of a column."""
+    """Line of `out` at `base` = environment of a row's output k outside of a column."""
     room = states.size // 8
     before = _prefix(codes, row, column, tables, bonds, states, room, planes)
     at, to = 4 * room, 6 * room
@@ -115,8 +113,11 @@ def _environment(
     for d in range(bonds.size - 2, column, -1):
         _walk(states, at, to, room, turned, d, codes[row, d], bonds, True, planes)
         at, to = to, at
-    left, right = bonds[column], bonds[column + 1]
-    _join(states, before, at, room, bonds[0], left, right, scale, out, i_out, planes)
+    for r in range(half * index(len(planes))):
+        out[base + r] = 0
+    _join(
+        states, before, at, room, bonds, column, scale, out, base, bonds[column + 1], half, planes
+    )
 
 
 @jit
@@ -134,6 +135,7 @@ def statistics(
     wide = half * block_planes(sums)
     rows = block_rows(wide, buffer.itemsize)
     block = np.zeros((rows, wide), dtype=buffer.dtype)
+    flat = block.reshape(rows * wide)
     line = np.empty(wide, dtype=buffer.dtype)
     wanted = np.empty((1, rows), dtype=buffer.dtype)
     states = np.zeros(8 * _room_of(bonds))
@@ -147,7 +149,8 @@ def statistics(
             for k in range(n_outputs):
                 _environment(
                     codes, row, k, column, tables, back, bonds, closing,
-                    weight[row] if weight.size else 1.0, states, block, count, planes,
+                    weight[row] if weight.size else 1.0, states, flat, index(count * wide),
+                    index(half), planes,
                 )  # fmt: skip
                 wanted[0, count] = target[row, k]
                 count += 1
@@ -171,22 +174,6 @@ def products(codes, offsets, bonds, buffer, planes, out):
 
 
 @jit
-def _add_joined(states, before, after, room, outer, out, base, left, right, planes):
-    """Add Σ_a before[a, i]·after[a, j] to the padded matrix that begins at `base`."""
-    n, m, room = index(padded(left)), index(padded(right)), index(room)
-    before, after, size = index(before), index(after), index(left) * index(padded(right))
-    for a in range(index(outer)):
-        for i in range(index(left)):
-            p, row = states[before + a * n + i], base + i * m
-            q = states[before + room + a * n + i]
-            for j in range(m):
-                s, t = states[after + a * m + j], states[after + room + a * m + j]
-                out[row + j] += p * s - q * t
-                if len(planes) == 2:
-                    out[size + row + j] += p * t + q * s
-
-
-@jit
 def gradient(codes, offsets, bonds, buffer, turned, turned_offsets, seeds, planes, out):
     """Add seeds times environments to a buffer, all columns.
 
@@ -205,10 +192,10 @@ def gradient(codes, offsets, bonds, buffer, turned, turned_offsets, seeds, plane
         at, to = end, end + 2 * room
         _load(states, at, room, seeds, row, planes)
         for d in range(n_columns - 1, -1, -1):
-            left, right, code = bonds[d], bonds[d + 1], index(codes[row, d])
-            size = index(left * padded(right) * len(planes))
-            base = index(offsets[d]) + code * size
-            _add_joined(states, 2 * room * d, at, room, outer, out, base, left, right, planes)
+            code, columns = index(codes[row, d]), padded(bonds[d + 1])
+            half = index(bonds[d] * columns)
+            base = index(offsets[d]) + code * half * index(len(planes))
+            _join(states, 2 * room * d, at, room, bonds, d, 1.0, out, base, columns, half, planes)
             if d:
                 _walk(states, at, to, room, back, d, code, bonds, True, planes)
                 at, to = to, at

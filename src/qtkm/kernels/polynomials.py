@@ -4,50 +4,42 @@ A column's table holds, for every cell of the unit box, the coefficients of one 
 component, as lines (see `kernels.lines`).
 """
 
+from typing import Any
+
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy import uint64 as index
 
 from ._jit import jit
-from ._simd import SIZE, Loop, Number, broadcast, code_of
+from ._simd import Loop, Number, generated
 
 #: degree of the polynomials
 DEGREE = 7
 
 
-@intrinsic
-def _multiply_by_polynomials(typing_context, arrays, first, begin, end, half, planes):
+@generated
+def _multiply_by_polynomials(loop: Loop, first: Any, begin: Any, end: Any, half: Any) -> None:
     """Multiply the lines of some rows by the polynomials of one cell.
 
-    `arrays` are (state, table, order, t): lines of the rows, coefficients, row numbers, and where
+    Arrays are (state, table, order, t): lines of the rows, coefficients, row numbers, and where
     each row lies in its cell.  The cell's coefficients begin at `first`, and its rows are those
     from `begin` to `end` in `order`.
     """
+    builder, (_, _, order, t) = loop.builder, loop.bases
+    states, lines, *_ = loop.lines(half)
+    width = builder.mul(half, loop.constant(loop.n_planes))
 
-    def generate(loop: Loop) -> None:
-        first, begin, end, half = loop.arguments
-        builder, (_, _, order, t) = loop.builder, loop.bases
-        states, lines, *_ = loop.lines(half)
-        width = builder.mul(half, loop.constant(len(loop.planes)))
+    def body(r: Any, lanes: int, n_vectors: int) -> None:
+        steps = [builder.mul(width, loop.constant(n)) for n in range(DEGREE + 1)]
+        *low, highest = [lines.load(loop.at(first, r, step), lanes) for step in steps]
+        with loop.steps(begin, end) as (k, _):
+            row, value = loop.place(order, k, 0), highest
+            x = Number(builder, [loop.broadcast(loop.place(t, row, 0), lanes)])
+            for coefficient in reversed(low):
+                value = x * value + coefficient
+            at = loop.at(builder.mul(row, width), r)
+            states.store(states.load(at, lanes) * value, at, lanes)
 
-        def body(r, lanes, n_vectors):
-            steps = [builder.mul(width, loop.constant(n)) for n in range(DEGREE + 1)]
-            powers = [lines.load(loop.at(first, r, step), lanes) for step in steps]
-            with loop.steps(begin, end) as (k, _):
-                row = builder.load(builder.gep(order, [k]))
-                vector = ir.VectorType(loop.number, lanes)
-                x = broadcast(builder, builder.load(builder.gep(t, [row])), vector)
-                place, value = Number(builder, [x]), powers[DEGREE]
-                for coefficient in reversed(powers[:DEGREE]):
-                    value = place * value + coefficient
-                at = loop.at(builder.mul(row, width), r)
-                states.store(states.load(at, lanes) * value, at, lanes)
-
-        loop.along(half, 1, body)
-
-    return types.void(arrays, SIZE, SIZE, SIZE, SIZE, planes), code_of(generate)
+    loop.along(half, 1, body)
 
 
 @jit

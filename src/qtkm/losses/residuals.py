@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import d2_absolute_error_score, d2_pinball_score
 
-from ..parameters import check_number
+from ..parameters import check_number, keep_parameters
 from .loss import Array, WithResidual, add_outputs, largest_output
 
 #: half-width of the corner in which the exact hinge is rounded
@@ -20,13 +20,7 @@ SHARPEST = 1e-8
 
 
 class RegressionLoss(WithResidual):
-    """Loss of the complex response, which pushes Im f to 0, or of its real part.
-
-    Parameters
-    ----------
-    residual : {"complex", "real"} or "auto"
-        Which of the two; "auto" means "complex".
-    """
+    """Loss of the residual f - y, or of its real part, for which ``residual="real"`` asks."""
 
     def for_outputs(self, n_outputs: int) -> "RegressionLoss":
         # all outputs of a row share one curvature, and Im f needs that of its own output
@@ -139,8 +133,7 @@ class Huber(RadialLoss):
     is_robust = True
 
     def __init__(self, delta=0.5, residual="auto"):
-        self.delta = delta
-        self.residual = residual
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         super().check()
@@ -192,9 +185,7 @@ class Quantile(TiltedLoss):
     is_robust = True
 
     def __init__(self, level=0.5, smoothing=0.01, residual="auto"):
-        self.level = level
-        self.smoothing = smoothing
-        self.residual = residual
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         super().check()
@@ -238,8 +229,7 @@ class Hinge(TiltedLoss):
     default_residual = "real"
 
     def __init__(self, smoothing=0.01, residual="auto"):
-        self.smoothing = smoothing
-        self.residual = residual
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         super().check()

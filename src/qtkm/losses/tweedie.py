@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.metrics import d2_tweedie_score
 
-from ..parameters import is_number
+from ..parameters import is_number, keep_parameters
 from .loss import Array, add_outputs, largest_output
 from .residuals import RegressionLoss
 
@@ -55,7 +55,8 @@ class LogLinkLoss(RegressionLoss):
         if p == 1:
             half = _exp(a) - target * (a + 1) + xlogy(target, target)
         elif p == 2:
-            half = target * _exp(-a) - 1 + (a - _log(target))
+            known = np.log(np.maximum(target, np.finfo(target.dtype).tiny))
+            half = target * _exp(-a) - 1 + (a - known)
         else:
             half = _exp((2 - p) * a) / (2 - p) + target * _exp((1 - p) * a) / (p - 1)
             half -= target ** (2 - p) / ((p - 1) * (2 - p))
@@ -194,8 +195,7 @@ class Tweedie(LogLinkLoss):
     """
 
     def __init__(self, power=1.5, residual="auto"):
-        self.power = power
-        self.residual = residual
+        keep_parameters(self, locals())
 
     def check(self) -> None:
         super().check()
@@ -203,12 +203,6 @@ class Tweedie(LogLinkLoss):
             raise ValueError(
                 f"power={self.power!r} must be a number from 1 (Poisson) to 2 (gamma); try 1.5."
             )
-
-
-def _log(target: Array) -> Array:
-    """Return the logarithm of targets >= 0, finite at 0."""
-    target = np.asarray(target)
-    return np.log(np.maximum(target, np.finfo(target.dtype).tiny))
 
 
 def _refuse_large(offset: Array) -> None:

@@ -1,6 +1,6 @@
-"""New terms of a CPD, taken from what a model leaves unexplained.
+"""What a model leaves unexplained: new terms of a CPD, and bands that columns need.
 
-Beside main effects a start near a constant function is a saddle: what is left depends on no
+Terms.  Beside main effects a start near a constant function is a saddle: what is left depends on no
 column alone.  So every pair of columns is asked how well a product of their smoothest functions
 follows the residuals,
 
@@ -8,6 +8,15 @@ follows the residuals,
 
 whose leading singular vectors are a function of each.  The best pair is a term, constant in all
 other columns; it is taken off the residuals, and the next is found.
+
+Bands: how many frequencies of a column the rows ask for.  What is left is compared with waves
+beyond the band of each column, alone and times the waves of other columns:
+
+    C[k, l] = Σ_n ω_n r_n exp(2πi·k·x_nd/L_d) exp(2πi·l·x_ne/L_e)
+
+For noise, |C|² / Σ ω²r² has the exponential distribution, whatever the columns are.  A column whose
+band leaves out a wave that is much larger, and larger than all in the band, gets three, nine or 27
+times as many functions.
 """
 
 from collections.abc import Sequence
@@ -20,8 +29,7 @@ from numpy.typing import NDArray
 
 from ..networks import Cores, Iterate
 from ..protocols import AnyColumn, AnyShard, Arrays, Columns, Given, Pass, Run, Span
-
-Pass = Pass
+from .column import Column
 
 #: size of the noise in the cores of a new term, in units of the prior
 NOISE = 3.0
@@ -33,6 +41,15 @@ MOST_CATEGORIES = 64
 LEAST_CURVATURE = 1e-3
 #: part of the best size with which a term begins: the others of its kind take their share
 SHARE = 0.5
+#: most functions of a column, and the error that bins may cause in them
+MOST_FUNCTIONS, MOST_BIN_ERROR = 729, 0.1
+#: how far a wave must exceed what noise lets expect of the largest of them, its least part of what
+#: is left, and its least ratio to waves in the band
+EXCESS, LEAST_PART, LEAST_RATIO = 5.0, 0.05, 4.0
+#: waves by which functions of one column alone are called rough, and the rows it takes
+ROUGHEST, ROUGH_ROWS = 121, 2000
+#: waves of other columns on either side of zero, by the largest number of columns
+PARTNERS = {3: 40, 8: 13, 1000: 1}
 
 
 def new_terms(
@@ -43,17 +60,14 @@ def new_terms(
     The iterate may be of any network on the same columns. Rows to look at are those of the
     objective, or of other shards.
     """
-    columns, is_complex = objective.columns, objective.is_complex
-    cores: Cores = [
-        _start(column, objective.precisions[d], count, objective, rng)
-        for d, column in enumerate(columns)
-    ]
+    columns = objective.columns
+    pairs = zip(columns, objective.precisions, strict=False)
+    cores: Cores = [_start(*pair, count, objective, rng) for pair in pairs]
     sizes = np.full((objective.n_outputs, count), 1e-3)
     for r, term in enumerate(_find(objective, iterate, count, shards)):
         for d, weights in term.weights.items():
-            parts = _digits(weights, columns[d].radices)
-            for level, part in enumerate(parts):
-                cores[d][level][:, r] = part if is_complex else part.real
+            for core, part in zip(cores[d], _digits(weights, columns[d].radices), strict=True):
+                core[:, r] = part if objective.is_complex else part.real
         sizes[:, r] = SHARE * term.size
     if objective.n_outputs == 1:
         cores[0][0] = cores[0][0] * sizes[0]
@@ -65,11 +79,7 @@ def new_terms(
 def _start(
     column: AnyColumn, precision: NDArray | None, count: int, objective: Given, rng: RandomState
 ) -> list[NDArray]:
-    """Cores of a column, constant but for noise in its lowest digit.
-
-    The noise is measured by the prior: it raises what the column costs by a factor that all
-    columns together make about the same, however many they are.
-    """
+    """Cores of a column, constant but for noise in its lowest digit, as large as the prior's."""
     constants = column.feature_map.constant()
     kind = np.complex128 if objective.is_complex else np.float64
     cores = [np.repeat(level[:, None].astype(kind), count, axis=1) for level in constants]
@@ -245,3 +255,89 @@ def _digits(weights: NDArray, radices: Sequence[int]) -> list[NDArray]:
     vectors = vectors[::-1]
     vectors[0] = vectors[0] * norm
     return vectors
+
+
+def wanted(objective: Given, iterate: Iterate, shards: Given = None) -> list[int]:
+    """Return the number of functions that every column needs; its own where it has enough.
+
+    The iterate is what is to be improved on; rows to look at are those of the objective, or of
+    other shards.
+    """
+    columns = objective.columns
+    found = [column.feature_map.n_features for column in columns]
+    reach = [_reach(column) for column in columns]
+    if not any(reach):
+        return found
+    shards = some_rows(objective, shards)
+    run, respond = objective.engine.run, iterate.response_pass()
+    rest = np.concatenate([
+        residuals_of(shard, run, respond, objective.loss, ()) for shard in shards
+    ])  # fmt: skip
+    codes = np.concatenate([shard.codes for shard in shards])
+    weight = np.concatenate([_weighed(np.ones((len(shard), 1)), shard) for shard in shards])[:, 0]
+    weighted = weight[:, None] * rest
+    squares, size = (weighted**2).sum(axis=0), weight.sum() * (weight @ rest**2)
+    if not (squares > 0).all():
+        return found
+    n_partners = next((n for most, n in PARTNERS.items() if len(columns) <= most), 0)
+    partners = [_waves(column, codes[:, d], range(-n_partners, n_partners + 1))
+                for d, column in enumerate(columns)]  # fmt: skip
+    owners = np.repeat(np.arange(len(columns)), [each.shape[1] for each in partners])
+    every = np.concatenate(partners, axis=1)
+    for d, column in enumerate(columns):
+        first = found[d] // 2 + 1
+        if reach[d] < first:
+            continue
+        waves = _waves(column, codes[:, d], range(1, reach[d] + 1))
+        others = every[:, owners != d] if len(columns) > 1 else np.ones((len(codes), 1))
+        n_tests = waves.shape[1] * others.shape[1]
+        for k in range(rest.shape[1]):
+            rows = (waves * weighted[:, k, None]).T
+            powers = (np.abs(rows @ others) ** 2).max(axis=1)
+            # slow waves look fast where values are few or clumped
+            slow = LEAST_RATIO * powers[: first - 1].max()
+            noise = squares[k] * (np.log(n_tests) + EXCESS)
+            least = max(noise, size[k] * LEAST_PART / 2, slow)
+            highest = int(np.flatnonzero(powers >= least)[-1]) + 1 if powers.max() >= least else 0
+            # a rough function of the column alone: no wave stands out, but all of them do
+            count = ROUGHEST if len(codes) >= ROUGH_ROWS else 0
+            each = 2 * np.abs(rows[:count].sum(axis=1)) ** 2 / size[k]
+            while found[d] // 2 < highest or _is_rough(
+                each[found[d] // 2 :], 2 * squares[k] / size[k]
+            ):
+                found[d] *= 3
+    return found
+
+
+def _is_rough(parts: NDArray, noise: float) -> bool:
+    """Return True if waves explain more of what is left than noise would."""
+    expected, spread = noise * len(parts), noise * np.sqrt(len(parts))
+    return parts.sum() - expected > max(LEAST_PART, 4 * spread)
+
+
+def _has_waves(column: Column) -> bool:
+    return hasattr(column.feature_map, "period") and not column.has_gaps
+
+
+def _reach(column: Column) -> int:
+    """Return the highest wave that a column of exponentials may have; 0 for other columns."""
+    feature_map = column.feature_map
+    if not _has_waves(column):
+        return 0
+    count, size = len(column), feature_map.n_features
+    if count <= size or size < 3:
+        return 0
+    while 3 * size <= min(MOST_FUNCTIONS, 3 * count) and (
+        column.bin_error * 3 * size / feature_map.n_features <= MOST_BIN_ERROR
+    ):
+        size *= 3
+    return min(size // 2, count - 1)
+
+
+def _waves(column: Column, codes: NDArray, numbers: Sequence[int]) -> NDArray[np.complex128]:
+    """Return waves of some numbers at coded rows, (n, n_numbers); the constant for categories."""
+    if not _has_waves(column):
+        return np.ones((len(codes), 1), dtype=np.complex128)
+    values, straight = column.feature_map.unwarped(column.values)
+    places = values[codes] / float(straight.period)
+    return np.exp(2j * np.pi * np.multiply.outer(places, np.asarray(numbers)))

@@ -9,6 +9,7 @@ that the one under which some weights cost least can be chosen at any time, and 
 more than before.
 """
 
+from collections.abc import Sequence
 from itertools import product
 from numbers import Real
 from typing import Any, ClassVar
@@ -16,6 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+
+from ..parameters import is_number, keep_parameters
 
 #: columns of more functions keep the penalty they start with: their weights are too many
 MOST_FUNCTIONS = 4096
@@ -55,19 +58,18 @@ class Penalty(BaseEstimator):
         value that is present and one that is missing, with a = `GAP_SHARE`. A map whose functions
         have no frequencies is treated alike by all penalties.
         """
-        share = getattr(self.settled(), "share", None)
         if feature_map.is_categorical:
+            share = getattr(self.settled(), "share", None)
             if share is None or feature_map.is_one_hot:
                 return None
             found = np.full(feature_map.n_features, float(share))
             found[0] = max(1 - share, 1e-3)
             return found
-        frequencies = feature_map.frequencies
-        if not feature_map.has_gaps:
-            return None if frequencies is None else self.variances(frequencies)
-        inner = None if frequencies is None else self.variances(feature_map.inner.frequencies)
-        half = np.array([1 - GAP_SHARE / 2, GAP_SHARE / 2])
-        return None if inner is None else np.kron(half, inner)
+        own = feature_map.inner if feature_map.has_gaps else feature_map
+        variances = None if own.frequencies is None else self.variances(own.frequencies)
+        if variances is None or not feature_map.has_gaps:
+            return variances
+        return np.kron(np.array([1 - GAP_SHARE / 2, GAP_SHARE / 2]), variances)
 
     def precision(self, feature_map: Any) -> NDArray[np.float64] | None:
         """Return what multiplies the squared weight of each function, or None for 1."""
@@ -110,33 +112,38 @@ class SpectralPenalty(Penalty):
 
     length_scale: Any
     share: Any
-    #: for every parameter that may be learned, where it starts and what there is to choose from
-    choices: ClassVar[dict[str, tuple[float, tuple[float, ...]]]] = {
-        "length_scale": (0.4, (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)),
-        "share": (0.6, (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)),
-    }
+    #: for every parameter that may be learned: where it starts, what there is to choose from, its
+    #: greatest value, and what it must be
+    choices: ClassVar[dict[str, tuple[float, tuple[float, ...], float, str]]] = {
+        "length_scale": (
+            0.4, (0.1, 0.2, 0.4, 0.8, 1.6, 3.2), np.inf,
+            "a finite number > 0, in units of the box, such as 0.3;",
+        ),
+        "share": (
+            0.6, (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), 1,
+            "a number > 0 and <= 1: the part of the variance that is not constant;",
+        ),
+    }  # fmt: skip
 
     def density(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the spectral density up to a factor."""
         raise NotImplementedError
 
     def settled(self) -> Any:
-        return self._with({name: self.choices[name][0] for name in self._learned()})
-
-    def _with(self, parameters: dict[str, float]) -> Any:
-        if not parameters:
-            return self
-        other = object.__new__(type(self))  # scikit-learn's copies cost ten times as much
-        other.__dict__.update(self.__dict__ | parameters)
-        return other
-
-    def _learned(self) -> list[str]:
-        return [name for name in self.choices if isinstance(getattr(self, name), str)]
+        learned = self._learned()
+        return self._with([each[0] for each in learned.values()]) if learned else self
 
     def members(self) -> list[Penalty]:
-        names = self._learned()
-        values = product(*(self.choices[name][1] for name in names))
-        return [self._with(dict(zip(names, each, strict=True))) for each in values]
+        choices = product(*(each[1] for each in self._learned().values()))
+        return [self._with(values) for values in choices]
+
+    def _learned(self) -> dict[str, Any]:
+        return {name: c for name, c in self.choices.items() if isinstance(getattr(self, name), str)}
+
+    def _with(self, values: Sequence[float]) -> Any:
+        other = object.__new__(type(self))  # scikit-learn's copies cost ten times as much
+        other.__dict__.update(self.__dict__, **dict(zip(self._learned(), values, strict=True)))
+        return other
 
     def variances(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
         own = self.settled()
@@ -146,19 +153,13 @@ class SpectralPenalty(Penalty):
         return np.maximum(variances, LEAST_VARIANCE * variances.max())
 
     def check(self, name: str) -> None:
-        what = "a finite number > 0, in units of the box, such as 0.3;"
-        self._check("length_scale", name, np.inf, what)
-        what = "a number > 0 and <= 1: the part of the variance that is not constant;"
-        self._check("share", name, 1, what)
-
-    def _check(self, parameter: str, name: str, most: float, what: str) -> None:
-        value = getattr(self, parameter)
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        is_valid = is_number and 0 < value <= most and value < np.inf
-        if not is_valid and not (isinstance(value, str) and value == "auto"):
-            raise ValueError(
-                f"{parameter}={value!r} of {name} must be {what} or 'auto' to learn it."
-            )
+        for parameter, (_, _, most, what) in self.choices.items():
+            value = getattr(self, parameter)
+            is_valid = is_number(value, Real) and 0 < value <= most and value < np.inf
+            if not is_valid and not (isinstance(value, str) and value == "auto"):
+                raise ValueError(
+                    f"{parameter}={value!r} of {name} must be {what} or 'auto' to learn it."
+                )
 
 
 class Matern(SpectralPenalty):
@@ -184,23 +185,16 @@ class Matern(SpectralPenalty):
        Section 4.2.
     """
 
-    choices: ClassVar[dict[str, tuple[float, tuple[float, ...]]]] = {
-        **SpectralPenalty.choices,
-        "nu": (1.5, (0.5, 1.5, 2.5)),
+    choices = SpectralPenalty.choices | {
+        "nu": (1.5, (0.5, 1.5, 2.5), np.inf, "a finite number > 0, such as 0.5, 1.5 or 2.5;")
     }
 
     def __init__(self, nu="auto", length_scale="auto", share="auto"):
-        self.nu = nu
-        self.length_scale = length_scale
-        self.share = share
+        keep_parameters(self, locals())
 
     def density(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
         inverse = 2 * self.nu / self.length_scale**2
         return (1 + frequencies**2 / inverse) ** -(self.nu + 0.5)
-
-    def check(self, name: str) -> None:
-        super().check(name)
-        self._check("nu", name, np.inf, "a finite number > 0, such as 0.5, 1.5 or 2.5;")
 
 
 class RBF(SpectralPenalty):
@@ -219,8 +213,7 @@ class RBF(SpectralPenalty):
     """
 
     def __init__(self, length_scale="auto", share="auto"):
-        self.length_scale = length_scale
-        self.share = share
+        keep_parameters(self, locals())
 
     def density(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.exp(-0.5 * (self.length_scale * frequencies) ** 2)
@@ -233,23 +226,24 @@ class Family:
         self.start = penalty.precision(feature_map)
         self.members = [penalty.settled()]
         self.precisions: NDArray[np.float64] | None = None
-        is_categorical = feature_map.is_categorical
-        if self.start is not None and (is_categorical or feature_map.n_features <= MOST_FUNCTIONS):
-            members = penalty.members()
-            if is_categorical:  # shares alone make a difference
-                members = list({member.share: member for member in members}.values())
-            if len(members) > 1:
-                self.members = members
-                frequencies = feature_map.frequencies
-                functions = b"" if frequencies is None else frequencies.tobytes()
-                key = repr(penalty), feature_map.n_features, feature_map.has_gaps, functions
-                if key not in _KNOWN:
-                    if len(_KNOWN) > 64:
-                        _KNOWN.clear()
-                    _KNOWN[key] = 1 / np.array([m.variances_of(feature_map) for m in members])
-                self.precisions = _KNOWN[key]
-                self.sizes = np.log(self.precisions).mean(axis=1)
-                self.start = self.precision_of(penalty.settled())
+        is_categorical, count = feature_map.is_categorical, feature_map.n_features
+        if self.start is None or (count > MOST_FUNCTIONS and not is_categorical):
+            return
+        members = penalty.members()
+        if is_categorical:  # shares alone make a difference
+            members = list({member.share: member for member in members}.values())
+        if len(members) == 1:
+            return
+        frequencies = feature_map.frequencies
+        functions = b"" if frequencies is None else frequencies.tobytes()
+        key = repr(penalty), count, feature_map.has_gaps, functions
+        if key not in _KNOWN:
+            if len(_KNOWN) > 64:
+                _KNOWN.clear()
+            _KNOWN[key] = 1 / np.array([member.variances_of(feature_map) for member in members])
+        self.members, self.precisions = members, _KNOWN[key]
+        self.sizes = np.log(self.precisions).mean(axis=1)
+        self.start = self.precision_of(penalty.settled())
 
     def choose(self, energies: NDArray[np.float64], most: float) -> NDArray[np.float64]:
         """Return the precision of the member that suits weights of some energies.
