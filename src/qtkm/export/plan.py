@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import defaults
-from ..features import Categorical, Fourier, Power
-from ..features.gaps import WithGaps
+from ..features import Categorical, Fourier, Power, WithGaps
 from ..networks import CPD, TensorRing, TensorTrain
 from ..networks.evaluate import MOST_NUMBERS
 from ..networks.moments import weights_of

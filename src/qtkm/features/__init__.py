@@ -1,8 +1,7 @@
 """Feature maps: values of one column in, factors of its levels out."""
 
 from .feature_map import FeatureMap
-from .gaps import Joined, WithGaps
-from .maps import Categorical, Fourier, Power
+from .maps import Categorical, Fourier, Joined, Power, WithGaps
 
 #: shorthand in the estimators -> class; a new map is one class and one line here
 REGISTRY: dict[str, type[FeatureMap]] = {

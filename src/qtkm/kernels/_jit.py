@@ -50,18 +50,18 @@ class CompiledCache(FunctionCache):
 
     def load_overload(self, *arguments: Any) -> Any:
         """Return what is there for some types, or None."""
-        try:
-            return super().load_overload(*arguments)
-        except Exception as error:  # unpickling a damaged file raises anything
-            logger.debug("%s cannot be read: %s", self.cache_path, error)
-            return None
+        return self._try(super().load_overload, *arguments)
 
     def save_overload(self, *arguments: Any) -> None:
         """Keep what was compiled for some types."""
+        self._try(super().save_overload, *arguments)
+
+    def _try(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            super().save_overload(*arguments)
-        except Exception as error:  # an index that cannot be read, too, raises anything
-            logger.debug("%s cannot be written: %s", self.cache_path, error)
+            return function(*arguments)
+        except Exception as error:  # a damaged file or index raises anything
+            logger.debug("%s cannot be used: %s", self.cache_path, error)
+            return None
 
 
 class Notice(event.Listener):

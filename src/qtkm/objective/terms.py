@@ -22,6 +22,7 @@ times as many functions.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.random import RandomState
@@ -166,16 +167,13 @@ def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list
     columns = objective.columns
     shards, engine = some_rows(objective, shards), objective.engine
     counts = engine.sum(_weights, shards)
-    functions, means, spans, first = [], [], [], 0
-    for column, weight in zip(columns, counts, strict=True):
-        own = _functions(column)
-        mean = weight @ own / weight.sum()
-        functions.append(own - mean)
-        means.append(mean)
-        spans.append(slice(first, first + own.shape[1]))
-        first += own.shape[1]
-    pairs = [(d, e) for d in range(len(columns)) for e in range(d + 1, len(columns))]
-    pairs = [(d, e) for d, e in pairs if functions[d].any() and functions[e].any()]
+    functions = [_functions(column) for column in columns]
+    means = [w @ own / w.sum() for w, own in zip(counts, functions, strict=True)]
+    functions = [own - mean for own, mean in zip(functions, means, strict=True)]
+    ends = np.cumsum([0, *(own.shape[1] for own in functions)]).tolist()
+    spans = [slice(*pair) for pair in pairwise(ends)]
+    moving = [d for d, own in enumerate(functions) if own.any()]
+    pairs = list(combinations(moving, 2))
     if not pairs:
         return []
     terms: list[Term] = []
