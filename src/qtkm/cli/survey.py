@@ -60,7 +60,13 @@ class Survey:
         names = list(dict.fromkeys([*self.features, *job.needed]))
         blocks = prefetched(source.blocks(names))
         for block in watched(blocks, source.expected_rows(), "check", shown):
-            self._add(block)
+            keep = complete(block, job.needed)
+            self.n_rows += int(keep.sum())
+            self.n_total += block.n_rows
+            first = np.flatnonzero(~keep)[: FIRST_ROWS - len(self._left_out)]
+            self._left_out += (first + block.first_row + 1).tolist()
+            for column in [*self.columns.values(), self.target, *self.weights]:
+                column.add(block.columns[column.name], block, keep)
         if self.n_total == 0:
             raise ValueError(f"{name} has columns but no rows")
         if self.n_rows < 2:
@@ -69,15 +75,6 @@ class Survey:
         self._refuse(name)
         self.task = self.target.find_task(self.n_rows)
         self.first_rows = self.target.first_rows
-
-    def _add(self, block: Block) -> None:
-        keep = complete(block, self.job.needed)
-        self.n_rows += int(keep.sum())
-        self.n_total += block.n_rows
-        first = np.flatnonzero(~keep)[: FIRST_ROWS - len(self._left_out)]
-        self._left_out += (first + block.first_row + 1).tolist()
-        for column in [*self.columns.values(), self.target, *self.weights]:
-            column.add(block.columns[column.name], block, keep)
 
     def _refuse(self, name: str) -> None:
         found = {n: c.problem(self.n_rows) for n, c in self.columns.items()}

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -141,17 +140,14 @@ class TableRows:
         for remark in [] if quiet else survey.remarks(loss):
             note(remark)
 
-    def _is_test(self, block: Block) -> NDArray[np.bool_]:
-        drawn = draw_rows(block, self._share, self.seed)
-        always = np.array(self._always, dtype=np.int64) - block.first_row
-        drawn[always[(always >= 0) & (always < block.n_rows)]] = False
-        return drawn
-
     def _part(self, test: bool) -> Source:
         """Return the rows to test on, or the others."""
 
         def change(block: Block) -> Block:
-            return take_rows(block, complete(block, needed) & (self._is_test(block) == test))
+            drawn = draw_rows(block, self._share, self.seed)
+            always = np.array(self._always, dtype=np.int64) - block.first_row
+            drawn[always[(always >= 0) & (always < block.n_rows)]] = False
+            return take_rows(block, complete(block, needed) & (drawn == test))
 
         needed, share = self.job.needed, self._share if test else 1 - self._share
         rule = repr((needed, self._share, self.seed, self._always))
@@ -281,28 +277,23 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> Any
             np.asarray(y, dtype=float)[:, None], weights, known
         )
         y = values[:, 0]
-    if settings["sample_rows"] is None:
+    sample_rows, cv = settings["sample_rows"], settings["cv"]
+    if sample_rows is None:
         is_short = len(y) > SAMPLE_ROWS and LISTS.keys().isdisjoint(settings)
-        settings = settings | {"sample_rows": FEW_ROWS if is_short else "auto"}
-    settings = settings | {"cv": _shuffled(settings, task, len(y))}
+        sample_rows = FEW_ROWS if is_short else "auto"
+    if cv is None and len(y) <= (SAMPLE_ROWS if sample_rows == "auto" else sample_rows):
+        cv = FOLDS
+    if isinstance(cv, int) and cv < 2:
+        raise ValueError(f"--cv {cv} must be at least 2 folds, a share of the rows, or hold-out")
+    if isinstance(cv, int):  # rows at random: a table may be sorted
+        folds = StratifiedKFold if task == "classification" else KFold
+        cv = folds(cv, shuffle=True, random_state=settings["random_state"])
+    settings = settings | {"sample_rows": sample_rows, "cv": cv}
     kind = QTKMClassifierCV if task == "classification" else QTKMRegressorCV
     search = kind(model, **settings, refit=False, verbose=model.verbose)
     with fitting():
         search.fit(X, y, weights)
     return search
-
-
-def _shuffled(settings: dict[str, Any], task: str, n_rows: int) -> Any:
-    """Return folds of rows at random: a table may be sorted."""
-    cv, sample = settings["cv"], settings["sample_rows"]
-    if cv is None and n_rows <= (SAMPLE_ROWS if isinstance(sample, str) else sample):
-        cv = FOLDS
-    if not isinstance(cv, int):
-        return cv
-    if cv < 2:
-        raise ValueError(f"--cv {cv} must be at least 2 folds, a share of the rows, or hold-out")
-    kind = StratifiedKFold if task == "classification" else KFold
-    return kind(cv, shuffle=True, random_state=settings["random_state"])
 
 
 def _score_by(search: Any, model: Any, rows: TableRows) -> float | None:

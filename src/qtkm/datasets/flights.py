@@ -9,6 +9,7 @@ Expo 2009 in blocks of rows, so that only the finished table has to fit into mem
 import os
 import tempfile
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -176,8 +177,12 @@ def _find(home: Path, names: tuple[str, ...], download: bool) -> Path:
 
 def _build_airline(flights: Path, planes: Path) -> tuple[Any, dict[str, int]]:
     """Build the table from the two raw files; return it and the rows left out, by reason."""
-    years = _read_years(planes)
-    frames, left_out = [], {"cancelled or diverted": 0, "without year": 0, "without a value": 0}
+    register = pandas().read_csv(planes, usecols=["tailnum", "year"], dtype=str)
+    years = pandas().to_numeric(register["year"], errors="coerce")
+    known = years > 0  # blank and "None" are missing, and 0000 stands for unknown
+    years = years[known].set_axis(register["tailnum"][known]).groupby(level=0).first()
+    reasons = "cancelled or diverted", "without year", "without a value"
+    frames, left_out = [], dict.fromkeys(reasons, 0)
     blocks = pandas().read_csv(
         flights,
         usecols=[*_NUMBERS, *_FLAGS, "TailNum"],
@@ -187,29 +192,13 @@ def _build_airline(flights: Path, planes: Path) -> tuple[Any, dict[str, int]]:
     )
     with blocks:
         for block in blocks:
-            frames.append(_keep_whole_rows(block, years, left_out))
+            arrived = block[(block[_FLAGS] == 0).all(axis=1)]
+            age = YEAR - years.reindex(arrived["TailNum"]).to_numpy()
+            dated = arrived.assign(plane_age=age)[~np.isnan(age)]
+            whole = dated[[*COLUMNS, TARGET]].dropna()
+            parts = [block, arrived, dated, whole]
+            for reason, (before, after) in zip(left_out, pairwise(parts), strict=True):
+                left_out[reason] += len(before) - len(after)
+            times = {name: _minutes_after_midnight(whole[name]) for name in ("ArrTime", "DepTime")}
+            frames.append(whole.assign(**times).astype(np.int32))
     return pandas().concat(frames, ignore_index=True), left_out
-
-
-def _read_years(planes: Path) -> Any:
-    """Return the year of manufacture by tail number, of the planes that have one."""
-    register = pandas().read_csv(planes, usecols=["tailnum", "year"], dtype=str)
-    years = pandas().to_numeric(register["year"], errors="coerce")
-    known = years > 0  # blank and "None" are missing, and 0000 stands for unknown
-    return years[known].set_axis(register["tailnum"][known]).groupby(level=0).first()
-
-
-def _keep_whole_rows(block: Any, years: Any, left_out: dict[str, int]) -> Any:
-    """Return the rows that have everything, and count the others."""
-    arrived = block[(block[_FLAGS] == 0).all(axis=1)]
-    age = YEAR - years.reindex(arrived["TailNum"]).to_numpy()
-    dated = arrived.assign(plane_age=age)[~np.isnan(age)]
-    whole = dated[[*COLUMNS, TARGET]].dropna()
-    for reason, before, after in (
-        ("cancelled or diverted", block, arrived),
-        ("without year", arrived, dated),
-        ("without a value", dated, whole),
-    ):
-        left_out[reason] += len(before) - len(after)
-    times = {name: _minutes_after_midnight(whole[name]) for name in ("ArrTime", "DepTime")}
-    return whole.assign(**times).astype(np.int32)
