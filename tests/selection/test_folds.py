@@ -8,13 +8,12 @@ from qtkm.selection.race import GivenRows, TrainTest, sample, split
 
 
 def rows_of(n_rows=60, weight=None, labels=None):
-    X = np.arange(n_rows, dtype=float)[:, None]
-    return GivenRows(X, np.arange(n_rows) if labels is None else labels, weight)
+    X, by_class = np.arange(n_rows, dtype=float)[:, None], labels is not None
+    return GivenRows(X, labels if by_class else np.arange(n_rows), weight, by_class)
 
 
-def pairs_of(cv, rows=None, by_class=False, is_large=False):
-    rng = np.random.RandomState(0)
-    return split(rows_of() if rows is None else rows, cv, by_class, is_large, rng)
+def pairs_of(cv, rows=None, is_large=False):
+    return split(rows_of() if rows is None else rows, cv, is_large, np.random.RandomState(0))
 
 
 def assert_same(found, expected):
@@ -46,11 +45,11 @@ def test_a_hold_out_is_drawn_at_random(cv, n_test):
 def test_classes_are_in_all_folds():
     labels = np.repeat(["a", "b"], [50, 10])
     rows = rows_of(labels=labels)
-    assert_same(pairs_of(2, rows, True), StratifiedKFold(2).split(rows.X, labels))
-    ((_, test),) = pairs_of("hold-out", rows, True)
+    assert_same(pairs_of(2, rows), StratifiedKFold(2).split(rows.X, labels))
+    ((_, test),) = pairs_of("hold-out", rows)
     assert np.sum(labels[test] == "b") == 2
     alone = rows_of(labels=np.repeat(["a", "b"], [59, 1]))
-    assert len(pairs_of("hold-out", alone, True)[0][1]) == 12
+    assert len(pairs_of("hold-out", alone)[0][1]) == 12
 
 
 def test_pairs_of_numbers_and_masks():
@@ -72,20 +71,20 @@ def test_rows_of_weight_zero_are_in_no_fold():
 def test_a_sample_has_fewer_rows_of_every_fold():
     rows = rows_of()
     pairs = pairs_of(3, rows)
-    sampled = sample(pairs, rows, 30, False, np.random.RandomState(0))
+    sampled = sample(pairs, rows, 30, np.random.RandomState(0))
     for (train, test), (some, few) in zip(pairs, sampled, strict=True):
         assert set(some) < set(train)
         assert set(few) < set(test)
         assert len(some) + len(few) == 30
     with pytest.raises(ValueError, match="sample_rows=2 leaves"):
-        sample(pairs, rows, 2, False, np.random.RandomState(0))
+        sample(pairs, rows, 2, np.random.RandomState(0))
 
 
 def test_a_sample_keeps_rare_classes():
     labels = np.repeat(["a", "b"], [56, 4])
     rows = rows_of(labels=labels)
     pairs = [(np.arange(60), np.arange(60))]
-    ((train, _),) = sample(pairs, rows, 15, True, np.random.RandomState(0))
+    ((train, _),) = sample(pairs, rows, 15, np.random.RandomState(0))
     assert np.sum(labels[train] == "b") == 1
     assert len(train) == 15
 

@@ -43,11 +43,12 @@ PARAMETERS = ("alpha", "n_basis", "penalty", "period", "rank", "scaling")
 
 @dataclass
 class GivenRows:
-    """All that was given to `fit`."""
+    """All that was given to `fit`; `by_class` if folds and samples are stratified."""
 
     X: Any
     y: Any
     weight: NDArray[np.float64] | None
+    by_class: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -85,11 +86,9 @@ class TrainTest:
         return float(score)
 
 
-def split(
-    rows: GivenRows, cv: Any, by_class: bool, is_large: bool, rng: np.random.RandomState
-) -> list[Pair]:
+def split(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.RandomState) -> list[Pair]:
     """Row numbers of every fold, without rows of weight zero."""
-    splitter = _make_splitter(cv, rows, by_class, is_large, rng)
+    splitter = _make_splitter(rows, cv, is_large, rng)
     there = np.ones(len(rows), dtype=bool) if rows.weight is None else rows.weight > 0
     pairs = _take(splitter.split(rows.X, rows.y), there, f"cv={cv!r}", "fewer folds")
     if not pairs:
@@ -97,9 +96,7 @@ def split(
     return pairs
 
 
-def _make_splitter(
-    cv: Any, rows: GivenRows, by_class: bool, is_large: bool, rng: np.random.RandomState
-) -> Any:
+def _make_splitter(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.RandomState) -> Any:
     if cv is None:
         cv = "hold-out" if is_large else FOLDS
     if isinstance(cv, str):
@@ -110,24 +107,24 @@ def _make_splitter(
             )
         cv = HOLD_OUT
     if not isinstance(cv, Real) or isinstance(cv, Integral):
-        return check_cv(cv, rows.y, classifier=by_class)
+        return check_cv(cv, rows.y, classifier=rows.by_class)
     if not 0 < float(cv) < 1:
         raise ValueError(f"cv={cv!r} must be a share of the rows between 0 and 1.")
     # every class needs two rows, one for each part
-    by_class = by_class and np.unique(rows.y, return_counts=True)[1].min() > 1
+    by_class = rows.by_class and np.unique(rows.y, return_counts=True)[1].min() > 1
     kind = StratifiedShuffleSplit if by_class else ShuffleSplit
     return kind(1, test_size=float(cv), random_state=rng)
 
 
 def sample(
-    pairs: Sequence[Pair], rows: GivenRows, size: int, by_class: bool, rng: np.random.RandomState
+    pairs: Sequence[Pair], rows: GivenRows, size: int, rng: np.random.RandomState
 ) -> list[Pair]:
-    """Sample about `size` rows of the folds in all, stratified if asked for."""
+    """Sample about `size` rows of the folds in all."""
     # not rng itself: shuffled folds of the same seed have its very order, and rows of whole folds
     # would be the sample
     order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(len(rows))
     chosen = np.zeros(len(rows), dtype=bool)
-    labels = rows.y[order] if by_class else np.zeros(len(rows))
+    labels = rows.y[order] if rows.by_class else np.zeros(len(rows))
     for label in np.unique(labels):
         group = order[labels == label]
         chosen[group[: int(np.ceil(size * len(group) / len(rows)))]] = True

@@ -289,7 +289,8 @@ class SearchCV(Shown, BaseEstimator):
         target = self._kind._check_target(self, y)
         refuse_unequal(len(columns[0]), len(target))
         weight = None if sample_weight is None else check_weight(sample_weight, len(target))
-        return GivenRows(X if hasattr(X, "columns") else np.asarray(X), target, weight)
+        X = X if hasattr(X, "columns") else np.asarray(X)
+        return GivenRows(X, target, weight, is_classifier(self))
 
     def _search(
         self, trial: Any, rows: GivenRows, engine: Threads, rng: np.random.RandomState
@@ -297,11 +298,10 @@ class SearchCV(Shown, BaseEstimator):
         """Return the race, the chosen candidate, and whether the search was interrupted."""
         size = SAMPLE_ROWS if isinstance(self.sample_rows, str) else self.sample_rows
         is_large = size is not None and len(rows) > size
-        by_class = is_classifier(trial)
-        pairs = split(rows, self.cv, by_class, is_large, rng)
+        pairs = split(rows, self.cv, is_large, rng)
         folds, sampled = [TrainTest(rows, *pair) for pair in pairs], None
         if is_large:
-            pairs = sample(pairs, rows, size, by_class, rng)
+            pairs = sample(pairs, rows, size, rng)
             sampled = [TrainTest(rows, *pair) for pair in pairs]
         first = (sampled or folds)[0]
         with clone(trial)._prepare(*first.trained) as prepared:
