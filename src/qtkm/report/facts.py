@@ -24,8 +24,8 @@ from .scores import reliability, score_classes, score_numbers
 GRID, MAP, BINS, DOTS = 80, 24, 30, 1500
 #: pairs shown as maps, rows explained, categories of a column, spectra, points of a history
 PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
-#: rows that are predicted and scored; of more, a sample
-MOST_SCORED = 200_000
+#: rows that are predicted and scored, and whose intervals are looked at; of more, a sample
+MOST_SCORED, MOST_COVERED = 200_000, 5000
 #: share in the variance below which a pair is not shown: each map has a scale of its own
 LEAST_SHARE = 1e-4
 #: columns whose effects have a band, and values at which it is computed
@@ -50,25 +50,18 @@ def collect(
     numbers = _draw(n_rows, MOST_SCORED, rng)
     chosen = _draw(len(numbers), max_rows, rng)
     scored, truth = take_rows(X, numbers), truth[numbers]
-    sample = take_rows(scored, chosen)
-    output = default_output(model) if output is None else output
-    response = Response(model, output)
-    options = {"output": output}
-    shares = inspection.importances(model, sample, **options)
-    order = np.argsort(-shares.total, kind="stable")
+    findings = Findings(model, take_rows(scored, chosen), output)
+    name = ", ".join(model.target_names_ or []) or str(getattr(y, "name", None) or "target")
     facts: dict[str, Any] = {
         "task": "classification" if is_classifier(model) else "regression",
-        "target": _text(_target_name(model, y)), "response": _text(response.label),
+        "target": _text(name), "response": _text(findings.response.label),
         "created": date.today().isoformat(), "version": version("qtkm"),
         "n_rows": n_rows, "n_scored": len(numbers), "n_used": len(chosen),
-        "columns": _columns(model, X, response, shares, order),
-        "effects": _effects(model, response, sample, order, options),
-        "pairs": _pairs(model, sample, shares, options),
-        "history": _history(model), "spectra": _spectra(model, order, options),
-        "decisions": _decisions(model), "path": _path(model),
-        "code": _code(model, file),
+        "columns": findings.columns(X), "effects": findings.effects(), "pairs": findings.pairs(),
+        "history": _history(model), "spectra": findings.spectra(),
+        "decisions": _decisions(model), "path": _path(model), "code": _code(model, file),
     }  # fmt: skip
-    facts |= _errors(model, scored, truth, sample, rng, output)
+    facts |= _errors(findings, scored, truth, rng)
     for row in facts["rows"]:
         row["n"] = int(numbers[row["n"]])
     facts["cards"] = _cards(model, facts)
@@ -81,45 +74,112 @@ def _text(value: Any) -> str:
 
 def _draw(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return the numbers of all rows, or of a random sample of them."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(rng.choice(n_rows, most, replace=False))
+    return np.arange(n_rows) if n_rows <= most else np.sort(rng.choice(n_rows, most, replace=False))
 
 
-def _target_name(model: Any, y: Any) -> str:
-    names = model.target_names_ or []
-    return ", ".join(names) or str(getattr(y, "name", None) or "target")
+def _axis(values: Any) -> list[Any]:
+    """Return numbers, times in seconds, or categories as text."""
+    values = np.asarray(values)
+    if values.dtype.kind == "M":
+        return list(values.astype("M8[ms]").astype(np.int64) / 1000)
+    return list(values) if is_numeric(values) else [_text(value) for value in values]
 
 
-def _columns(
-    model: Any, X: Any, response: Response, shares: Any, order: NDArray
-) -> list[dict[str, Any]]:
-    gaps = _gaps(X)
-    priors = learned_priors(model)
-    lines = []
-    for rank, d in enumerate(order):
-        column, basis = model.columns_[d], model.columns_[d]["basis"]
-        categories, bounds = column["categories"], column["bounds"]
-        own = priors[d]
-        scale = None if own is None or categories is not None else round(float(own[0]), 3)
-        ends = [place(end) for end in response.raw(d, np.array(bounds))] if bounds else []
-        lines.append({
-            "name": _text(shares.names[d]), "rank": rank + 1,
-            "kind": column["holds"],
-            "range": " to ".join(ends) or f"{len(categories)} categories",
-            "distinct": column["n_grid"], "gaps": None if gaps is None else gaps[d],
-            "functions": basis.n_features, "scale": scale,
-            "first": shares.first_order[d], "total": shares.total[d],
-        })  # fmt: skip
-    return lines
+class Findings:
+    """What inspection finds of a model in a sample of rows, the most important columns first."""
+
+    def __init__(self, model: Any, sample: Any, output: Any):
+        self.model, self.sample = model, sample
+        self.output = default_output(model) if output is None else output
+        self.response = Response(model, self.output)
+        self.shares = inspection.importances(model, sample, output=self.output)
+        self.order = np.argsort(-self.shares.total, kind="stable")
+
+    def columns(self, X: Any) -> list[dict[str, Any]]:
+        gaps, priors, lines = None, learned_priors(self.model), []
+        if hasattr(X, "isna"):
+            gaps = [float(v) for v in X.isna().mean()]
+        elif np.asarray(X).dtype.kind == "f":
+            gaps = list(np.isnan(np.asarray(X)).mean(axis=0))
+        for rank, d in enumerate(self.order):
+            column, own = self.model.columns_[d], priors[d]
+            categories, bounds = column["categories"], column["bounds"]
+            scale = None if own is None or categories is not None else round(float(own[0]), 3)
+            ends = [place(end) for end in self.response.raw(d, np.array(bounds))] if bounds else []
+            lines.append({
+                "name": _text(self.shares.names[d]), "rank": rank + 1, "kind": column["holds"],
+                "range": " to ".join(ends) or f"{len(categories)} categories",
+                "distinct": column["n_grid"], "gaps": None if gaps is None else gaps[d],
+                "functions": column["basis"].n_features, "scale": scale,
+                "first": self.shares.first_order[d], "total": self.shares.total[d],
+            })  # fmt: skip
+        return lines
+
+    def effects(self) -> list[dict[str, Any]]:
+        effects = inspection.main_effects(self.model, self.sample, n_grid=GRID, output=self.output)
+        rows, found = Rows(self.response, self.sample), []
+        for rank, d in enumerate(self.order):
+            effect, fact = effects[d], {"name": _text(effects[d].name), "mean": effects[d].mean}
+            values, support = effect.values, effect.support
+            assert support is not None
+            if self.response.is_categorical[d]:
+                shown = np.argsort(-np.abs(effect.effect), kind="stable")[:CATEGORIES]
+                shown = shown[np.argsort(-effect.effect[shown], kind="stable")]
+                fact |= {"x": [_text(values[i]) for i in shown], "counts": support[shown],
+                         "left": len(values) - len(shown)}  # fmt: skip
+            else:
+                shown = np.argsort(values, kind="stable")
+                low, high = _axis(effect.inner or (values.min(), values.max()))
+                ends = low, high if high > low else low + 1
+                counts, edges = np.histogram(rows.known(d), BINS, ends)
+                fact |= {"x": _axis(values[shown]), "counts": counts, "edges": edges,
+                         "time": values.dtype.kind == "M"}  # fmt: skip
+            has_band = rank < BANDS and self.model._has_posterior
+            band = _band(rows, d, values[shown]) if has_band else None
+            found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
+                                 "band": band})  # fmt: skip
+        return found
+
+    def pairs(self) -> list[dict[str, Any]]:
+        strength, maps = self.shares.second_order, []
+        pairs = combinations(range(len(strength)), 2)
+        strongest = sorted(
+            (p for p in pairs if strength[p] > LEAST_SHARE), key=lambda p: -strength[p]
+        )
+        for pair in strongest[:PAIRS]:
+            both = inspection.interaction(
+                self.model, self.sample, pair, n_grid=MAP, output=self.output
+            )
+            keep = []
+            for number, values in enumerate(both.values):
+                # the places of numbers, or of the categories with the largest effects, in order
+                sizes = np.abs(both.effect).max(axis=1 - number)
+                largest = np.sort(np.argsort(-sizes, kind="stable")[:MAP])
+                keep.append(np.argsort(values, kind="stable") if is_numeric(values) else largest)
+            maps.append({
+                "names": [_text(name) for name in both.names], "share": strength[pair],
+                "x": _axis(both.values[0][keep[0]]), "y": _axis(both.values[1][keep[1]]),
+                "z": np.where(both.is_supported, both.effect, np.nan)[np.ix_(*keep)],
+                "times": [values.dtype.kind == "M" for values in both.values],
+            })  # fmt: skip
+        return maps
+
+    def spectra(self) -> list[dict[str, Any]]:
+        bases = [column["basis"] for column in self.model.columns_]
+        fourier = [int(d) for d in self.order if bases[d].is_complex][:SPECTRA]
+        found = [inspection.spectrum(self.model, d, output=self.output) for d in fourier]
+        return [{"name": _text(s.name), "x": s.frequencies, "network": s.magnitudes, "main": s.main}
+                for s in found if len(s.numbers) > 1]  # fmt: skip
 
 
-def _gaps(X: Any) -> list[float] | None:
-    """Return the share of missing values of every column."""
-    if hasattr(X, "isna"):
-        return [float(v) for v in X.isna().mean()]
-    values = np.asarray(X)
-    return list(np.isnan(values).mean(axis=0)) if values.dtype.kind == "f" else None
+def _band(rows: Rows, d: int, values: NDArray) -> NDArray:
+    """Return the standard deviation of a main effect at values, of numbers from some of them."""
+    places = np.arange(len(values))
+    where = places
+    if is_numeric(values) and len(values) > BAND_STEPS:
+        where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
+    spread = effect_std(rows, [d], [rows.response.values(d, values[where])])
+    return np.interp(places, where, spread)
 
 
 def _decisions(model: Any) -> list[list[str]]:
@@ -171,92 +231,9 @@ def _history(model: Any) -> dict[str, Any]:
     return history | {"score": name_score(model)}
 
 
-def _effects(
-    model: Any, response: Response, sample: Any, order: NDArray, options: dict[str, Any]
-) -> list[dict[str, Any]]:
-    effects = inspection.main_effects(model, sample, n_grid=GRID, **options)
-    rows = Rows(response, sample)
-    found = []
-    for rank, d in enumerate(order):
-        effect, fact = effects[d], {"name": _text(effects[d].name), "mean": effects[d].mean}
-        if response.is_categorical[d]:
-            supported = np.argsort(-np.abs(effect.effect), kind="stable")
-            shown = supported[:CATEGORIES]
-            shown = shown[np.argsort(-effect.effect[shown], kind="stable")]
-            counts = effect.support if effect.support is not None else np.zeros(len(effect.values))
-            fact |= {"x": [_text(effect.values[i]) for i in shown], "counts": counts[shown],
-                     "left": len(effect.values) - len(shown)}  # fmt: skip
-        else:
-            shown = np.argsort(effect.values, kind="stable")
-            low, high = _axis(effect.inner or (effect.values.min(), effect.values.max()))
-            counts, edges = np.histogram(
-                rows.known(d), BINS, (low, high if high > low else low + 1)
-            )
-            fact |= {"x": _axis(effect.values[shown]), "counts": counts, "edges": edges,
-                     "time": model.columns_[d]["holds"] == TIMES}  # fmt: skip
-        band = _band(rows, d, effect.values[shown]) if rank < BANDS else None
-        found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
-                             "band": band})  # fmt: skip
-    return found
-
-
-def _band(rows: Rows, d: int, values: NDArray) -> NDArray | None:
-    """Return the standard deviation of a main effect at values, where a posterior is known."""
-    try:
-        is_scale = is_numeric(values) and len(values) > BAND_STEPS
-        where = np.arange(len(values))
-        if is_scale:
-            where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
-        spread = effect_std(rows, [d], [rows.response.values(d, values[where])])
-    except (AttributeError, ValueError):  # a model without a posterior
-        return None
-    return np.interp(np.arange(len(values)), where, spread)
-
-
-def _pairs(model: Any, sample: Any, shares: Any, options: dict[str, Any]) -> list[dict[str, Any]]:
-    strength = shares.second_order
-    pairs = [
-        pair for pair in combinations(range(len(shares.names)), 2) if strength[pair] > LEAST_SHARE
-    ]
-    pairs = sorted(pairs, key=lambda pair: -strength[pair])[:PAIRS]
-    maps = []
-    for pair in pairs:
-        both = inspection.interaction(model, sample, pair, n_grid=MAP, **options)
-        keep = [_largest(v, np.abs(both.effect).max(axis=1 - n)) for n, v in enumerate(both.values)]
-        effect = np.where(both.is_supported, both.effect, np.nan)[np.ix_(*keep)]
-        maps.append({
-            "names": [_text(name) for name in both.names], "share": strength[pair],
-            "x": _axis(both.values[0][keep[0]]), "y": _axis(both.values[1][keep[1]]),
-            "z": effect, "times": [values.dtype.kind == "M" for values in both.values],
-        })  # fmt: skip
-    return maps
-
-
-def _largest(values: NDArray, sizes: NDArray) -> NDArray:
-    """Return the places of numbers, or of the categories with the largest effects, in order."""
-    if is_numeric(values):
-        return np.argsort(values, kind="stable")
-    return np.sort(np.argsort(-sizes, kind="stable")[:MAP])
-
-
-def _axis(values: Any) -> list[Any]:
-    """Return numbers, times in seconds, or categories as text."""
-    values = np.asarray(values)
-    if values.dtype.kind == "M":
-        return list(values.astype("M8[ms]").astype(np.int64) / 1000)
-    return list(values) if is_numeric(values) else [_text(value) for value in values]
-
-
-def _spectra(model: Any, order: NDArray, options: dict[str, Any]) -> list[dict[str, Any]]:
-    fourier = [d for d in order if model.columns_[d]["basis"].is_complex][:SPECTRA]
-    found = [inspection.spectrum(model, int(d), **options) for d in fourier]
-    return [{"name": _text(s.name), "x": s.frequencies, "network": s.magnitudes, "main": s.main}
-            for s in found if len(s.numbers) > 1]  # fmt: skip
-
-
-def _errors(
-    model: Any, X: Any, truth: NDArray, sample: Any, rng: np.random.Generator, output: Any
-) -> dict[str, Any]:
+def _errors(findings: Findings, X: Any, truth: NDArray, rng: np.random.Generator) -> dict[str, Any]:
+    """Return scores and errors, and the contributions to the worst predictions."""
+    model, output = findings.model, findings.output
     predicted = model.predict(X)
     if is_classifier(model):
         facts, error = _class_errors(model, X, truth, predicted)
@@ -278,15 +255,14 @@ def _errors(
     worst, rows, names = order[:ROWS].tolist(), {}, []
     for each in {outputs[n] for n in worst}:
         own = [n for n in worst if outputs[n] == each]
-        found = inspection.explain(model, take_rows(X, own), sample, output=each)
+        found = inspection.explain(model, take_rows(X, own), findings.sample, output=each)
         names = [_text(name) for name in found.names]
         for i, n in enumerate(own):
             values = [column[i] for column in found.values]
             rows[n] = {
                 "n": n, "observed": show(truth[n]), "predicted": show(predicted[n]),
-                "error": error[n],
-                "base": found.base, "response": found.response, "value": found.prediction[i],
-                "parts": found.contributions[i],
+                "error": error[n], "base": found.base, "response": found.response,
+                "value": found.prediction[i], "parts": found.contributions[i],
                 "values": [v if isinstance(v, int | float | np.number) else _text(place(v))
                            for v in values],
             }  # fmt: skip
@@ -300,13 +276,12 @@ def _class_errors(
     classes = model.classes_
     truth = truth.astype(classes.dtype) if classes.dtype.kind != "O" else truth
     proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    counts = [[np.sum((truth == a) & (predicted == b)) for b in classes[:MOST_CLASSES]]
-              for a in classes[:MOST_CLASSES]]  # fmt: skip
-    labels = [_text(label) for label in classes[:MOST_CLASSES]]
+    some = classes[:MOST_CLASSES]
     facts: dict[str, Any] = {
         "scores": score_classes(truth, predicted, proba, classes),
-        "confusion": {"labels": labels, "counts": counts},
-    }
+        "confusion": {"labels": [_text(label) for label in some], "counts": [
+            [np.sum((truth == a) & (predicted == b)) for b in some] for a in some]},
+    }  # fmt: skip
     own = np.arange(len(truth)), np.clip(np.searchsorted(classes, truth), 0, len(classes) - 1)
     if proba is None:
         decisions = model.decision_function(X)
@@ -325,14 +300,12 @@ def _coverage(
     model: Any, X: Any, truth: NDArray, rng: np.random.Generator, number: int
 ) -> list[list[float]]:
     """Return wanted and observed coverage of prediction intervals, and their mean width."""
-    if not hasattr(model, "predict_interval") or not getattr(model, "_has_posterior", True):
+    if not model._has_posterior:
         return []
-    some = np.sort(rng.permutation(len(truth))[:5000])
-    lines = []
+    some, lines = np.sort(rng.permutation(len(truth))[:MOST_COVERED]), []
     for coverage in COVERAGES:
         ends = model.predict_interval(take_rows(X, some), coverage)
-        low, high = ends[..., 0], ends[..., 1]
-        low, high = (low[:, number], high[:, number]) if low.ndim == 2 else (low, high)
+        low, high = (ends[:, number] if ends.ndim == 3 else ends).T
         inside = (truth[some] >= low) & (truth[some] <= high)
         lines.append([coverage, float(inside.mean()), float((high - low).mean())])
     return lines
@@ -340,19 +313,18 @@ def _coverage(
 
 def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
     best = facts["scores"][0]
-    path = model.history_.get("path") or []
-    seconds = [(path[-1].get("seconds") or 0.0 if path else 0.0) + s
-               for s in (model.history_.get("seconds") or [])[-1:]]  # fmt: skip
     top = ", ".join(column["name"] for column in facts["columns"][:3])
     margin = readable((best["high"] - best["low"]) / 2, 2)
-    return [
+    cards = [
         [best["name"], readable(best["value"]), f"± {margin} (95 %)"],
         ["rows scored", f"{facts['n_scored']:,}", f"{len(facts['columns'])} columns"],
         ["parameters", f"{model.n_parameters_:,}", name_network(model.network_)],
         ["most important", facts["columns"][0]["name"], top],
-        *([["time to fit", f"{readable(seconds[-1], 3)} s", _epochs(model)]]
-          if seconds else []),
-    ]  # fmt: skip
+    ]
+    if seconds := model.history_.get("seconds"):
+        search = (model.history_.get("path") or [{}])[-1].get("seconds") or 0.0
+        cards.append(["time to fit", f"{readable(search + seconds[-1], 3)} s", _epochs(model)])
+    return cards
 
 
 def _epochs(model: Any) -> str:
@@ -364,7 +336,7 @@ def _code(model: Any, file: str | None) -> dict[str, str]:
     call = "model.predict(X)"
     if hasattr(model, "predict_proba"):
         call += "\nmodel.predict_proba(X)"
-    elif getattr(model, "_has_posterior", False):
+    elif model._has_posterior:
         call += "\nmodel.predict_interval(X, 0.9)"
     columns = "[model.feature_names_in_]" if hasattr(model, "feature_names_in_") else ""
     times = [each["name"] for each in model.columns_ if each["holds"] == TIMES]
