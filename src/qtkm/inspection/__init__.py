@@ -17,8 +17,7 @@ from .displays import (
     SpectrumDisplay,
     share_axis,
 )
-from .effects import Interaction, MainEffect, interaction, main_effects
-from .explanation import Explanation, explain
+from .effects import Explanation, Interaction, MainEffect, explain, interaction, main_effects
 from .fit_displays import CoverageDisplay, HistoryDisplay, PathDisplay, ResidualsDisplay
 from .importance import Importances, InteractionStrengths, importances, interaction_strengths
 from .weights import (

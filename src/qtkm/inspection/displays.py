@@ -8,14 +8,11 @@ from numpy.typing import NDArray
 
 from ..estimators.wording import readable
 from ..parameters import check_option
-from . import plotting, weights
-from .effects import Interaction, MainEffect, interaction, is_rounding, main_effects
-from .explanation import Explanation, explain
-from .importance import Importances, InteractionStrengths, importances, interaction_strengths
+from . import effects, importance, plotting, weights
 from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, is_numeric, units, written
 from .response import find_column, fitted, take_rows
 from .results import place
-from .support import FEW, TAIL, edges, inner_range
+from .rows import FEW, TAIL, edges, inner_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +47,7 @@ class MainEffectDisplay(Display):
     main_effect : MainEffect
     """
 
-    def __init__(self, main_effect: MainEffect):
+    def __init__(self, main_effect: effects.MainEffect):
         self.main_effect = main_effect
 
     @classmethod
@@ -59,13 +56,13 @@ class MainEffectDisplay(Display):
     ) -> Self:
         """Compute and draw the effect of a column; arguments are those of `main_effects`."""
         options.setdefault("std", fitted(model)._has_posterior)
-        return cls(main_effects(model, X, [column], **options)[0]).plot(ax)
+        return cls(effects.main_effects(model, X, [column], **options)[0]).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
         main = self.main_effect
         ax.axhline(0, color=FAINT, linewidth=1)
         notes = self._draw_curve(ax) if is_numeric(main.values) else self._draw_categories(ax)
-        if is_rounding(np.abs(main.effect).max(), main.partial_dependence):
+        if effects.is_rounding(np.abs(main.effect).max(), main.partial_dependence):
             ax.set_ylim(-1, 1)
         mean = f"above its mean {readable(main.mean)}"
         ax.set_ylabel(plotting.in_lines(ax.yaxis, main.response, mean))
@@ -162,7 +159,7 @@ class InteractionDisplay(Display):
 
     has_frame = True
 
-    def __init__(self, interaction: Interaction):
+    def __init__(self, interaction: effects.Interaction):
         self.interaction = interaction
 
     @classmethod
@@ -170,7 +167,7 @@ class InteractionDisplay(Display):
         cls, model: Any, X: Any, columns: Sequence[Any], *, ax: "Axes | None" = None, **options: Any
     ) -> Self:
         """Compute and draw the interaction of two columns; arguments are those of `interaction`."""
-        return cls(interaction(model, X, columns, **options)).plot(ax)
+        return cls(effects.interaction(model, X, columns, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
         from matplotlib import colormaps
@@ -214,7 +211,7 @@ class InteractionDisplay(Display):
         if both.support is not None and both.support.any():
             inner = inner_range(effect, both.support.ravel())[1]
             largest = min(effect[both.support.ravel() > 0].max(), (1 + GUESSED) * inner)
-        return 1.0 if is_rounding(largest, both.partial_dependence) else float(largest)
+        return 1.0 if effects.is_rounding(largest, both.partial_dependence) else float(largest)
 
 
 class ImportancesDisplay(Display):
@@ -227,7 +224,7 @@ class ImportancesDisplay(Display):
         Only so many of the most important columns are drawn.
     """
 
-    def __init__(self, importances: Importances, max_columns: int = 20):
+    def __init__(self, importances: importance.Importances, max_columns: int = 20):
         self.importances, self.max_columns = importances, max_columns
         self.figure_size = (6.4, 1.4 + 0.32 * min(max_columns, len(importances.names)))
 
@@ -236,7 +233,7 @@ class ImportancesDisplay(Display):
         cls, model: Any, X: Any, *, max_columns: int = 20, ax: "Axes | None" = None, **options: Any
     ) -> Self:
         """Compute and draw the importances of all columns; arguments are those of `importances`."""
-        return cls(importances(model, X, **options), max_columns).plot(ax)
+        return cls(importance.importances(model, X, **options), max_columns).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         shares = self.importances
@@ -263,7 +260,7 @@ class InteractionStrengthsDisplay(Display):
         relative to the pair's own effect and may be large for columns that hardly matter.
     """
 
-    def __init__(self, strengths: InteractionStrengths, kind: str = "size"):
+    def __init__(self, strengths: importance.InteractionStrengths, kind: str = "size"):
         check_option("kind", kind, ("size", "h"))
         if len(strengths.names) < 2:
             raise ValueError("The model has one column, and interactions need two.")
@@ -278,7 +275,7 @@ class InteractionStrengthsDisplay(Display):
         cls, model: Any, X: Any, *, kind: str = "size", ax: "Axes | None" = None, **options: Any
     ) -> Self:
         """Draw the strengths of interactions; arguments are those of `interaction_strengths`."""
-        return cls(interaction_strengths(model, X, **options), kind).plot(ax)
+        return cls(importance.interaction_strengths(model, X, **options), kind).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
         found, shown = self.strengths, self._shown
@@ -331,7 +328,7 @@ class ExplanationDisplay(Display):
         Only so many of the largest contributions have a bar of their own.
     """
 
-    def __init__(self, explanation: Explanation, row: int = 0, max_columns: int = 12):
+    def __init__(self, explanation: effects.Explanation, row: int = 0, max_columns: int = 12):
         self.explanation, self.row, self.max_columns = explanation, row, max_columns
         shown = min(max_columns + 1, len(explanation.names))
         self.figure_size = (6.4, 1.4 + 0.32 * shown)
@@ -342,7 +339,7 @@ class ExplanationDisplay(Display):
         ax: "Axes | None" = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Explain the prediction of a row and draw it; `options` are those of `explain`."""
-        found = explain(model, take_rows(X, [row]), background, **options)
+        found = effects.explain(model, take_rows(X, [row]), background, **options)
         return cls(found, 0, max_columns).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:

@@ -25,8 +25,8 @@ class Coefficients(Finding):
 
     Attributes
     ----------
-    names : list of str
-        The columns.
+    names, labels : lists of str
+        The columns, and the basis functions of every weight in words.
     indices : (n_coefficients, n_columns) int array
         Basis function of each column: its frequency (Fourier), exponent (power), or the number
         of its category.
@@ -37,8 +37,6 @@ class Coefficients(Finding):
     n_certain : int
         So many of the first are the largest there are, up to rounding; the others are large, but
         larger ones may exist.
-    labels : list of str
-        The basis functions in words.
     response : str
         What the response is called.
     """
@@ -102,15 +100,7 @@ def largest_coefficients(
     values = response.algebra.close(states)
     order = np.argsort(-np.abs(values), kind="stable")[:n_coefficients]
     values, indices = values[order], indices[order]
-    certain = int(np.sum(np.abs(values) >= bound))
-    gaps = np.zeros(indices.shape, dtype=bool)
-    for d, feature_map in enumerate(response.maps):
-        inner = feature_map.inner if feature_map.has_gaps else feature_map
-        # with gaps there are as many functions again, for whether a value is there
-        gaps[:, d], indices[:, d] = np.divmod(indices[:, d], inner.n_features)
-        if feature_map.is_complex:
-            indices[:, d] -= inner.n_features // 2
-    labels = [_label(response, index, gap) for index, gap in zip(indices, gaps, strict=True)]
+    certain, labels = int(np.sum(np.abs(values) >= bound)), _name(response, indices)
     return Coefficients(
         list(response.names), indices, values, bound, certain, labels, response.label
     )
@@ -159,26 +149,29 @@ def _norms(response: Response, entries: NDArray, states: NDArray, gram: NDArray)
     return norms
 
 
-def _label(response: Response, index: NDArray[np.int64], gap: NDArray[np.bool_]) -> str:
-    """Basis functions in words, without those that are constant."""
-    words = []
+def _name(response: Response, indices: NDArray[np.int64]) -> list[str]:
+    """Return basis functions in words, without constant ones; frequencies become those they are."""
+    words: list[list[str]] = [[] for _ in indices]
     for d, feature_map in enumerate(response.maps):
-        name, number = shorten(response.names[d], 16), int(index[d])
+        inner = feature_map.inner if feature_map.has_gaps else feature_map
+        # with gaps there are as many functions again, for whether a value is there
+        gaps, indices[:, d] = np.divmod(indices[:, d], inner.n_features)
+        if feature_map.is_complex:
+            indices[:, d] -= inner.n_features // 2
         if feature_map.n_features == 1:
             continue  # the column has no choice
-        if feature_map.is_categorical and feature_map.pooled:
-            number -= 1  # the first function is a constant
-        if feature_map.is_categorical and number < 0:
-            continue
-        if feature_map.is_categorical:
-            words.append(f"{name}={visible(str(response.categories(d)[number]))}")
-        elif number and feature_map.is_complex:
-            words.append(f"{name}:{number:+d}")
-        elif number:
-            words.append(f"{name}^{number}" if number > 1 else name)
-        if gap[d]:
-            words.append(f"{name} missing or not")
-    return " · ".join(words) or "constant"
+        name, is_categorical = shorten(response.names[d], 16), feature_map.is_categorical
+        # the first of pooled functions is a constant
+        numbers = indices[:, d] - (is_categorical and feature_map.pooled)
+        for own, number, gap in zip(words, numbers.tolist(), gaps.tolist(), strict=True):
+            if is_categorical and number >= 0:
+                own.append(f"{name}={visible(str(response.categories(d)[number]))}")
+            elif number and not is_categorical:
+                power = f"{name}^{number}" if number > 1 else name
+                own.append(f"{name}:{number:+d}" if feature_map.is_complex else power)
+            if gap:
+                own.append(f"{name} missing or not")
+    return [" · ".join(own) or "constant" for own in words]
 
 
 @dataclass(repr=False)
@@ -258,6 +251,7 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     algebra, weights = response.algebra, response.weights(d)
     if feature_map.has_gaps:  # where a value is there
         weights = weights.reshape(2, -1, *weights.shape[1:]).sum(axis=0)
+    zero = len(weights) // 2
     squares = [reduce(algebra.multiply, [square(algebra, level) for level in levels])
                for levels in response.levels]  # fmt: skip
     outer = environments(algebra, squares, square(algebra, response.closing[None]))[d]
@@ -268,7 +262,7 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     if response.n_columns == 1:
         coefficients = algebra.close(algebra.multiply(weights, response.closing))
         magnitudes = np.abs(coefficients)
-    numbers = np.arange(len(weights)) - len(weights) // 2
+    numbers = np.arange(len(weights)) - zero
     box = response.inputs.columns[d].box
     width = box.high - box.low if box.low < box.high else 1.0
     frequencies = numbers / (float(feature_map.period) * width)
@@ -277,7 +271,7 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
         count = len(response.main_weights[d]) - feature_map.has_gaps
         waves = response.main_weights[d][1:count].reshape(-1, 2)
         sizes = np.hypot(*waves.T) / np.sqrt(2)
-        main, zero = np.zeros(len(weights)), len(weights) // 2
+        main = np.zeros(len(weights))
         main[zero + 1 : zero + 1 + len(sizes)] = sizes
         main[zero - len(sizes) : zero] = sizes[::-1]
     return Spectrum(
