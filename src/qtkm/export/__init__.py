@@ -59,7 +59,12 @@ def write_python(model: Any, path: Path, std: bool | None = None) -> None:
             return {key: pack(entry) for key, entry in value.items()}
         return [pack(entry) for entry in value] if isinstance(value, list) else value
 
-    facts = pack(asdict(plan) | {"classes": _labels(plan.classes)})
+    classes = plan.classes
+    if classes is not None and classes.dtype.kind == "O":  # which only pickling could load
+        if not all(isinstance(label, str) for label in classes):
+            raise ValueError("classes of several types cannot be exported; use text or numbers.")
+        classes = classes.astype(str)
+    facts = pack(asdict(plan) | {"classes": classes})
     held = io.BytesIO()
     np.savez_compressed(held, *arrays)
     frame = files(__package__).joinpath("standalone.py.txt").read_text(encoding="utf-8")
@@ -80,15 +85,6 @@ def write_python(model: Any, path: Path, std: bool | None = None) -> None:
 def _harmless(name: str) -> str:
     """Return a name that cannot leave the docstring it is written into."""
     return visible(name).replace("\\", "/").replace('"', "'").replace("@@", "@")
-
-
-def _labels(classes: Any) -> Any:
-    """Return classes as an array that can be loaded without pickling."""
-    if classes is None or classes.dtype.kind != "O":
-        return classes
-    if not all(isinstance(label, str) for label in classes):
-        raise ValueError("classes of several types cannot be exported; use text or numbers.")
-    return classes.astype(str)
 
 
 #: formats by name

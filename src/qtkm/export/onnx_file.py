@@ -8,7 +8,7 @@ are the derivatives of a response times a thin factor.
 
 import math
 import operator
-from functools import reduce
+from functools import partialmethod, reduce
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ class Tensor:
         return self.apply("Reshape", self.graph.constant(shape, np.int64))
 
     def combine(self, operation: str, other: Any) -> "Tensor":
-        """Multiply complex numbers, of which either may be real."""
+        """Combine real numbers, or multiply complex ones, of which either may be real."""
         other, add = self.graph.tensor(other), self.graph.add
         sides = (self.real, other.imaginary), (self.imaginary, other.real)
         real = add(operation, self.real, other.real)
@@ -77,20 +77,9 @@ class Tensor:
             crossed = [crossed[0] + crossed[1]]
         return Tensor(self.graph, real.real, *(each.real for each in crossed))
 
-    def __add__(self, other: Any) -> "Tensor":
-        return self.graph.add("Add", self, other)
-
-    def __sub__(self, other: Any) -> "Tensor":
-        return self.graph.add("Sub", self, other)
-
-    def __truediv__(self, other: Any) -> "Tensor":
-        return self.graph.add("Div", self, other)
-
-    def __mul__(self, other: Any) -> "Tensor":
-        return self.combine("Mul", other)
-
-    def __matmul__(self, other: Any) -> "Tensor":
-        return self.combine("MatMul", other)
+    __add__, __sub__ = partialmethod(combine, "Add"), partialmethod(combine, "Sub")
+    __mul__, __truediv__ = partialmethod(combine, "Mul"), partialmethod(combine, "Div")
+    __matmul__ = partialmethod(combine, "MatMul")
 
 
 #: values in the unit box and which are missing, or codes
@@ -104,7 +93,7 @@ class OnnxGraph:
         from onnx import helper, numpy_helper
 
         self.plan, self.helper, self.to_tensor = plan, helper, numpy_helper.from_array
-        self.kind, self.dtype = helper.np_dtype_to_tensor_dtype, np.dtype(dtype)
+        self.dtype = np.dtype(dtype)
         # scaled weights and not a scaled product: runtimes fuse the latter with a single factor
         self.scale, self.mean = plan.scale, plan.mean
         if plan.facts["log_link"]:
@@ -137,16 +126,19 @@ class OnnxGraph:
     def input(self, name: str, dtype: Any, about: str = "") -> Tensor:
         """Add an input of the graph."""
         info = self.helper.make_tensor_value_info
-        self.inputs.append(info(name, self.kind(np.dtype(dtype)), ["n", 1], doc_string=about))
+        self.inputs.append(info(name, self.kind(dtype), ["n", 1], doc_string=about))
         return Tensor(self, name)
 
     def output(self, name: str, source: Tensor, dtype: Any, shape: list[Any]) -> Any:
         """Name an output of the graph."""
         self.nodes.append(self.helper.make_node("Identity", [source.real], [name]))
-        return self.helper.make_tensor_value_info(name, self.kind(np.dtype(dtype)), shape)
+        return self.helper.make_tensor_value_info(name, self.kind(dtype), shape)
+
+    def kind(self, dtype: Any) -> Any:
+        return self.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
     def cast(self, tensor: Tensor, dtype: Any) -> Tensor:
-        return tensor.apply("Cast", to=self.kind(np.dtype(dtype)))
+        return tensor.apply("Cast", to=self.kind(dtype))
 
     def read(self, column: ColumnPlan) -> Read:
         """Return the values of a column: (n, 1) in the unit box, or (n,) codes of categories."""

@@ -66,19 +66,19 @@ class Plan:
     mean: NDArray[np.float64]
     scale: NDArray[np.float64]
     facts: dict[str, Any]
-    bounds: NDArray[np.float64] | None = None  # (2, n_outputs) that predictions are kept within
-    classes: NDArray | None = None
-    spread: SpreadPlan | None = None
+    bounds: NDArray[np.float64] | None  # (2, n_outputs) that predictions are kept within
+    classes: NDArray | None
+    spread: SpreadPlan | None
 
 
 def make_plan(model: Any, std: bool | None = None) -> Plan:
     """Take a fitted model apart; `std` includes its posterior, None if there is one."""
     check_is_fitted(model)
     cores, network, reading = list(model.cores_), model.network_, model._reading
-    n_columns, n_outputs = len(reading.inputs.columns), reading.n_outputs
-    main: list[Any] = [None] * n_columns
-    intercept = np.zeros(n_outputs)
-    if network.has_main_effects:
+    own, maps, n_outputs = reading.inputs.columns, reading.inputs.maps, reading.n_outputs
+    main: list[Any] = [None] * len(own)
+    intercept, has_main = np.zeros(n_outputs), network.has_main_effects
+    if has_main:
         *main, intercept = cores.pop()
         network = network.network
     if network is not None and not isinstance(network, CPD | TensorTrain | TensorRing):
@@ -87,32 +87,29 @@ def make_plan(model: Any, std: bool | None = None) -> Plan:
             "TensorTrain and TensorRing; fit one of these."
         )
     evaluator: Any = network and network.evaluator(cores, reading.inputs.frequencies)
-    columns = [_column(own, d, evaluator, main[d]) for d, own in enumerate(reading.inputs.columns)]
-    maps = reading.inputs.maps
+    columns = [_column(each, d, evaluator, main[d]) for d, each in enumerate(own)]
     widest = max(sum(group.stop - group.start for group in m.groups) for m in maps)
     widest = max(widest, *(min(m.n_features, 256) for m in maps))
-    facts = {
-        "log_link": bool(model.loss_.has_log_link), "step": max(64, MOST_NUMBERS // widest),
-        "has_main": bool(model.network_.has_main_effects), "n_outputs": n_outputs,
-        "is_flat": getattr(model, "_y_ndim", 1) == 1,
-        "probabilities": type(model.loss_).__name__.lower()
-        if getattr(model.loss_, "has_probabilities", False) and hasattr(model, "classes_") else "",
-    }  # fmt: skip
-    plan = Plan(
-        columns, isinstance(network, TensorTrain | TensorRing),
-        None if evaluator is None else evaluator.closing, np.asarray(intercept, dtype=np.float64),
-        reading.scale.mean, reading.scale.scale, facts,
-    )  # fmt: skip
-    plan.classes = getattr(model, "classes_", None)
-    margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
+    classes, bounds = getattr(model, "classes_", None), None
+    margin = None if classes is not None else defaults.prediction_margin(model)
     if margin is not None:
         low, high = reading.bounds(margin)
-        plan.bounds = np.array(np.broadcast_arrays(low, high, np.zeros(n_outputs))[:2])
-    if std and plan.classes is not None:
+        bounds = np.array(np.broadcast_arrays(low, high, np.zeros(n_outputs))[:2])
+    if std and classes is not None:
         raise ValueError("A classifier has no standard deviations to export; leave std out.")
-    if std or (std is None and plan.classes is None and model._has_posterior):
-        plan.spread = _spread(model)
-    return plan
+    has_std = std or (std is None and classes is None and model._has_posterior)
+    facts = {
+        "log_link": bool(model.loss_.has_log_link), "step": max(64, MOST_NUMBERS // widest),
+        "has_main": bool(has_main), "n_outputs": n_outputs,
+        "is_flat": getattr(model, "_y_ndim", 1) == 1,
+        "probabilities": classes is not None and bool(model.loss_.has_probabilities),
+    }  # fmt: skip
+    return Plan(
+        columns, isinstance(network, TensorTrain | TensorRing),
+        None if evaluator is None else evaluator.closing, np.asarray(intercept, dtype=np.float64),
+        reading.scale.mean, reading.scale.scale, facts, bounds, classes,
+        _spread(model) if has_std else None,
+    )  # fmt: skip
 
 
 def _spread(model: Any) -> SpreadPlan:
@@ -122,17 +119,16 @@ def _spread(model: Any) -> SpreadPlan:
     tangents, chain = posterior.tangents, posterior.tangents.chain
     n_outputs, n_columns = tangents.n_outputs, len(inputs.maps)
     tables: list[NDArray | None] = []
-    used, first = [], 0
+    used, is_main, first = [], tangents.is_main, 0
     for feature_map, share in zip(inputs.maps, tangents.shares, strict=True):
-        table = None
+        table, last = None, first + feature_map.n_main
         if feature_map.is_categorical:
             table = feature_map.factors(np.arange(feature_map.n_categories))
             table = table if share is None else np.vstack([table, share @ table])
         tables.append(table)
-        last = first + feature_map.n_main
-        used.append([] if tangents.is_main is None else tangents.is_main[first:last].tolist())
+        used.append([] if is_main is None else is_main[first:last].tolist())
         first = last
-    used.append([tangents.is_main is not None and bool(tangents.is_main[-1])])
+    used.append([is_main is not None and bool(is_main[-1])])
     cores: list[list[NDArray]] = [[] for _ in range(n_columns)]
     if chain is not None:
         cores = [[chain.algebra.elements(core) for core in levels] for levels in chain.cores]

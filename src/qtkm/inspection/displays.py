@@ -41,10 +41,6 @@ class MainEffectDisplay(Display):
     the column has no more than twelve values, and where there are no rows within a twentieth of
     the range. The y axis follows the other part of the curve, and the x axis, too, if heavy
     tails take more than two thirds of the range. A category without rows is pale.
-
-    Parameters
-    ----------
-    main_effect : MainEffect
     """
 
     def __init__(self, main_effect: effects.MainEffect):
@@ -132,13 +128,7 @@ def _limits(effect: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[
 
 
 def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
-    """Give drawn main effects one range of effects, so that their sizes can be compared.
-
-    Parameters
-    ----------
-    displays : sequence of MainEffectDisplay
-        Whose `plot` has been called.
-    """
+    """Give main effects whose `plot` has been called one range, so that sizes can be compared."""
     limits = np.array([display.ax_.get_ylim() for display in displays])
     for display in displays:
         display.ax_.set_ylim(limits[:, 0].min(), limits[:, 1].max())
@@ -151,10 +141,6 @@ class InteractionDisplay(Display):
     of the column's range. Colours follow the effect on all but the outermost hundredth of the
     rows. Heavy tails that take more than two thirds of a range are left out, as in
     `MainEffectDisplay`.
-
-    Parameters
-    ----------
-    interaction : Interaction
     """
 
     has_frame = True
@@ -375,10 +361,6 @@ class SpectrumDisplay(Display):
     The two sides need not mirror each other, and one that is high at the edge does not call for
     a larger M: frequencies f and -f act together, and waves of a period above 1 may cancel each
     other where there are rows. `qtkm.inspection.spectrum` has more on this.
-
-    Parameters
-    ----------
-    spectrum : Spectrum
     """
 
     def __init__(self, spectrum: weights.Spectrum):
@@ -420,12 +402,7 @@ class SpectrumDisplay(Display):
 
 
 class CoefficientsDisplay(Display):
-    """Bars of the largest weights; those that are not certain to be the largest are grey.
-
-    Parameters
-    ----------
-    coefficients : Coefficients
-    """
+    """Bars of the largest weights; those that are not certain to be the largest are grey."""
 
     def __init__(self, coefficients: weights.Coefficients):
         self.coefficients = coefficients

@@ -16,7 +16,7 @@ from ..estimators.wording import readable
 from ..networks.algebra import closed_product, environments
 from .response import Response, find_column
 from .results import Finding, largest, place
-from .rows import Range, Rows, count_near
+from .rows import Range, Rows, count_near, inner_range, steps
 
 #: effects below this part of the response are rounding
 ROUNDING = 1e-12
@@ -95,7 +95,7 @@ class MainEffect(Finding):
         support = np.full(len(self.values), np.nan) if self.support is None else self.support
         return {"column": self.name, "value": self.values, "effect": self.effect,
                 "partial_dependence": self.partial_dependence, "support": support,
-                **({} if self.std is None else {"std": self.std})}  # fmt: skip
+                "std": self.std}  # fmt: skip
 
 
 @dataclass(repr=False)
@@ -161,9 +161,8 @@ class Interaction(Finding):
         support = np.full(self.effect.shape, np.nan) if self.support is None else self.support
         return {self.names[0]: np.repeat(first, len(second)),
                 self.names[1]: np.tile(second, len(first)), "effect": self.effect.ravel(),
-                "partial_dependence": self.partial_dependence.ravel(),
-                "support": support.ravel(),
-                **({} if self.std is None else {"std": self.std.ravel()})}  # fmt: skip
+                "partial_dependence": self.partial_dependence.ravel(), "support": support.ravel(),
+                "std": None if self.std is None else self.std.ravel()}  # fmt: skip
 
 
 def main_effects(
@@ -217,7 +216,7 @@ def main_effects(
     for d in chosen:
         look, deciles, missing = Look(rows, d, grids.get(d), n_grid, means[d]), None, None
         if not response.is_categorical[d]:
-            deciles = response.raw(d, np.quantile(rows.known(d), np.arange(0.1, 0.95, 0.1)))
+            deciles = response.raw(d, np.quantile(rows.known(d)[0], np.arange(0.1, 0.95, 0.1)))
         if response.maps[d].has_gaps:
             missing = float(rows.one_way(d, np.full(1, np.nan), means[d])[0])
         effects.append(MainEffect(
@@ -281,10 +280,15 @@ class Look:
             self.values = response.values(d, self.shown)
             self.near: Any = self.values, rows.values[d], None
         else:
-            numbers = rows.grid(d, n_grid) if given is None else response.numbers(d, given)
+            known, inner = rows.known(d)[0], inner_range(*rows.known(d))
+            numbers = np.unique(known).astype(np.float64)
+            if given is not None:
+                numbers = response.numbers(d, given)
+            elif len(numbers) > n_grid:
+                numbers = steps(numbers, inner, n_grid)
             self.shown, self.values = response.raw(d, numbers), response.values(d, numbers)
-            self.inner = tuple(response.raw(d, np.array(rows.inner(d))))
-            self.near = numbers, rows.arrays[d], rows.inner(d)
+            self.inner = tuple(response.raw(d, np.array(inner)))
+            self.near = numbers, rows.arrays[d], inner
         self.dependence = rows.one_way(d, self.values, mean)
 
 

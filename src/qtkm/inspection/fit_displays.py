@@ -169,21 +169,16 @@ class ResidualsDisplay(Display):
         cls, model: Any, X: Any, y: Any, *, kind: str = "observed", column: Any = None,
         output: Any = None, interval: float | None = None, ax: "Axes | None" = None,
     ) -> Self:  # fmt: skip
-        """Predict and draw.
+        """Predict the rows of X by a QTKMRegressor and draw.
 
         Parameters
         ----------
-        model : QTKMRegressor
-        X : array or frame of shape (n_rows, n_columns)
-        y : array of shape (n_rows,) or (n_rows, n_outputs)
-        kind : {"observed", "residuals"}, default="observed"
         column : name or number, optional
             Draw the residuals against this column.
         output : int or str, optional
             Which output of a model with several.
         interval : float, optional
             Coverage of intervals to draw around the predictions, such as 0.9; red where they miss.
-        ax : matplotlib Axes, optional
         """
         if not is_regressor(model):
             raise ValueError(
@@ -290,17 +285,8 @@ class CoverageDisplay(Display):
     ) -> Self:  # fmt: skip
         """Predict intervals of many coverages, and draw how much they hold.
 
-        Parameters
-        ----------
-        model : QTKMRegressor
-        X : array or frame of shape (n_rows, n_columns)
-            Rows that the model was not fitted to.
-        y : array of shape (n_rows,) or (n_rows, n_outputs)
-        method : {"auto", "posterior", "conformal"}, default="auto"
-            As of `QTKMRegressor.predict_interval`.
-        output : int or str, optional
-            Which output of a model with several.
-        ax : matplotlib Axes, optional
+        The rows should be others than those of the fit; `method` is that of
+        `QTKMRegressor.predict_interval`, and `output` one of a model with several.
         """
         model, levels = fitted(model), np.arange(0.05, 0.96, 0.05)
         observed = np.asarray(y, dtype=np.float64)

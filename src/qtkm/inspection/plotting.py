@@ -43,17 +43,7 @@ class Display:
     notes: Sequence[str] = ()
 
     def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a figure of its own by default.
-
-        Returns
-        -------
-        self
-        """
+        """Draw on matplotlib Axes, by default of a figure of its own, and return the display."""
         if ax is None:
             try:
                 import matplotlib.pyplot as plt

@@ -24,12 +24,13 @@ class Finding:
         raise NotImplementedError
 
     def _table(self) -> dict[str, Any]:
-        """Return the columns of `to_frame`."""
+        """Return the columns of `to_frame`; those that are None are left out."""
         raise NotImplementedError
 
     def to_frame(self) -> Any:
         """Return the numbers as a pandas DataFrame, one row for each value, column or pair."""
-        return need("pandas", "results become frames").DataFrame(self._table())
+        table = {name: column for name, column in self._table().items() if column is not None}
+        return need("pandas", "results become frames").DataFrame(table)
 
     def __repr__(self) -> str:
         told = [(field.name, _brief(getattr(self, field.name))) for field in fields(self)]  # type: ignore[arg-type]

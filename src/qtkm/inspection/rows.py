@@ -44,7 +44,6 @@ class Rows:
         self.weight = weight / self.total
         mains = (response.main(d, values) for d, values in enumerate(self.values))
         self.main_means = np.array([self.weight @ main for main in mains])
-        self._inner: dict[int, Range] = {}
 
     def blocks(self) -> Iterator[Block]:
         """Yield blocks of rows with the tables of all columns at them."""
@@ -55,22 +54,14 @@ class Rows:
         distinct, inverse = np.unique(self.values[d], return_inverse=True)
         return distinct, np.bincount(inverse, weights=self.weight)
 
-    def known(self, d: int) -> NDArray:
-        """Return the numbers of a column that are not missing; one zero where all are."""
-        found = self.arrays[d][~np.isnan(self.arrays[d])]
-        return found if len(found) else np.zeros(1)
-
-    def inner(self, d: int) -> Range:
-        """Return the range of a column of numbers without the outermost rows."""
-        if d not in self._inner:
-            there = ~np.isnan(self.arrays[d])
-            self._inner[d] = inner_range(self.arrays[d][there], self.weight[there])
-        return self._inner[d]
-
-    def grid(self, d: int, n_grid: int) -> NDArray[np.float64]:
-        """Return all numbers of a column if these are few, and else steps over their range."""
-        distinct = np.unique(self.known(d)).astype(np.float64)
-        return distinct if len(distinct) <= n_grid else steps(distinct, self.inner(d), n_grid)
+    def known(self, d: int) -> tuple[NDArray, NDArray]:
+        """Return the numbers of a column that are not missing, and weights; one zero if all are."""
+        there = ~np.isnan(self.arrays[d])
+        return (
+            (self.arrays[d][there], self.weight[there])
+            if there.any()
+            else (np.zeros(1), np.ones(1))
+        )
 
     def responses(self) -> NDArray[np.float64]:
         """Return the response of every row."""

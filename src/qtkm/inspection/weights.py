@@ -210,9 +210,8 @@ class Spectrum(Finding):
         return f"{self.name}: norms of the weights by frequency {largest(names, self.magnitudes)}"
 
     def _table(self) -> dict[str, Any]:
-        main = {} if self.main is None else {"main": self.main}
         return {"number": self.numbers, "frequency": self.frequencies,
-                "magnitude": self.magnitudes, **main}  # fmt: skip
+                "magnitude": self.magnitudes, "main": self.main}  # fmt: skip
 
 
 def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:

@@ -52,6 +52,8 @@ def collect(
     scored, truth = take_rows(X, numbers), truth[numbers]
     findings = Findings(model, take_rows(scored, chosen), output)
     name = ", ".join(model.target_names_ or []) or str(getattr(y, "name", None) or "target")
+    path = [[step.get(key) for key in ("rank", "alpha", "error", "seconds", "share")]
+            for step in model.history_.get("path") or []]  # fmt: skip
     facts: dict[str, Any] = {
         "task": "classification" if is_classifier(model) else "regression",
         "target": _text(name), "response": _text(findings.response.label),
@@ -59,7 +61,7 @@ def collect(
         "n_rows": n_rows, "n_scored": len(numbers), "n_used": len(chosen),
         "columns": findings.columns(X), "effects": findings.effects(), "pairs": findings.pairs(),
         "history": _history(model), "spectra": findings.spectra(),
-        "decisions": _decisions(model), "path": _path(model), "code": _code(model, file),
+        "decisions": _decisions(model), "path": path, "code": _code(model, file),
     }  # fmt: skip
     facts |= _errors(findings, scored, truth, rng)
     for row in facts["rows"]:
@@ -131,7 +133,7 @@ class Findings:
                 shown = np.argsort(values, kind="stable")
                 low, high = _axis(effect.inner or (values.min(), values.max()))
                 ends = low, high if high > low else low + 1
-                counts, edges = np.histogram(rows.known(d), BINS, ends)
+                counts, edges = np.histogram(rows.known(d)[0], BINS, ends)
                 fact |= {"x": _axis(values[shown]), "counts": counts, "edges": edges,
                          "time": values.dtype.kind == "M"}  # fmt: skip
             has_band = rank < BANDS and self.model._has_posterior
@@ -215,11 +217,6 @@ def _decisions(model: Any) -> list[list[str]]:
         shown = f"{readable(min(scales), 3)} to {readable(max(scales), 3)}"
         lines.append(["length scales", shown, "learned for each column, in parts of its range"])
     return [[shorten(word, 200) for word in line] for line in lines]
-
-
-def _path(model: Any) -> list[list[Any]]:
-    keys = ("rank", "alpha", "error", "seconds", "share")
-    return [[step.get(key) for key in keys] for step in model.history_.get("path") or []]
 
 
 def _history(model: Any) -> dict[str, Any]:
