@@ -142,7 +142,7 @@ class ChainTangents:
             whole = np.array([weights, *moved])
             if precision is not None:
                 whole = np.sqrt(precision).reshape(-1, *[1] * (weights.ndim - 1)) * whole
-            blocks.append((whole[0], whole[1:].reshape(len(moved), len(weights), -1)))
+            blocks.append((whole[0], whole[1:].reshape(len(moved), len(weights), weights[0].size)))
         count, size = len(self.closing), self.closing[0].size
         units = _units((count, size)) if self.has_outputs else np.empty((0, count, size))
         return [*blocks, (self.closing, units)]
