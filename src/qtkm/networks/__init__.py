@@ -5,8 +5,8 @@ from .additive import Additive
 from .cpd import CPD
 from .evaluate import Evaluator
 from .graph import MERA, BlockTerm, Graph, Grid2D, HierarchicalTucker, Tucker
-from .local import LocalSystem
 from .network import Cores, Iterate, Network, flatten, unflatten
+from .problem import LocalSystem
 from .train import TensorRing, TensorTrain
 
 #: shorthand in the estimators -> class; a new network is one file and one line here

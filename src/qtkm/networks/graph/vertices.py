@@ -24,7 +24,7 @@ from ...structure import Structure
 from .. import design
 from ..column_tables import add_all
 from ..design import PLANNED_ROWS, ROWS, Term, Tree, join
-from ..local import least_squares
+from ..problem import least_squares
 from ..train.gauge import balance
 
 #: entries of all arrays that one block of rows makes

@@ -21,8 +21,7 @@ from ..algebra import partial_products
 from ..chain import ChainIterate
 from ..column_tables import Tables, add_all
 from ..evaluate import column_table
-from ..local import LocalSystem, least_squares
-from ..problem import ColumnProblem
+from ..problem import ColumnProblem, LocalSystem, least_squares
 from . import gauge
 
 #: unknowns of a merged core; larger ones are not merged, their bond stays as it is

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qtkm.networks import LocalSystem
-from qtkm.networks.local import least_squares
+from qtkm.networks.problem import least_squares
 
 SHAPE = (2, 3)
 
