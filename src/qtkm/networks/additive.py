@@ -37,7 +37,7 @@ from ..protocols import (
 from ..structure import Edge, Structure
 from .algebra import KeptRows
 from .evaluate import with_unknown
-from .main_effects import MainProblem, sum_by_code
+from .main_effects import MainProblem, finite_precision, sum_by_code
 from .network import Network, flatten, unflatten
 
 
@@ -131,7 +131,10 @@ class Additive(Network):
         self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
     ) -> Given:
         # precisions of the main functions follow those of the network: (J_d,), or None at first
-        return AdditiveIterate(self, columns, cores, dtype, run, precisions)
+        own, inner = list(precisions[: len(columns)]), None
+        if self.network is not None:
+            inner = self.network.iterate(columns, cores[:-1], dtype, run, own)
+        return AdditiveIterate(inner, columns, cores[-1], run, precisions)
 
     def numbers_held(
         self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
@@ -156,23 +159,14 @@ class AdditiveIterate:
     """Cores and what follows from them; see `networks.network.Iterate`."""
 
     def __init__(
-        self,
-        network: Additive,
-        columns: Columns,
-        cores: Cores,
-        dtype: DTypeLike,
-        run: Run,
-        precisions: Precisions,
+        self, inner: Given, columns: Columns, main: Arrays, run: Run, precisions: Precisions
     ):
-        self.network, self.columns, self.run = network, columns, run
-        n_columns = len(columns)
-        self._unused = list(precisions[:n_columns])
-        self.inner: Given = None
-        if network.network is not None:
-            self.inner = network.network.iterate(columns, cores[:-1], dtype, run, self._unused)
+        self.inner, self.columns, self.run = inner, columns, run
+        self._unused = list(precisions[: len(columns)])
         self._held: Given = None
         self._token: Given = (None, None)
-        self.put_main(list(cores[-1]), list(precisions[n_columns:]) or [None] * n_columns)
+        own = list(precisions[len(columns) :])
+        self.put_main(list(main), own or [None] * len(columns))
 
     @property
     def is_complex(self) -> bool:
@@ -214,8 +208,11 @@ class AdditiveIterate:
         self.main, self.main_precisions = main, list(precisions)
         self._reduced: Given = (None, None)
         self._effects: Effects | None = None
-        pairs = zip(self.main_precisions, main[:-1], strict=True)
-        self._main_penalty = float(sum((_finite(p) * weights**2).sum() for p, weights in pairs))
+        self._main_penalty = sum(
+            float((finite_precision(p) * weights**2).sum())
+            for p, weights in zip(self.main_precisions, main[:-1], strict=True)
+            if p is not None
+        )
 
     @property
     def effects(self) -> "Effects":
@@ -283,7 +280,8 @@ class AdditiveIterate:
         """Product of a direction with the Hessian of the main effects' penalty."""
         result = unflatten(direction, [np.zeros_like(core) for core in flatten(direction)])
         for d, p in enumerate(self.main_precisions):
-            result[-1][d] = 2 * _finite(p) * direction[-1][d]
+            if p is not None:
+                result[-1][d] = 2 * finite_precision(p) * direction[-1][d]
         return result
 
     def gradient_pass(self) -> Pass:
@@ -308,13 +306,6 @@ def _used(weights: NDArray, precision: NDArray | None) -> NDArray:
     if precision is None or np.isfinite(precision).all():
         return weights
     return np.where(np.isfinite(precision)[:, None], weights, 0.0)
-
-
-def _finite(precision: NDArray | None) -> NDArray:
-    """Precisions (J, 1), 0 in the place of infinite ones, which hold zeros."""
-    if precision is None:
-        return np.zeros((1, 1))
-    return np.where(np.isfinite(precision), precision, 0.0)[:, None]
 
 
 class Effects:
@@ -347,10 +338,8 @@ def add_slopes(
     shard: AnyShard, slopes: NDArray, run: Run, inner: Pass | None
 ) -> tuple[NDArray, ...]:
     """Sum what the network needs, then Σ Re(slope) at all columns' grid values, and in all."""
-    real = np.ascontiguousarray(slopes.real)
-    own = [sum_by_code(shard, d, real) for d in range(len(shard.n_codes))]
     others = () if inner is None else inner(shard, slopes, run=run)
-    return *others, *own, real.sum(axis=0)
+    return *others, *sum_by_code(shard, np.ascontiguousarray(slopes.real))
 
 
 def reduce_targets(shard: AnyShard, run: Run, view: Pass | None, effects: Effects) -> AnyShard:

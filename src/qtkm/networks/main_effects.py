@@ -48,10 +48,7 @@ def add_grams(shard: AnyShard, run: Run, functions: Arrays) -> NDArray[np.float6
 
 
 def add_rests(shard: AnyShard, run: Run, inner: Pass | None) -> tuple[NDArray, ...]:
-    """Sum ω(y - Re f) at the grid values of all columns and in all, and of squares.
-
-    The squares are Σ ω((Re f)² - 2y·Re f), Σ ω(Im f)² and Σ ω·y².
-    """
+    """Sum ω(y - Re f) by `sum_by_code`, then ω((Re f)² - 2y·Re f), ω(Im f)² and ω·y²."""
     target, weight = shard.target, shard.weight
     rest, squares = target, [np.zeros(1), np.zeros(1), target**2]
     if inner is not None:
@@ -61,14 +58,21 @@ def add_rests(shard: AnyShard, run: Run, inner: Pass | None) -> tuple[NDArray, .
     if weight is not None:
         rest = weight[:, None] * rest
         squares = [weight[:, None] * each for each in squares]
-    columns = [sum_by_code(shard, d, rest) for d in range(len(shard.n_codes))]
-    return *columns, rest.sum(axis=0), np.array([each.sum() for each in squares])
+    return *sum_by_code(shard, rest), np.array([each.sum() for each in squares])
 
 
-def sum_by_code(shard: AnyShard, column: int, values: NDArray) -> NDArray[np.float64]:
-    """Sum values (n_rows, k) over the rows of each grid value of a column."""
-    codes, count = shard.codes[:, column], shard.n_codes[column]
-    return np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
+def sum_by_code(shard: AnyShard, values: NDArray) -> list[NDArray]:
+    """Sum values (n_rows, k) over the rows of each grid value of all columns, then over all."""
+    sums = [
+        np.stack([np.bincount(codes, each, minlength=count) for each in values.T], axis=1)
+        for codes, count in zip(shard.codes.T, shard.n_codes, strict=True)
+    ]
+    return [*sums, values.sum(axis=0)]
+
+
+def finite_precision(precision: NDArray) -> NDArray[np.float64]:
+    """Precisions (J, 1), 0 in the place of infinite ones, whose weights are zero."""
+    return np.where(np.isfinite(precision), precision, 0.0)[:, None]
 
 
 class Members(NamedTuple):
@@ -166,8 +170,7 @@ class MainProblem:
         both = np.concatenate([intercept[None], weights])
         rhs = np.concatenate([self.total[None], self.raw])
         square = float((both * (self.known.whole @ both - 2 * rhs)).sum())
-        finite = np.where(np.isfinite(precision), precision, 0.0)
-        price = float((finite[:, None] * weights**2).sum())
+        price = float((finite_precision(precision) * weights**2).sum())
         return rest + square / setting.total_weight + price
 
     def sweep(self) -> list[float]:
