@@ -29,7 +29,7 @@ from .conversion import (
     refuse_repeated,
     unify,
 )
-from .source import Chunk, Source, Stamp, combine, deal
+from .source import Chunk, Source, Stamp, deal
 
 PARQUET = (".parquet", ".pq")
 CSV = tuple(f"{name}{packed}" for name in (".csv", ".tsv") for packed in ("", ".gz", ".bz2"))
@@ -127,6 +127,7 @@ class FileSource(Source):
         self.paths = list(paths)
         reader: Any = ParquetPart if kind == "Parquet" else CsvPart
         self._parts = [reader(path) for path in self.paths]
+        self._stamps = [part.stamp for part in self._parts]
         for part in self._parts if kind == "CSV" else ():
             for name, found in part.types.items():
                 is_time = kind_of(found) in (TIMES, SPANS)
@@ -138,13 +139,6 @@ class FileSource(Source):
             more = f" and {len(self.paths) - 1} more files" if len(self.paths) > 1 else ""
             raise DataFileError(f"{self.paths[0]}{more} has columns but no rows.")
         self.n_rows = None if None in counts else sum(counts)
-
-    def fingerprint(self) -> str:
-        return combine(part.stamp for part in self._parts)
-
-    def refuse_changes(self) -> None:
-        for part in self._parts:
-            part.stamp.refuse_changes()
 
     def expected_rows(self) -> int | None:
         counts = [part.expected_rows for part in self._parts]

@@ -37,67 +37,42 @@ TAIL = 1 << 16
 
 @dataclass
 class Block:
-    """Some consecutive rows of a source.
+    """Some consecutive rows of a source."""
 
-    Attributes
-    ----------
-    columns : dict of str to array or Series
-        Numbers and bools as NumPy arrays, in float64 with NaN where some are missing; dates and
-        times as arrays of datetime64 or timedelta64; text, and dictionaries of any type, as
-        pandas Series of categories, whose categories may differ from block to block.
-    n_rows : int
-    first_row : int
-        Number of its first row in the whole source, from 0.
-    where : str
-        Its place, for messages.
-    carried : dict of str to pyarrow.Array
-        Columns to carry along, of the type they have in the source.
-    """
-
+    #: numbers and bools as NumPy arrays, in float64 with NaN where some are missing; dates and
+    #: times as arrays of datetime64 or timedelta64; text, and dictionaries of any type, as pandas
+    #: Series of categories, which may differ from block to block
     columns: dict[str, Any]
     n_rows: int
+    #: number of its first row in the whole source, from 0
     first_row: int
+    #: its place, for messages
     where: str
+    #: columns to carry along as pyarrow arrays, of the type they have in the source
     carried: dict[str, Any] = field(default_factory=dict)
 
 
 class Source:
-    """Rows that need not fit in memory.
+    """Rows that need not fit in memory."""
 
-    Attributes
-    ----------
-    names : list of str
-        All columns.
-    n_rows : int or None
-        Number of rows, if it is known without reading them all.
-    paths : list of pathlib.Path
-        Files that are read, if any.
-    """
-
+    #: all columns
     names: list[str]
+    #: number of rows, if it is known without reading them all
     n_rows: int | None = None
+    #: files that are read, if any
     paths: Sequence[Path] = ()
+    #: of these files, where nothing else is read
+    _stamps: Sequence["Stamp"] = ()
     _rows_seen: int | None = None
 
     def blocks(
         self, columns: Sequence[str], rows: int = BLOCK_ROWS, carry: Sequence[str] = ()
     ) -> Iterator[Block]:
-        """Read the source from its beginning, block by block.
+        """Read some columns from the beginning, in blocks of at most `rows` rows.
 
-        Parameters
-        ----------
-        columns : sequence of str
-            Only these columns are read.
-        rows : int
-            Largest number of rows of a block.
-        carry : sequence of str
-            Columns to return as they are, see `Block.carried`.
-
-        Raises
-        ------
-        DataFileError
-            At once for columns that are missing or of two kinds; while reading, for what is
-            damaged or has changed since the source was opened.
+        Columns of `carry` are returned as they are, see `Block.carried`. It is a DataFileError, at
+        once, if columns are missing or of two kinds; while reading, if something is damaged or has
+        changed since the source was opened.
         """
         if rows < 1:
             raise ValueError(f"rows={rows} must be 1 or more.")
@@ -109,10 +84,13 @@ class Source:
 
     def fingerprint(self) -> str | None:
         """Return a text that changes when the data change; None if it cannot be known."""
-        return None
+        facts = [list(map(str, astuple(stamp))) for stamp in self._stamps]
+        return joblib.hash(facts) if facts else None
 
     def refuse_changes(self) -> None:
         """Raise a DataFileError if the data have changed since the source was opened."""
+        for stamp in self._stamps:
+            stamp.refuse_changes()
 
     def expected_rows(self) -> int | None:
         """Return the number of rows, or an estimate for a progress bar, or None."""
@@ -191,30 +169,11 @@ class Stamp:
             )
 
 
-def combine(stamps: Iterable[Stamp]) -> str:
-    """Return one text of many stamps."""
-    return joblib.hash([list(map(str, astuple(stamp))) for stamp in stamps])
-
-
 class ArraySource(Source):
     """Rows of arrays, which may be memory maps of files larger than memory.
 
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_columns)
-    y : array of shape (n_rows,) or (n_rows, n_outputs), optional
-    weight : array of shape (n_rows,), optional
-    names : sequence of str, optional
-        Of the columns of X; "x0", "x1", … by default.
-
-    Attributes
-    ----------
-    features : list of str
-        Names of the columns of X.
-    target : list of str
-        "y", or "y0", "y1", … where y has two dimensions; empty without y.
-    weight : str or None
-        "weight", or None without weights.
+    `features`, the columns of X, have the given names, or "x0", "x1", …; `target` is "y", or "y0",
+    "y1", … where y has two dimensions, and empty without y; `weight` is "weight" or None.
     """
 
     def __init__(
@@ -245,13 +204,6 @@ class ArraySource(Source):
         self._stamps = [Stamp.of(Path(file)) for file in files if file] if all(files) else []
         self.paths = sorted({stamp.path for stamp in self._stamps})
 
-    def fingerprint(self) -> str | None:
-        return combine(self._stamps) if self._stamps else None
-
-    def refuse_changes(self) -> None:
-        for stamp in self._stamps:
-            stamp.refuse_changes()
-
     def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
         for begin, end in blocks(len(self._arrays[0][1]), rows):
             values: dict[str, Any] = {}
@@ -273,10 +225,7 @@ def _as_array(values: Any, what: str, *dimensions: int) -> NDArray:
 class BatchSource(Source):
     """Rows of batches: frames of pandas or polars, tables of pyarrow, or dicts of columns.
 
-    Parameters
-    ----------
-    batches : iterable of batches, or function that returns one
-        Each iteration must start anew.
+    They are an iterable, or a function that returns one; each iteration must start anew.
     """
 
     _last: Any = None
