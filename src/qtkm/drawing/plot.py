@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
 from ..escaping import shorten
 from ..structure import Edge, Structure
@@ -384,16 +384,13 @@ def find_chain(structure: Structure) -> tuple[list[int], list[int | None]] | Non
 
 def find_tree(structure: Structure) -> list[tuple[int, int | None]] | None:
     """Return the vertices of a tree, each after its parent, with the bonds to the parents."""
-    edges, bonds = structure.edges, set(structure.bonds)
-    count = len(structure.vertices)
-    if len(bonds) != count - 1:
-        return None
+    bonds, count = structure.bonds, len(structure.vertices)
     root = next((v for v in range(count)[::-1] if not structure.sites_at(v)), 0)
-    found: dict[int, int | None] = {root: None}
-    queue = [root]
-    for vertex in queue:
-        for e in structure.edges_of[vertex]:
-            if e in bonds and (child := edges[e].other_end(vertex)) not in found:
-                found[child] = e
-                queue.append(child)
-    return list(found.items()) if len(found) == count else None
+    found = np.zeros((count, count), dtype=int)  # bonds counted from 1
+    for e in bonds:
+        a, b = structure.edges[e].vertices
+        found[a, b] = found[b, a] = e + 1
+    order, parents = breadth_first_order(found, root)
+    if len(order) < count or len(bonds) >= count:
+        return None
+    return [(root, None), *((v, int(found[v, parents[v]]) - 1) for v in order[1:].tolist())]

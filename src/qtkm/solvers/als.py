@@ -69,9 +69,7 @@ class ALS(Solver[ALSState]):
     def step(self, objective: Objective, state: ALSState, report: Report) -> ALSState:
         if self.momentum:
             return self._accelerated(objective, state, report)
-        for block in objective.blocks:
-            values = objective.update(state.iterate, block, self.inner_sweeps)
-            report(state.iterate.snapshot(), values)
+        self._epoch(objective, state.iterate, report)
         return state
 
     def _accelerated(self, objective: Objective, state: ALSState, report: Report) -> ALSState:
@@ -93,8 +91,10 @@ class ALS(Solver[ALSState]):
         report(state.iterate.snapshot(), [value])
         return state
 
-    def _epoch(self, objective: Objective, iterate: Iterate) -> float:
+    def _epoch(self, objective: Objective, iterate: Iterate, report: Report | None = None) -> float:
         """Update every block; return the objective afterwards."""
         for block in objective.blocks:
             values = objective.update(iterate, block, self.inner_sweeps)
+            if report is not None:
+                report(iterate.snapshot(), values)
         return values[-1]

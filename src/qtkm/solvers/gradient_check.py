@@ -133,19 +133,10 @@ def check_gradient(
         scale = max(float(norm(found)), float(norm(given)), least)
         return float(norm(found - given)) / (scale or 1.0)
 
-    def along(direction: Vector) -> tuple[float, float]:
-        """Return the errors of gradient and tangent."""
-        # a derivative far below the objective itself drowns in its rounding
-        typical = float(norm(slopes) * norm(direction)) / np.sqrt(len(direction))
-        least = max(typical, 1e-4 * abs(value))
-        moved = of_rows(partial(here.tangent(objective.from_vector(direction)), run=run))
-        return (
-            compare(objective.value, direction, slopes @ direction, least),
-            compare(lambda at: of_rows(at.responses), direction, moved),
-        )
+    def moved(direction: Vector) -> NDArray:
+        return of_rows(partial(here.tangent(objective.from_vector(direction)), run=run))
 
-    def within(part: NDArray, direction: Vector) -> float:
-        """Return the error of the curvature of one core."""
+    def curvature_error(part: NDArray, direction: Vector) -> float:
         product = objective.curvature(here)(objective.from_vector(direction))
         given, least = objective.to_vector(product)[part], 1e-4 * float(norm(slopes[part]))
         return compare(lambda at: _slopes(objective, at)[part], direction, given, least)
@@ -156,12 +147,16 @@ def check_gradient(
     directions = [draw() for _ in range(n_directions)]
     parts = [owners == core for core in rng.integers(len(units), size=n_directions)]
     own = [(part, draw(part)) for part in parts]
+    # a derivative far below the objective itself drowns in its rounding
+    typical = float(norm(slopes) * (norm(vector) or 1.0)) / np.sqrt(len(vector))
+    least = max(typical, 1e-4 * abs(value))
+    gradient = [compare(objective.value, d, slopes @ d, least) for d in directions]
+    tangent = [compare(lambda at: of_rows(at.responses), d, moved(d)) for d in directions]
     try:
-        curvature = np.array([within(*each) for each in own])
+        curvature = np.array([curvature_error(*each) for each in own])
     except NotImplementedError:
         curvature = None
-    gradient, tangent = np.array([along(direction) for direction in directions]).reshape(-1, 2).T
-    return GradientCheck(gradient, tangent, curvature)
+    return GradientCheck(np.array(gradient), np.array(tangent), curvature)
 
 
 def _slopes(objective: Objective, iterate: Iterate) -> Vector:
