@@ -227,14 +227,14 @@ def _refuse_unequal(parts: dict[str, list[Any]], given: dict[str, Any]) -> None:
 
 
 def predict_lazily(
-    model: Any, method: str, X: Any, kind: Any, width: Any, offset: Any = None, **options: Any
+    model: Any, function: str, X: Any, kind: Any, width: Any, offset: Any = None, **options: Any
 ) -> Any:
     """Return predictions for a collection as another one, `width` per row or a vector."""
     light = copy.copy(model).set_params(
         callbacks=None, checkpoint=None, engine="threads", n_jobs=1, verbose=0
     )
     nothing = np.empty((0,) if width is None else (0, width), dtype=kind)
-    predict = partial(_predict_partition, light, method, nothing, options)
+    predict = partial(_predict_partition, light, function, nothing, options)
     if not hasattr(X, "_meta"):
         raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
     is_frame = hasattr(X, "_meta_nonempty")
