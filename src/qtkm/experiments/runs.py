@@ -77,9 +77,8 @@ class Split:
     def standardize(cls, X_train: Any, X_test: Any, y_train: NDArray, y_test: NDArray) -> "Split":
         """Scale targets by mean and deviation of the training rows."""
         mean, scale = y_train.mean(), y_train.std(ddof=1)
-        return cls(
-            X_train, X_test, (y_train - mean) / scale, (y_test - mean) / scale, mean, scale
-        )  # fmt: skip
+        y_train, y_test = ((y - mean) / scale for y in (y_train, y_test))
+        return cls(X_train, X_test, y_train, y_test, mean, scale)
 
 
 @lru_cache(maxsize=1)
