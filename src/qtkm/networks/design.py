@@ -17,9 +17,8 @@ environments at the leaves, all of them at the price of about two more contracti
 """
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache, reduce
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache, partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,6 @@ from ..protocols import Arrays
 Parts = Arrays
 Term = tuple[int, ...]
 Steps = Sequence[tuple[int, int]]
-Index = TypeVar("Index", int, str)
 
 #: the index of the rows in a contraction; other indices are whole numbers >= 0
 ROWS = -1
@@ -159,8 +157,8 @@ _NONE = np.empty(0)
 
 
 def _walk(
-    steps: Steps, sets: Sequence[frozenset[Index]], output: Collection[Index]
-) -> Iterator[tuple[int, int, int, frozenset[Index]]]:
+    steps: Steps, sets: Sequence[frozenset[int]], output: Collection[int]
+) -> Iterator[tuple[int, int, int, frozenset[int]]]:
     """Yield the nodes of a tree: number, children and the set of indices that are left."""
     alive = dict(enumerate(sets))
     for node, (a, b) in enumerate(steps, start=len(sets)):
@@ -173,32 +171,29 @@ def _plan(terms: Sequence[Term], output: set[int], sizes: dict[int, int]) -> Ste
     """Return the pairs of nodes to join: the cheapest of a few orders."""
     if len(terms) == 1:
         return []
-    import opt_einsum
+    from opt_einsum import paths
 
-    name = {i: opt_einsum.get_symbol(n) for n, i in enumerate(sizes)}
-    inputs = [frozenset(name[i] for i in term) for term in terms]
-    kept, size = frozenset(name[i] for i in output), {name[i]: s for i, s in sizes.items()}
-    one_row = size | {name[i]: 1 for i in sizes if i == ROWS}  # many rows may lead it astray
+    inputs, kept = list(map(frozenset, terms)), frozenset(output)
     orders = [
-        opt_einsum.paths.greedy(inputs, kept, seen, cost_fn=_greedy(weight))
-        for seen in (size, one_row)
+        paths.greedy(inputs, kept, sizes | rows, cost_fn=partial(_greed, weight))
+        for rows in ({}, {ROWS: 1})  # many rows may lead it astray
         for weight in GREEDY_WEIGHTS
     ]
     if len(terms) <= 12:  # beyond that, what it would try takes too long or is greedy
-        orders.append(opt_einsum.paths.auto(inputs, kept, size))
+        orders.append(paths.auto(inputs, kept, sizes))
 
     def cost(steps: Steps) -> int:
         sets, multiplications = list(inputs), 0
         for _, a, b, joined in _walk(steps, inputs, kept):
             sets.append(joined)
-            multiplications += math.prod(size[i] for i in sets[a] | sets[b])
+            multiplications += math.prod(sizes[i] for i in sets[a] | sets[b])
         return multiplications
 
-    return min((opt_einsum.paths.linear_to_ssa(order) for order in orders), key=cost)
+    return min(map(paths.linear_to_ssa, orders), key=cost)
 
 
-def _greedy(weight: float) -> Callable[[int, int, int, int, int, int], float]:
-    return lambda joined, one, other, *_: joined - weight * (one + other)
+def _greed(weight: float, joined: int, one: int, other: int, *_: int) -> float:
+    return joined - weight * (one + other)
 
 
 def join(a: Term, b: Term, output: Term, first: NDArray, second: NDArray) -> NDArray:
