@@ -278,7 +278,11 @@ class OnnxGraph:
             elif column.weights:
                 elements.append(self.constant(column.weights[0]).apply("Gather", own[0]))
         if plan.closing is not None:
-            total = total + self.close(reduce(self.multiply, elements), plan.closing)
+            product, closing = reduce(self.multiply, elements), (plan.closing.T * self.scale).T
+            if plan.is_chain:  # a trace: Σ product[a, b]·closing[b, a]
+                closing = closing.transpose(0, 2, 1).reshape(len(closing), -1)
+                product = product.reshape(-1, closing.shape[1])
+            total = total + self.real(product, closing.T)
         if plan.facts["log_link"]:
             total = total.apply("Exp")
         outputs = self.classes(total) if plan.classes is not None else self.numbers(total, read)
@@ -286,14 +290,6 @@ class OnnxGraph:
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)]
         return helper.make_model(graph, opset_imports=versions, ir_version=8,
                                  producer_name="qtkm")  # fmt: skip
-
-    def close(self, product: Tensor, closing: NDArray) -> Tensor:
-        """Close the product of all columns: (n, n_outputs)."""
-        closing = closing * self.scale.reshape(-1, *[1] * (closing.ndim - 1))
-        if self.plan.is_chain:  # a trace: Σ product[a, b]·closing[b, a]
-            closing = closing.transpose(0, 2, 1).reshape(len(closing), -1)
-            product = product.reshape(-1, closing.shape[1])
-        return self.real(product, closing.T)
 
     def numbers(self, total: Tensor, read: list[Read]) -> list[Any]:
         """Return the outputs of a regressor."""

@@ -79,10 +79,15 @@ class MainEffectDisplay(Display):
             ends = main.effect - 2 * main.std, main.effect + 2 * main.std
             ax.fill_between(where, *ends, where=supported, color=FIRST, alpha=0.2, linewidth=0)
         if 2 <= supported.sum() < len(supported):
-            ax.set_ylim(*_limits(main.effect, supported))
+            # zero and the supported part of the curve, with room for some of the rest
+            seen, every = np.append(main.effect[supported], 0.0), np.append(main.effect, 0.0)
+            room = GUESSED * np.ptp(seen)
+            low, high = max(seen.min() - room, every.min()), min(seen.max() + room, every.max())
+            margin = 0.05 * (high - low) or 1.0
+            ax.set_ylim(low - margin, high + margin)
         if main.deciles is not None:
-            low, places = ax.get_xaxis_transform(), plotting.along(main.deciles)
-            ax.vlines(places, 0, 0.03, color="black", linewidth=1, transform=low)
+            below, places = ax.get_xaxis_transform(), plotting.along(main.deciles)
+            ax.vlines(places, 0, 0.03, color="black", linewidth=1, transform=below)
         plotting.cut_axis(ax.xaxis, main.name, main.values, main.inner)
         plotting.number_ticks(ax.xaxis, main.values)
         notes = {
@@ -115,16 +120,6 @@ class MainEffectDisplay(Display):
         if apart > 1:
             return [f"{count - len(order)} of {count} with smaller effects left out"]
         return [] if supported.all() else ["pale: no rows"]
-
-
-def _limits(effect: NDArray[np.float64], supported: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the range of zero and a curve's supported part, with room for some of the rest."""
-    ends = [min(effect[supported].min(), 0.0), max(effect[supported].max(), 0.0)]
-    room = GUESSED * (ends[1] - ends[0])
-    low = min(ends[0], max(ends[0] - room, effect.min()))
-    high = max(ends[1], min(ends[1] + room, effect.max()))
-    margin = 0.05 * (high - low) or 1.0
-    return low - margin, high + margin
 
 
 def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
@@ -167,7 +162,12 @@ class InteractionDisplay(Display):
             order = np.argsort(values) if is_scale else np.arange(len(values))
             effect, supported = effect.take(order, number), supported.take(order, number)
             where.append(plotting.along(values)[order] if is_scale else order)
-        largest, seen = self._largest(), np.abs(effect[supported]).max(initial=0.0)
+        sizes, seen = np.abs(both.effect).ravel(), np.abs(effect[supported]).max(initial=0.0)
+        largest = sizes.max()  # effect of the darkest colours; 1 in the place of rounding
+        if both.support is not None and both.support.any():
+            inner_size = inner_range(sizes, both.support.ravel())[1]
+            largest = min(seen, (1 + GUESSED) * inner_size)
+        largest = 1.0 if effects.is_rounding(largest, both.partial_dependence) else float(largest)
         mesh = ax.pcolormesh(
             edges(where[0]), edges(where[1]), np.ma.array(effect.T, mask=~supported.T),
             cmap=colormaps["RdBu_r"].with_extremes(bad=NO_ROWS), vmin=-largest, vmax=largest,
@@ -188,16 +188,6 @@ class InteractionDisplay(Display):
                 plotting.name_ticks(axis, [place(value) for value in values])
         plotting.write_title(ax, f"Interaction of {both.names[0]}", f"and {both.names[1]}")
         return [] if supported.all() else ["grey: no rows"]
-
-    def _largest(self) -> float:
-        """Return the effect of the darkest colours; of no effect, 1 in the place of rounding."""
-        both = self.interaction
-        effect = np.abs(both.effect).ravel()
-        largest = effect.max()
-        if both.support is not None and both.support.any():
-            inner = inner_range(effect, both.support.ravel())[1]
-            largest = min(effect[both.support.ravel() > 0].max(), (1 + GUESSED) * inner)
-        return 1.0 if effects.is_rounding(largest, both.partial_dependence) else float(largest)
 
 
 class ImportancesDisplay(Display):

@@ -30,8 +30,8 @@ class MainEffect(Finding):
 
     Attributes
     ----------
-    name : str
-        The column.
+    name, response : str
+        The column, and what the response is called.
     values : (n_grid,) array
         Its values: numbers, times, or categories.
     partial_dependence : (n_grid,) array
@@ -40,8 +40,6 @@ class MainEffect(Finding):
         Mean response over the rows.
     deciles : (9,) array or None
         Deciles of the column's numbers in the rows, all of weight 1; None for categories.
-    response : str
-        What the response is called.
     inner : (float, float) or None
         Numbers between which all but the outermost hundredth of the rows on either side lie,
         or all rows if these hold no more than twelve numbers; None for categories.
@@ -104,7 +102,8 @@ class Interaction(Finding):
 
     Attributes
     ----------
-    names : (str, str)
+    names, response : (str, str), str
+        The columns, and what the response is called.
     values : (array, array)
         Values of the two columns.
     partial_dependence : (n_first, n_second) array
@@ -113,8 +112,6 @@ class Interaction(Finding):
         Partial dependence on each of the two.
     mean : float
         Mean response over the rows.
-    response : str
-        What the response is called.
     inner : (pair or None, pair or None)
         The same of each column as in `MainEffect`.
     support : (n_first, n_second) array or None
@@ -333,7 +330,8 @@ class Explanation(Finding):
 
     Attributes
     ----------
-    names : list of str
+    names, response : list of str, str
+        The columns, and what the response is called.
     values : list of (n_rows,) arrays
         Values of every column in the rows: numbers or categories.
     contributions : (n_rows, n_columns) array
@@ -346,8 +344,6 @@ class Explanation(Finding):
         logarithms for a loss with a logarithmic link, decisions or log-odds of a classifier.
     base : float
         Mean response where the columns are independent, distributed as in the background.
-    response : str
-        What the response is called.
     """
 
     names: list[str]

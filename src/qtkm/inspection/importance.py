@@ -22,7 +22,8 @@ class Importances(Finding):
 
     Attributes
     ----------
-    names : list of str
+    names, response : list of str, str
+        The columns, and what the response is called.
     main_variance : (n_columns,) array
         Variance of each main effect over the rows, in squared units of the response.
     variance : float
@@ -33,8 +34,6 @@ class Importances(Finding):
         Share of all that a column has a part in, alone or with others.
     second_order : (n_columns, n_columns) array
         Share that two columns explain together beyond each alone; zero on the diagonal.
-    response : str
-        What the response is called.
     """
 
     names: list[str]
@@ -202,15 +201,14 @@ class InteractionStrengths(Finding):
 
     Attributes
     ----------
-    names : list of str
+    names, response : list of str, str
+        The columns, and what the response is called.
     h : (n_columns, n_columns) array
         Friedman's H between 0 and about 1; zero on the diagonal, and for a column that is the
         same in all rows.
     size : (n_columns, n_columns) array
         Root mean square of the interaction over the rows, in units of the response: a pair
         that does next to nothing may well have a large H.
-    response : str
-        What the response is called.
     """
 
     names: list[str]

@@ -25,8 +25,8 @@ class Coefficients(Finding):
 
     Attributes
     ----------
-    names, labels : lists of str
-        The columns, and the basis functions of every weight in words.
+    names, labels, response : lists of str, str
+        The columns, basis functions of every weight in words, what the response is called.
     indices : (n_coefficients, n_columns) int array
         Basis function of each column: its frequency (Fourier), exponent (power), or the number
         of its category.
@@ -37,8 +37,6 @@ class Coefficients(Finding):
     n_certain : int
         So many of the first are the largest there are, up to rounding; the others are large, but
         larger ones may exist.
-    response : str
-        What the response is called.
     """
 
     names: list[str]
@@ -180,8 +178,8 @@ class Spectrum(Finding):
 
     Attributes
     ----------
-    name : str
-        The column.
+    name, response : str
+        The column, and what the response is called.
     numbers : (M,) int array
         Frequencies of the basis: -⌊M/2⌋ … ⌈M/2⌉-1.
     frequencies : (M,) array
@@ -193,8 +191,6 @@ class Spectrum(Finding):
     main : (M,) array or None
         Magnitudes of the weights of the column's main effect beside the network, without its
         slope; None for a model without main effects.
-    response : str
-        What the response is called.
     """
 
     name: str
@@ -284,8 +280,8 @@ class RankOneTerms(Finding):
 
     Attributes
     ----------
-    names : list of str
-        The columns.
+    names, response : list of str, str
+        The columns, and what the response is called.
     sizes : (n_terms,) array
         Norm of each term's weights in units of the response, largest first.
     coefficients : (n_terms,) array
@@ -299,8 +295,6 @@ class RankOneTerms(Finding):
         What is added to the terms.
     is_categorical : list of bool
         Which columns hold categories.
-    response : str
-        What the response is called.
     main : list of (n_grid,) arrays
         Main effects beside the network at these values; zero for a model without them.
 
