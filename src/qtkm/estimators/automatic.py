@@ -384,7 +384,9 @@ class Search:
             result.cores = mix.shrunk(result.cores, mix.factor)
             return result
         assert network is not None
-        result.cores = mix.cores(result.cores, objective.at(result.cores), objective.loss)
+        # all main effects count, whichever of them the last update of a network has left out
+        whole = objective.at(result.cores, objective.precisions[: self.n_columns])
+        result.cores = mix.cores(result.cores, whole, objective.loss)
         if prepared.member is None:
             prepared.member = network.states[0].cores, network.states[0].precisions
         cores, precisions = prepared.member

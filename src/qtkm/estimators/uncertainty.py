@@ -141,7 +141,8 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     is_needed = not loss.is_quadratic or is_out.sum() < FEWEST
     responses = np.zeros(shard.target.shape)
     if is_needed:
-        responses = objective.at(result.cores).responses(shard).real
+        whole = objective.at(result.cores, precisions[: len(objective.columns)])
+        responses = whole.responses(shard).real
     part = 1.0
     if judged and judged[0][0] is not None and not loss.is_margin:
         part -= len(judged[0][0]) / n_rows
