@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMRegressor
+from qtkm.limits import LIMITS
 from qtkm.networks import CPD, TensorTrain, flatten
 from qtkm.penalties import REGISTRY as PENALTIES
 from qtkm.solvers import ALS, DMRG, Stopping, solve
@@ -157,3 +158,10 @@ def test_alternating_least_squares_goes_on_where_it_ends():
     result = fit(objective, max_rank=3)
     after = solve(ALS(), objective, result.cores, Stopping(3, 0.0))
     assert after.history.objective[-1] <= result.history.objective[-1] * (1 + 1e-9)
+
+
+def test_pairs_of_a_column_too_wide_for_moments_are_solved_from_its_statistics(monkeypatch):
+    objective = make(MAPS[:2])
+    expected = fit(objective, 2, tol=0).history.objective_updates
+    monkeypatch.setattr(LIMITS, "most_moments", 1)
+    np.testing.assert_allclose(fit(objective, 2, tol=0).history.objective_updates, expected, 1e-8)

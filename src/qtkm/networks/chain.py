@@ -20,7 +20,7 @@ from .column_tables import Statistics, Tables
 from .evaluate import Evaluator, column_change, column_gradient, column_table
 from .moments import Digits, Moments
 from .network import Network, flatten, unflatten
-from .problem import ColumnProblem, PooledProblem, Problem, SeparateProblem
+from .problem import ColumnProblem, PooledProblem, Problem, SeparateProblem, WideProblem
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
 SMOOTH_NOISE = 0.1
@@ -182,7 +182,14 @@ class ChainIterate:
         if block == len(self.columns) or self.columns[block].is_categorical:
             is_pooled = block < len(self.columns) and self.columns[block].feature_map.pooled
             return (PooledProblem if is_pooled else SeparateProblem)(self, block, setting)
-        return ColumnProblem(self, block, setting, self.moments(block, setting))
+        return self.column_problem(block, setting, self.moments(block, setting))
+
+    def column_problem(
+        self, block: int, setting: Setting, known: Moments | Statistics
+    ) -> ColumnProblem:
+        """Local problem of a column of numbers whose moments, or statistics, are known."""
+        kind = ColumnProblem if isinstance(known, Moments) else WideProblem
+        return kind(self, block, setting, known)
 
     def statistics(self, block: int, setting: Setting) -> Statistics:
         """Sum over the rows of each grid value of a column, in one pass."""
@@ -190,21 +197,24 @@ class ChainIterate:
         *grams, rhs = setting.sum(partial(self.tables.statistics, column=block, both=both))
         return Statistics(grams, rhs, self.tables.mixing)
 
-    def moments(self, block: int, setting: Setting) -> Moments:
-        """All that the functions of a column can see of its statistics."""
+    def moments(self, block: int, setting: Setting) -> Moments | Statistics:
+        """All that the functions of a column can see of its statistics; these if too many do."""
         # nothing but the rows has a part in those of a single column
         is_constant = self.n_blocks == 1 and setting.is_exact
         if is_constant and "moments" in setting.kept:
             return setting.kept["moments"]
         tables, column = self.tables, self.columns[block]
         shape = tables.elements[block].shape[1:]
+        size = math.prod(shape) if len(self.columns) > 1 else 1
+        is_wide = column.feature_map.n_features * size**2 > LIMITS.most_moments
         has_few = setting.n_rows <= min(LIMITS.few_rows, MANY_IN_GROUP * len(column))
-        if len(self.columns) > 1 and has_few:
+        if len(self.columns) > 1 and has_few and not is_wide:
             both = bool(setting.real_part and self.is_complex)
             *sums, right = setting.sum(partial(tables.moments, d=block, column=column, both=both))
-            size = math.prod(shape)
             return moments.finish(self.algebra, column, sums, right, size, tables.mixing, shape)
         sums = self.statistics(block, setting)
+        if is_wide:
+            return sums
         found = moments.column_moments(self.algebra, column, sums, shape, self.run)
         if is_constant:
             setting.kept["moments"] = found

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ..protocols import Arrays, Setting, Span
+from ..protocols import Arrays, Given, Pass, Setting, Span
 from . import moments
-from .algebra import Diagonal
-from .moments import Digits, LagDigits, Moments
+from .algebra import Algebra, Diagonal
+from .column_tables import Statistics
+from .moments import Digits, LagDigits
 
 if TYPE_CHECKING:
     from .chain import ChainIterate
@@ -251,7 +252,10 @@ class Problem:
 class ColumnProblem(Problem):
     """Cores of a column from its moments: neither rows nor grid are touched again."""
 
-    def __init__(self, iterate: "ChainIterate", block: int, setting: Setting, known: Moments):
+    parts: "list[Digits | GridDigits]"
+    products: "Digits | GridDigits"
+
+    def __init__(self, iterate: "ChainIterate", block: int, setting: Setting, known: Given):
         super().__init__(iterate, block, setting)
         self.column, self.moments = iterate.columns[block], known
         self._begin()
@@ -294,6 +298,80 @@ class ColumnProblem(Problem):
         right, block = products.reshape(1, -1), (radix, *shape)
         penalty = self.algebra.form(self.penalty.at(level), shape)[None]
         return least_squares(matrices, right, penalty, self.setting.scale, block)
+
+
+class GridDigits:
+    """Environments of a column at its grid values (n_grid, …), whose levels are multiplied out.
+
+    respond(level, core) gives the elements or squares (n_grid, …) of a level, total(level,
+    environments) sums environments of a level over the grid.
+    """
+
+    def __init__(
+        self, algebra: Algebra, values: NDArray, cores: Arrays, respond: Pass, total: Pass
+    ):
+        self.algebra, self.values, self.respond, self.total = algebra, values, respond, total
+        self.above: list[NDArray | None] = [None]
+        for level in range(len(cores) - 1, 0, -1):
+            response, after = respond(level, cores[level]), self.above[0]
+            product = response if after is None else algebra.multiply(response, after)
+            self.above.insert(0, product)
+
+    def at(self, level: int) -> NDArray:
+        above = self.above[level]
+        inside = self.values if above is None else self.algebra.pull_right(self.values, above)
+        return self.total(level, inside)
+
+    def advance(self, level: int, core: NDArray) -> None:
+        self.values = self.algebra.pull_left(self.respond(level, core), self.values)
+
+
+class WideProblem(ColumnProblem):
+    """Cores of a column with too many functions for moments, from its statistics on the grid."""
+
+    moments: Statistics
+
+    def _begin(self) -> None:
+        algebra, sums = self.algebra, self.moments
+        shape = self.iterate.tables.elements[self.block].shape[1:]
+        size = math.prod(shape)
+        self.kinds = [self.column.kind(conjugate) for conjugate in (True, False)]
+        self.parts = []
+        for n, matrices in enumerate(sums.matrices(slice(None))):
+            whole = np.broadcast_to(matrices, (len(matrices), size, size))
+            self.parts.append(self._on_grid(n, algebra.environment(whole, shape)))
+        right = np.broadcast_to(sums.rhs.conj(), (len(self.column), size)).reshape(-1, *shape)
+        self.products = GridDigits(
+            algebra, right, self.cores,
+            lambda level, core: self._response(level, core).conj(),
+            lambda level, inside: np.tensordot(self._factors(level).conj().T, inside, 1),
+        )  # fmt: skip
+        kind, places = self.iterate.penalty_places(self.block, self.outside)
+        self.penalty = Digits(algebra, places, self.cores, kind)
+
+    def _factors(self, level: int) -> NDArray:
+        return self.column.factors[:, self.column.slices[level]]
+
+    def _response(self, level: int, core: NDArray) -> NDArray:
+        """Return the elements (n_grid, …) of a level."""
+        return np.tensordot(self._factors(level), self.algebra.elements(core), 1)
+
+    def _on_grid(self, n: int, values: NDArray) -> GridDigits:
+        """Return the digits of Σ ω·ḡgᵀ, or of Σ ω·ggᵀ."""
+        algebra, kind, conjugate = self.algebra, self.kinds[n], n == 0
+
+        def respond(level: int, core: NDArray) -> NDArray:
+            response = self._response(level, core)
+            return algebra.squares(response, response, conjugate)
+
+        def total(level: int, inside: NDArray) -> NDArray:
+            radix, *shape = self.shape(level)
+            functions = moments.products(self._factors(level), kind, conjugate)
+            forms = algebra.form(inside, shape)
+            sums = (functions @ forms.reshape(len(forms), -1)).reshape(-1, *forms.shape[1:])
+            return algebra.environment(moments.complete(sums, kind, conjugate, [radix]), shape)
+
+        return GridDigits(algebra, values, self.cores, respond, total)
 
 
 class SeparateProblem(Problem):

@@ -19,9 +19,9 @@ from ...protocols import AnyShard, Run, Setting
 from .. import design, moments
 from ..algebra import partial_products
 from ..chain import ChainIterate
-from ..column_tables import Tables, add_all
+from ..column_tables import Statistics, Tables, add_all
 from ..evaluate import column_table
-from ..problem import ColumnProblem, LocalSystem, least_squares
+from ..problem import LocalSystem, least_squares
 from . import gauge
 
 #: unknowns of a merged core; larger ones are not merged, their bond stays as it is
@@ -70,7 +70,7 @@ class PairProblem:
     def finish(self) -> None:
         """Do nothing: pairs are put in place as they are solved."""
 
-    def _inside(self, level: int, known: moments.Moments) -> list[float]:
+    def _inside(self, level: int, known: moments.Moments | Statistics) -> list[float]:
         """Update a level and the next one of the same column."""
         iterate, block = self.iterate, self.block
         column, cores = iterate.columns[block], list(iterate.cores[block])
@@ -81,8 +81,9 @@ class PairProblem:
         view.columns, view.cores = list(iterate.columns), list(iterate.cores)
         view.columns[block] = column.merged(level)
         view.cores[block] = [*cores[:level], merged, *cores[level + 2 :]]
-        known = moments.regroup(known, column, view.columns[block])
-        problem = ColumnProblem(view, block, self.setting, known)
+        if isinstance(known, moments.Moments):
+            known = moments.regroup(known, column, view.columns[block])
+        problem = view.column_problem(block, self.setting, known)
         for k in range(level):
             problem.advance(k)
         return self._solve(self.first + level, problem.system(level))
