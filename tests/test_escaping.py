@@ -98,7 +98,7 @@ def test_figures_draw_names_as_they_are(rows, models):
             inspection.SpectrumDisplay(inspection.spectrum(model, 0)),
             inspection.CoefficientsDisplay(inspection.largest_coefficients(model)),
         ):
-            figure = Figure(figsize=(16, 12), dpi=20, layout="constrained")
+            figure = Figure(dpi=20)
             display.plot(figure.subplots())
             figure.savefig(io.BytesIO())  # raises for a formula, warns of what has no shape
 

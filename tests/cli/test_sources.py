@@ -140,15 +140,15 @@ def cut(n_rows, size):
 
 
 def test_a_sample_has_different_rows_in_their_order_whatever_the_blocks():
-    drawn = draw(cut(10_000, 10_000), 700, seed=3)[0].columns["row"]
-    assert len(drawn) == 700
+    drawn = draw(cut(2000, 2000), 140, seed=3)[0].columns["row"]
+    assert len(drawn) == 140
     assert (np.diff(drawn) > 0).all()
-    for size in (1, 64, 3000):
-        block, n_seen = draw(cut(10_000, size), 700, seed=3)
-        assert n_seen == 10_000
+    for size in (1, 64, 600):
+        block, n_seen = draw(cut(2000, size), 140, seed=3)
+        assert n_seen == 2000
         np.testing.assert_array_equal(block.columns["row"], drawn)
-    other = draw(cut(10_000, 64), 700, seed=4)[0].columns["row"]
-    assert len(set(drawn) & set(other)) < 100  # 49 by chance
+    other = draw(cut(2000, 64), 140, seed=4)[0].columns["row"]
+    assert len(set(drawn) & set(other)) < 20  # 10 by chance
 
 
 def test_every_row_has_the_same_chance():

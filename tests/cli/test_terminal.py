@@ -57,7 +57,7 @@ def test_an_output_without_such_letters_gets_others(inside, monkeypatch):
 
 @posix
 def test_a_reader_that_has_seen_enough_ends_the_command_quietly(inside):
-    make_rows(20_000).to_csv("many.csv", index=False)
+    make_rows(8_000).to_csv("many.csv", index=False)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start("predict", "m.qtkm", "many.csv", "--quiet", **pipes) as process:
         assert process.stdout.readline().strip() == b"prediction"

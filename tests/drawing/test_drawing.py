@@ -160,7 +160,7 @@ def test_cores_with_legs_in_two_columns_are_counted_to_both():
 
 @pytest.fixture(
     scope="module",
-    params=[(*case, n) for case in SMALL for n in (1, 3)] + [(*case, 3) for case in LARGE],
+    params=[*((*case, 1) for case in SMALL), *((*case, 3) for case in [*LARGE, SMALL[-1]])],
     ids=lambda case: f"{name_of(case[0])}-{sum(map(len, case[1]))}-{case[2]}",
 )
 def drawn(request):

@@ -118,12 +118,12 @@ def test_rows_set_aside_for_early_stopping_choose_as_well():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_are_told_apart(n_classes):
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(240, 2))
+    X = rng.uniform(-1, 1, size=(160, 2))
     y = (np.sign(X[:, 0] * X[:, 1]) > 0).astype(int) + (n_classes > 2) * (X[:, 0] > 0.5)
     parameters = settings()
     del parameters["prediction_margin"]
-    model = QTKMClassifier(**parameters).fit(X[:160], y[:160])
-    assert model.score(X[160:], y[160:]) > 0.85
+    model = QTKMClassifier(**parameters).fit(X[:100], y[:100])
+    assert model.score(X[100:], y[100:]) > 0.85
 
 
 @pytest.mark.filterwarnings("ignore:X has one row:UserWarning")
@@ -188,11 +188,11 @@ def test_the_search_keeps_its_best_on_ctrl_c(monkeypatch):
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_fast_waves_get_the_frequencies_they_need(n_columns):
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(800, n_columns))
-    y = np.sin(2 * np.pi * 15 * X[:, 0]) * X[:, -1] + 0.1 * rng.standard_normal(800)
-    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[:600], y[:600])
+    X = rng.uniform(size=(600, n_columns))
+    y = np.sin(2 * np.pi * 15 * X[:, 0]) * X[:, -1] + 0.1 * rng.standard_normal(600)
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[:400], y[:400])
     assert [own["basis"].n_basis for own in model.columns_] == [81, 27][:n_columns]
-    assert model.score(X[600:], y[600:]) > 0.8
+    assert model.score(X[400:], y[400:]) > 0.8
 
 
 def test_smooth_and_noisy_columns_keep_theirs():

@@ -20,16 +20,16 @@ from qtkm.networks import flatten
 
 pytest.importorskip("pyarrow")
 
-N_ROWS = 6000
+N_ROWS = 3000
 SETTINGS = {"penalty": "ridge", "rank": 3, "n_basis": 8, "max_iter": 2, "tol": 0, "random_state": 0}
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Shards and merging at sizes at which a test is quick."""
-    monkeypatch.setattr(LIMITS, "shard_rows", 2500)
-    monkeypatch.setattr(LIMITS, "merge_rows", 1000)
-    monkeypatch.setattr(LIMITS, "read_rows", 1024)
+    monkeypatch.setattr(LIMITS, "shard_rows", 1250)
+    monkeypatch.setattr(LIMITS, "merge_rows", 500)
+    monkeypatch.setattr(LIMITS, "read_rows", 512)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def frame():
 @pytest.fixture
 def path(frame, tmp_path):
     file = tmp_path / "rows.parquet"
-    frame.to_parquet(file, row_group_size=1700)
+    frame.to_parquet(file, row_group_size=850)
     return file
 
 
@@ -275,7 +275,7 @@ def test_a_cache_is_used_while_the_source_is_the_same(frame, path, tmp_path, on_
     regressor(max_bins=32).fit_dataset(path, **arguments)  # other codes
     assert seen[1] == 2 * N_ROWS
     changed = frame.assign(y=-frame["y"])
-    changed.to_parquet(path, row_group_size=1700)
+    changed.to_parquet(path, row_group_size=850)
     again = regressor().fit_dataset(path, **arguments)
     assert seen[0] >= 2 * N_ROWS
     assert same(again, regressor().fit(changed[FEATURES], changed["y"]))
@@ -392,21 +392,21 @@ def test_ctrl_c_while_coding_leaves_nothing(path, tmp_path, on_disk, monkeypatch
 
 def test_an_infinite_value_is_found_by_file_and_row(frame, tmp_path):
     for i in range(3):
-        part = frame[i * 2000 : (i + 1) * 2000].copy()
+        part = frame[i * 1000 : (i + 1) * 1000].copy()
         if i == 2:
-            part.iloc[777, part.columns.get_loc("b")] = np.inf
-        part.to_parquet(tmp_path / f"part-{i}.parquet", row_group_size=500)
+            part.iloc[377, part.columns.get_loc("b")] = np.inf
+        part.to_parquet(tmp_path / f"part-{i}.parquet", row_group_size=250)
     with pytest.raises(
-        DataFileError, match=r"part-2\.parquet, row group 2 of 4: .*infinity: 1 of .*'b'.*row 4,777"
+        DataFileError, match=r"part-2\.parquet, row group 2 of 4: .*infinity: 1 of .*'b'.*row 2,377"
     ):
         regressor().fit_dataset(tmp_path, target="y", features=FEATURES)
 
 
 def test_rows_without_a_target_are_left_out(frame, tmp_path):
-    frame.assign(y=frame["y"].where(frame.index != 5000)).to_parquet(tmp_path / "rows.parquet")
+    frame.assign(y=frame["y"].where(frame.index != 2500)).to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(UserWarning, match="1 row has no target and is left out"):
         model = regressor().fit_dataset(tmp_path, target="y", features=FEATURES)
-    rest = frame.drop(index=5000)
+    rest = frame.drop(index=2500)
     expected = regressor().fit(rest[FEATURES], rest["y"])
     np.testing.assert_array_equal(model.predict(frame[FEATURES]), expected.predict(frame[FEATURES]))
 

@@ -64,7 +64,7 @@ def one_column(loss, alpha):
         penalty="ridge",
         loss=loss,
         tol=0,
-        max_iter=300,
+        max_iter=100,
         early_stopping=False,
         n_jobs=1,
     ), lambda x: x[:, None] ** np.arange(3)

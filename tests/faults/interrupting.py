@@ -26,11 +26,11 @@ from qtkm.estimators.memory import Need
 from qtkm.limits import LIMITS
 
 RNG = np.random.default_rng(0)
-N_ROWS, N_COLUMNS, COMMAND_ROWS = 1500, 6, 400
+N_ROWS, N_COLUMNS, COMMAND_ROWS = 600, 4, 200
 X = RNG.integers(0, 200, size=(N_ROWS, N_COLUMNS)).astype(float)
 y = np.sin(X[:, 0] / 20) * X[:, 1] + RNG.normal(size=N_ROWS)
 SETTINGS = {"penalty": "ridge",
-            "rank": 8, "n_basis": 16, "alpha": 1e-6, "tol": 0, "random_state": 0, "n_jobs": 2,
+            "rank": 4, "n_basis": 8, "alpha": 1e-6, "tol": 0, "random_state": 0, "n_jobs": 2,
             "early_stopping": False, "max_iter": 12}  # fmt: skip
 #: a second Ctrl-C soon after the first counts as the same
 TWICE = 0.3
@@ -98,8 +98,8 @@ class Disk(Memory):
 
     def __init__(self, folder):
         super().__init__(folder)
-        LIMITS.merge_rows, LIMITS.read_rows = 100, 400
-        Need.place = lambda self, limit: (False, 500)
+        LIMITS.merge_rows, LIMITS.read_rows = 100, 200
+        Need.place = lambda self, limit: (False, 200)
         self.file = folder / "rows.parquet"
         frame = pandas.DataFrame(X, columns=list("abcdef")[:N_COLUMNS]).assign(y=y)
         frame.to_parquet(self.file)
@@ -120,7 +120,7 @@ class Cluster(Memory):
         from distributed import Client, Scheduler, SpecCluster, Worker
 
         super().__init__(folder, SETTINGS | {"engine": "dask", "max_iter": 4})
-        LIMITS.merge_rows, LIMITS.shard_rows = 100, 500
+        LIMITS.merge_rows, LIMITS.shard_rows = 100, 200
         here = {"protocol": "inproc://", "dashboard_address": ":0"}
         self.cluster = SpecCluster(
             scheduler={"cls": Scheduler, "options": here},

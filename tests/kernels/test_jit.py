@@ -58,7 +58,7 @@ def test_without_a_place_for_a_cache_loops_are_compiled_with_one_remark(tmp_path
     file.touch()
     # neither beside the source, nor in a home, nor where the variable says
     nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator", "NUMBA_CACHE_DIR": ""}
-    told = run(file, **nowhere)
+    told = run(file, CODE.replace(*ONE_TYPE), **nowhere)
     assert told.count("qtkm compiles its loops in every process anew") == 1
     assert "set NUMBA_CACHE_DIR" in told
     assert len(told.splitlines()) == 1

@@ -90,7 +90,7 @@ def test_merging_equal_rows_changes_only_rounding(residual):
 def test_the_number_of_threads_changes_no_bit(loops, dtype, n_outputs, monkeypatch):
     use_loops(monkeypatch, loops)
     results = []
-    for n_jobs in (1, 2, 4):
+    for n_jobs in (1, 3):
         objective, cores = make(
             n_rows=2 * TASK_ROWS + 5, n_values=[3, 700, 1], n_outputs=n_outputs, weighted=True,
             n_jobs=n_jobs, dtype=dtype,
@@ -100,7 +100,7 @@ def test_the_number_of_threads_changes_no_bit(loops, dtype, n_outputs, monkeypat
             update(objective, iterate, block)
         results.append([dense.weights(iterate.cores).tobytes(), objective.value(iterate)])
         objective.engine.close()
-    assert results[0] == results[1] == results[2]
+    assert results[0] == results[1]
 
 
 def test_the_mean_square_of_other_rows_sees_the_real_part_alone():

@@ -19,7 +19,7 @@ def data(n_rows=50, n_columns=1, seed=0):
 
 def fitted(X, y, sample_weight=None, **parameters):
     given = {
-        "n_basis": 5, "period": 2.0, "quantization": None, "alpha": 1e-3, "max_iter": 600,
+        "n_basis": 5, "period": 2.0, "quantization": None, "alpha": 1e-3, "max_iter": 200,
         "tol": 0, "max_bins": None, "penalty": PRIOR, "random_state": 0, "scaling": "range",
         "main_effects": False, "prediction_margin": None,
     }  # fmt: skip

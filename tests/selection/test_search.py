@@ -353,7 +353,7 @@ def test_without_lists_the_defaults_are_kept_if_nothing_is_clearly_better():
 
 
 def test_without_lists_a_setting_that_is_clearly_better_is_found_and_followed():
-    X = np.random.default_rng(0).uniform(size=(300, 1))
+    X = np.random.default_rng(0).uniform(size=(220, 1))
     y = np.sin(45 * X[:, 0])  # more waves than 27 functions of period 2 have
     few = QTKMRegressor(n_basis=27, random_state=0)
     search = QTKMRegressorCV(few, cv=FOLDS).fit(X, y)

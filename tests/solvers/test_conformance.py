@@ -62,7 +62,7 @@ def classify(objective, name):
 @each_problem
 def test_a_solver_lowers_the_objective_and_says_by_how_much(solver, problem):
     objective = make_objective(**problem, alpha=1e-2)
-    cores, n_epochs = make_cores(objective), 5 if solver.is_monotone else 50
+    cores, n_epochs = make_cores(objective), 5 if solver.is_monotone else 20
     solver.check()
     result = solve(solver, objective, cores, Stopping(n_epochs, 0.0))
     history, reached = result.history, dense.value(objective, result.cores)
@@ -111,7 +111,7 @@ def test_adam_comes_close_to_where_the_gradient_vanishes(problem):
 def test_a_monotone_solver_never_raises_the_objective(solver, problem):
     objective = make_objective(**problem, alpha=1e-3)
     cores = make_cores(objective)
-    history = solve(solver, objective, cores, Stopping(20, 0.0)).history
+    history = solve(solver, objective, cores, Stopping(8, 0.0)).history
     rounding = 1e-10 * objective.constant
     values = [value(objective, cores), *history.objective_updates]
     assert all(later <= earlier + rounding for earlier, later in pairwise(values))
@@ -131,7 +131,7 @@ def test_a_solver_lowers_every_loss(solver, loss):
     problem = PROBLEMS["several outputs" if loss == "softmax" else "fourier"]
     objective = classify(make_objective(**problem, alpha=1e-3), loss)
     cores = make_cores(objective)
-    result = solve(solver, objective, cores, Stopping(20, 0.0))
+    result = solve(solver, objective, cores, Stopping(5, 0.0))
     assert value(objective, result.cores) < 0.9 * value(objective, cores)
     assert result.status in ("max_iter", "converged")
 
@@ -234,7 +234,7 @@ def test_a_start_of_zeros_stays_and_ends(solver):
 def test_a_solver_takes_tables_of_single_precision(solver):
     objective = make_objective(**PROBLEMS["fourier"], dtype=np.float32)
     cores = make_cores(objective)
-    result = solve(solver, objective, cores, Stopping(20, 0.0))
+    result = solve(solver, objective, cores, Stopping(3, 0.0))
     assert value(objective, result.cores) < value(objective, cores)
     assert flatten(result.cores)[0].dtype == np.complex128
 
