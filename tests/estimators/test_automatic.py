@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_friedman2
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.estimators import mixing
+from qtkm.estimators import automatic, mixing
 
 
 def settings(**more):
@@ -243,3 +244,22 @@ def test_wild_targets_beyond_the_sample_of_a_search_are_in_the_errors_it_knows()
     model = QTKMRegressor(quantization=3, random_state=0).fit(X, wild)
     low, high = model.predict_interval(X, 0.9).T
     assert ((low <= y) & (y <= high)).mean() > 0.8
+
+
+def test_what_main_effects_leave_is_what_all_of_them_leave(monkeypatch):
+    X, y = make_friedman2(n_samples=100, random_state=2)
+    expected = QTKMRegressor(random_state=0, posterior=False).fit(X, y)
+    *_, mix = expected.history_["path"]
+    assert (mix["kept"], mix["share"]) == (1, 1)  # a full-rank model of what main effects leave
+    fit_main_effects = automatic.fit_main_effects
+
+    def without_the_first(objective):
+        iterate = fit_main_effects(objective)
+        precisions = [np.full(len(p), np.inf) if d == 0 else p
+                      for d, p in enumerate(iterate.main_precisions)]  # fmt: skip
+        iterate.put_main(iterate.main, precisions)  # the next update uses it again
+        return iterate
+
+    monkeypatch.setattr(automatic, "fit_main_effects", without_the_first)
+    found = QTKMRegressor(random_state=0, posterior=False).fit(X, y)
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), atol=1e-3 * y.std())
