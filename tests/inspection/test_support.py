@@ -12,7 +12,7 @@ from qtkm.inspection import (
     interaction,
     main_effects,
 )
-from qtkm.inspection.rows import NEAR, inner_range, shown_range, steps
+from qtkm.inspection.support import NEAR, inner_range, shown_range, steps
 from tests.inspection.conftest import fit
 
 pytest.importorskip("matplotlib")

@@ -12,7 +12,7 @@ from . import effects, importance, plotting, weights
 from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, is_numeric, units, written
 from .response import find_column, fitted, take_rows
 from .results import place
-from .rows import FEW, TAIL, edges, inner_range
+from .support import FEW, TAIL, edges, inner_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

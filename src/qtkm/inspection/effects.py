@@ -16,7 +16,7 @@ from ..estimators.wording import readable
 from ..networks.algebra import closed_product, environments
 from .response import Response, find_column
 from .results import Finding, largest, place
-from .rows import Range, Rows, count_near, inner_range, steps
+from .support import Range, Rows, count_near, inner_range, steps
 
 #: effects below this part of the response are rounding
 ROUNDING = 1e-12

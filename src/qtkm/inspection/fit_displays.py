@@ -13,7 +13,7 @@ from ..parameters import check_option
 from . import plotting
 from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, along, is_numeric, written
 from .response import column_values, fitted, output_number
-from .rows import inner_range, shown_range
+from .support import inner_range, shown_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..networks.algebra import Diagonal, environments, partial_products
 from .response import Response
 from .results import Finding, largest
-from .rows import Rows, bridge, square
+from .support import Rows, bridge, square
 
 #: terms of a CPD beyond which second moments are averages over drawn rows, and how many of these
 MOST_TERMS, SAMPLES = 400, 1000

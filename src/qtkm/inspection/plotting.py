@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..escaping import shorten
 from ..estimators.wording import PARTED, readable
 from .results import place
-from .rows import Range, shown_range
+from .support import Range, shown_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from ..escaping import shorten, visible
 from ..networks.algebra import Diagonal, environments
 from .response import Response, find_column
 from .results import Finding, largest
-from .rows import square
+from .support import square
 
 #: numbers that are looked at together
 BLOCK_NUMBERS = 1 << 20

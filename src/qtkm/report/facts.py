@@ -17,7 +17,7 @@ from ..inspection.effects import effect_std
 from ..inspection.plotting import is_numeric
 from ..inspection.response import Response, default_output, output_number, take_rows
 from ..inspection.results import place
-from ..inspection.rows import Rows
+from ..inspection.support import Rows
 from .scores import reliability, score_classes, score_numbers
 
 #: steps of curves and of maps, bins of histograms, dots of a scatter plot
@@ -50,7 +50,7 @@ def collect(
     numbers = _draw(n_rows, MOST_SCORED, rng)
     chosen = _draw(len(numbers), max_rows, rng)
     scored, truth = take_rows(X, numbers), truth[numbers]
-    findings = Findings(model, take_rows(scored, chosen), output)
+    findings = SampleFindings(model, take_rows(scored, chosen), output)
     name = ", ".join(model.target_names_ or []) or str(getattr(y, "name", None) or "target")
     path = [[step.get(key) for key in ("rank", "alpha", "error", "seconds", "share")]
             for step in model.history_.get("path") or []]  # fmt: skip
@@ -87,7 +87,7 @@ def _axis(values: Any) -> list[Any]:
     return list(values) if is_numeric(values) else [_text(value) for value in values]
 
 
-class Findings:
+class SampleFindings:
     """What inspection finds of a model in a sample of rows, the most important columns first."""
 
     def __init__(self, model: Any, sample: Any, output: Any):
@@ -228,7 +228,9 @@ def _history(model: Any) -> dict[str, Any]:
     return history | {"score": name_score(model)}
 
 
-def _errors(findings: Findings, X: Any, truth: NDArray, rng: np.random.Generator) -> dict[str, Any]:
+def _errors(
+    findings: SampleFindings, X: Any, truth: NDArray, rng: np.random.Generator
+) -> dict[str, Any]:
     """Return scores and errors, and the contributions to the worst predictions."""
     model, output = findings.model, findings.output
     predicted = model.predict(X)
