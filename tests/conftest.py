@@ -1,25 +1,34 @@
 """Settings of all tests."""
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
-from qtkm.kernels import _jit
-from tests.problems import use_loops
 
-# The first call of a compiled loop takes seconds, so no test has a deadline; and the same
-# examples are drawn every time, so that a change passes or fails for what it is.
-settings.register_profile(
-    "qtkm",
-    deadline=None,
-    max_examples=30,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("qtkm")
+def pytest_configure(config):
+    """Say how examples are drawn, where tests are run: who hands them out imports nothing."""
+    if config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    from hypothesis import HealthCheck, settings
+
+    # The first call of a compiled loop takes seconds, so no test has a deadline; and the same
+    # examples are drawn every time, so that a change passes or fails for what it is.
+    settings.register_profile(
+        "qtkm",
+        deadline=None,
+        max_examples=30,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("qtkm")
+
+
+def pytest_collection_finish():
+    """Never look again at what was imported and collected when memory is searched for waste."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
@@ -34,6 +43,8 @@ def compile_once(tmp_path_factory):
     if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
+    from qtkm.kernels import _jit
+
     folder = tmp_path_factory.getbasetemp().parent
     load, save, locks = _jit.CompiledCache.load_overload, _jit.CompiledCache.save_overload, {}
 
@@ -60,5 +71,7 @@ def compile_once(tmp_path_factory):
 @pytest.fixture(params=["numpy", "compiled"])
 def loops(request, monkeypatch):
     """Make passes over rows run in NumPy, as for few rows, or in compiled loops."""
+    from tests.problems import use_loops
+
     use_loops(monkeypatch, request.param)
     return request.param

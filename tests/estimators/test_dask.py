@@ -184,10 +184,6 @@ def test_a_worker_that_joins_changes_nothing(cluster, client, X, y, monkeypatch,
     assert "of the rows moves to" in caplog.text
 
 
-def test_two_workers_give_the_bits_of_a_fit_in_memory(client, X, y):
-    assert_bits_of_memory(client, X, y)
-
-
 def test_frames_with_categories_and_weights(client, frame, y):
     weight = np.random.default_rng(2).uniform(size=N_ROWS)
     weight[::7] = 0  # these rows are as if they were not there

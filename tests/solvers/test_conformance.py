@@ -94,7 +94,7 @@ def test_a_solver_ends_where_no_small_step_is_better(solver, problem):
 @each_problem
 def test_second_order_solvers_end_where_the_gradient_vanishes(name, problem):
     objective = make_objective(**problem, alpha=1e-3)
-    result = solve(REGISTRY[name](), objective, make_start(objective), Stopping(100, 0.0))
+    result = solve(REGISTRY[name](), objective, make_start(objective), Stopping(60, 0.0))
     assert slope(objective, result.cores) < 1e-4 * result.history.objective[-1]
 
 
