@@ -24,8 +24,16 @@ pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 
-@pytest.mark.parametrize("data", ["parts", "parts/*.parquet", "csv", "one.parquet"])
-@pytest.mark.parametrize("merged", [True, False])
+@pytest.mark.parametrize(
+    ("data", "merged"),
+    [
+        ("parts", True),
+        ("parts", False),
+        ("parts/*.parquet", False),
+        ("csv", True),
+        ("one.parquet", False),
+    ],
+)
 def test_a_fit_is_that_of_the_library_to_the_same_rows(
     frame, parts, data, merged, monkeypatch, capsys
 ):
