@@ -23,19 +23,19 @@ def spoil(column, value):
 
 
 BAD_ROWS = [
-    (spoil("wind", np.inf), "column 'wind' has infinity in {}, first in row 1,701 of the table"),
+    (spoil("wind", np.inf), "column 'wind' has infinite values in {}, first in row 1,701 of the table"),
 ]  # fmt: skip
 BAD_FITS = [
     (spoil("wind", "calm"), "column 'wind' has text among its numbers: 'calm' in row 1,701 of "
-     "the table; correct them, or leave the column out (--drop wind)"),
+     "the table; correct them, or drop the column (--drop wind)"),
     (lambda rows: rows.assign(power=np.nan), "parts has 0 rows with a target"),
     (lambda rows: rows.assign(power=pandas.Timestamp("2026-01-01")),
      "the target 'power' holds dates or times"),
     (spoil("power", np.inf),
-     "the target 'power' has infinity in 1 of 2,960 rows, first in row 1,701 of the table"),
+     "the target 'power' has infinite values in 1 of 2,960 rows, first in row 1,701 of the table"),
     (lambda rows: rows.assign(power=rows["power"].astype(str).fillna("?")),
      "the target 'power' has text among its numbers: '?'"),
-    (lambda rows: rows[["power", "high", "id"]], "parts has no column left to predict 'power'"),
+    (lambda rows: rows[["power", "high", "id"]], "parts has no columns left to predict 'power'"),
     (lambda rows: rows.rename(columns={"power": "powr"}), "no column 'power'; it has 'powr'"),
 ]  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_files_that_cannot_be_used_are_named(parts, models, change, message, cap
     [
         (["no/*.parquet"], "No file matches the pattern 'no/*.parquet'"),
         (["parts", "--keep", "idd"], "parts has no column 'idd'; it has 'id'"),
-        (["parts", "--proba"], "power.qtkm gives no probabilities; leave out --proba"),
+        (["parts", "--proba"], "power.qtkm does not predict probabilities; remove --proba"),
         (["parts", "--out", "p.xlsx"], "p.xlsx is neither CSV nor Parquet by its name"),
         (["parts", "--out", "parts"], "parts is a folder; name a file in it"),
         (["parts", "--out", "parts/b.parquet"], "parts/b.parquet is one of the files that are"),
@@ -140,8 +140,8 @@ def test_a_kept_column_is_no_prediction(frame, parts, models, out, capsys):
 def test_labels_and_targets_that_are_no_truth_are_named(frame, parts, models, capsys):
     write_parts(frame.assign(high="other", empty=np.nan), parts)
     for words, message in (
-        ([models.high, "--target", "high"], "labels that the model does not know: 'other'"),
-        ([models.power, "--target", "high"], "the target 'high' must hold numbers"),
+        ([models.high, "--target", "high"], "labels that are unknown to the model: 'other'"),
+        ([models.power, "--target", "high"], "the target 'high' must be numeric"),
         ([models.power, "--target", "empty"], "parts has no row with a target"),
         ([models.power, "--target", "pwer"], "parts has no column 'pwer'; it has 'power'"),
     ):

@@ -50,12 +50,12 @@ def test_options_reach_the_experiment(calls, tmp_path, capsys):
 
 def test_all_runs_all_and_goes_on_without_data(calls, monkeypatch, capsys):
     def missing(options):
-        raise FileNotFoundError("sound_train.csv.gz is not there; put it somewhere")
+        raise FileNotFoundError("sound_train.csv.gz does not exist; put it somewhere")
 
     monkeypatch.setattr(sound, "run", missing)
     assert command("reproduce", "all", "--quick") == 1
     assert [name for name, *_ in calls] == ["generalization", "airline"]
-    assert "sound left out: sound_train.csv.gz is not there" in capsys.readouterr().err
+    assert "sound skipped: sound_train.csv.gz does not exist" in capsys.readouterr().err
 
 
 def test_an_interruption_says_how_to_go_on(calls, monkeypatch, capsys):
@@ -64,7 +64,7 @@ def test_an_interruption_says_how_to_go_on(calls, monkeypatch, capsys):
 
     monkeypatch.setattr(sound, "run", interrupted)
     assert command("reproduce", "sound") == 130
-    assert "the same command continues from there" in capsys.readouterr().err
+    assert "the same command resumes from there" in capsys.readouterr().err
 
 
 def test_an_error_is_one_sentence_and_a_traceback_if_asked_for(calls, monkeypatch, capsys):

@@ -95,10 +95,10 @@ def test_many_classes_are_remarked_upon(tmp_path, monkeypatch, limit, capsys):
     rows["name"] = "n" + rows["code"].astype(str)
     rows.to_csv("a.csv", index=False)
     for target, task, remark in (
-        ("name", "auto", "the 100 different texts of the target 'name' are taken for classes; a "
-         "fit to so many takes long\n"),
-        ("code", "classification", "the 100 different numbers of the target 'code' are taken for "
-         "classes; a fit to so many takes long. --task regression predicts them as numbers\n"),
+        ("name", "auto", "the 100 distinct texts of the target 'name' are read as classes; "
+         "fitting this many takes long\n"),
+        ("code", "classification", "the 100 distinct numbers of the target 'code' are read as "
+         "classes; fitting this many takes long. Use --task regression to predict numbers\n"),
         ("code", "auto", ""),
         ("few", "classification", ""),
     ):  # fmt: skip
@@ -113,7 +113,7 @@ def test_fractions_are_no_classes(tmp_path, frame, capsys):
     frame.to_csv(tmp_path / "a.csv", index=False)
     words = ["--target", "power", "--task", "classification", "--out", tmp_path / "m.qtkm"]
     assert command("fit", tmp_path / "a.csv", *words) == 1
-    assert "the target 'power' has fractions, which are no classes" in sentence(capsys)
+    assert "the target 'power' has non-integer values, which cannot be classes" in sentence(capsys)
 
 
 def test_a_target_of_text_is_no_number(tmp_path, frame, capsys):
@@ -122,7 +122,7 @@ def test_a_target_of_text_is_no_number(tmp_path, frame, capsys):
     assert command("fit", tmp_path / "a.csv", *words) == 1
     error = sentence(capsys)
     assert "the target 'high' holds text such as" in error
-    assert "say --task classification" in error
+    assert "use --task classification" in error
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -163,7 +163,7 @@ def write_bytes(path, data):
         ("a.csv", b"wind,power\n", "a.csv has columns but no rows"),
         ("a.csv", b"wind,powr\n1,2\n", "a.csv has no column 'power'; it has 'powr'"),
         ("a.csv", b'wind,power\n"1,2\n', "a.csv cannot be read as CSV"),
-        ("a.csv", b"power\n1\n2\n3\n", "no column left to predict 'power' from"),
+        ("a.csv", b"power\n1\n2\n3\n", "no columns left to predict 'power' from"),
         ("a.csv", b"wind,power\n1,\n2,\n", "a.csv has 0 rows with a target"),
         ("a.parquet", b"PAR1 nonsense", "a.parquet is cut off after 13 bytes"),
         ("a.xlsx", b"x", "a.xlsx is neither CSV nor Parquet by its name"),
@@ -209,7 +209,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, frame, monkeypatch):
 
 def test_a_file_that_is_not_there_and_a_folder(tmp_path, capsys):
     assert command("fit", tmp_path / "no.csv", "--target", "y") == 1
-    assert "no.csv is not there" in capsys.readouterr().err
+    assert "no.csv does not exist" in capsys.readouterr().err
     (tmp_path / "folder.csv").mkdir()
     assert command("fit", tmp_path / "folder.csv", "--target", "y") == 1
     assert "folder.csv is a folder without CSV and Parquet files" in capsys.readouterr().err

@@ -128,7 +128,7 @@ def test_of_many_rows_some_are_drawn(folder, capsys):
 
 def test_of_two_classes_either_is_told(folder, capsys):
     assert command("inspect", folder / "high.qtkm") == 0
-    assert "The rest is about yes; use --output for no." in capsys.readouterr().out
+    assert "What follows describes yes; use --output for no." in capsys.readouterr().out
     effects = []
     for name in ("yes", "no"):
         words = ["--output", name, "--data", folder / "rows.csv", "--json"]
@@ -142,7 +142,7 @@ def test_of_two_classes_either_is_told(folder, capsys):
 
 def test_one_of_several_classes_is_chosen_by_its_name(folder, capsys):
     assert command("inspect", folder / "level.qtkm") == 0
-    assert "The rest is about 0; use --output for 1, 2." in capsys.readouterr().out
+    assert "What follows describes 0; use --output for 1, 2." in capsys.readouterr().out
     words = ["--output", "2", "--data", folder / "rows.csv", "--json"]
     assert command("inspect", folder / "level.qtkm", *words) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -194,7 +194,7 @@ def test_without_matplotlib_the_extra_is_named(folder, tmp_path, monkeypatch, ca
     plots = tmp_path / "plots"
     assert command("inspect", folder / "power.qtkm", "--plots", plots) == 1
     shown = capsys.readouterr()
-    assert shown.err == 'qtkm: plots are drawn with matplotlib; try: pip install "qtkm[plot]"\n'
+    assert shown.err == 'qtkm: plots need matplotlib; try: pip install "qtkm[plot]"\n'
     assert shown.out == ""
     assert not plots.exists()
 
@@ -202,11 +202,11 @@ def test_without_matplotlib_the_extra_is_named(folder, tmp_path, monkeypatch, ca
 @pytest.mark.parametrize(
     ("model", "words", "message"),
     [
-        ("power", ["--output", "1"], "the model has one response; leave it out"),
-        ("level", ["--output", "5"], "--output 5 is not an output of the model; it has 0, 1, 2"),
+        ("power", ["--output", "1"], "the model has one response; remove it"),
+        ("level", ["--output", "5"], "--output 5 is not an output of the model; use one of 0, 1, 2"),
         ("power", ["--plots", "rows.csv"], "rows.csv is a file, not a folder"),
         ("power", ["--data", "rows.csv", "--target", "powr"], "no column 'powr'; it has 'power'"),
-        ("power", ["--data", "none.csv"], "none.csv is not there"),
+        ("power", ["--data", "none.csv"], "none.csv does not exist"),
         ("none", [], "none.qtkm"),
     ],
 )

@@ -25,12 +25,12 @@ def write(name, **columns):
     ("columns", "message"),
     [
         ({"wind": ["calm", "calm", "gust"]}, "column 'wind' has text among its numbers: 'calm' in "
-         "row 1 and the like in 3 of 200 rows"),
+         "row 1, and text in 3 of 200 rows"),
         ({"power": ["?"]}, "the target 'power' has text among its numbers: '?'"),
         ({"power": [None] * 200}, "a.csv has 0 rows with a target"),
-        ({"wind": [0, 0, np.inf]}, "column 'wind' has infinity in 1 of 200 rows, first in row 3"),
+        ({"wind": [0, 0, np.inf]}, "column 'wind' has infinite values in 1 of 200 rows, first in row 3"),
         ({"wind": [None, np.inf]},
-         "no number in 1 of 200 rows and infinity in 1 of 200 rows, first in row 1"),
+         "missing values in 1 of 200 rows and infinite values in 1 of 200 rows, first in row 1"),
         ({"wind": ["5/20/2013"] * 200}, "column 'wind' holds dates or times as text; write"),
         ({"power": ["2013-05-20"] * 200}, "the target 'power' holds dates or times"),
         ({"power": ["high"] * 200}, "the target 'power' is 'high' in all rows; at least two"),
@@ -45,11 +45,11 @@ def test_a_mistake_in_a_table_is_named(inside, columns, message, capsys):
 
 #: rows without a target do not count
 TOLD = [
-    "column 'sun' has no number in 1 of 195 rows and infinity in 1 of 195 rows, first in row 7; ",
+    "column 'sun' has missing values in 1 of 195 rows and infinite values in 1 of 195 rows, first in row 7; ",
     "column 'when' holds dates or times as text; write them as 2013-05-20 or ",
-    "column 'speed' has text among its numbers: 'fast' in row 7; correct them, or leave ",
-    "5 of 200 rows have no 'power' and are left out: rows 1, 2, 3, …",
-    "to leave out all of these columns: --drop sun --drop when --drop speed",
+    "column 'speed' has text among its numbers: 'fast' in row 7; correct them, or drop ",
+    "5 of 200 rows have no 'power' and are skipped: rows 1, 2, 3, …",
+    "to drop all of these columns: --drop sun --drop when --drop speed",
 ]
 
 
@@ -92,7 +92,7 @@ def test_gaps_in_new_rows_are_remarked_upon(inside, capsys):
         ["predict", "m.qtkm", "a.csv", "--out", "p.csv"],
     ):
         assert command(*words) == 0
-        assert "2 of 200 rows have no number where the model" in capsys.readouterr().err
+        assert "2 of 200 rows have missing numbers in columns" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
@@ -100,9 +100,9 @@ def test_rows_without_a_target_are_counted(inside, limit, capsys):
     write("a.csv", power=[0, None, 0, None], w=[1, 1, None] + [1] * 197)
     words = ["fit", "a.csv", "--target", "power", "--out", "a.qtkm", *TINY, *limit]
     assert command(*words, "--drop", "w") == 0
-    assert sentence(capsys) == "qtkm: 2 of 200 rows have no 'power' and are left out: rows 2, 4\n"
+    assert sentence(capsys) == "qtkm: 2 of 200 rows have no 'power' and are skipped: rows 2, 4\n"
     assert command(*words, "--weight", "w") == 0
-    assert "3 of 200 rows have no 'power' or no 'w' and are left out: rows 2, 3, 4" in sentence(
+    assert "3 of 200 rows have no 'power' or no 'w' and are skipped: rows 2, 3, 4" in sentence(
         capsys
     )
     assert command(*words, "--weight", "w", "--quiet") == 0
@@ -120,8 +120,8 @@ def test_rows_without_a_target_are_counted(inside, limit, capsys):
             [1, -1] * 100,
             "column 'w' are negative in 100 of 200 rows, first in row 2; they must be 0",
         ),
-        ([0] * 200, "the weights in column 'w' are zero in all rows; some must be more"),
-        ([1, np.inf] * 100, "column 'w' have infinity in 100 of 200 rows, first in row 2"),
+        ([0] * 200, "the weights in column 'w' are zero in all rows; some must be positive"),
+        ([1, np.inf] * 100, "column 'w' have infinite values in 100 of 200 rows, first in row 2"),
     ],
 )
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
@@ -191,7 +191,7 @@ def test_other_separators_and_decimal_commas_are_read(inside, separator, decimal
 
 def test_target_and_weight_are_two_columns(inside, capsys):
     assert command("fit", "rows.csv", "--target", "power", "--weight", "power") == 1
-    assert "name two columns" in sentence(capsys)
+    assert "use two columns" in sentence(capsys)
 
 
 @pytest.mark.parametrize("kind", ["cut", "altered", "empty", "folder", "none"])
@@ -207,4 +207,4 @@ def test_a_model_file_that_is_no_good_is_named(inside, kind, capsys):
         assert command(*words) == 1
         said = sentence(capsys)
         assert "bad.qtkm" in said
-        assert kind != "none" or said.endswith("bad.qtkm is not there\n")  # as of tables
+        assert kind != "none" or said.endswith("bad.qtkm does not exist\n")  # as of tables

@@ -72,7 +72,7 @@ def test_a_model_without_names_takes_columns_in_their_order(frame, parts, capsys
     assert command("evaluate", "m.qtkm", "a.csv", "--target", "id") == 0
     assert f"{model.score(X, y):.4f}" in capsys.readouterr().out
     assert command("predict", "m.qtkm", "a.csv") == 1
-    assert "a.csv has 3 columns to predict from, and the model was fitted to 2" in sentence(capsys)
+    assert "a.csv has 3 feature columns, but the model was fitted to 2" in sentence(capsys)
 
 
 def test_progress_is_shown_to_those_who_watch(parts, models, monkeypatch, capsys):

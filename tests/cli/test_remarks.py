@@ -23,13 +23,13 @@ FIT = ["fit", "a.csv", "--target", "power", "--out", "a.qtkm", *TINY]
 def test_columns_of_one_value_are_named(inside, limit, capsys):
     make_rows().assign(country="UK").to_csv("a.csv", index=False)
     assert command(*FIT, *limit) == 0
-    assert sentence(capsys) == "qtkm: column 'country' has one value and tells nothing\n"
+    assert sentence(capsys) == "qtkm: column 'country' is constant and has no effect\n"
     rows = make_rows().assign(country="UK", code=7, some="x", flag=True)
     rows.loc[::2, "some"] = None  # whether it is there may tell something
     rows.to_csv("a.csv", index=False)
     assert command(*FIT, *limit, "--category", "code") == 0
     assert sentence(capsys) == (
-        "qtkm: 3 columns have one value each and tell nothing: 'country', 'code', 'flag'\n"
+        "qtkm: 3 columns are constant and have no effect: 'country', 'code', 'flag'\n"
     )
     assert command(*FIT, *limit, "--quiet") == 0
     assert capsys.readouterr().err == ""
@@ -78,10 +78,10 @@ def strange(frame, parts):
 
 
 TOLD = [
-    "qtkm: {} of {} rows have categories that the model has not seen, which it takes for a mean "
+    "qtkm: {} of {} rows have unseen categories, which are predicted as an average "
     "one: 'kind' in {}",
-    "qtkm: {} of {} rows have numbers outside of the range that the model was fitted to, which it "
-    "takes for values near its ends: 'sun' in {}, 'wind' in 3",
+    "qtkm: {} of {} rows have numbers outside the training range, which are "
+"treated as values near its ends: 'sun' in {}, 'wind' in 3",
 ]
 
 
@@ -168,16 +168,16 @@ def test_what_may_be_a_mistake_is_remarked_upon(inside, capsys):
     rows.to_csv("a.csv", index=False)
     assert command("fit", "a.csv", "--target", "grade", "--out", "a.qtkm", *TINY) == 0
     said = capsys.readouterr().err
-    assert "column 'id' counts the rows" in said
-    assert "the target 'grade' has 5 different whole numbers" in said
+    assert "column 'id' numbers the rows" in said
+    assert "the target 'grade' has 5 distinct integers" in said
     rows[["wind", "sun", "power"]].to_csv("a.csv", index=False, header=["1.5", "2", "power"])
     assert command(*FIT) == 0
-    assert "columns are named '1.5', '2', …, like values" in capsys.readouterr().err
+    assert "column names '1.5', '2', … look like values" in capsys.readouterr().err
     text = rows[["wind", "sun", "power"]].assign(wind=rows["wind"].round(1).astype(str))
     text.to_parquet("a.parquet")
     words = ["--target", "power", "--out", "a.qtkm", *TINY]
     assert command("fit", "a.parquet", *words) == 0
-    assert "numbers written as text are read as numbers: 'wind'" in capsys.readouterr().err
+    assert "numbers stored as text are read as numbers: 'wind'" in capsys.readouterr().err
     assert qtkm.load("a.qtkm").columns_[0]["categories"] is None
 
 
@@ -195,7 +195,7 @@ def test_wild_targets_are_remarked_upon_unless_the_loss_bears_them(inside, capsy
     rows.to_csv("a.csv", index=False)
     assert command(*FIT) == 0
     said = sentence(capsys)
-    assert "the target 'power' goes as far as -1,000,000, and half of it lies from" in said
+    assert "the target 'power' has extreme values up to -1,000,000, while half of"  in said
     assert "use --loss huber" in said
     assert command(*FIT, "--loss", "huber") == 0
     assert not capsys.readouterr().err
@@ -211,6 +211,6 @@ def test_counts_are_not_remarked_upon_where_the_loss_is_one_of_counts(inside, ca
     rows["power"] = rows["power"].rank(pct=True).mul(4).round().astype(int)
     rows.to_csv("a.csv", index=False)
     assert command(*FIT) == 0
-    assert "if they are counts, --loss poisson" in sentence(capsys)
+    assert "for counts --loss poisson" in sentence(capsys)
     assert command(*FIT, "--loss", "poisson") == 0
     assert not capsys.readouterr().err

@@ -67,7 +67,7 @@ def test_numbers_that_do_not_vary():
         (0.5, "0.5000"), (-0.25, "-0.2500"), (0.0, "0.0000"), (1.0, "1.0000"),
         # not 0.0000 and not 1.0000
         (0.00001234, "1.234e-5"), (0.99991, "0.999910"), (0.9999887, "0.999989"),
-        (1 - 3.2e-12, "1 - 3.2e-12"), (-1234567.8, "-1,235,000"), (np.nan, "not defined"),
+        (1 - 3.2e-12, "1 - 3.2e-12"), (-1234567.8, "-1,235,000"), (np.nan, "undefined"),
     ],
 )  # fmt: skip
 def test_a_score_is_told_from_0_and_from_1(value, text):
@@ -87,7 +87,7 @@ def test_one_row_has_no_r2():
     sums = NumberSums(Numbers())
     sums.add(np.array([[2.0]]), np.array([1.0]))
     assert dict(sums.lines()) == {
-        "rows scored": "1", "R²": "not defined", "root mean squared error": "1",
+        "rows scored": "1", "R²": "undefined", "root mean squared error": "1",
         "mean absolute error": "1",
     }  # fmt: skip
 
@@ -122,5 +122,5 @@ def test_a_rare_class_that_is_never_predicted_shows():
 
 
 def test_a_label_that_is_not_known_is_named():
-    with pytest.raises(ValueError, match="does not know: 'none'"):
+    with pytest.raises(ValueError, match="unknown to the model: 'none'"):
         LabelSums(Labels()).add(np.ones((2, 3)), np.array(["low", "none"], dtype=object))

@@ -119,7 +119,7 @@ def test_a_model_without_names_is_inspected(frame, parts, capsys):
     ("words", "message"),
     [
         (["no/*.parquet"], "No file matches the pattern 'no/*.parquet'"),
-        (["parts", "--data", "no.parquet"], "no.parquet is not there"),
+        (["parts", "--data", "no.parquet"], "no.parquet does not exist"),
         (["empty.csv"], "empty.csv has no row with a target"),
     ],
 )

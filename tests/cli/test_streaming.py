@@ -123,7 +123,7 @@ def test_text_that_begins_with_nothing_is_text(frame, parts, monkeypatch, capsys
     rows.assign(late=None).to_csv("a.csv", index=False)
     words.remove("-q")
     assert command("fit", "a.csv", *words) == 0
-    assert "column 'late' has one value and tells nothing" in capsys.readouterr().err
+    assert "column 'late' is constant and has no effect" in capsys.readouterr().err
 
 
 def test_names_of_rows_are_remarked_upon(frame, parts, capsys):
@@ -132,7 +132,7 @@ def test_names_of_rows_are_remarked_upon(frame, parts, capsys):
     assert command("fit", "parts", *words) == 0
     remarks = capsys.readouterr().err.splitlines()
     assert remarks[0] == (
-        "qtkm: 40 of 3,000 rows have no 'power' and are left out: rows 101, 102, 103, …"
+        "qtkm: 40 of 3,000 rows have no 'power' and are skipped: rows 101, 102, 103, …"
     )
     assert "'name' has 2,960 categories in 2,960 rows" in remarks[1]
 

@@ -88,7 +88,7 @@ def test_the_best_at_an_edge_is_remarked_upon(tmp_path, data, capsys):
     lists = ["--ranks", "1,3", "--n-basis", "4,8,16", "--periods", "2", "--alphas", "1e-3,10"]
     assert command("tune", data, *words, *lists) == 0
     said = capsys.readouterr().err
-    assert said.startswith("qtkm: the best rank, 3, is the largest that was tried, ")
+    assert said.startswith("qtkm: the best rank, 3, is the largest tried, ")
     assert "the best alpha, 0.001, the smallest; --ranks 3,6 " in said
     assert said.endswith("--alphas 0.0001,0.001 may be better\n")
     assert "period" not in said
@@ -98,12 +98,12 @@ def test_the_best_at_an_edge_is_remarked_upon(tmp_path, data, capsys):
     ("name", "values", "best", "remark"),
     [
         ("rank", [1, 2], 1, None),
-        ("rank", [7, 14], 7, "the best rank, 7, is the smallest that was tried; --ranks 3,7 "),
+        ("rank", [7, 14], 7, "the best rank, 7, is the smallest tried; --ranks 3,7 "),
         ("rank", [7, 14, 28], 14, None),
         ("period", [1.0, 2.0], 1.0, None),
         ("period", [1.5, 2.0], 1.5, "--periods 1,1.5 may be better"),
         ("alpha", [0.0, 1.0], 0.0, None),
-        ("n_basis", [8, 16], 16, "the best n_basis, 16, is the largest that was tried; --n-basis "),
+        ("n_basis", [8, 16], 16, "the best n_basis, 16, is the largest tried; --n-basis "),
         ("n_basis", [16], 16, None),
         ("period", ["auto", 4.0], "auto", None),
     ],
@@ -161,7 +161,7 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm", *SMALL]
     assert command("tune", data, *words) == 130
     shown = capsys.readouterr()
-    assert "Interrupted when 5 of 8 candidates had been tried" in shown.err
+    assert "Interrupted after 5 of 8 candidates" in shown.err
     assert "5 of 8 candidates, " in shown.out
     assert "may be better" not in shown.err  # of so few, nothing is known
     assert qtkm.load(tmp_path / "m.qtkm").rank_ == 3
@@ -170,9 +170,9 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--ranks", "1,two"], 2, "--ranks '1,two' must be whole numbers, such as 5,10,20"),
+        (["--ranks", "1,two"], 2, "--ranks '1,two' must be integers, such as 5,10,20"),
         (["--alphas", ""], 2, "--alphas '' must be numbers"),
-        (["--cv", "all"], 2, "--cv 'all' must be a number of folds, a share, or hold-out"),
+        (["--cv", "all"], 2, "--cv 'all' must be a number of folds, a fraction, or hold-out"),
         (["--task", "guess"], 2, "'guess' is not one of"),
         (["--cv", "1"], 1, "--cv 1 must be at least 2 folds"),
         (["--ranks", "0"], 1, "an entry of ranks=0 must be a whole number >= 1"),
@@ -198,7 +198,7 @@ def test_few_rows_are_no_choice(tmp_path, data, capsys):
     pandas.read_csv(data)[:12].to_csv(tmp_path / "few.csv", index=False)
     words = ["--target", "power", "--drop", "high", "--out", tmp_path / "m.qtkm"]
     assert command("tune", tmp_path / "few.csv", *words) == 1
-    assert "few.csv leaves 10 rows to choose parameters by; at least 12" in capsys.readouterr().err
+    assert "few.csv has 10 rows to choose parameters on; at least 12" in capsys.readouterr().err
 
 
 def test_a_plot_without_matplotlib_is_refused_at_once(tmp_path, data, monkeypatch, capsys):

@@ -142,7 +142,7 @@ def test_a_file_that_may_not_be_read_is_told(open_folder, name):
 
 
 def test_paths_without_files_are_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nothing\.csv is not there"):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.csv does not exist"):
         open_source(tmp_path / "nothing.csv")
     with pytest.raises(FileNotFoundError, match="is a folder without CSV and Parquet files"):
         open_source(tmp_path)

@@ -35,6 +35,12 @@ def test_even_columns_are_left_alone():
     assert make_warp(np.linspace(0, 1, 100), np.ones(100), "half") is None
 
 
+def test_a_repr_does_not_list_all_places():
+    shown = repr(Fourier(27, warp=np.linspace([0, 0], [1, 1], 200).T))
+    assert "warp=array([[0., ..., 1.]" in shown
+    assert len(shown) < 120
+
+
 def test_many_values_keep_few_places():
     values = np.sort(np.random.default_rng(0).uniform(size=5000)) ** 4
     warp = make_warp(values, np.ones(5000), "half")

@@ -8,6 +8,7 @@ import pytest
 from qtkm import QTKMClassifier, QTKMRegressor
 from qtkm.inspection import (
     CoefficientsDisplay,
+    CoverageDisplay,
     HistoryDisplay,
     ImportancesDisplay,
     InteractionDisplay,
@@ -267,6 +268,8 @@ def test_history_and_residuals_serve_every_network(tucker, X, y):
 def test_classes_have_no_residuals(two_classes, X, y):
     with pytest.raises(ValueError, match="QTKMClassifier is not a regressor"):
         ResidualsDisplay.from_estimator(two_classes, X, y)
+    with pytest.raises(ValueError, match="QTKMClassifier is not a regressor"):
+        CoverageDisplay.from_estimator(two_classes, X, y)
 
 
 def test_unknown_kinds_are_refused(cpd, X, y):

@@ -70,6 +70,7 @@ def test_without_another_reason_all_epochs_are_run():
     result = play(max_iter=4)
     assert (result.status, result.n_iter, result.cores) == ("max_iter", 4, [12])
     assert "max_iter=4" in result.message
+    assert {type(each) for each in result.history.objective} == {float}
 
 
 @pytest.mark.parametrize(("tol", "n_iter"), [(0.49, 10), (0.51, 2)])

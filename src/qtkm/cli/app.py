@@ -1,4 +1,4 @@
-"""The application: its commands, its version, and how errors become messages and exit codes."""
+"""Typer application: commands, version, and errors as messages and exit codes."""
 
 import logging
 import os
@@ -24,11 +24,11 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # Python would complain once more at its end
+            # otherwise Python reports the closed pipe again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(CLOSED) from None
         except (KeyboardInterrupt, Exception) as error:
-            # inside of a compiled call, an interruption is the cause of another error
+            # inside a compiled call, Ctrl-C is the cause of another error
             if KeyboardInterrupt in (type(error), type(error.__cause__)):
                 typer.echo("qtkm: interrupted", err=True)
                 raise typer.Exit(INTERRUPTED) from None
@@ -68,19 +68,19 @@ def options(
     ] = False,
     debug: Annotated[bool, flag("Show tracebacks of errors.", "--debug")] = False,
 ) -> None:
-    """Learn from tables, and predict: quantized tensor-network kernel machines.
+    """Fit models to tables and predict: quantized tensor-network kernel machines.
 
     Example: qtkm fit flights.parquet --target delay --out model.qtkm
 
     Example: qtkm predict model.qtkm new.csv --out predicted.csv
 
-    Exit codes: 0 done, 1 failed (a message says why), 2 mistyped,
-    130 interrupted (a fit saves its best model so far), 141 the reader closed the pipe.
+    Exit codes: 0 success, 1 failure (with a message), 2 invalid command line, 130 Ctrl-C (a fit
+    saves its best model so far), 141 closed pipe.
     """
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command that the arguments (by default those of the process) name, and exit."""
+    """Run the command given by `arguments`, by default those of the process, and exit."""
     with warnings.catch_warnings(), _remarks_of_the_library():
         warnings.showwarning = _show_warning
         for beginning in REPORTED:
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 class _Remarks(logging.Handler):
-    """Remarks of the library on the standard error, clear of bars of progress."""
+    """Logging handler that writes to standard error without breaking progress bars."""
 
     def emit(self, record: logging.LogRecord) -> None:
         from tqdm.auto import tqdm
@@ -99,7 +99,7 @@ class _Remarks(logging.Handler):
 
 @contextmanager
 def _remarks_of_the_library() -> Iterator[None]:
-    """Show what the library logs, until a command is quiet (`qtkm.cli.output.is_watched`)."""
+    """Show the library's log messages unless a command is quiet (`qtkm.cli.output.is_watched`)."""
     logger, handler = logging.getLogger("qtkm"), _Remarks()
     level, propagate = logger.level, logger.propagate
     logger.addHandler(handler)
@@ -121,9 +121,9 @@ def _sentence(error: Any) -> str:
         return str(error)  # one line for each problem
     text = " ".join(str(error).split())
     if not isinstance(error, ImportError | OSError | ValueError | MemoryError):
-        return f"this should not happen: {type(error).__name__}: {text}; --debug shows where"
+        return f"unexpected error: {type(error).__name__}: {text}; --debug shows the traceback"
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"{error.filename} is not there"  # as for tables
+        return f"{error.filename} does not exist"  # as for tables
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return text or type(error).__name__

@@ -1,4 +1,4 @@
-"""What ``qtkm inspect`` finds in a model, as text, as JSON and as plots."""
+"""Findings of ``qtkm inspect`` as text, JSON and plots."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -15,7 +15,7 @@ from ..inspection.response import Response, default_output, outputs_of
 from ..inspection.results import place
 from .output import check_writable, show, write
 
-#: largest weights that are looked for; columns, interactions and effects that are listed
+#: number of largest weights; most columns, interactions and effects to list
 COEFFICIENTS, MOST_LINES = 10, 10
 #: steps of a curve of letters, lowest first
 STEPS, MOST_STEPS = "▁▂▃▄▅▆▇█", 40
@@ -23,19 +23,19 @@ STEPS, MOST_STEPS = "▁▂▃▄▅▆▇█", 40
 MOST_PANELS, MOST_PAIRS = 12, 4
 #: inches of a panel, of one of a few, and dots per inch
 PANEL, WIDE, DOTS = (3.6, 2.8), (4.8, 3.8), 120
-#: shown with scores and errors, for a file does not say which rows it was fitted to
+#: shown with scores and errors, because a model file does not contain its training rows
 SEEN = "If the model was fitted to these rows, expect larger errors on new ones."
 NEED_ROWS = (
-    "Shares, interactions and effects of the columns need rows: add --data FILE, as a rule the "
-    "table of the fit. Scores and residuals need --target COLUMN as well."
+    "Shares, interactions and effects of the columns need rows: add --data FILE, usually the table "
+    "of the fit. Scores and residuals also need --target COLUMN."
 )
 
 
 class Findings:
-    """Numbers about a model; what does not apply is None.
+    """Numbers that describe a model; those that do not apply are None.
 
-    `remark` says why the rest is missing, if it is; `rows` are those of X, `most_rows` at most,
-    that shares, interactions and effects are computed from.
+    `remark` explains why numbers are missing; `rows` are at most `most_rows` rows of X, from which
+    shares, interactions and effects are computed.
     """
 
     def __init__(self, model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = False):
@@ -68,21 +68,21 @@ class Findings:
 
     @property
     def by_importance(self) -> list[int]:
-        """Numbers of the columns, the most important first if there are rows."""
+        """Indices of the columns, most important first if there are rows."""
         if self.importances is None:
             return list(range(len(self.model.columns_)))
         return np.argsort(-self.importances.total, kind="stable").tolist()
 
     @property
     def varying(self) -> list[int]:
-        """Those of `by_importance` with several functions and several values."""
+        """Indices in `by_importance` of columns with several functions and values."""
         columns = [(d, self.model.columns_[d]) for d in self.by_importance]
         return [d for d, c in columns if c["basis"].n_features > 1
                 and (c["bounds"] is None or c["bounds"][0] < c["bounds"][1])]  # fmt: skip
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of columns, those with the largest interaction first."""
+        """Pairs of columns, strongest interaction first."""
         if self.strengths is None:
             return []
         pairs = list(combinations(sorted(self.varying), 2))
@@ -95,16 +95,16 @@ def choose_output(model: Any, text: str | None) -> Any:
     if text is None:
         return default_output(model)
     if not known:
-        raise ValueError(f"--output {text} given, but the model has one response; leave it out")
+        raise ValueError(f"--output {text} given, but the model has one response; remove it")
     for number, value in enumerate(known):
         if text in (str(value), *[f"{number}"][: not hasattr(model, "classes_")]):
             return value
     shown = ", ".join(map(str, known[:20])) + ", …" * (len(known) > 20)
-    raise ValueError(f"--output {text} is not an output of the model; it has {shown}")
+    raise ValueError(f"--output {text} is not an output of the model; use one of {shown}")
 
 
 def to_json(found: Findings) -> dict[str, Any]:
-    """Return findings by the names that JSON has for them."""
+    """Return findings by their names in JSON."""
     model, weights, strengths = found.model, found.coefficients, found.strengths
     facts: dict[str, Any] = {
         "estimator": type(model).__name__, "columns": [_column(c) for c in model.columns_],
@@ -160,15 +160,15 @@ def print_findings(found: Findings) -> None:
     if found.output is not None:
         others = [str(value) for value in outputs_of(found.model) if value != found.output]
         known = ", ".join(others[:8]) + ", …" * (len(others) > 8)
-        write(f"The rest is about {found.output}; use --output for {known}.\n")
+        write(f"What follows describes {found.output}; use --output for {known}.\n")
     if found.coefficients is not None:
         weights = found.coefficients
-        title = "Large weights, as far as they were found"
+        title = "Large weights, possibly not the largest"
         if weights.is_exact:
             title = "Largest weights of the basis functions, by column and frequency, power or " \
                 "category"  # fmt: skip
         elif weights.n_certain:
-            title = f"Large weights, the first {weights.n_certain} certain to be the largest"
+            title = f"Large weights; the first {weights.n_certain} are the largest"
         magnitudes = map(readable, np.abs(weights.values))
         lines: list[Any] = list(zip(weights.labels, magnitudes, strict=True))
         show(title, lines, ["basis functions", "magnitude"])
@@ -182,7 +182,7 @@ def print_findings(found: Findings) -> None:
     if (strengths := found.strengths) is not None:
         lines = [(f"{shares.names[d]} × {shares.names[e]}", readable(strengths.size[d, e]),
                   f"{strengths.h[d, e]:.2f}") for d, e in found.pairs[:MOST_LINES]]  # fmt: skip
-        title = "Strongest interactions: root mean square, and H, its share of what both do"
+        title = "Strongest interactions: root mean square, and H, its share of the joint effect"
         show(title, lines, ["columns", "size", "H"])
     show(
         f"Main effects, above the mean {readable(found.effects[0].mean)}",
@@ -192,7 +192,7 @@ def print_findings(found: Findings) -> None:
 
 
 def _ends(effect: Any) -> tuple[str, ...]:
-    """Where the effect of a column is least and greatest, among values that rows are near to."""
+    """Return where the effect of a column is least and greatest, among values near rows."""
     among = np.flatnonzero(effect.is_supported)
     among = among if len(among) else np.arange(len(effect.effect))
     order = among[np.argsort(effect.effect[among], kind="stable")]
@@ -204,7 +204,7 @@ def _ends(effect: Any) -> tuple[str, ...]:
 
 
 def curve(values: Any) -> str:
-    """Format numbers as the first, a line of steps of different heights, and the last."""
+    """Format numbers as the first, a sparkline, and the last."""
     values = np.asarray(values, dtype=float)
     picked = values[np.linspace(0, len(values) - 1, min(len(values), MOST_STEPS)).astype(int)]
     low, high = np.nanmin(values), np.nanmax(values)
@@ -214,18 +214,18 @@ def curve(values: Any) -> str:
 
 
 def check_plots(folder: Path) -> None:
-    """Refuse plots that cannot be drawn or written, before anything takes long."""
+    """Raise an error if plots cannot be drawn or written, before anything takes long."""
     try:
         import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            'plots are drawn with matplotlib; try: pip install "qtkm[plot]"'
+            'plots need matplotlib; try: pip install "qtkm[plot]"'
         ) from None
     check_writable(folder / "plot.png", makes_folder=True)
 
 
 def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
-    """Yield names and figures in the order to look at them; only one is held at a time."""
+    """Yield names and figures, most useful first; only one is held in memory at a time."""
     options = {"output": found.output}
     if found.history["objective"]:
         score = name_score(found.model)
@@ -265,7 +265,7 @@ def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
-    """Return residuals of a regressor, or the confusion of a classifier."""
+    """Return name and figure: residuals of a regressor, or a classifier's confusion matrix."""
     if is_regressor(model):
         observed, predicted = y.to_numpy(dtype=float), model.predict(X)
         name, figure = "residuals", draw([
@@ -284,13 +284,13 @@ def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
             cmap="Blues", values_format=".2f", im_kw={"vmin": 0, "vmax": 1}, ax=axes,
             xticks_rotation=45 if len(model.classes_) > 4 else "horizontal",
         )  # fmt: skip
-        axes.set_title("Predicted classes, as shares of each true one")
+        axes.set_title("Predicted classes, as shares of each true class")
     figure.supxlabel(SEEN, fontsize="small")
     return name, figure
 
 
 def draw(displays: Sequence[Any]) -> Any:
-    """Arrange displays of one kind in a grid, and write once what all panels have in common."""
+    """Arrange displays of one kind in a grid, with notes and labels they share written once."""
     import matplotlib
     from matplotlib.figure import Figure  # without pyplot nothing depends on a screen
 

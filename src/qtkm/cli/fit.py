@@ -8,7 +8,7 @@ import typer
 
 from .options import FAILED, INTERRUPTED, Job, Json, ModelOptions, Quiet, flattened, option
 
-#: scores that are suggested in place of one that is mistyped
+#: most scores to suggest for a mistyped one
 MOST_SCORES = 4
 
 
@@ -17,37 +17,36 @@ def fit(
     *,
     job: Job,
     rank: Annotated[int | None, option("R",
-        "Rank of the tensor network: the larger, the finer what it can learn, and the slower; "
-        "default: chosen on held-out rows.", min=1)] = None,
+        "Rank of the tensor network; larger ranks learn finer detail and fit more slowly. Default: "
+        "chosen on held-out rows.", min=1)] = None,
     n_basis: Annotated[int | None, option("M",
-        "Number of basis functions for each numeric column; default: 27.", min=1)] = None,
+        "Number of basis functions per numeric column; default: 27.", min=1)] = None,
     period: Annotated[float | None, option("L",
-        "Period of the Fourier basis, in units of a column's range: 1 or more, longer is smoother; "
-        "default: 2.")] = None,
+        "Period of the Fourier basis, in units of the column's range, at least 1; longer is "
+        "smoother. Default: 2.")] = None,
     alpha: Annotated[float | None, option("A",
         "Penalty on large weights, as in ridge regression; default: chosen on held-out rows.",
         min=0.0)] = None,
     model: ModelOptions,
     checkpoint: Annotated[Path | None, option("DIR",
-        "Folder to keep progress in; the same command continues from what is there.")] = None,
+        "Folder for checkpoints; the same command resumes from there.")] = None,
     memory_limit: Annotated[str | None, option("SIZE",
-        "Memory that the fit may take, beside some 250 MB for the program itself, such as 2GB; "
-        "rows that have no room go to disk.")] = None,
+        "Memory for the fit, such as 2GB, in addition to about 250 MB for the program; rows that "
+        "do not fit are kept on disk.")] = None,
     cache: Annotated[Path | None, option("DIR",
-        "Folder to keep the prepared rows in, so that the next fit to the same files starts sooner."
-        )] = None,
+        "Folder for prepared rows, so that the next fit to the same files starts faster.")] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Fit a model to a table and save it.
 
-    Columns of text are categories. Numbers may be missing, and dates and truth values are numbers.
+    Text columns are categories. Numbers may be missing; dates and booleans are read as numbers.
 
-    Rows without a target are left out. A fifth of the rows is not trained on but scored.
+    Rows without a target are skipped. A fifth of the rows is held out and scored.
 
-    Tables of any length are read piece by piece.
+    Tables of any length are read block by block.
 
-    Ctrl-C ends the fit and saves the best model so far.
+    Ctrl-C stops the fit and saves the best model so far.
 
     Example: qtkm fit flights.parquet --target delay --rank 20 --out model.qtkm
 
@@ -87,7 +86,7 @@ def _leave_with(model: Any, out: Path, has_checkpoint: bool = False) -> None:
     from .output import note
 
     if model.status_ == "interrupted":
-        more = " The same command continues from the checkpoint." if has_checkpoint else ""
+        more = " Run the same command to resume from the checkpoint." if has_checkpoint else ""
         note(f"Interrupted in epoch {model.n_iter_ + 1}; the best model so far is in {out}.{more}")
         raise typer.Exit(INTERRUPTED)
     if model.status_ == "failed":
@@ -100,39 +99,38 @@ def tune(
     *,
     job: Job,
     ranks: Annotated[str | None, option("R,…",
-        "Ranks to try, separated by commas; default for this and the next three: what `qtkm fit` "
-        "would take, a smaller and a larger one.")] = None,
+        "Ranks to try, separated by commas. Default of this and the next three: chosen by each "
+        "fit; without any of them, variations of the defaults are tried.")] = None,
     n_basis: Annotated[str | None, option("M,…",
-        "Numbers of basis functions for each numeric column.")] = None,
+        "Numbers of basis functions per numeric column.")] = None,
     periods: Annotated[str | None, option("L,…", "Periods of the Fourier basis.")] = None,
     alphas: Annotated[str | None, option("A,…", "Penalties on large weights.")] = None,
     cv: Annotated[str | None, option("FOLDS",
-        "Number of folds; or hold-out, or a share of the rows: one part of the rows judges, the "
-        "rest trains. Default: 3 folds, and a hold-out for tables of more rows than --sample-rows."
-        )] = None,
+        "Number of folds, or a fraction of rows to hold out, or hold-out for a fifth. Default: 3 "
+        "folds, or hold-out for tables with more rows than --sample-rows.")] = None,
     scoring: Annotated[str | None, option("NAME",
-        "Score to choose by, under scikit-learn's name, such as neg_mean_absolute_error; default: "
-        "R² or accuracy.")] = None,
+        "Score to maximize, by its name in scikit-learn, such as neg_mean_absolute_error; "
+        "default: R² or accuracy.")] = None,
     sample_rows: Annotated[int | None, option("N",
-        "Rows of all rounds of the search but the last; default: 50,000, or 20,000 without lists "
-        "of what to try.", min=2)] = None,
+        "Number of rows in all rounds of the search but the last; default: 50,000, or 20,000 of a "
+        "larger table if no lists are given.", min=2)] = None,
     max_rows: Annotated[int | None, option("N",
-        "Most rows of the last round, drawn at random; the model itself is fitted to all. Default: "
-        "1,000,000, or what has room in memory.", min=2)] = None,
+        "Maximum number of rows, drawn at random, in the last round; the final model is fitted to "
+        "all rows. Default: 1,000,000, or as many as fit in memory.", min=2)] = None,
     table: Annotated[Path | None, option("FILE",
-        "CSV or Parquet file for all that was tried.")] = None,
-    plot: Annotated[Path | None, option("FILE", "PNG or PDF file for a plot of the same.")] = None,
+        "CSV or Parquet file for the results of all candidates.")] = None,
+    plot: Annotated[Path | None, option("FILE", "PNG or PDF file for a plot of them.")] = None,
     model: ModelOptions,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Choose the parameters of a model by cross-validation, fit it and save it.
 
-    Tables are read, and rows to test on are kept apart, as by `qtkm fit`.
+    Reads tables and holds out test rows as `qtkm fit` does.
 
-    All candidates are tried briefly, and only the best of them are fitted to the end.
+    Tries all candidates briefly and fits only the best to convergence.
 
-    Ctrl-C ends the search and saves a model with the best parameters so far.
+    Ctrl-C stops the search and saves a model with the best parameters so far.
 
     Example: qtkm tune flights.parquet --target delay --out model.qtkm
 
@@ -161,7 +159,7 @@ def _numbers(name: str, text: str, kind: type) -> list[Any]:
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
-        option, what = name.replace("_", "-"), "whole numbers" if kind is int else "numbers"
+        option, what = name.replace("_", "-"), "integers" if kind is int else "numbers"
         raise typer.BadParameter(f"--{option} {text!r} must be {what}, such as 5,10,20") from None
 
 
@@ -171,11 +169,11 @@ def _folds(text: str | None) -> Any:
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
-    raise typer.BadParameter(f"--cv {text!r} must be a number of folds, a share, or hold-out")
+    raise typer.BadParameter(f"--cv {text!r} must be a number of folds, a fraction, or hold-out")
 
 
 def _scorer(name: str | None) -> str | None:
-    """Return the name of a score of scikit-learn, or suggest similar ones."""
+    """Return the name if scikit-learn has such a score; otherwise suggest similar ones."""
     if name is None:
         return None
     from difflib import get_close_matches

@@ -15,21 +15,21 @@ def predict(
     model: Model,
     data: Data,
     out: Annotated[Path | None, option("FILE",
-        "CSV or Parquet file to write, by its name; default: CSV to the screen.", "--out")] = None,
+        "CSV or Parquet file to write; default: CSV to standard output.", "--out")] = None,
     keep: Annotated[list[str], option("COLUMN",
-        "Column to copy beside the predictions, such as an id; may be repeated.")] = NO_COLUMNS,
+        "Column to copy to the output, such as an id; may be repeated.")] = NO_COLUMNS,
     proba: Annotated[bool, flag(
-        "Probabilities of the classes instead of labels.", "--proba")] = False,
-    std: Annotated[bool, flag("Standard deviation of every predicted number.", "--std")] = False,
+        "Write class probabilities instead of labels.", "--proba")] = False,
+    std: Annotated[bool, flag("Add the standard deviation of each prediction.", "--std")] = False,
     interval: Annotated[float | None, option("COVERAGE",
-        "Lower and upper ends that this share of new observations lies between, such as 0.9; with "
-        "--proba of probabilities.")] = None,
+        "Add the ends of an interval that covers this fraction of new observations, such as 0.9; "
+        "with --proba, intervals of the probabilities.")] = None,
     offset: options.Offset = None,
     quiet: Unwatched = False,
 ) -> None:  # fmt: skip
     """Predict the rows of a table of any length.
 
-    The table needs the columns that the model was fitted to, by name; others are ignored.
+    The table must have the columns of the fit, by name; others are ignored.
 
     Example: qtkm predict model.qtkm new.csv --out predicted.csv --keep id
 
@@ -51,7 +51,7 @@ def predict(
         check_writable(out)
     fitted = load(model)
     if proba and not hasattr(fitted, "predict_proba"):
-        raise ValueError(f"{model} gives no probabilities; leave out --proba")
+        raise ValueError(f"{model} does not predict probabilities; remove --proba")
     keep = list(dict.fromkeys(keep))
     table, shown = ModelTable(fitted, data, keep), is_watched(quiet)
     checked = MappedSource(table.source, table.check, needs=table.names)
@@ -115,18 +115,18 @@ def evaluate(
 ) -> None:
     """Score a model on the rows of a table of any length.
 
-    Numbers: R² and errors, and D² of models with another loss; of models with a posterior also the
-    mean negative log-likelihood, the continuous ranked probability score (CRPS), and share and mean
-    width of 90 % intervals, from 100,000 rows at most.
+    Regression: R² and errors, D² for losses other than squared, and for models with a posterior
+    the mean negative log-likelihood, the continuous ranked probability score (CRPS), and coverage
+    and mean width of 90 % intervals, from at most 100,000 rows.
 
-    Rows without a target are left out.
+    Rows without a target are skipped.
 
-    Classes: accuracy, that of always guessing the most frequent class, balanced accuracy (the mean
-    over the classes of how much of each is found), log-loss.
+    Classification: accuracy, accuracy of always predicting the most frequent class, balanced
+    accuracy (mean recall over the classes), and log-loss.
 
-    Use rows that the model was not fitted to: on its own rows, a model looks better than it is.
+    Use rows the model was not fitted to; scores on training rows are too good.
 
-    Rows with categories or numbers that the fit has not seen are counted in a remark.
+    A remark counts rows with unseen categories or values outside the training range.
 
     Example: qtkm evaluate model.qtkm held-out.parquet
     """
@@ -138,7 +138,7 @@ def evaluate(
     fitted = load(model)
     needed = [find_target(fitted, target, model), *filter(None, [offset])]
     if offset is not None and hasattr(fitted, "classes_"):
-        raise ValueError(f"--offset {offset} is for numbers, and {model} predicts classes")
+        raise ValueError(f"--offset {offset} is for regression, but {model} predicts classes")
     table = ModelTable(fitted, data, needed)
     sums = score_table(table, is_watched(quiet), offset=offset)
     if sums.n_rows == 0:
@@ -154,28 +154,27 @@ def evaluate(
 def inspect(
     model: Model,
     data: Annotated[list[Path] | None, option("DATA",
-        "Table of rows, usually the one of the fit: a file, a folder or a pattern; may be "
-        "repeated. Adds how much each column matters, which columns act together, and how."
-        )] = None,
+        "Table, usually that of the fit: a file, a folder or a pattern; may be repeated. Adds "
+        "importances, interactions and effects of the columns.")] = None,
     target: Annotated[str | None, option("COLUMN",
-        "Column of the true values in the table. Adds scores and plots of the errors, which look "
-        "better than they are on rows of the fit.")] = None,
+        "Column of true values. Adds scores and plots of the errors, which are too good on "
+        "training rows.")] = None,
     plots: Annotated[Path | None, option("DIR", "Folder to write plots to, as PNG files.")] = None,
     weights: Annotated[bool, flag(
-        "Add what specialists look at: the largest weights, spectra and rank-one terms.",
+        "Add the largest weights, spectra and rank-one terms, for specialists.",
         "--weights")] = False,
     output: Annotated[str | None, option("NAME",
-        "Class or target to describe, by its name, or by its number from 0. Default: the first, or "
-        "the second of two classes.")] = None,
+        "Class or target to describe, by name, or by number from 0. Default: the first, or the "
+        "second of two classes.")] = None,
     max_rows: MaxRows = None,
     rows: Annotated[int, option("N",
-        "Largest number of these rows to use for shares, interactions and effects, which take "
-        "longer than scores.", min=1)] = 20_000,
+        "Maximum number of these rows for shares, interactions and effects, which take longer than "
+        "scores.", min=1)] = 20_000,
     as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Show what a model has learned.
 
-    The file alone has the columns, the network and the learning curve.
+    Without --data, shows columns, network and learning curve.
 
     --data adds shares, interactions and effects of the columns; --target adds scores and errors.
 
@@ -227,19 +226,18 @@ def report(
         "HTML file to write.", "--out", "-o")] = Path("report.html"),
     target: Truth = None,
     output: Annotated[str | None, option("NAME",
-        "Class that effects are about, by its name. Default: the first, or the second of two "
-        "classes.")] = None,
+        "Class to describe, by name. Default: the first, or the second of two classes.")] = None,
     max_rows: MaxRows = None,
     rows: Annotated[int, option("N",
-        "Largest number of these rows to use for shares and effects, which take longer than "
-        "scores.", min=10)] = 5000,
+        "Maximum number of these rows for shares and effects, which take longer than scores.",
+        min=10)] = 5000,
     title: Annotated[str | None, option("TEXT", "Title of the page.")] = None,
 ) -> None:  # fmt: skip
     """Write a report on a model: one HTML file that opens in any browser.
 
-    It has scores, importances, effects of columns and pairs, the worst rows with the
-    contributions of their columns, what was decided and why, and how to use the model. Best use
-    rows with targets that the fit has not seen.
+    It contains scores, importances, effects of columns and pairs, the worst rows with the
+    contributions of their columns, what was decided and why, and how to use the model. Use rows
+    with targets that the model was not fitted to.
 
     Example: qtkm report model.qtkm test.csv --out report.html
     """
@@ -261,9 +259,9 @@ def report(
 def export(
     model: Model,
     to: Annotated[str, option("FORMAT",
-        "onnx, or python: a file that needs NumPy alone.", "--to")] = "onnx",
+        "onnx, or python: a file that only needs NumPy.", "--to")] = "onnx",
     out: Annotated[Path | None, option("FILE",
-        "File to write. Default: the name of the model with another ending.",
+        "File to write. Default: the name of the model with another extension.",
         "--out", "-o")] = None,
     std: Annotated[bool | None, flag(
         "Include standard deviations, which make the file larger. Default: if the model has them.",
@@ -292,15 +290,15 @@ def compare(
     target: options.Target,
     category: options.Category = NO_COLUMNS,
     drop: options.Drop = NO_COLUMNS,
-    folds: Annotated[int | None, option("K", "Default: 5, or 3 beyond 5,000 rows.", min=2)] = None,
+    folds: Annotated[int | None, option("K", "Number of folds. Default: 5, or 3 beyond 5,000 rows.", min=2)] = None,
     max_rows: Annotated[int, option("N", "Larger tables are sampled at random.", min=20)] = 8000,
     plot: Annotated[Path | None, option("FILE", "Draw scores against seconds to a file.")] = None,
     as_json: options.AsJson = False,
 ) -> None:  # fmt: skip
     """Compare the defaults with ridge, boosting and kernel methods on the same folds.
 
-    The honest answer to whether to use this library for a table. Gaussian processes and kernel
-    methods are tried where rows are few enough for them.
+    Use it to decide whether this library suits a table. Gaussian processes and kernel methods run
+    only on few rows.
 
     Example: qtkm compare rows.csv --target delay --plot compare.png
     """

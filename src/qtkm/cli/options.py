@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import typer
 
 TASKS = ("auto", "regression", "classification")
-#: exit codes: it cannot be done, it was interrupted, the reader of the output closed it
+#: exit codes: failure, Ctrl-C, closed pipe
 FAILED, INTERRUPTED, CLOSED = 1, 130, 141
-#: problems of a table that are listed
+#: most problems of a table to list
 MOST_LINES = 10
 
 
 class TableError(ValueError):
-    """A table with problems, one sentence each, and hints that help against several of them."""
+    """Error that lists the problems of a table, one per line, followed by hints."""
 
     def __init__(self, where: str, problems: Sequence[str], hints: Sequence[str] = ()):
         count = len(problems)
@@ -47,8 +47,7 @@ Data = Annotated[
     list[Path],
     typer.Argument(
         metavar="DATA",
-        help="CSV or Parquet: one file or several, a folder of files, or a pattern such as "
-        '"data/*.parquet".',
+        help='CSV or Parquet files, a folder of files, or a pattern such as "data/*.parquet".',
     ),
 ]
 Model = Annotated[
@@ -56,36 +55,36 @@ Model = Annotated[
 ]
 Target = Annotated[str, option("COLUMN", "Column to predict.", "--target")]
 Truth = Annotated[
-    str | None, option("COLUMN", "Column of the true values; default: that of the fit.", "--target")
+    str | None, option("COLUMN", "Column of true values; default: the fit's target.", "--target")
 ]
 #: default of options that may be repeated
 NO_COLUMNS: Any = ()
-Drop = Annotated[list[str], option("COLUMN", "Column to leave out; may be repeated.")]
-CATEGORY = "Column of numbers that stand for categories, such as codes; may be repeated."
+Drop = Annotated[list[str], option("COLUMN", "Column to ignore; may be repeated.")]
+CATEGORY = "Numeric column to treat as categories; may be repeated."
 Category = Annotated[list[str], option("COLUMN", CATEGORY)]
-OFFSET = "Column that is added to the response, for counts the logarithm of the exposure."
+OFFSET = "Column added to the response; for counts, the logarithm of the exposure."
 Offset = Annotated[str | None, option("COLUMN", OFFSET)]
-QUIET = "Print neither progress nor results nor remarks."
+QUIET = "Print errors only."
 Quiet = Annotated[bool, flag(QUIET, "--quiet", "-q")]
-UNWATCHED = "Show no progress, no number of rows, no remarks."
+UNWATCHED = "Hide progress, row counts and remarks."
 Unwatched = Annotated[bool, flag(UNWATCHED, "--quiet", "-q")]
-Json = Annotated[bool, flag("Results as JSON, also with --quiet.", "--json")]
+Json = Annotated[bool, flag("Print results as JSON, even with --quiet.", "--json")]
 AsJson = Annotated[bool, flag("Write JSON instead of text.", "--json")]
 MAX_ROWS = (
-    "Largest number of rows to read into memory; larger tables are sampled at random. Default: "
-    "1,000,000, or what fits."
+    "Maximum number of rows to read into memory; larger tables are sampled at random. Default: "
+    "1,000,000, or as many as fit."
 )
 MaxRows = Annotated[int | None, option("N", MAX_ROWS, min=1)]
 TASK = (
-    "regression, classification, or auto: text, and whole numbers of only two values, are classes; "
-    "all else is numbers to be predicted."
+    "regression, classification, or auto: text and integers with only two values are classes; "
+    "everything else is regression."
 )
-TEST_SIZE = "Share of the rows that is not trained on but scored; 0 trains on all rows."
+TEST_SIZE = "Fraction of rows held out and scored; 0 trains on all rows."
 
 
 @dataclass(kw_only=True)
 class Job:
-    """Which table to learn from, what to predict, and where the model goes."""
+    """Table to learn from, column to predict, and file to save the model to."""
 
     data: Data
     target: Target
@@ -93,7 +92,7 @@ class Job:
     task: Annotated[str, option("TASK", TASK, callback=_known_task)] = "auto"
     drop: Drop = NO_COLUMNS
     category: Category = NO_COLUMNS
-    weight: Annotated[str | None, option("COLUMN", "Column of weights of the rows.")] = None
+    weight: Annotated[str | None, option("COLUMN", "Column of sample weights.")] = None
     offset: Offset = None
     test_size: Annotated[float, option("SHARE", TEST_SIZE, min=0.0, max=0.9)] = 0.2
 
@@ -103,28 +102,29 @@ class Job:
         return [name for name in (self.target, self.weight, self.offset) if name is not None]
 
 
-BASIS = "Functions of a numeric column: fourier (waves) or power (polynomials)."
-NETWORK = "Tensor network that holds the weights: cpd, train, ring, tucker, …; cpd is the fastest."
-SOLVER = "Method of the fit: als (alternating least squares), lbfgs, adam, …"
+BASIS = "Basis functions of numeric columns: fourier (waves) or power (polynomials)."
+NETWORK = "Tensor network of the weights: cpd, train, ring, tucker, …; cpd is the fastest."
+SOLVER = "Solver: als (alternating least squares), lbfgs, adam, …"
 LOSS = (
-    "For numbers: squared (the default), huber, quantile, poisson, gamma or tweedie; for classes: "
-    "logistic (the default), squared_hinge, hinge or squared."
+    "Regression: squared (default), huber, quantile, poisson, gamma or tweedie; classification: "
+    "logistic (default), squared_hinge, hinge or squared."
 )
 PENALTY = (
-    "Prior of the weights: matern or rbf (rough functions cost more), or ridge, which with "
-    "everything else left out is the model of the paper."
+    "Prior of the weights: matern or rbf (rough functions cost more), or ridge, which with all "
+    "other defaults is the model of the paper."
 )
 CYCLIC = (
-    "Column that begins anew after a period: hour=24, and for times day, week or year, such as "
-    "departure=week; may be repeated."
+    "Periodic column: hour=24, or day, week or year for times, such as departure=week; may be "
+    "repeated."
 )
-SEED = "Seed of all that is random: test rows, start."
-THREADS = "Threads to use; default: one for each processor core."
+EPOCHS = "Maximum number of epochs; each updates all weights once."
+SEED = "Seed for test rows and initialization."
+THREADS = "Number of threads; default: one per core."
 
 
 @dataclass(kw_only=True)
 class ModelOptions:
-    """What model is fitted, and how; the attributes are parameters of the estimators."""
+    """Model and solver options; the attributes are parameters of the estimators."""
 
     basis: Annotated[str, option("NAME", BASIS)] = "fourier"
     network: Annotated[str, option("NAME", NETWORK)] = "cpd"
@@ -132,14 +132,12 @@ class ModelOptions:
     loss: Annotated[str | None, option("NAME", LOSS)] = None
     penalty: Annotated[str, option("NAME", PENALTY)] = "matern"
     cyclic: Annotated[list[str], option("COLUMN=PERIOD", CYCLIC)] = NO_COLUMNS
-    max_iter: Annotated[int, option("N", "Most epochs; each updates all weights once.", min=1)] = (
-        200
-    )
+    max_iter: Annotated[int, option("N", EPOCHS, min=1)] = 200
     random_state: Annotated[int, option("SEED", SEED, min=0)] = 0
     n_jobs: Annotated[int | None, option("N", THREADS)] = None
 
     def parameters(self, **more: Any) -> dict[str, Any]:
-        """Return parameters of the estimator, with more of them; None stands for its default."""
+        """Return parameters of the estimator, updated with `more`, without those that are None."""
         own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         own["cyclic"] = dict(map(_period, self.cyclic)) or None
         return {name: value for name, value in (own | more).items() if value is not None}
@@ -157,14 +155,14 @@ def _period(text: str) -> tuple[str, Any]:
 
 
 def unbroken(command: Callable[..., None]) -> Callable[..., None]:
-    """Join the lines of each paragraph of a command's help, which is shown as it is written."""
+    """Join the lines of each paragraph of a command's help, which Typer does not reflow."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     command.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)
     return command
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace parameters that are dataclasses by one option for each of their fields."""
+    """Replace dataclass parameters of a command by one option per field."""
     groups: dict[str, Any] = {}
     flat: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():

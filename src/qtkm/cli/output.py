@@ -1,4 +1,4 @@
-"""How the commands speak: tables on the standard output, remarks on the standard error."""
+"""Output of the commands: tables on standard output, remarks on standard error."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ from ..estimators.wording import readable
 
 
 def show(title: str, lines: Sequence[Sequence[str]], names: Sequence[str] | None = None) -> None:
-    """Print lines of texts as a table, below the names of its columns if there are some."""
+    """Print lines as a table, with column names if given."""
     write(title)  # not the table's own, which would be folded to its width
     table = Table(show_header=False)
     if names is not None:
@@ -34,14 +34,14 @@ def show(title: str, lines: Sequence[Sequence[str]], names: Sequence[str] | None
 
 
 def write(text: str) -> None:
-    """Print text as it is; on a screen, lines too long for it are folded between words."""
+    """Print text; on a terminal, long lines are wrapped between words."""
     where = console()
     where.print(Text(visible(text, keep="\n")), soft_wrap=not where.is_terminal)
 
 
 def write_json(facts: dict[str, Any]) -> None:
     """Print facts as one JSON object."""
-    # JSON escapes all that terminals obey but this one
+    # JSON escapes all control characters but this one
     sys.stdout.write(json.dumps(as_json(facts), indent=1).replace("\x7f", "\\u007f") + "\n")
     sys.stdout.flush()
 
@@ -52,9 +52,9 @@ def _cell(text: str) -> Text:
 
 
 def score(value: float) -> str:
-    """Format a score with best value 1, with enough digits to tell it from 0 and 1."""
+    """Format a score with best value 1, with enough digits to distinguish it from 0 and 1."""
     if math.isnan(value):
-        return "not defined"
+        return "undefined"
     rest = 1 - value
     if 0 < rest < 1e-9:
         return f"1 - {readable(rest, 2)}"
@@ -64,7 +64,7 @@ def score(value: float) -> str:
 
 
 def note(text: str) -> None:
-    """Print a remark."""
+    """Print a remark on standard error."""
     print(f"qtkm: {visible(text, keep=chr(10))}", file=sys.stderr)
 
 
@@ -76,7 +76,7 @@ def is_watched(quiet: bool) -> bool:
 
 
 def watched(blocks: Iterator[Any], n_rows: int | None, what: str, shown: bool) -> Iterator[Any]:
-    """Yield blocks of rows, `n_rows` in all, with a bar of progress if `shown`."""
+    """Yield blocks of rows, `n_rows` in total, with a progress bar if `shown`."""
     bar = tqdm(
         total=n_rows, desc=what, unit=" rows", unit_scale=True, leave=False, disable=not shown
     )
@@ -92,7 +92,7 @@ class _Console(Console):
 
 
 def console() -> Console:
-    """Return where tables go; letters that its encoding lacks are replaced."""
+    """Return a console on standard output that replaces characters it cannot encode."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     return _Console()
@@ -101,7 +101,7 @@ def console() -> Console:
 def check_writable(path: Path, makes_folder: bool = False) -> None:
     """Raise an OSError if a file cannot be written, before anything takes long.
 
-    With `makes_folder`, missing folders will be made.
+    With `makes_folder`, missing folders will be created.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {path / 'name'}")
@@ -119,5 +119,5 @@ def check_writable(path: Path, makes_folder: bool = False) -> None:
             pass
     except OSError as error:
         raise OSError(
-            f"{path} cannot be written: nothing can be put into {folder} ({error.strerror})"
+            f"{path} cannot be written: {folder} is not writable ({error.strerror})"
         ) from None

@@ -1,4 +1,4 @@
-"""Tables as the commands open them: sources of blocks of rows, checked against a model."""
+"""Tables of the commands: sources of blocks of rows, checked against a model."""
 
 import os
 import shutil
@@ -21,24 +21,24 @@ from ..limits import LIMITS
 from .options import TableError
 from .output import is_watched, note, watched
 
-#: ending of files that are unpacked before they are read
+#: extension of files to unpack first
 ZIPPED = ".csv.zip"
-#: bytes in memory of a value
+#: memory of a value, in bytes
 BYTES_PER_VALUE = 16
-#: most rows of a sample that is held in memory, unless the user says otherwise
+#: default for the most rows of a sample in memory
 MOST_ROWS = 1_000_000
 
 
 def name_of(data: Sequence[Path]) -> str:
-    """Return a short name for files, folders and patterns, for messages."""
+    """Return a short name of files, folders and patterns for messages."""
     return f"{data[0]}" if len(data) == 1 else f"{data[0]} and {len(data) - 1} more"
 
 
 def most_rows(wanted: int | None, n_columns: int) -> int:
-    """Return the most rows of a sample: as wanted, else what is enough and fits in memory."""
+    """Return the maximum number of rows of a sample: as wanted, or as many as fit in memory."""
     try:
         memory = LIMITS.table_share * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # the machine does not tell
+    except (AttributeError, OSError, ValueError):  # unknown on this platform
         return wanted or MOST_ROWS
     return wanted or min(MOST_ROWS, int(memory / (BYTES_PER_VALUE * n_columns)) + 1)
 
@@ -46,10 +46,10 @@ def most_rows(wanted: int | None, n_columns: int) -> int:
 def open_table(
     data: Sequence[Path], text: Sequence[str] = (), categories: Sequence[str] = ()
 ) -> Source:
-    """Open files, folders of files or patterns, to be read block by block.
+    """Open files, folders of files or patterns for reading block by block.
 
-    Columns of `text` hold text whatever it looks like, those of `categories` where it looks like
-    times.
+    Columns in `text` are read as text whatever they contain, those in `categories` even if they
+    look like times.
     """
     if len(data) == 1 and data[0].name.lower().endswith(ZIPPED):
         return _unpack(data[0])
@@ -57,7 +57,7 @@ def open_table(
 
 
 def _unpack(path: Path) -> Source:
-    """Open the table in a zip file; what is unpacked stays as long as the source."""
+    """Open the table in a zip file; it is unpacked to a folder that lives as long as the source."""
     folder = tempfile.mkdtemp(prefix="qtkm-")
     try:
         with zipfile.ZipFile(path) as packed:
@@ -71,18 +71,18 @@ def _unpack(path: Path) -> Source:
 
 
 def find_target(model: Any, target: str | None, model_file: Path) -> str:
-    """Return the column of the truth: as given, or that of the fit."""
+    """Return the name of the target column: as given, or that of the fit."""
     known = model.target_names_ or []
     if target is None and len(known) != 1:
-        raise ValueError(f"{model_file} does not say which column it predicts; add --target COLUMN")
+        raise ValueError(f"{model_file} has no name of a target column; add --target COLUMN")
     return known[0] if target is None else target
 
 
 class ModelTable:
-    """A table for a model to predict: its blocks are checked, and what is new to it counted.
+    """Table for a model to predict; blocks are checked, and unseen values counted.
 
-    `needed` are columns that must be there beside the features, which are `names` in the order of
-    the model. `unseen` has, for each kind of values that the fit has not seen, the rows by column.
+    `needed` are required columns other than the features `names`, which are in the order of the
+    model. `unseen` has, for each kind of unseen values, the number of rows by column.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class ModelTable:
         refuse_missing(self.name, [*self.names, *needed], names)
         if len(self.names) != model.n_features_in_:
             raise ValueError(
-                f"{self.name} has {len(self.names)} columns to predict from, and the model was "
-                f"fitted to {model.n_features_in_} columns without names; the table must have "
-                "these, in their order, and no others"
+                f"{self.name} has {len(self.names)} feature columns, but the model was fitted to "
+                f"{model.n_features_in_} columns without names; the table must have exactly these, "
+                "in the same order"
             )
         self.n_rows, self.n_left_out = 0, 0
         self.unseen: dict[str, dict[str, int]] = {"categories": {}, "numbers": {}, "gaps": {}}
         self._n_any = dict.fromkeys(self.unseen, 0)
 
     def check(self, block: Block) -> Block:
-        """Return a block, or raise a TableError that lists all columns that cannot be read."""
+        """Return the block, or raise a TableError that lists all unreadable columns."""
         own = self.model._reading.inputs
         try:
             columns = [block.columns[name] for name in self.names]
@@ -140,15 +140,14 @@ class ModelTable:
                 yield self.check(block), as_X(self.model, block, self.names)
 
     def remarks(self) -> list[str]:
-        """Return a sentence for each kind of values that the fit has not seen."""
+        """Return a sentence for each kind of unseen values."""
         columns = self.model._reading.inputs.columns
         rules = {column.box.extrapolation for column in columns if not column.is_categorical}
-        end = ", which it takes for values near its ends" if rules == {"clip"} else ""
+        end = ", which are treated as values near its ends" if rules == {"clip"} else ""
         texts = {
-            "categories": "categories that the model has not seen, which it takes for a mean one",
-            "numbers": f"numbers outside of the range that the model was fitted to{end}",
-            "gaps": "no number where the model was fitted to rows that all had one, and the "
-            "median is taken",
+            "categories": "unseen categories, which are predicted as an average one",
+            "numbers": f"numbers outside the training range{end}",
+            "gaps": "missing numbers in columns that had none in the fit, replaced by the median",
         }
         found = []
         for kind, counts in self.unseen.items():
@@ -164,14 +163,14 @@ class ModelTable:
 def draw_sample(blocks: Iterable[Block], most: int, seed: int) -> tuple[Block, int]:
     """Return up to `most` rows, each with the same chance to be drawn, and the number of all.
 
-    Every row gets a random number, and the rows with the smallest numbers are held, in the order of
-    the table: one scan is enough, the number of rows need not be known, and blocks do not matter.
+    Every row gets a random number, and the rows with the smallest numbers are kept in table order:
+    this takes one pass, and depends neither on the number of rows nor on the blocks.
     """
     rng, n_seen, bound = np.random.default_rng(seed), 0, 1.0
     held: list[tuple[Block, NDArray]] = []
 
     def reduce(limit: int) -> None:
-        """Lower the bound if more rows than the limit are held."""
+        """Lower the bound if more rows than `limit` are held."""
         nonlocal held, bound
         if sum(len(own) for _, own in held) > limit:
             numbers = np.concatenate([own for _, own in held])
@@ -194,10 +193,10 @@ def draw_sample(blocks: Iterable[Block], most: int, seed: int) -> tuple[Block, i
 def read_sample(
     model: Any, data: Sequence[Path], target: str | None, most: int | None, how: str
 ) -> tuple[Any, Any, int]:
-    """Return rows for a model to look at, the truth if asked for, and the number of all rows.
+    """Return X, y (None without a target) and the number of all rows.
 
-    Rows without the target are left out. Of more than `most` rows, as many are drawn, with a
-    remark on `how` they serve.
+    Rows without a target are skipped. More than `most` rows are sampled, with a remark on `how`
+    they are used.
     """
     import pandas
 

@@ -1,4 +1,4 @@
-"""``qtkm reproduce`` and ``qtkm demo``: the experiments of the paper, and the library at work."""
+"""``qtkm reproduce`` and ``qtkm demo``: the paper's experiments, and an example."""
 
 import shlex
 import sys
@@ -12,33 +12,33 @@ import typer
 from .options import flattened, option
 
 app = typer.Typer(
-    help="Run the paper's experiments and write raw results, figures and a page for each.",
+    help="Run the paper's experiments; write raw results, figures and a page for each.",
     no_args_is_help=True,
 )
-#: fewest rows of the demo
+#: minimum number of rows of the demo
 FEWEST_ROWS = 300
 
-OUTPUT = "Folder for results; a run that was stopped continues from there."
-QUICK = "A small run of about a minute on two cores, as a check."
+OUTPUT = "Folder for results; a stopped run resumes from there."
+QUICK = "Small run as a check, about a minute on two cores."
 DATA_HOME = "Folder of the data files; default: the variable QTKM_DATA_HOME."
 Splits = Annotated[int | None, option("S", "Number of random splits of the rows.", min=1)]
 
 
 @dataclass(kw_only=True)
 class Settings:
-    """What all experiments can be told."""
+    """Options of all experiments."""
 
     output: Annotated[Path, option("DIR", OUTPUT)] = Path("qtkm-results")
     quick: Annotated[bool, typer.Option("--quick", help=QUICK)] = False
     data_home: Annotated[Path | None, option("DIR", DATA_HOME)] = None
-    n_jobs: Annotated[int, option("N", "Cores to use; -1 means all of them.")] = -1
+    n_jobs: Annotated[int, option("N", "Number of cores; -1 means all.")] = -1
 
     def run(self, name: str, **more: Any) -> None:
-        """Run one experiment, and print the path of its page."""
+        """Run an experiment and print the path of its page."""
         from ..experiments.runs import Options
 
         if self.n_jobs == 0:
-            raise typer.BadParameter("0 given; expected a number of cores, or -1 for all", None)
+            raise typer.BadParameter("--n-jobs 0 must be a number of cores, or -1 for all", None)
         more = {key: value for key, value in more.items() if value is not None}
         words = ["qtkm", "reproduce", name, *(["--quick"] if self.quick else [])]
         words += [f"--{key}={value}" for key, value in more.items()]
@@ -48,7 +48,7 @@ class Settings:
             page = import_module(f"..experiments.{name}", __package__).run(options, **more)
         except KeyboardInterrupt:
             where = f"Finished fits are in {self.output}"
-            typer.echo(f"\nStopped. {where}; the same command continues from there.", err=True)
+            typer.echo(f"\nStopped. {where}; the same command resumes from there.", err=True)
             raise
         typer.echo(f"{page}")
 
@@ -56,7 +56,7 @@ class Settings:
 @app.command()
 @flattened
 def generalization(*, settings: Settings, splits: Splits = None) -> None:
-    """Test and training error against the number of parameters on eight sets (Figures 2 and 4).
+    """Test and training error by number of parameters on eight datasets (Figures 2 and 4).
 
     Example: qtkm reproduce generalization --quick
     """
@@ -66,7 +66,7 @@ def generalization(*, settings: Settings, splits: Splits = None) -> None:
 @app.command()
 @flattened
 def sound(*, settings: Settings) -> None:
-    """Spectrum of a sound with gaps from few parameters (Figure 3, Table 2).
+    """Spectrum of a sound with gaps, learned with few parameters (Figure 3, Table 2).
 
     Example: qtkm reproduce sound --output results
     """
@@ -76,7 +76,7 @@ def sound(*, settings: Settings) -> None:
 @app.command()
 @flattened
 def airline(*, settings: Settings, splits: Splits = None) -> None:
-    """Delays of flights, beside what else one would use (Table 1).
+    """Flight delays, beside common alternatives (Table 1).
 
     Example: qtkm reproduce airline --splits 3
     """
@@ -86,7 +86,7 @@ def airline(*, settings: Settings, splits: Splits = None) -> None:
 @app.command("all")
 @flattened
 def every(*, settings: Settings) -> None:
-    """All three, one after the other; one whose data are missing is left out, with a message.
+    """Run all three; skip, with a message, one whose data are missing.
 
     Example: qtkm reproduce all --quick
     """
@@ -96,7 +96,7 @@ def every(*, settings: Settings) -> None:
             settings.run(name)
         except (FileNotFoundError, ModuleNotFoundError) as error:
             missing += 1
-            typer.echo(f"{name} left out: {error}", err=True)
+            typer.echo(f"{name} skipped: {error}", err=True)
     if missing:
         sys.exit(1)
 
@@ -105,13 +105,13 @@ def demo(
     output: Annotated[Path, option("DIR", "Folder for the plot.")] = Path("qtkm-demo"),
     rows: Annotated[
         int | None,
-        option("N", "Use N flights, drawn at random, instead of all of them.", min=FEWEST_ROWS),
+        option("N", "Use N flights, drawn at random, instead of all.", min=FEWEST_ROWS),
     ] = None,
-    seed: Annotated[int, option("S", "Seed of all that is random.")] = 0,
+    seed: Annotated[int, option("S", "Seed for test rows and initialization.")] = 0,
 ) -> None:
     """Predict the delay of flights from New York, beside a linear model and boosting.
 
-    All flights take about a minute on two cores; the very first run compiles before that.
+    All flights take about a minute on two cores; the first run also compiles.
 
     Example: qtkm demo --rows 20000
     """

@@ -1,4 +1,4 @@
-"""Scores from sums over blocks of rows, of any number."""
+"""Scores accumulated over blocks of rows."""
 
 from typing import Any
 
@@ -15,17 +15,16 @@ from .reading import ModelTable
 
 #: coverage of the intervals that are scored
 LEVEL = 0.9
-#: about how many rows standard deviations and deviances are scored on, drawn at random from more:
+#: about the most rows to score standard deviations and deviances on, drawn at random:
 #: a deviation takes five times as long as a prediction, and no score changes in its third digit
 MOST_ROWS = 100_000
 
 
 class Sums:
-    """Number of rows, and sums over them that scores are made of.
+    """Number of rows, and the sums over them that scores are computed from.
 
-    `add(X, y, weight, offset, mask)` takes rows; scores that take long are those of a part of them,
-    all if `mask` is None. `scores()` returns labels, names in JSON, and values, NaN where
-    they are not defined.
+    `add(X, y, weight, offset, mask)` adds rows; slow scores use only those of `mask`, or all if it
+    is None. `scores()` returns labels, names in JSON, and values, NaN if undefined.
     """
 
     n_rows = n_left_out = 0
@@ -78,7 +77,7 @@ def score_table(
 
 
 class NumberSums(Sums):
-    """R², errors, and D² or how sure the model is, of predicted numbers."""
+    """R², errors, D², and scores of standard deviations and intervals of a regressor."""
 
     def __init__(self, model: Any):
         self.model = model
@@ -100,8 +99,8 @@ class NumberSums(Sums):
         predicted = self.model.predict(X, **shift)
         if predicted.ndim > 1:
             raise ValueError(
-                f"the model predicts {predicted.shape[1]} numbers for each row, and only models of "
-                "one are scored here; score it in Python, with model.score"
+                f"the model has {predicted.shape[1]} targets, and only models with one can be "
+                "scored here; use model.score in Python"
             )
         weights = np.ones(len(truth)) if weight is None else np.asarray(weight, dtype=float)
         if self._origin is None and len(truth):
@@ -126,7 +125,7 @@ class NumberSums(Sums):
             self._held.append((truth, predicted, weights))
 
     def _scores(self, error: NDArray, deviation: NDArray) -> NDArray[np.float64]:
-        """Score the distributions of rows, (n, 4)."""
+        """Return scores of the predictive distributions, (n, 4)."""
         known = self._known
         tail, (width,) = float(known.tails[0]), uncertainty.half_widths(known, LEVEL, "auto")
         square = deviation**2 * (1.0 if np.isinf(tail) else (tail - 2) / tail)
@@ -163,7 +162,7 @@ class NumberSums(Sums):
 
 
 class LabelSums(Sums):
-    """Accuracies, and log-loss where there are probabilities."""
+    """Accuracies, and log-loss if the classifier predicts probabilities."""
 
     def __init__(self, model: Any):
         self.model, self.has_proba = model, hasattr(model, "predict_proba")
@@ -192,8 +191,8 @@ class LabelSums(Sums):
         unknown = sorted(str(label) for label in distinct if label not in self.positions)
         if unknown:
             raise ValueError(
-                f"the target has labels that the model does not know: {unknown[0]!r:.60}; leave "
-                "out these rows, or fit a model to rows that have them"
+                f"the target has labels that are unknown to the model: {unknown[0]!r:.60}; remove "
+                "these rows, or fit a model to rows that contain them"
             )
         return np.array([self.positions[label] for label in distinct], dtype=np.int64)[inverse]
 
@@ -223,5 +222,5 @@ def _numbers(y: Any) -> NDArray[np.float64]:
     except (ValueError, TypeError) as error:
         name = f" {y.name!r}" if getattr(y, "name", None) is not None else ""
         raise ValueError(
-            f"the target{name} must hold numbers, for the model predicts some ({error})"
+            f"the target{name} must be numeric, as the model is a regressor ({error})"
         ) from None

@@ -1,4 +1,4 @@
-"""A first look at all rows of a table, for what a fit must know before it begins."""
+"""First pass over a table: checks the columns, finds the task and collects remarks."""
 
 import re
 from shlex import quote
@@ -17,32 +17,32 @@ from ..estimators.wording import readable
 from .options import Job, TableError
 from .output import watched
 
-#: different texts or labels, and different numbers or times, that are counted
+#: most distinct texts or labels, and most distinct numbers or times, to count
 MOST_TEXTS, MOST_NUMBERS = 1 << 17, 100
-#: with more categories than this part of the rows, a column tells rows apart, not kinds of them
+#: with more categories than this fraction of the rows, a column identifies rows
 MOST_CATEGORIES = 0.5
-#: text is a mistake in a numeric column if at least this share of its values are numbers
+#: text in a column is an error if at least this fraction of its values are numbers
 MOSTLY = 0.9
-#: so few categories are not remarked upon, and so many always are, whatever the rows
+#: up to the first number of categories there is no remark, beyond the second there always is
 FEW_CATEGORIES, MANY_CATEGORIES = 10, 1000
-#: with fewer rows for each category, there is a remark
+#: with fewer rows per category, there is a remark
 ROWS_PER_CATEGORY = 20
-#: from so many classes on, a fit takes long enough to say so beforehand
+#: from this many classes on, a remark warns that the fit takes long
 MANY_CLASSES = 100
-#: fewest rows whose numbers may be taken for a count of them
+#: minimum number of rows for the remark that a column numbers the rows
 FEWEST_RUNNING = 20
-#: rows without a target that are listed
+#: rows without a target to list
 FIRST_ROWS = 3
-#: numbers with a unit, or marks between thousands, such as 1,250.00, €3.20, 12 % and 3,5
+#: numbers with a unit or thousands separators, such as 1,250.00, €3.20, 12 % and 3,5
 ALMOST_NUMBER = re.compile(r"\s*[$€£¥]?\s*[+-]?\d{1,3}([ ,.']?\d{3})*([.,]\d+)?\s*[$€£¥%]?\s*")
-#: with a value this many times as far from the others as these are spread, there is a remark
+#: a target farther away than this many interquartile ranges gets a remark
 WILD = 100.0
 
 
 class Survey:
-    """Kinds of the columns, what is wrong with them, and the task that the target asks for.
+    """Kinds of the columns, their problems, and the task that fits the target.
 
-    Raises a TableError for all that cannot be fitted to: infinite numbers, text among numbers.
+    Raises a TableError that lists everything that prevents a fit, such as infinite numbers.
     """
 
     def __init__(self, job: Job, source: Source, name: str, shown: bool):
@@ -50,7 +50,7 @@ class Survey:
         taken = {*job.needed, *job.drop}
         self.features = [column for column in source.names if column not in taken]
         if not self.features:
-            raise ValueError(f"{name} has no column left to predict {job.target!r} from")
+            raise ValueError(f"{name} has no columns left to predict {job.target!r} from")
         several = len(source.paths) > 1
         self.columns = {n: ColumnSurvey(n, several, n in job.category) for n in self.features}
         self.target = TargetSurvey(job, several)
@@ -85,59 +85,59 @@ class Survey:
             hints = self._remarks_on_rows()
             if len(wrong) > 1:
                 options = " ".join(f"--drop {quote(n)}" for n in wrong)
-                hints.append(f"to leave out all of these columns: {options}")
+                hints.append(f"to drop all of these columns: {options}")
             raise TableError(name, problems, hints)
 
     @property
     def categories(self) -> list[str]:
-        """Columns of categories: of text, and those that were named."""
+        """Categorical columns: text, and those given by --category."""
         return [name for name in self.features if self.columns[name].is_category]
 
     def remarks(self, loss: str | None = None) -> list[str]:
-        """Return remarks to show the user before a fit with a loss, None for the default."""
+        """Return remarks to show before a fit with `loss`, None for the default."""
         found = self._remarks_on_rows()
         constant = [n for n, column in self.columns.items() if column.is_constant(self.n_rows)]
         if len(constant) == 1:
-            found.append(f"column {constant[0]!r} has one value and tells nothing")
+            found.append(f"column {constant[0]!r} is constant and has no effect")
         elif constant:
-            found.append(f"{len(constant)} columns have one value each and tell nothing: "
+            found.append(f"{len(constant)} columns are constant and have no effect: "
                          f"{listed(constant)}")  # fmt: skip
         if len(self.features) > 1 and _is_numeric(self.features).all():
             names = ", ".join(map(repr, self.features[:3]))
-            found.append(f"columns are named {names}, …, like values: has the file no line of "
-                         "names?")  # fmt: skip
+            found.append(f"column names {names}, … look like values; does the file have a header?")
         texts = [n for n, c in self.columns.items() if c.is_numeric_text and not c.is_category]
         if texts:
-            found.append(f"numbers written as text are read as numbers: {listed(texts)}; "
-                         "--category makes them categories")  # fmt: skip
+            found.append(f"numbers stored as text are read as numbers: {listed(texts)}; "
+                         "use --category to treat them as categories")  # fmt: skip
         most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, self.n_rows / ROWS_PER_CATEGORY))
         for name, column in self.columns.items():
             almost = None if column.is_given else column.find_almost_number()
             if column.is_category and almost is not None:
                 found.append(f"column {name!r} holds text that is almost a number, such as "
-                             f"{almost!r:.40}, and is taken for {column.count} categories; write "
-                             "plain numbers such as 1250.5 to use it as one")  # fmt: skip
+                             f"{almost!r:.40}, and is read as {column.count} categories; write "
+                             "plain numbers such as 1250.5 to use it as numeric")  # fmt: skip
             elif column.is_category and len(column.counts) > most:
                 found.append(f"column {name!r} has {column.count} categories in {self.n_rows:,} "
-                             "rows; rare ones are taken for nearly a mean one. If they name the "
-                             f"rows, they teach nothing: --drop {quote(name)}")  # fmt: skip
+                             "rows; rare ones are predicted close to the average. If they identify "
+                             f"rows, drop the column: --drop {quote(name)}")  # fmt: skip
             if column.is_running and not column.is_category and self.n_rows >= FEWEST_RUNNING:
-                found.append(f"column {name!r} counts the rows, which new rows go beyond; unless "
-                             f"the order matters, leave it out: --drop {quote(name)}")  # fmt: skip
+                found.append(f"column {name!r} numbers the rows, and new rows will be outside its "
+                             "range; unless order matters, drop it: "
+                             f"--drop {quote(name)}")  # fmt: skip
         target, count = self.target, len(self.first_rows)
         is_few = 2 < count <= FEW_CATEGORIES and count <= self.n_rows / ROWS_PER_CATEGORY
         is_open = self.task == "regression" and self.job.task == "auto" and loss is None
         if is_open and target.is_whole and is_few:
-            found.append(f"the target {target.name!r} has {count} different whole numbers, which "
-                         "are predicted as numbers; if they are classes, use --task "
-                         "classification, and if they are counts, --loss poisson")  # fmt: skip
+            found.append(f"the target {target.name!r} has {count} distinct integers, which are "
+                         "predicted as numbers; for classes, use --task classification, and for "
+                         "counts --loss poisson")  # fmt: skip
         if self.task == "regression" and loss in (None, "squared"):
             found += target.remark_on_wild_values()
         if self.task == "classification" and count >= MANY_CLASSES:
             kind = "numbers" if target.are_numbers else "texts"
-            more = ". --task regression predicts them as numbers" * target.are_numbers
-            found.append(f"the {target.count} different {kind} of the target {target.name!r} are "
-                         f"taken for classes; a fit to so many takes long{more}")  # fmt: skip
+            more = ". Use --task regression to predict numbers" * target.are_numbers
+            found.append(f"the {target.count} distinct {kind} of the target {target.name!r} are "
+                         f"read as classes; fitting this many takes long{more}")  # fmt: skip
         return found
 
     def _remarks_on_rows(self) -> list[str]:
@@ -146,14 +146,14 @@ class Survey:
         rows = ", ".join(f"{row:,}" for row in self._left_out)
         verbs = f"have no {names} and are" if count > 1 else f"has no {names} and is"
         text = (
-            f"{count:,} of {self.n_total:,} rows {verbs} left out: "
+            f"{count:,} of {self.n_total:,} rows {verbs} skipped: "
             f"row{'s' * (count > 1)} {rows}{', …' * (count > FIRST_ROWS)}"
         )
         return [text] if count else []
 
 
 def complete(block: Block, needed: list[str]) -> NDArray[np.bool_]:
-    """Return which rows have all of some columns."""
+    """Return a mask of the rows that have values in all `needed` columns."""
     return np.logical_and.reduce([is_there(block.columns[name]) for name in needed])
 
 
@@ -163,9 +163,9 @@ def _is_numeric(texts: Any) -> NDArray[np.bool_]:
 
 
 class ColumnSurvey:
-    """What a column holds: text, times or numbers, whether it counts the rows, and its values.
+    """Type and values of a column, and whether it numbers the rows.
 
-    `counts` has how many rows hold each value, until there are too many (`are_more`).
+    `counts` has the number of rows per value, until there are too many values (`are_more`).
     """
 
     most = MOST_NUMBERS
@@ -180,13 +180,13 @@ class ColumnSurvey:
         self.missing, self.infinite, self.first = 0, 0, ""
 
     def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
-        """Look at the column in the rows of a block that count."""
+        """Update with the rows of a block selected by `keep`."""
         is_array = isinstance(values, np.ndarray)
         self.is_time |= is_array and values.dtype.kind in "mM"
         self.is_text |= not is_array
         if not is_array or self.is_given:
             self.most = MOST_TEXTS
-        # as a rule the first rows show that there are many numbers
+        # the first rows usually show that there are too many values
         for part in (slice(None, 1000), slice(1000, None)):
             if not self.are_more:
                 self._count(values[part], keep[part], block.first_row + (part.start or 0))
@@ -218,7 +218,7 @@ class ColumnSurvey:
             self.first_rows.setdefault(value, first_row + row)
 
     def _counts_on(self, values: NDArray) -> bool:
-        """Return True if whole numbers count on by 1 from those of the last rows."""
+        """Return True if integers continue those of the last block in steps of 1."""
         if values.dtype.kind not in "iu" or not len(values):
             return False
         last, self._last = self._last, int(values[-1])
@@ -231,56 +231,56 @@ class ColumnSurvey:
 
     @property
     def count(self) -> str:
-        """Number of different values."""
+        """Number of distinct values."""
         return f"more than {self.most:,}" if self.are_more else f"{len(self.counts):,}"
 
     @property
     def is_category(self) -> bool:
-        """Whether it is taken for categories."""
+        """Whether the column is categorical."""
         return self.is_given or (self.is_text and not self.is_numeric_text)
 
     @property
     def is_numeric_text(self) -> bool:
-        """Whether all of its texts are numbers."""
+        """Whether the column is text and all of its values are numbers."""
         is_known = self.is_text and bool(self.counts) and not self.are_more
         return is_known and bool(_is_numeric(self.counts).all())
 
     def find_almost_number(self) -> str | None:
-        """Return the first text if nearly all are numbers with a unit or marks; None if not."""
+        """Return the first text if nearly all are numbers with a unit or separators, else None."""
         texts = [text for text in self.counts if isinstance(text, str)]
         count = sum(ALMOST_NUMBER.fullmatch(text) is not None for text in texts)
         return texts[0] if texts and count >= MOSTLY * len(texts) else None
 
     def is_constant(self, n_rows: int) -> bool:
-        """Return True if all rows hold the same."""
-        # where only some rows have a value, that it is missing in others tells something
+        """Return True if all rows have the same value."""
+        # if only some rows have a value, missing ones carry information
         return len(self.counts) <= 1 and sum(self.counts.values()) in (0, n_rows)
 
     def problem(self, n_rows: int) -> str | None:
-        """Return why the column cannot be fitted to, with what to try; None if it can."""
+        """Return why the column cannot be used and what to try; None if it can be used."""
         if self.is_given:
             return None
         what, name = f"column {self.name!r}", quote(self.name)
-        drop = f"leave the column out (--drop {name})"
+        drop = f"drop the column (--drop {name})"
         few = not self.are_more and len(self.counts) <= min(MOST_NUMBERS, MOST_CATEGORIES * n_rows)
-        rest = [drop, *[f"take its values for categories (--category {name})"] * few]
+        rest = [drop, *[f"treat its values as categories (--category {name})"] * few]
         if self.is_text and look_like_times(self.counts):
             do = _either("write them as 2013-05-20 or 2013-05-20 17:05", *rest)
             return f"{what} holds dates or times as text; {do}"
         if self.infinite:
-            do = _either("correct them", "leave out these rows", drop)
+            do = _either("correct them", "remove these rows", drop)
             return f"{what} has {self.gaps(n_rows)}; {do}"
         mixed = self.text_among_numbers(n_rows)
         return None if mixed is None else f"{what} has {mixed}; {_either('correct them', *rest)}"
 
     def gaps(self, n_rows: int) -> str:
-        """Return how many numbers are missing or infinite, and where."""
-        parts = [f"{what} in {count:,} of {n_rows:,} rows" for what, count in
-                 (("no number", self.missing), ("infinity", self.infinite)) if count]  # fmt: skip
+        """Return the number of rows with missing or infinite values, and the first such row."""
+        kinds = (("missing", self.missing), ("infinite", self.infinite))
+        parts = [f"{what} values in {n:,} of {n_rows:,} rows" for what, n in kinds if n]
         return f"{' and '.join(parts)}, first in {self.first}"
 
     def text_among_numbers(self, n_rows: int) -> str | None:
-        """Return which text is among numbers, where, and in how many rows; None if none is."""
+        """Return the first text among numbers, its row, and the number of such rows, or None."""
         texts = list(self.counts) if self.is_text else []
         strange = [t for t, number in zip(texts, _is_numeric(texts), strict=True) if not number]
         if not strange or len(strange) > (1 - MOSTLY) * len(texts):
@@ -288,7 +288,7 @@ class ColumnSurvey:
         text = min(strange, key=lambda text: self.first_rows[text])
         count = sum(self.counts[text] for text in strange)
         where = f"row {self.first_rows[text] + 1:,}{' of the table' * self.is_several}"
-        like = "" if count == 1 else f" and the like in {count:,} of {n_rows:,} rows"
+        like = "" if count == 1 else f", and text in {count:,} of {n_rows:,} rows"
         return f"text among its numbers: {text!r:.40} in {where}{like}"
 
 
@@ -297,7 +297,7 @@ def _either(*ways: str) -> str:
 
 
 class TargetSurvey(ColumnSurvey):
-    """What a target holds: counts and first rows are those of its labels."""
+    """Survey of the target; counts and first rows are those of its labels."""
 
     most = MOST_TEXTS
     is_whole = True
@@ -315,7 +315,7 @@ class TargetSurvey(ColumnSurvey):
             self._seen.add(kept)
 
     def remark_on_wild_values(self) -> list[str]:
-        """Return a remark if a number is very far from where half of a sample lies."""
+        """Return a remark if the target has values very far from its interquartile range."""
         seen = self._seen
         if not len(seen.sample):
             return []
@@ -323,13 +323,13 @@ class TargetSurvey(ColumnSurvey):
         far = max(seen.low, seen.high, key=lambda end: abs(end / 2 - low / 2))
         if abs(far / 2 - low / 2) <= WILD * (high / 2 - low / 2) or low == high:
             return []
-        return [f"the target {self.name!r} goes as far as {readable(far)}, and half of it lies "
-                f"from {readable(low)} to {readable(high)}; a few wild values spoil the fit. Leave "
-                "them out if they are mistakes, or use --loss huber"]  # fmt: skip
+        return [f"the target {self.name!r} has extreme values up to {readable(far)}, while half of "
+                f"its values are between {readable(low)} and {readable(high)}; they distort the "
+                "fit. Remove them if they are errors, or use --loss huber"]  # fmt: skip
 
     @property
     def are_numbers(self) -> bool:
-        """Whether it could be predicted as a number."""
+        """Whether the target could be predicted as a number."""
         return not any(isinstance(label, str | bool) for label in self.counts)
 
     def problem(self, n_rows: int) -> str | None:
@@ -338,36 +338,35 @@ class TargetSurvey(ColumnSurvey):
         mixed = None if is_class else self.text_among_numbers(n_rows)
         text = f"{next(iter(self.counts), None)!r:.40}"
         if self.is_time or (is_open and are_times):
-            problem = ("holds dates or times; give what is to be predicted as numbers, such as "
-                       "hours since a date")  # fmt: skip
+            problem = "holds dates or times; convert it to numbers, such as hours since a date"
         elif self.infinite:
-            problem = f"has {self.gaps(n_rows)}; correct them, or leave out these rows"
+            problem = f"has {self.gaps(n_rows)}; correct them, or remove these rows"
         elif (is_class or (is_open and self.is_text)) and len(self.counts) == 1:
             problem = f"is {text} in all rows; at least two classes are needed"
         elif is_class and not self.is_whole:
-            problem = ("has fractions, which are no classes; leave out --task classification, or "
-                       "write the classes as text or whole numbers")  # fmt: skip
+            problem = ("has non-integer values, which cannot be classes; remove --task "
+                       "classification, or write the classes as text or integers")  # fmt: skip
         elif mixed is not None:
             problem = (
-                f"has {mixed}; correct them, or say --task classification if these are classes"
+                f"has {mixed}; correct them, or use --task classification if these are classes"
             )
         elif self.task == "regression" and self.is_text and not self.are_numbers:
             problem = (f"holds text such as {text}, which cannot be predicted as a number; write "
-                       "it as numbers, or say --task classification")  # fmt: skip
+                       "it as numbers, or use --task classification")  # fmt: skip
         else:
             return None
         return f"the target {self.name!r} {problem}"
 
     def find_task(self, n_rows: int) -> str:
-        """Return the task that was asked for, or that the target asks for."""
-        # counts such as ratings are whole, too: two values are classes, more only if written so
+        """Return the task given by --task, or the one that fits the target."""
+        # ratings and counts are integers too, so numbers are classes only if there are two
         is_pair = self.is_whole and len(self.counts) == 2 <= n_rows / 20
         own = "classification" if self.is_text or is_pair else "regression"
         return own if self.task == "auto" else self.task
 
 
 class WeightSurvey(ColumnSurvey):
-    """What a column of weights holds."""
+    """Survey of a column of sample weights."""
 
     negative, are_zero = 0, True
 
@@ -389,10 +388,10 @@ class WeightSurvey(ColumnSurvey):
             like = f" such as {next(iter(self.counts))!r:.40}" if self.is_text else ""
             problem = f"must be numbers, not text or times{like}"
         elif self.infinite:
-            problem = f"have {self.gaps(n_rows)}; correct them, or leave out these rows"
+            problem = f"have {self.gaps(n_rows)}; correct them, or remove these rows"
         elif self.negative:
             problem = (f"are negative in {self.negative:,} of {n_rows:,} rows, first in "
                        f"{self.first}; they must be 0 or more")  # fmt: skip
         elif self.are_zero:
-            problem = "are zero in all rows; some must be more"
+            problem = "are zero in all rows; some must be positive"
         return None if problem is None else f"the weights in column {self.name!r} {problem}"

@@ -1,4 +1,4 @@
-"""What ``qtkm fit`` and ``tune`` do: set rows aside, search, fit, save and report."""
+"""Work of ``qtkm fit`` and ``tune``: hold out rows, search, fit, save and report."""
 
 import tempfile
 import warnings
@@ -35,51 +35,51 @@ from .reading import MOST_ROWS, ModelTable, draw_sample, most_rows, name_of, ope
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
 
-#: how a fit ended, where the name of that is not a word
-ENDS = {"max_iter": "all that --max-iter allows"}
-#: with fewer rows, none is set aside, and folds are too small to be scored
+#: statuses of a fit that are shown in other words
+ENDS = {"max_iter": "the limit of --max-iter"}
+#: with fewer rows, none are held out, or folds are too small to be scored
 FEWEST_ROWS, FEWEST_TUNED = 5, 12
-#: up to so many rows, exactly the share asked for is set aside; of more, about that
+#: up to this many rows, exactly the fraction --test-size is held out; beyond, about that
 EXACT_ROWS = 1000
-#: rows of the search where fits choose rank and penalty themselves, of tables that are sampled: ten
-#: or more such fits take ten minutes with 50,000 rows
+#: sampled rows of a search whose fits choose rank and penalty themselves: ten such fits on 50,000
+#: rows take ten minutes
 FEW_ROWS = 20_000
-#: options with lists of what is tried, and factors to go beyond their ends
+#: options for lists of candidates, and factors to extend them by
 OPTIONS = {"rank": ("--ranks", 2), "n_basis": ("--n-basis", 2), "period": ("--periods", 2),
            "alpha": ("--alphas", 10)}  # fmt: skip
-#: how warnings of scikit-learn and of the library begin that are told before a fit
+#: beginnings of warnings that the commands report before a fit
 REPORTED = ("The number of unique classes is greater than", "Columns of one value have no effect")
 
 
 def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:
-    """Return an unfitted estimator for the task and the categories of a table."""
+    """Return an unfitted estimator for the task and categories of a table."""
     settings = {**parameters, "categorical_features": survey.categories or None}
     if survey.task == "classification":
         return QTKMClassifier(**settings)
     kind = REGISTRY.get(settings.get("loss", ""))
     if kind is not None and kind.is_margin:
         raise ValueError(
-            f"loss {settings['loss']!r} is one for classes; add --task classification, or leave "
-            "it out"
+            f"--loss {settings['loss']} is for classification; add --task classification, or "
+            "remove it"
         )
     return QTKMRegressor(**settings)
 
 
 def save_model(model: Any, out: Path) -> None:
-    """Save a model; where that fails, elsewhere, for its fit may have taken long."""
+    """Save a model; if that fails, save it elsewhere, because the fit may have taken long."""
     try:
         model.save(out)
     except OSError as error:
         rescue = Path(tempfile.mkdtemp(prefix="qtkm-")) / out.name
         model.save(rescue)
         raise OSError(
-            f"{out} was not written ({error.strerror}); the model is in {rescue}"
+            f"{out} was not written ({error.strerror}); the model was saved to {rescue}"
         ) from None
 
 
 def leave(out: Path) -> NoReturn:
-    """Raise a Ctrl-C that came when the model was complete, and say where that is."""
-    note(f"the model is complete and in {out}")
+    """Report where the complete model is, and raise the Ctrl-C that came meanwhile."""
+    note(f"the model is complete and saved to {out}")
     raise KeyboardInterrupt
 
 
@@ -87,7 +87,7 @@ def report_fit(
     model: Any, rows: "TableRows", seconds: float, out: Path, as_json: bool,
     more: Sequence[tuple[str, str]] = (), **facts: Any,
 ) -> None:  # fmt: skip
-    """Print `more` lines, how a model was fitted and its scores, or these and `facts` as JSON."""
+    """Print `more` lines, a summary of the fit and its scores; or these and `facts` as JSON."""
     try:
         sums = rows.score(model)
     except KeyboardInterrupt:
@@ -118,14 +118,14 @@ def report_fit(
 
 
 class TableRows:
-    """Rows of a job's table, surveyed, with remarks on them; some are set aside to test on."""
+    """Rows of a job's table, surveyed, with remarks printed and test rows held out."""
 
     def __init__(
         self, job: Job, seed: int, *, loss: str | None = None, quiet: bool = True,
         shown: bool = False,
     ):  # fmt: skip
         if job.weight == job.target:
-            raise ValueError(f"{job.target!r} is given as target and as weight; name two columns")
+            raise ValueError(f"{job.target!r} is both target and weight; use two columns")
         self.job, self.seed, self.shown, self.name = job, seed, shown, name_of(job.data)
         self.source = open_table(job.data, categories=job.category)
         refuse_missing(self.name, [*job.needed, *job.drop, *job.category], self.source.names)
@@ -141,7 +141,7 @@ class TableRows:
             note(remark)
 
     def _part(self, test: bool) -> Source:
-        """Return the rows to test on, or the others."""
+        """Return the test rows, or the training rows."""
 
         def change(block: Block) -> Block:
             drawn = draw_rows(block, self._share, self.seed)
@@ -168,7 +168,7 @@ class TableRows:
         return (X, y, weights, offset), n_rows
 
     def fit(self, model: Any, cache: Path | None = None) -> float:
-        """Fit a model to all training rows, and return the seconds that it took."""
+        """Fit a model to all training rows and return the time in seconds."""
         job, begin = self.job, perf_counter()
         try:
             with fitting():
@@ -190,7 +190,7 @@ class TableRows:
 
 @contextmanager
 def fitting() -> Iterator[None]:
-    """Leave out warnings that the commands report themselves, and refuse unsavable models."""
+    """Ignore warnings that the commands report themselves, and refuse unsavable models."""
     with warnings.catch_warnings():
         # of status and one value: reported from the model's status, and before the fit
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -209,8 +209,8 @@ def tune(
 ) -> tuple[Any, bool]:  # fmt: skip
     """Choose parameters, fit a model, score it and save it.
 
-    `parameters` and `settings` are those of the estimator and of the search, `table` and `plot`
-    files for what was tried. Returns the model, and whether the search was interrupted.
+    `parameters` are those of the estimator, `settings` those of the search; `table` and `plot` are
+    files for its results. Returns the model, and True if the search was interrupted.
     """
     check_writable(job.out)
     if table is not None:
@@ -227,7 +227,7 @@ def tune(
     n_used = len(sample[1])
     if n_used < FEWEST_TUNED:
         raise ValueError(
-            f"{name_of(job.data)} leaves {n_used} rows to choose parameters by; at least "
+            f"{name_of(job.data)} has {n_used} rows to choose parameters on; at least "
             f"{FEWEST_TUNED} are needed, or use qtkm fit"
         )
     # nothing comes between a search, its fit and their files
@@ -238,13 +238,12 @@ def tune(
         _write(search, table, plot)
         tried, chosen, facts = _describe(search)
         if was_interrupted:
-            note(f"Interrupted when {tried} had been tried; a model with the best parameters so "
-                 "far is fitted now")  # fmt: skip
+            note(f"Interrupted after {tried}; fitting a model with the best parameters so far")
         best = clone(model).set_params(**search.best_params_)
         try:
             seconds = rows.fit(best)
         except KeyboardInterrupt:
-            note(f"Interrupted before the last fit had begun; chosen: {chosen}")
+            note(f"Interrupted before the last fit; chosen: {chosen}")
             raise
         save_model(best, job.out)
     if as_json or not quiet:
@@ -252,7 +251,7 @@ def tune(
         write = score if search.scoring is None else readable
         value = facts["score_on_test_rows"] = _score_by(search, best, rows)
         finished = int(search.cv_results_["finished"].sum())
-        lines = [("tried", f"{tried}, {finished} to the end, in {search_seconds:.1f} s")]
+        lines = [("tried", f"{tried}, {finished} to convergence, in {search_seconds:.1f} s")]
         if n_used < n_train:
             drawn = f"{n_used:,} of {n_train:,}, drawn at random (--max-rows)"
             lines.append(("rows of the search", drawn))
@@ -269,7 +268,7 @@ def tune(
 
 
 def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> Any:
-    """Search for the best parameters, and return the search."""
+    """Return a search for the best parameters, fitted to a sample."""
     X, y, weights, offset = sample
     if offset is not None:  # targets and weights whose loss is that of the rows with their offsets
         known = check_offset(offset, len(y))
@@ -284,7 +283,7 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> Any
     if cv is None and len(y) <= (SAMPLE_ROWS if sample_rows == "auto" else sample_rows):
         cv = FOLDS
     if isinstance(cv, int) and cv < 2:
-        raise ValueError(f"--cv {cv} must be at least 2 folds, a share of the rows, or hold-out")
+        raise ValueError(f"--cv {cv} must be at least 2 folds, a fraction of rows, or hold-out")
     if isinstance(cv, int):  # rows at random: a table may be sorted
         folds = StratifiedKFold if task == "classification" else KFold
         cv = folds(cv, shuffle=True, random_state=settings["random_state"])
@@ -297,7 +296,7 @@ def _search(model: Any, sample: Any, settings: dict[str, Any], task: str) -> Any
 
 
 def _score_by(search: Any, model: Any, rows: TableRows) -> float | None:
-    """Score a model on test rows, drawn from very many, if the score was asked for by its name."""
+    """Score a model on a sample of test rows, if a score was given by name."""
     if search.scoring is None:
         return None
     (X, y, weights, offset), _ = rows.sample(MOST_ROWS, 0, test=True)
@@ -322,7 +321,7 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
 
 
 def _describe(search: Any) -> tuple[str, str, dict[str, Any]]:
-    """Return how many candidates were tried and what was chosen, in words and for JSON."""
+    """Return the number of candidates and the chosen parameters, as text and for JSON."""
     results, best = search.cv_results_, search.best_params_
     n_tried, count = int((results["round"] > 0).sum()), len(results["params"])
     tried = f"{n_tried} candidates" if n_tried == count else f"{n_tried} of {count} candidates"
@@ -334,7 +333,7 @@ def _describe(search: Any) -> tuple[str, str, dict[str, Any]]:
 
 
 def remark_on_edges(search: Any) -> str | None:
-    """Return a remark on parameters whose best value is the largest or smallest tried, if any."""
+    """Return a remark on best parameters at an end of their list; None if there are none."""
     found: list[str] = []
     options: list[str] = []
     for name, (option, factor) in OPTIONS.items():
@@ -351,6 +350,6 @@ def remark_on_edges(search: Any) -> str | None:
             end, pair = "smallest", [max(least, smaller), best]
         if pair[0] < pair[1]:
             found.append(f"the best {name}, {best:g}, {'is ' * (not found)}the {end}"
-                         f"{' that was tried' * (not found)}")  # fmt: skip
+                         f"{' tried' * (not found)}")  # fmt: skip
             options.append(f"{option} {pair[0]:g},{pair[1]:g}")
     return f"{', '.join(found)}; {' '.join(options)} may be better" if found else None

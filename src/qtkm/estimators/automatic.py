@@ -1,15 +1,14 @@
-"""Rank and penalty by themselves: a search on held-out rows before the fit to all of them.
+"""Automatic choice of rank and penalty: a search on held-out rows before the fit to all rows.
 
-    main effects ──► terms from pairs of columns, one start for each decade of the penalty
-                 ──► the best of them, refined ──► twice the rank, as long as held-out rows gain
+    main effects ──► terms from pairs of columns, one start per decade of the penalty
+                 ──► the best of them, refined ──► twice the rank while held-out rows improve
                  ──► all rows
 
-Rows are held out in turn where they are few, and one part of them where they are many; rows that
-were set aside for early stopping serve as well.  Of folds every one has its own model; each is
-fitted further to all rows, and their mean is the result: a CPD with the terms of all of them.
-The penalty is measured by λ = α·(number of rows), the noise's variance over the signal's, which
-does not depend on how many rows there are.  Evidence for the numbers here is in
-docs/decisions/0016-automatic.md.
+Small tables are split into folds; of large ones, one part is held out, the rows of early stopping
+if there are any.  Each fold has its own model, which is then fitted to all rows; the result is
+their mean, a CPD with the terms of all of them.  The penalty is measured by λ = α·(number of
+rows), the variance of the noise over that of the signal, which does not depend on the number of
+rows.  docs/decisions/0016-automatic.md has the evidence for the constants.
 """
 
 import logging
@@ -38,25 +37,25 @@ FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 1
 #: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
 #: value, and the step of a refinement
 FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
-#: error of a network over that of the full-rank model from which on it is not pursued
+#: a network whose error exceeds that of the full-rank model by this factor is abandoned
 HOPELESS = 1.15
-#: held-out error of main effects, in units of the scaled targets, that is rounding
+#: held-out errors of main effects, in units of scaled targets, below this are rounding errors
 EXACT = 1e-14
-#: relative gain of held-out rows below which a step has not brought anything
+#: relative gain on held-out rows below which a step is no improvement
 GAIN = 0.002
-#: ranks to grow to, and folds·columns·rows·rank² up to which they are tried: so much, or beyond
-#: some rows, whose passes are compiled, so much for each
+#: ranks to grow to, and bounds on folds·columns·rows·rank²: in total, and beyond FEW_ROWS, where
+#: passes are compiled, per row
 RANKS, MOST_WORK, FEW_ROWS, ROW_WORK = (16, 32, 64), 1.5e7, 6000, 5e4
-#: most steps of the penalty at a larger rank, and most further rounds of epochs
+#: most steps of the penalty at a larger rank, and most further rounds of epochs at the end
 MOST_SLIDES, MOST_ROUNDS = 2, 3
 #: least relative progress of the last fit
 TOL = 2e-3
-#: part of its range by which a prediction may leave the targets, and a column that of training
+#: fractions of the range by which predictions may exceed the targets, and columns the training rows
 MARGIN, REACH = 0.1, 0.1
 
 
 def is_wanted(model: Any, objective: Objective, has_validation: bool) -> bool:
-    """Whether rank or penalty of a fit are to be searched for."""
+    """Return True if a fit should search for its rank or penalty."""
     network = objective.network
     inner = getattr(network, "network", None)
     rank = getattr(model.network, "rank", model.rank) if model.rank == "auto" else model.rank
@@ -191,7 +190,7 @@ class Search:
         return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
-        """Refit with all rows if what was chosen so far was chosen on a sample."""
+        """Refit with all rows if the trial was chosen on a sample."""
         pairs = zip(self.folds, self.parts, strict=True)
         if all(fold.objective is own for fold, (own, _) in pairs):
             return best
@@ -239,13 +238,13 @@ class Search:
         return best
 
     def _is_behind(self, best: Trial) -> bool:
-        """Whether a network is too far behind the full-rank model to be worth more time."""
+        """Return True if a network is too far behind the full-rank model to continue."""
         if self.mixer is None or not self.is_mixed:
             return False
         return best.error > HOPELESS * self.mixer.error
 
     def _grown(self, best: Trial) -> Trial:
-        """Twice the rank, and again, as long as held-out rows gain."""
+        """Double the rank as long as held-out rows improve."""
         while best.rank < self._most():
             states = [
                 fold.grow(state, best.rank, self.rng)
@@ -259,7 +258,7 @@ class Search:
         return best
 
     def _slid(self, best: Trial, most: int) -> Trial:
-        """Move the penalty as long as held-out rows gain, first in the direction of last time."""
+        """Move the penalty as long as held-out rows improve, first in the last direction."""
         if self.size is not None:
             return best
         for factor in (self.direction, 1 / self.direction):
@@ -276,7 +275,7 @@ class Search:
         return best
 
     def _refined(self, best: Trial) -> Trial:
-        """Run more epochs as long as held-out rows gain."""
+        """Run more epochs as long as held-out rows improve."""
         for _ in range(MOST_ROUNDS):
             trial = self.further(best, best.size, GROWING)
             if trial.merit > best.merit * (1 - GAIN):
@@ -285,7 +284,7 @@ class Search:
         return best
 
     def _most(self) -> int:
-        """Return the largest rank that is worth its time."""
+        """Return the largest rank to try."""
         n = self.n_rows
         allowed = max(MOST_WORK, ROW_WORK * n) if n > FEW_ROWS else MOST_WORK
         work = [len(self.folds) * self.n_columns * (n + 20 * rank) * rank**2 for rank in RANKS]
@@ -314,7 +313,7 @@ class Search:
             result = prepared.solve(model, whole.cores, max_iter=1)
             if result.status != "interrupted":
                 result.status = "converged"
-                result.message = "Held-out rows ask for no network beside the main effects."
+                result.message = "On held-out rows a network does not improve on the main effects."
             return self._noted(self._mixed(result, mix))
         results = []
         is_alone = len(best.states) == 1
@@ -343,7 +342,7 @@ class Search:
         return self._noted(self._mixed(result, mix))
 
     def _mean(self, results: list[solvers.Result], best: Trial) -> solvers.Result:
-        """One model whose response is the mean of those of several."""
+        """Return one model whose response is the mean of several."""
         count = len(results)
         first, *others = [result.cores for result in results]
         inner = [list(e) if isinstance(e, list) else e for e in first[:-1]]
@@ -356,11 +355,11 @@ class Search:
         # the order of memory is that of the columns
         flat = [np.ascontiguousarray(core) for core in flatten(inner)]
         result.cores = [*unflatten(inner, flat), main]
-        result.message += f" The model is the mean of {count}, fitted from different rows."
+        result.message += f" The model averages {count} networks, one per fold."
         return result
 
     def interrupted(self) -> solvers.Result:
-        """Return the best trial so far, as it is."""
+        """Return the best trial so far, unchanged."""
         objective, best = self.prepared.objective, self.best
         if best is None:
             alone = Additive(None, objective.network.functions)
@@ -370,8 +369,8 @@ class Search:
             )
         self.prepared.objective = with_rank(objective, best.rank, best.size)
         message = (
-            "Interrupted while rank and penalty were searched for; the best model of some of the "
-            "rows is kept. Fit again, or give rank and alpha to leave out the search."
+            "Interrupted during the search for rank and penalty; keeping the best model so far, "
+            "fitted to part of the rows. Fit again, or set rank and alpha to skip the search."
         )
         results = [
             solvers.Result(s.cores, 0, "interrupted", message, solvers.History(), s.precisions)
@@ -382,7 +381,7 @@ class Search:
         return self._noted(results[0])
 
     def _mixed(self, result: solvers.Result, mix: mixing.Mix | None) -> solvers.Result:
-        """Put the full-rank model beside the network."""
+        """Add the full-rank model to the network."""
         if mix is None:
             return result
         prepared = self.prepared
@@ -391,7 +390,7 @@ class Search:
             result.cores = mix.shrunk(result.cores, mix.factor)
             return result
         assert network is not None
-        # all main effects count, whichever of them the last update of a network has left out
+        # with all main effects, including those the last update of a network has left out
         whole = objective.at(result.cores, objective.precisions[: self.n_columns])
         result.cores = mix.cores(result.cores, whole, objective.loss)
         if prepared.member is None:
@@ -416,9 +415,9 @@ class Search:
         })  # fmt: skip
         if result.status == "converged":
             result.message = (
-                f"Held-out rows chose a model of full rank, {len(mix.sections.centres)} terms of "
-                f"one row each, {100 * mix.share:.0f} % of it"
-                + (f" beside {100 * mix.kept:.0f} % of a network." if mix.kept else ".")
+                f"Held-out rows chose the full-rank model with {len(mix.sections.centres)} terms "
+                f"(weight {100 * mix.share:.0f} %)"
+                + (f" and a network ({100 * mix.kept:.0f} %)." if mix.kept else ".")
             )
         return result
 
@@ -449,7 +448,7 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
 
 
 def _widen(prepared: Any) -> None:
-    """Give columns the functions that what main effects leave unexplained asks for."""
+    """Increase the number of basis functions where main effects leave fine detail unexplained."""
     objective = prepared.objective
     sample = sampled_objective(objective)
     sizes = wanted(objective, fit_main_effects(sample), sample.shards)
@@ -463,7 +462,7 @@ def _widen(prepared: Any) -> None:
 
 
 def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:
-    """Whether held-out rows gain by a part of their error, and by so many standard errors."""
+    """Return True if held-out rows improve by `gain` and by `errors` standard errors."""
     change = before.losses - after.losses
     least = gain * before.error
     if len(change) > 1:

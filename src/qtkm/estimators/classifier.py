@@ -1,4 +1,4 @@
-"""Classification: the same machine, with losses for classes."""
+"""QTKMClassifier: the model of QTKMRegressor with losses for classes."""
 
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ def _gives_probabilities(estimator: "QTKMClassifier") -> bool:
     if parts.has_probabilities(estimator.loss):
         return True
     raise AttributeError(
-        f"loss={estimator.loss!r} gives no probabilities; use one of "
+        f"loss={estimator.loss!r} has no probabilities; use one of "
         f"{parts.losses_with_probabilities()}, or sklearn.calibration.CalibratedClassifierCV."
     )
 
@@ -37,21 +37,21 @@ class QTKMClassifier(ClassifierMixin, Model):
     """Classification with a quantized tensor-network kernel machine.
 
     The model is that of `QTKMRegressor` with losses for classes.  Two classes are separated by
-    the sign of the response; more than two share one network with an output each, and the largest
-    output wins.
+    the sign of the response; more than two share a network with one output per class, and the
+    largest output wins.
 
     Parameters
     ----------
     loss : {"logistic", "softmax", "squared_hinge", "hinge", "squared"} or Loss, default="logistic"
-        Loss of a row. With more than two classes "logistic" means "softmax", and the others, an
-        object `Logistic()` among them, are one-vs-rest. Probabilities come with "logistic" and
-        "softmax". The corner of the hinge is slightly rounded, see `Hinge`. All but the
-        one-vs-rest hinge also push the imaginary part of f to 0, see `ResidualLoss`;
-        `Logistic("real")` does not.
+        Loss of a row. With more than two classes, "logistic" means "softmax", and all others,
+        including an object `Logistic()`, are one-vs-rest. Only "logistic" and "softmax" have
+        probabilities. The corner of the hinge is slightly rounded, see `Hinge`. All but the
+        one-vs-rest hinge and `Logistic("real")` also push the imaginary part of f to 0, see
+        `ResidualLoss`.
     class_weight : "balanced", dict or None, default=None
-        Weights of the classes, by which those of their rows are multiplied: a dict from labels
-        to weights, 1 for a class that is not in it, or weights inversely proportional to the
-        total weight of a class. None weighs all alike.
+        Weights of the classes, which multiply those of their rows: a dict from labels to weights
+        (1 for missing labels), or "balanced" for weights inversely proportional to the total
+        weight of each class. None gives all classes weight 1.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     Notes
     -----
-    The fit minimises the mean over the rows, by their weights ω, plus a penalty,
+    The fit minimizes the mean loss of the rows, weighted by ω, plus a penalty,
 
         (1/Σω) Σ_n ω_n·ℓ(f(x_n), y_n) + alpha·‖w‖²,
 
@@ -70,15 +70,15 @@ class QTKMClassifier(ClassifierMixin, Model):
 
         logistic log(1 + exp(-m)),  hinge max(0, 1 - m),  squared_hinge max(0, 1 - m)²,
 
-    added over the outputs; squared is |f - y|², and softmax -log p, where p = exp(Re f_y) /
-    Σ_j exp(Re f_j) is the probability of the row's class y.  To logistic, softmax and
-    squared_hinge ⅛, ¼ and 1 times (Im f)² is added, in the validation score as well; the hinge of
-    two classes is ½(1 - m + |y - f|).
+    summed over the outputs; squared is |f - y|², and softmax -log p, where p = exp(Re f_y) /
+    Σ_j exp(Re f_j) is the probability of the row's class y.  Logistic, softmax and squared_hinge
+    add ⅛, ¼ and 1 times (Im f)², in the validation score as well; the hinge of two classes is
+    ½(1 - m + |y - f|).
 
-    With "als" all losses but the squared one are fitted by a quadratic model of the loss, renewed
-    for every column, which majorizes the loss where a step would otherwise raise the objective.
-    A class without rows of positive weight is ignored; see `QTKMRegressor` for weights, duplicates
-    and Ctrl-C.
+    "als" fits all losses but the squared one by a quadratic model of the loss, updated for every
+    column, which majorizes the loss if a step would otherwise raise the objective.  Classes
+    without rows of positive weight are ignored; see `QTKMRegressor` for weights, duplicates and
+    Ctrl-C.
 
     References
     ----------
@@ -99,7 +99,7 @@ class QTKMClassifier(ClassifierMixin, Model):
     array([[1., 0.],
            [0., 1.]])
 
-    Three classes share one network, here the paper's; its last core holds the outputs:
+    Three classes share one network, here that of the paper, whose last core is for the outputs:
 
     >>> y = np.digitize(X.sum(axis=1), [-0.5, 0.5])
     >>> model = QTKMClassifier(rank=5, penalty="ridge", random_state=0).fit(X, y)
@@ -115,9 +115,9 @@ class QTKMClassifier(ClassifierMixin, Model):
         ----------
         X : array or frame of shape (n_rows, n_columns)
             Or a Dask array or frame, like y and sample_weight, with the same partitions: the fit
-            then runs on the current Dask client, and the rows stay with its workers.
+            then runs on the current Dask client, and the rows stay on its workers.
         y : array of shape (n_rows,)
-            Labels: numbers, text or bools.
+            Labels: numbers, strings or bools.
         sample_weight : array of shape (n_rows,), optional
             Rows with zero weight are ignored.
 
@@ -134,9 +134,9 @@ class QTKMClassifier(ClassifierMixin, Model):
         self, names: list[str], offset: str | None = None, is_vector: bool = True, kind: Any = None
     ) -> targets.LabelTarget:
         if offset is not None:
-            raise ValueError("offset is for numbers, and not for classes; leave it out.")
+            raise ValueError("offset is for regression, not for classes; remove it.")
         if len(names) != 1:
-            raise ValueError(f"{type(self).__name__} takes one target, not {names}.")
+            raise ValueError(f"{type(self).__name__} needs one target column, got {names}.")
         known = self.classes_ if self._goes_on else None
         make_loss = partial(parts.make_classification_loss, self.loss)  # goes to Dask workers
         make_loss(2)  # refuses an unknown loss before rows are read
@@ -155,7 +155,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         -------
         array of shape (n_rows,) or (n_rows, n_classes)
             With two classes, positive for ``classes_[1]``: Re f, or the difference of the two
-            outputs of a softmax. Otherwise one column per class, of which the largest wins.
+            outputs of a softmax. Otherwise one column per class; the largest wins.
         """
         if self._is_lazy(X):
             width = len(self.classes_) if len(self.classes_) > 2 else None
@@ -175,7 +175,7 @@ class QTKMClassifier(ClassifierMixin, Model):
         Returns
         -------
         array of shape (n_rows,)
-            Labels, of the type of `classes_`.
+            Labels from `classes_`.
         """
         if self._is_lazy(X):
             return predict_lazily(self, "predict", X, self.classes_.dtype, None)
@@ -184,21 +184,19 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any, *, average: bool = False) -> NDArray:
-        """Predict the probabilities of the classes.
-
-        Only with losses that give some: "logistic" and "softmax".
+        """Predict the probabilities of the classes, with ``loss="logistic"`` or "softmax".
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
         average : bool
-            Average over the posterior of the weights, which brings probabilities closer to each
-            other where training rows are few.
+            Average over the posterior of the weights, which makes probabilities more alike where
+            there are few training rows.
 
         Returns
         -------
         array of shape (n_rows, n_classes)
-            In the order of `classes_`; every row adds up to 1.
+            In the order of `classes_`; rows sum to 1.
         """
         if self._is_lazy(X):
             width = len(self.classes_)
@@ -210,18 +208,19 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     @available_if(_gives_probabilities)
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray:
-        """Predict intervals of the probabilities, by the posterior of the weights.
+        """Predict intervals of the probabilities from the posterior of the weights.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
         coverage : float
-            Probability that the posterior gives to the interval, between 0 and 1.
+            Posterior probability of the interval, between 0 and 1.
 
         Returns
         -------
         array of shape (n_rows, n_classes, 2)
-            Lower and upper ends. Those of a class of several move its own response alone.
+            Lower and upper ends. With more than two classes, only the response of the class itself
+            varies.
         """
         level = check_coverage(coverage)
         response, half = self._responses(X), np.sqrt(self._variances(X)) * ndtri(0.5 + level / 2)
@@ -246,10 +245,10 @@ class QTKMClassifier(ClassifierMixin, Model):
         ----------
         X : array or frame of shape (n_rows, n_columns)
         y : array of shape (n_rows,)
-            Labels among `classes_`; others are a ValueError.
+            Labels in `classes_`; others raise a ValueError.
         sample_weight : array of shape (n_rows,), optional
         """
         predicted = self.predict(X)
         y = targets.check_labels(self, y)
-        targets.refuse_unknown(y, self.classes_, "y has the labels ", "Leave out their rows.")
+        targets.refuse_unknown(y, self.classes_, "y has the labels ", "Remove their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)

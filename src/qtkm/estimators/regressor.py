@@ -1,4 +1,4 @@
-"""Regression: the estimator most users meet first."""
+"""QTKMRegressor: regression with quantized tensor-network kernel machines."""
 
 from typing import Any
 
@@ -27,15 +27,15 @@ class QTKMRegressor(RegressorMixin, Model):
     Parameters
     ----------
     basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
-        Basis of the numeric columns, or of each of them. The parameters of an object take
-        precedence; those it leaves at "auto" are `n_basis` and `period` below.
+        Basis of the numeric columns, or one per column. Parameters of an object take precedence;
+        those it leaves at "auto" are taken from `n_basis` and `period`.
     n_basis : int, "auto" or a sequence of these, default="auto"
-        Number M of basis functions per column. Numbers with many small divisors have the most
-        digits. "auto" is 27 for Fourier features under a prior; otherwise it grows slowly with
-        the number of rows.
+        Number M of basis functions per column. Numbers with many small prime factors have the
+        most digits. "auto" is 27 for Fourier features under a prior, more for columns with fine
+        detail; otherwise it grows slowly with the number of rows.
     period : float, "auto" or a sequence of these, default="auto"
-        Period L ≥ 1 of the Fourier basis, where the box of a column has length 1; longer is
-        smoother. "auto" is 2 under a prior.
+        Period L ≥ 1 of the Fourier basis, in units of the column's box; longer is smoother.
+        "auto" is 2 under a prior.
     quantization : int, "prime", sequence of int, None or "auto", default="auto"
         How M splits into digits: by an integer base while it divides and then into primes, all
         into primes, or into given radices, lowest digit first, whose product is M. None does not
@@ -44,172 +44,173 @@ class QTKMRegressor(RegressorMixin, Model):
     network : str or Network, default="cpd"
         Tensor network of the weights: a canonical polyadic decomposition "cpd", a tensor
         "train" or "ring", or another of `qtkm.networks.REGISTRY`.
-    rank : int, "auto" or what else the network takes, default="auto"
+    rank : int, "auto" or another value the network accepts, default="auto"
         Rank R of the network. An epoch of a "cpd" takes time quadratic in it. With main effects
-        and a "cpd", "auto" searches for it on held-out rows, from 0 up, and with up to 60,000
-        rows also tries the model of full rank, see Notes. Otherwise it grows with the numbers of
-        rows and outputs; with cores given as `init` it is theirs.
+        and a "cpd", "auto" searches for it on held-out rows, starting at 0, and up to 60,000 rows
+        also tries the full-rank model, see Notes. Otherwise it grows with the numbers of rows
+        and outputs; with cores given as `init` it is their rank.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss (of scaled targets).
-        "auto" is chosen together with the rank where that is searched for, and decreases with
-        the number of rows otherwise.
+        "auto" is chosen together with the rank if that is searched for; otherwise it decreases
+        with the number of rows.
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="matern"
-        What `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior under which
-        rough functions cost more than smooth ones; a sequence has one per column. Length
-        scales and shares that are "auto" are learned along with the cores. ``penalty="ridge"``
-        with all other defaults is the model of the paper: it switches off main effects, scaling
-        and the margin of predictions.
+        Penalty that `alpha` multiplies: the squared norm of the weights as in [1]_, or a prior
+        under which rough functions cost more than smooth ones; a sequence has one per column.
+        Length scales and shares that are "auto" are learned along with the cores.
+        ``penalty="ridge"`` with all other defaults is the model of the paper: it switches off
+        main effects, scaling and the margin of predictions.
     main_effects : "auto" or bool, default="auto"
-        Add an intercept, a slope and a smooth function of each column to the network, which is
-        then left with the interactions. Their smoothness is chosen by marginal likelihood. With
+        Add an intercept, and a slope and a smooth function of each column, so that the network
+        only models interactions. Their smoothness is chosen by marginal likelihood. With
         `rank=0` the model is a generalized additive model.
     loss : {"squared", "huber", "quantile", "poisson", "gamma", "tweedie"} or Loss, \
             default="squared"
-        Loss of a row: "huber" if some y are outliers, "quantile" for the median or another
-        level, ``Quantile(0.9)``; "poisson" for counts, "gamma" for positive amounts and "tweedie"
-        for amounts with zeros among them, all three with predictions exp(Re f) > 0. Or your own.
+        Loss of a row: "huber" for outliers in y, "quantile" for the median or another level,
+        such as ``Quantile(0.9)``; "poisson" for counts, "gamma" for positive amounts and
+        "tweedie" for amounts that may be zero, all three with predictions exp(Re f) > 0.
     residual : {"complex", "real"}, default="complex"
         Squared loss of the complex response, |f - y|², as in [1]_, or of its real part,
-        (Re f - y)², and likewise for other losses. Equal for the power basis.
+        (Re f - y)². Equal for the power basis.
     solver : str or Solver, default="als"
         Alternating least squares "als", or another of `qtkm.solvers.REGISTRY`.
     max_iter : int, default=200
-        Maximum number of epochs. An epoch updates every core.
+        Maximum number of epochs. An epoch updates every core once.
     tol : float or "auto", default="auto"
-        Stop when an epoch lowers the objective by no more than this fraction of it; 0 never
-        stops. "auto" is larger without validation rows.
+        Stop when an epoch lowers the objective by no more than this fraction; 0 never stops.
+        "auto" is larger without validation rows.
     init : {"smooth", "random"} or list of cores, default="smooth"
-        Start near a constant function, at Gaussian cores with columns of norm 1 as in [1]_, or
-        at given cores in the layout of `cores_`.
+        Start near a constant function, from Gaussian cores with columns of norm 1 as in [1]_, or
+        from given cores in the layout of `cores_`.
     max_bins : int, "auto" or None, default="auto"
-        Numeric columns with more distinct values than this are binned for the fit, to this
-        many values at equal distances. None keeps all values, at a price in time and memory.
-        "auto" bins so finely that no basis function changes by more than 1 %, with at least
-        1024 bins. Predictions are not binned.
+        Numeric columns with more distinct values than this are binned for the fit, to this many
+        equally spaced values. None keeps all values, which takes more time and memory. "auto"
+        uses at least 1024 bins, and enough that no basis function changes by more than 1 %.
+        Predictions are not binned.
     categorical_features : sequence of bool, int or str, "from_dtype" or None, default=None
-        Columns that hold categories: a mask, indices, names, or the columns of a frame with
-        the type category, Categorical, Enum or text (not object). Missing values are a
-        category of their own. A category without training rows contributes the mean of the
-        core's rows over the training rows. `basis`, `n_basis`, `period` and `bounds` do not
-        apply to these columns.
+        Categorical columns: a mask, indices, names, or "from_dtype" for the columns of a frame
+        with dtype category, Categorical, Enum or text (not object). Missing values are a
+        category of their own. Unseen categories contribute the mean over the training rows.
+        `basis`, `n_basis`, `period` and `bounds` do not apply to these columns.
     cyclic : dict or None, default=None
-        Columns that repeat after a period, by name or number: ``{"hour": 24}``, and for times
-        "day", "week" or "year", as in ``{"departure": "week"}``. Times count from 1970 (UTC), and
-        weeks begin on a Thursday. They have a Fourier basis of this period; `period`, `bounds` and
-        `scaling` do not apply to them.
+        Periods of periodic columns, by name or index: ``{"hour": 24}``, or "day", "week" or
+        "year" for times, as in ``{"departure": "week"}``. Times count from 1970 (UTC), so weeks
+        begin on a Thursday. These columns have a Fourier basis of this period; `period`, `bounds`
+        and `scaling` do not apply to them.
     bounds : (low, high), a sequence of such pairs or None, default=None
-        Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
-        takes the minimum and maximum of the training rows.
+        Range of all columns, or of each, that is mapped to the box [0, 1]. None uses the minimum
+        and maximum of the training rows.
     scaling : {"range", "rank", "half", "auto"}, default="auto"
-        How values are placed in the box: by the range, by the share of training rows below
-        them, or at the mean of the two, which suits columns with long tails. "auto" is "half",
-        and "range" with ``penalty="ridge"``.
+        How values are mapped to the box: by the range, by the share of training rows below them,
+        or by the mean of the two, which suits columns with long tails. "auto" is "half", or
+        "range" with ``penalty="ridge"``.
     prediction_margin : float, None or "auto", default="auto"
         Predictions stay within the range of the training targets, extended by this fraction of it
-        on either side; None sets no bounds. "auto" is 0.1, and None with ``penalty="ridge"``.
+        on either side; None sets no bounds. "auto" is 0.1, or None with ``penalty="ridge"``.
     extrapolation : {"clip", "continue", "error"}, default="clip"
-        Treatment of values outside of the range: clip them to the nearest end, evaluate the basis
-        outside of the box, or raise a ValueError. With `bounds` this also holds for training rows.
-        A default fit clips a tenth of the range later, so that slopes continue up to there.
+        Treatment of values outside the range: clip them to the nearest end, evaluate the basis
+        outside the box, or raise a ValueError. With `bounds` this also applies to training rows.
+        A default fit clips only beyond a tenth of the range, so slopes continue up to there.
     normalize_y : bool, default=True
-        Scale y to mean 0 and variance 1 for the fit, each output by itself; by median and median
-        deviation for "huber" and "quantile", to mean 1 for losses with a logarithmic link. `alpha`,
-        `init` and `cores_` refer to the scaled targets. A loss with
-        ``normalizes_target = False`` sees y unscaled.
+        Scale each output of y to mean 0 and variance 1 for the fit; by median and median deviation
+        for "huber" and "quantile", to mean 1 for losses with a logarithmic link. `alpha`, `init`
+        and `cores_` refer to the scaled targets. A loss with ``normalizes_target = False`` gets y
+        unscaled.
     early_stopping : "auto" or bool, default="auto"
-        Set some training rows aside (some of each class), stop when the score on them has not
+        Hold out some training rows (some of each class), stop when the score on them has not
         improved for ten epochs, and keep the best cores. "auto" does so above 10,000 rows.
     validation_fraction : float, default=0.1
-        Fraction of rows to set aside for early stopping.
+        Fraction of rows to hold out for early stopping.
     posterior : "auto" or bool, default="auto"
-        Whether to compute the posterior of the weights, from which standard deviations and
-        intervals follow: from at most 6,000 rows, from all of them with True, or not at all. It
-        takes about a tenth of the time of a fit that searches for its rank. Squared loss, and
-        "cpd", "train" or "ring".
+        Whether to compute the posterior of the weights, which standard deviations and intervals
+        need: "auto" from at most 6,000 rows, True from all rows. It takes about a tenth of the
+        time of a fit that searches for its rank. Only for the squared loss, and networks "cpd",
+        "train" and "ring".
     warm_start : bool, default=False
-        Whether a further `fit` continues from `cores_`. It keeps the ranges of the columns,
-        their categories, the scale of y or the classes, and the values of "auto" parameters.
+        Whether another `fit` continues from `cores_`. It keeps the ranges and categories of the
+        columns, the scale of y or the classes, and the values of "auto" parameters.
     dtype : {"float64", "float32"}, default="float64"
-        Precision of the passes over the rows; sums and solutions are always double.
+        Precision of the passes over the rows; sums and linear systems always use float64.
     random_state : int, RandomState or None, default=None
-        Seed of the start and of the choice of validation rows.
+        Seed for the initialization and for the choice of held-out rows.
     n_jobs : int or None, default=None
         Number of threads, as in joblib, except that None means all cores. Results do not
-        depend on it. Use 1 inside a search that runs in parallel itself.
+        depend on it. Use 1 inside a parallel search.
     engine : {"threads", "dask"} or Engine, default="threads"
         Where sums over the rows are computed: on threads of this process, or on the workers of the
-        running Dask client, to which coded rows are sent once. Up to 100,000 rows stay here. The
-        result does not depend on the workers.
+        current Dask client, to which coded rows are sent once. Up to 100,000 rows stay in this
+        process. Results do not depend on the number of workers.
     verbose : int, default=0
         1 shows a progress bar.
     callbacks : callable, sequence of callables or None, default=None
-        Called after every column's update and after every epoch with a
-        `qtkm.solvers.Progress`; one that returns True ends the fit after the epoch.
+        Called with a `qtkm.solvers.Progress` after every column's update and every epoch; if one
+        returns True, the fit stops after the epoch.
     checkpoint : path-like or None, default=None
         Folder for checkpoints: every trial of a search, and cores, history and the solver's state
-        after every epoch.
-        If it holds one of the same fit (the same rows and parameters; `max_iter`, `tol`,
-        `n_jobs` and what is only shown may differ), the fit resumes from it with the same result,
-        bit for bit, as without the interruption. `random_state` should be a number.
+        after every epoch. If it contains one of the same fit (the same rows and parameters;
+        `max_iter`, `tol`, `n_jobs`, `verbose` and `callbacks` may differ), the fit resumes from
+        it, with the same result, bit for bit, as without the interruption. `random_state` should
+        be an integer.
     checkpoint_seconds : float, default=0
-        Least time between checkpoints; the last epoch always has one.
+        Minimum time between checkpoints; the last epoch always has one.
     memory_limit : int, str or None, default=None
-        Bytes that a fit may take besides the given data, as a number or a text such as "1GB".
-        Rows that do not fit are kept on disk; a limit that is too small is a MemoryError that
-        names the smallest that works. None is half of the free memory.
+        Memory for the fit besides the given data, in bytes or as a string such as "1GB". Rows that
+        do not fit are kept on disk; if the limit is too small, a MemoryError reports the smallest
+        that works. None is half of the free memory.
 
     Attributes
     ----------
     cores_ : list
-        A list of cores for each column, lowest digit first. A core of a "cpd" has the shape (Q, R),
-        that of a categorical column (number of categories, R). With several outputs one more core
-        of shape (n_outputs, R) is the last entry. Complex if any basis is.
+        A list of cores for each column, lowest digit first. A core of a "cpd" has shape (Q, R),
+        that of a categorical column (n_categories, R). With several outputs, a core of shape
+        (n_outputs, R) follows; with main effects, the last entry is their list: one core of shape
+        (n_functions, n_outputs) per column, and the intercepts. Complex if any basis is.
     n_iter_ : int
         Number of epochs.
     history_ : dict of lists
         ``objective_updates``, the objective after every core update (after every column if the
-        loss is not the squared one); ``objective`` and ``seconds`` since the start, after every
+        loss is not the squared one); ``objective``, and ``seconds`` since the start, after every
         epoch; ``validation_score`` after every epoch, R² on the validation rows (minus their mean
         loss for classes and for losses other than the squared one), empty without early stopping;
-        and what the solver records after every epoch. After a search also ``path``: a dict for
-        each trial with its rank, alpha, held-out error and seconds, the last one with the share
-        of the full-rank model, if there is one.
+        and the solver's own records. After a search also ``path``: one dict per trial with rank,
+        alpha, held-out error and seconds, the last one with the share of the full-rank model, if
+        it was chosen.
     status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
-        The same in a sentence, with what to try.
+        The reason in a sentence, with what to try.
     n_parameters_ : int
-        Number P of weights in all cores, as [1]_ counts: a complex number is one.
+        Number P of weights in all cores, as in [1]_: a complex number counts once.
     n_real_parameters_ : int
-        Number of real degrees of freedom: a complex number is two.
+        Number of real degrees of freedom: a complex number counts twice.
     vc_bound_ : float
-        Upper bound 2·P·log₂(12·number of cores) on the VC dimension, as [1]_ counts; the theorem
-        is about real networks.
+        Upper bound 2·P·log₂(12·number of cores) on the VC dimension, as in [1]_; the theorem
+        is for real networks.
     alpha_ : float
-        The penalty that was used.
+        Penalty used.
     penalties_ : list of Penalty or None
         Penalty of each column with its learned parameters; None for the plain norm.
-    rank_ : int, or what else the network takes
-        The rank that was used.
+    rank_ : int, or another value the network accepts
+        Rank used. After a search on few rows, the number of terms of the networks of all folds
+        and of the full-rank model together.
     network_ : Network
-        The network that was used, with all its parameters.
+        Network used, with all its parameters.
     loss_ : Loss
-        The loss that was used, with all its parameters.
+        Loss used, with all its parameters.
     columns_ : list of dict
-        For each column ``name``; ``basis``, the feature map with all its parameters; ``bounds``
-        (None for categories) and ``categories`` (None for numbers, None among them for missing
-        values); ``n_grid``, the number of distinct or binned values; ``binned``; ``bin_error``,
-        the largest change of a basis function by binning; ``gaps``, whether values were missing;
-        ``holds``, whether numbers are "numbers", "times" or "time spans"; ``cycle``, the period
-        of a cyclic column or None.
+        One dict per column with ``name``; ``basis``, the feature map with all its parameters;
+        ``bounds`` (None for categories); ``categories`` (None for numbers; an entry None stands
+        for missing values); ``n_grid``, the number of distinct or binned values; ``binned``;
+        ``bin_error``, the largest change of a basis function by binning; ``gaps``, whether values
+        were missing; ``holds``: "numbers", "times" or "time spans"; ``cycle``, the period of a
+        cyclic column or None.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
-        Names of the columns; only if X is a frame whose names are all text.
+        Names of the columns; only if X is a frame whose column names are all strings.
 
     Notes
     -----
-    The fit minimises the mean over the rows, by their weights ω, plus a penalty,
+    The fit minimizes the mean loss of the rows, weighted by ω, plus a penalty,
 
         (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·‖w‖²,
 
@@ -217,19 +218,20 @@ class QTKMRegressor(RegressorMixin, Model):
 
     where s_dk is the factor of digit k of column d and c_d a phase of the Fourier basis: the
     features of a column are the Kronecker product of its factors [1]_.  Each core update
-    is an exact minimum, so the objective never rises; the problem is not convex, and
-    different `random_state` lead to different models.  A prediction is Re f.
+    is an exact minimum, so the objective never rises; the problem is not convex, so different
+    values of `random_state` give different models.  A prediction is Re f.
 
-    With everything at "auto" a fit begins with a search on held-out rows: main effects, networks
-    of growing rank, and the model of full rank, whose weights are a CPD of one term per row,
+    With default parameters, a fit begins with a search on held-out rows: main effects, networks
+    of growing rank, and the full-rank model, whose weights are a CPD with one term per row,
     solved exactly under the learned prior (a Gaussian process).  Held-out rows decide how the two
-    are mixed.  ``history_["path"]`` lists what was tried.
+    are mixed.  ``history_["path"]`` lists all trials.
 
     Rows with zero weight are ignored.  Up to 100,000 rows, duplicates are merged, so
     `sample_weight=2` and a repeated row give bit-identical results.
 
     Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `warm_start=True`
-    continues from there.  So does an objective that becomes infinite, with `status_` "failed".
+    continues from there.  If the objective becomes infinite, the best cores are kept as well, with
+    `status_` "failed".
 
     References
     ----------
@@ -247,13 +249,13 @@ class QTKMRegressor(RegressorMixin, Model):
     >>> model.score(X, y) > 0.99
     True
 
-    The model of the paper, its rank given:
+    The model of the paper, with a given rank:
 
     >>> model = QTKMRegressor(penalty="ridge", rank=4, random_state=0).fit(X, y)
     >>> [core.shape for core in model.cores_[0]]
     [(2, 4), (2, 4), (2, 4), (2, 4), (2, 4)]
 
-    A search reaches inside of objects:
+    Searches can set parameters of nested objects:
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> grid = {"basis__n_basis": [4, 12], "basis__period": [2.0]}
@@ -313,14 +315,14 @@ class QTKMRegressor(RegressorMixin, Model):
         ----------
         X : array or frame of shape (n_rows, n_columns)
             Or a Dask array or frame, like y, sample_weight and offset, with the same partitions:
-            the fit then runs on the current Dask client, and the rows stay with its workers.
+            the fit then runs on the current Dask client, and the rows stay on its workers.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         sample_weight : array of shape (n_rows,), optional
             Rows with zero weight are ignored.
         offset : array of shape (n_rows,), optional
-            Known part of the response, added to it. With a logarithmic link the logarithm of the
-            exposure (time, area, number of people): predictions without an offset are then rates
-            for an exposure of 1.
+            Known part of the response, added to it. With a logarithmic link, the logarithm of the
+            exposure (time, area, number of people); predictions without an offset are then rates
+            per unit of exposure.
 
         Returns
         -------
@@ -339,18 +341,18 @@ class QTKMRegressor(RegressorMixin, Model):
     def predict(
         self, X: Any, offset: Any = None, *, return_std: bool = False, return_cov: bool = False
     ) -> Any:
-        """Predict Re f(x), or exp(Re f(x)) with a loss of a logarithmic link.
+        """Predict Re f(x), or exp(Re f(x)) for losses with a logarithmic link.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
-            For a collection of Dask the predictions are one as well, computed when asked for.
+            For a Dask collection, the predictions are a lazy Dask collection as well.
         offset : array of shape (n_rows,), optional
             Added to the response, as in `fit`.
         return_std : bool
-            Return also the standard deviation of a new observation, noise included.
+            Also return the standard deviation of new observations, including noise.
         return_cov : bool
-            Return also the covariance of new observations, for few rows.
+            Also return the covariance of new observations; for few rows.
 
         Returns
         -------
@@ -361,10 +363,10 @@ class QTKMRegressor(RegressorMixin, Model):
             Only with `return_cov`.
         """
         if return_std and return_cov:
-            raise ValueError("return_std and return_cov exclude each other; ask for one of them.")
+            raise ValueError("return_std and return_cov cannot both be True.")
         if self._is_lazy(X, offset):
             if return_cov:
-                raise ValueError("return_cov is for few rows in memory, not for a Dask collection.")
+                raise ValueError("return_cov is not available for Dask collections; compute X.")
             width = None if self._y_ndim == 1 else self._reading.n_outputs
             lazy = predict_lazily(self, "predict", X, np.float64, width, offset)
             if not return_std:
@@ -413,10 +415,10 @@ class QTKMRegressor(RegressorMixin, Model):
         coverage : float
             Probability, between 0 and 1.
         method : {"auto", "posterior", "conformal"}
-            "posterior": quantiles of the predictive distribution. "conformal": as many standard
-            deviations as contain this share of the held-out rows, which assumes no distribution;
-            available after a search for rank or alpha, or with early stopping. "auto" is
-            "conformal" if enough rows were held out.
+            "posterior": quantiles of the predictive distribution. "conformal": the number of
+            standard deviations that covers this share of the held-out rows, which assumes no
+            distribution; available after a search for rank or alpha, or with early stopping.
+            "auto" is "conformal" if enough rows were held out.
 
         Returns
         -------
@@ -425,20 +427,20 @@ class QTKMRegressor(RegressorMixin, Model):
 
         See Also
         --------
-        predict : Standard deviations with ``return_std=True``.
+        predict : Returns standard deviations with ``return_std=True``.
         """
         known = self._known_uncertainty()
         widths = half_widths(known, check_coverage(coverage), method)
         if self._is_lazy(X):
             if self._y_ndim > 1:
-                raise ValueError("Intervals of a Dask collection are for one column of y.")
+                raise ValueError("Intervals of Dask collections need a single output; compute X.")
             given = {"coverage": coverage, "method": method}
             return predict_lazily(self, "predict_interval", X, np.float64, 2, **given)
         center, half = self._predict(X), widths * self._deviations(X)
         return np.stack([self._as_y(center - half), self._as_y(center + half)], axis=-1)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> NDArray:
-        """Draw samples of new observations, noise included, rows correlated.
+        """Draw joint samples of new observations, including noise.
 
         Parameters
         ----------
@@ -458,11 +460,11 @@ class QTKMRegressor(RegressorMixin, Model):
         """Standard deviation of y around the true response."""
         noise = self._noise() if self._has_posterior else None
         if noise is None:
-            raise AttributeError("The model has no posterior, and so no noise_.")
+            raise AttributeError("The model has no posterior, so noise_ is undefined.")
         return float(noise[0]) if self._y_ndim == 1 else noise
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Return the share of the best constant prediction's loss that the model saves, at most 1.
+        """Return the relative reduction of the loss of the best constant prediction, at most 1.
 
         Parameters
         ----------
@@ -476,8 +478,8 @@ class QTKMRegressor(RegressorMixin, Model):
         -------
         float
             R² for the squared loss, D² for others: of the deviance for Poisson, gamma and
-            Tweedie, of the pinball loss for quantiles, of absolute errors for Huber. The mean
-            over several outputs.
+            Tweedie, of the pinball loss for quantiles, of absolute errors for Huber. Averaged
+            over outputs.
         """
         check_is_fitted(self)
         if offset is None and type(self.loss_).score is Loss.score:

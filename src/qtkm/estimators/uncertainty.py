@@ -1,13 +1,13 @@
-"""How sure a prediction is: standard deviations, intervals and samples.
+"""Uncertainty of predictions: standard deviations, intervals and samples.
 
 A fit ends with its posterior (`qtkm.objective.posterior`): a variance v(x) of the response in
-units of the noise.  Rows that a search or early stopping has held out tell how large the errors
-of unseen rows are, and set noise and scale:
+units of the noise.  Errors of the rows that a search or early stopping has held out determine
+noise and scale:
 
     error² ~ noise + spread·v(x)
 
-Without such rows both are RSS / (rows - effective parameters).  Errors of held-out rows over
-their standard deviations are kept, and their quantiles are those of conformal intervals.
+Without such rows both are RSS / (rows - effective parameters).  Errors of held-out rows divided by
+their standard deviations are kept; conformal intervals use their quantiles.
 """
 
 import math
@@ -34,30 +34,30 @@ from .working import run_by_steps
 Array = NDArray[Any]
 
 METHODS = ("auto", "posterior", "conformal")
-#: rows held out below which nothing is calibrated, and most of them that are used
+#: minimum number of held-out rows for calibration, and most of them to use
 FEWEST, MOST_HELD_OUT = 20, 800
-#: most numbers that a search has chosen, in parts of the rows, by which errors are enlarged
+#: largest ratio of parameters chosen by a search to rows, in the correction of errors
 MOST_CHOSEN = 0.15
-#: most basis functions of a column whose weights are written out
+#: most basis functions of a column for a posterior
 MOST_FUNCTIONS = 2**16
-#: parts of the variance that may be noise, and degrees of freedom of Student's distribution
+#: candidate fractions of noise in the variance, and degrees of freedom of Student's distribution
 PARTS = np.concatenate([[0.02], np.linspace(0.05, 0.95, 19), [0.99]])
 TAILS = (np.inf, 30.0, 12.0, 7.0, 5.0, 4.0, 3.0)
-#: logarithm of the likelihood that heavy tails must gain over normal ones
+#: gain in log-likelihood that heavy tails must have over normal ones
 LEAST_GAIN = 1.0
-#: held-out rows beyond the ends of an interval that "auto" takes conformal ones from
+#: "auto" is conformal if this many held-out rows are outside the interval
 BEYOND = 5
-#: slots into which distant rows of a sample go
+#: slots for sampling rows of remote shards
 N_SLOTS = 1 << 16
 
 
 @dataclass
 class Uncertainty:
-    """What a fitted model knows of its errors; all in units of the scaled target.
+    """Distribution of the errors of a fitted model, in units of the scaled target.
 
     With g the posterior's factor of a row and output, std² = noise + spread·‖g‖², and errors have
-    Student's distribution of this variance.  A conformal interval of coverage c reaches as many
-    std to either side as the score at place ⌈(n + 1)·c⌉.
+    Student's distribution with this variance.  The half width of a conformal interval of coverage
+    c, in units of std, is the ⌈(n + 1)·c⌉-th score.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class Uncertainty:
     noise : (n_outputs,) array
         Variance of a row of weight 1 around its response; zero for classes.
     spread : (n_outputs,) array
-        What the posterior's variances are multiplied by.
+        Factor of the posterior's variances.
     tails : (n_outputs,) array
         Degrees of freedom of Student's distribution of errors; infinite for the normal one.
     scores : (n, n_outputs) array
-        Errors of held-out rows over their standard deviations, sorted by size; none without.
+        Absolute errors of held-out rows over their standard deviations, sorted.
     """
 
     posterior: Posterior
@@ -84,34 +84,34 @@ class Uncertainty:
 
 
 def why_not(model: Any, objective: Any) -> str | None:
-    """Say why there is no posterior; None where there is one."""
+    """Return why there is no posterior, or None if there is one."""
     if model.posterior is False:
         return "posterior=False was given; fit again with posterior='auto'"
     loss = objective.loss
     if not posteriors.is_possible(objective.network):
         return (
-            f"network={model.network!r} has none; use 'cpd', 'train' or 'ring', or a conformal "
-            "method such as MAPIE"
+            f"network={model.network!r} does not support it; use 'cpd', 'train' or 'ring', or a "
+            "conformal method such as MAPIE"
         )
     largest = max(math.prod(column.radices) for column in objective.columns)
     if largest > MOST_FUNCTIONS:
         return (
-            f"a column has {largest:,} basis functions, and at most {MOST_FUNCTIONS:,} are served; "
-            "use a smaller n_basis"
+            f"a column has {largest:,} basis functions, more than {MOST_FUNCTIONS:,}; use a "
+            "smaller n_basis"
         )
     known = loss.has_probabilities if loss.is_margin else isinstance(loss, losses.Squared)
     if not known or (loss.is_margin and not hasattr(loss, "curvature_product")):
         return (
-            f"loss={model.loss!r} has none; use 'squared' for numbers, 'logistic' or 'softmax' "
-            "for classes"
+            f"loss={model.loss!r} does not support it; use 'squared' for regression, 'logistic' or "
+            "'softmax' for classes"
         )
     return None
 
 
 def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> Any:
-    """Compute what a fitted model knows of its errors; a text that says why where it cannot.
+    """Return the Uncertainty of a fitted model, or a text that explains why there is none.
 
-    `prepared` is what was solved, its objective that of the result, with these `precisions`.
+    `prepared` is the solved fit; its objective is that of the result, with these `precisions`.
     """
     objective, inputs = prepared.objective, prepared.inputs
     reason = why_not(model, objective)
@@ -174,10 +174,10 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
 def _gather(
     objective: Any, judged: Sequence[Any], most: float, rng: np.random.RandomState
 ) -> tuple[Shard, Array, Array]:
-    """Rows to make the posterior from, their groups, and how many rows each stands for.
+    """Return rows for the posterior, their groups, and the number of rows each represents.
 
-    Rows held out in turn are training rows as well, and a group each.  Of others some are added
-    with a weight of zero, to be judged only.
+    Folds are training rows as well, one group each.  Other held-out rows have zero weight: they
+    are only scored.
     """
     shards, engine = objective.shards, objective.engine
     if len(judged) > 1:
@@ -201,7 +201,7 @@ def _gather(
 
 
 def _shared(shard: Shard, objective: Any) -> Array:
-    """Weights of rows that stand for all."""
+    """Return weights of sampled rows, scaled to the total weight of all rows."""
     weight = np.ones(len(shard)) if shard.weight is None else shard.weight
     return weight * (objective.total_weight / weight.sum())
 
@@ -209,7 +209,7 @@ def _shared(shard: Shard, objective: Any) -> Array:
 def sampled(
     shards: Any, most: float, engine: Any, rng: np.random.RandomState, but: Array | None = None
 ) -> Shard:
-    """Take up to `most` rows of shards, wherever they are, but for some rows of the first."""
+    """Sample up to `most` rows of shards, excluding the rows `but` of the first shard."""
     if not getattr(shards, "are_here", True):
         return hashed(shards, min(most, posteriors.SAMPLE), engine)
     ends = np.cumsum([len(shard) for shard in shards])
@@ -226,9 +226,9 @@ def sampled(
 
 
 def hashed(shards: Any, most: float, engine: Any) -> Shard:
-    """Take about `most` rows by a hash of what they hold, the same wherever they are.
+    """Sample about `most` rows by a hash of their values, independent of their partition.
 
-    Each goes into one of many slots, and slots with one row come back.
+    Each row goes into one of many slots, and slots with exactly one row are returned.
     """
     n_rows = float(engine.sum(_count, shards)[0])
     taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)
@@ -246,7 +246,7 @@ def _count(shard: Shard, run: Any) -> Array:
 
 @dataclass
 class _SamplePass:
-    """Part of the rows, each in a slot of its own as far as chance allows."""
+    """Pass that puts a fraction of the rows into slots by their hash."""
 
     part: float
 
@@ -272,7 +272,7 @@ class _SamplePass:
 def _calibrated(
     posterior: Posterior, errors: Array, variances: Array, weight: Array
 ) -> Uncertainty:
-    """Noise, scale and tails under which errors of held-out rows are the likeliest."""
+    """Return maximum-likelihood noise, spread and tails for errors of held-out rows."""
     found, scores = [], []
     for error, variance in zip(errors.T, variances.T, strict=True):
         noise, spread, tail = calibrate(error, variance, weight)
@@ -286,8 +286,7 @@ def _calibrated(
 def calibrate(error: Array, variance: Array, weight: Array) -> tuple[float, float, float]:
     """Fit noise, spread and degrees of freedom to errors: error² ~ noise/weight + spread·variance.
 
-    Noise and spread are those of the variance; infinite degrees of freedom are those of the
-    normal distribution.
+    Infinite degrees of freedom mean the normal distribution.
     """
     unit = max(float(variance.mean()), 1e-300)
     parts = PARTS[:, None]
@@ -312,14 +311,14 @@ def calibrate(error: Array, variance: Array, weight: Array) -> tuple[float, floa
 
 
 def log_density(error: Array, square: Array, tail: float) -> Array:
-    """Logarithm of the density of errors; `square` is the squared scale, not the variance."""
+    """Return the log density of errors; `square` is the squared scale, not the variance."""
     return stats.t.logpdf(error, tail, scale=np.sqrt(square))
 
 
 def _of_classes(
     loss: Any, posterior: Posterior, responses: Array, target: Array, variances: Array
 ) -> Uncertainty:
-    """Take the spread under which the averaged probabilities of held-out rows are the likeliest."""
+    """Return the Uncertainty whose averaged probabilities fit held-out rows best."""
     n_outputs = posterior.tangents.n_outputs
     choices = np.concatenate([[0.0], 2.0 ** np.arange(-4, 5)])
     spread = 1.0
@@ -335,10 +334,10 @@ def _of_classes(
 
 
 def flattened(responses: Array, variances: Array) -> Array:
-    """Responses whose probabilities are about the mean ones over a normal distribution.
+    """Return responses whose probabilities approximate the mean over a normal distribution.
 
-    The logistic function is close to a normal distribution function, whose mean is known
-    (MacKay, "The evidence framework applied to classification networks", 1992).
+    Uses the similarity of the logistic function and the normal distribution function (MacKay, "The
+    evidence framework applied to classification networks", 1992).
     """
     return responses / np.sqrt(1 + np.pi / 8 * variances)
 
@@ -347,17 +346,17 @@ def flattened(responses: Array, variances: Array) -> Array:
 
 
 class Uncertain:
-    """An estimator that knows how sure its predictions are."""
+    """Mixin for estimators with a posterior."""
 
     _uncertainty: Any = None
 
     def _known_uncertainty(self) -> Uncertainty:
-        """Give what is known of the errors, or raise an error that says why nothing is."""
+        """Return the Uncertainty, or raise a ValueError that explains why there is none."""
         check_is_fitted(self)
         found = self._uncertainty
         if isinstance(found, Uncertainty):
             return found
-        reason = found or "the model was saved by a version of qtkm that had none; fit it again"
+        reason = found or "it was saved by a version of qtkm without posteriors; fit it again"
         raise ValueError(f"The model has no posterior: {reason}.")
 
     @property
@@ -366,19 +365,19 @@ class Uncertain:
 
     @property
     def effective_parameters_(self) -> float:
-        """Effective number of parameters: how many the rows have determined."""
+        """Effective number of parameters, those determined by the data."""
         if not self._has_posterior:
-            raise AttributeError("The model has no posterior, and so no effective_parameters_.")
+            raise AttributeError("The model has no posterior, so effective_parameters_ is undefined.")
         return float(self._uncertainty.posterior.freedom)
 
     def _values(self, X: Any) -> tuple[Any, int]:
-        """Give a function from a slice to the values of rows, and the number of rows."""
+        """Return a function from slices to values of rows, and the number of rows."""
         inputs: Any = self._reading.inputs  # type: ignore[attr-defined]
         plain = inputs.plain(read_columns(self, X, reset=False))
         return lambda part: (inputs.maps, inputs.values(plain, part)), len(plain[0])
 
     def _variances(self, X: Any) -> Array:
-        """Variances (n, n_outputs) of the responses, in units of scaled targets."""
+        """Return variances (n, n_outputs) of the responses, in units of scaled targets."""
         known = self._known_uncertainty()
         values, n_rows = self._values(X)
         out = np.empty((n_rows, len(known.noise)))
@@ -391,7 +390,7 @@ class Uncertain:
         return known.spread * out
 
     def _directions(self, X: Any) -> Array:
-        """Factor (n, n_outputs, k) of the covariance of predictions, in units of y."""
+        """Return a factor (n, n_outputs, k) of the covariance of predictions, in units of y."""
         known = self._known_uncertainty()
         found = known.posterior.directions(*self._values(X)[0](slice(None)))
         return found.astype(np.float64) * (np.sqrt(known.spread) * self._unit)[:, None]
@@ -408,7 +407,7 @@ class Uncertain:
 
 
 def check_coverage(coverage: Any) -> float:
-    """Give the level of an interval as a number, or raise a ValueError."""
+    """Return the coverage as a float, or raise a ValueError."""
     is_number = isinstance(coverage, Real) and not isinstance(coverage, bool)
     if not is_number or not 0 < float(coverage) < 1:
         raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1, such as 0.9.")
@@ -416,24 +415,24 @@ def check_coverage(coverage: Any) -> float:
 
 
 def check_samples(n_samples: Any) -> int:
-    """Give the number of samples, or raise a ValueError."""
+    """Return the number of samples, or raise a ValueError."""
     if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r} must be an integer >= 1.")
     return int(n_samples)
 
 
 def half_widths(known: Uncertainty, coverage: float, method: str) -> Array:
-    """Half widths (n_outputs,) of intervals in units of the standard deviation."""
+    """Return half widths (n_outputs,) of intervals in units of the standard deviation."""
     if method not in METHODS:
         listed = ", ".join(map(repr, METHODS))
-        raise ValueError(f"method={method!r} is not known; use one of {listed}.")
+        raise ValueError(f"method={method!r} is unknown; use one of {listed}.")
     n_scores = len(known.scores)
     is_enough = n_scores * (1 - coverage) >= 1
     if method == "conformal" and not is_enough:
         raise ValueError(
             f"method='conformal' at coverage={coverage:g} needs at least "
-            f"{int(np.ceil(1 / (1 - coverage)))} rows that were held out, and the fit has kept "
-            f"{n_scores}; use rank='auto', early_stopping=True or method='posterior'."
+            f"{int(np.ceil(1 / (1 - coverage)))} held-out rows, but the fit has {n_scores}; use "
+            "rank='auto', early_stopping=True or method='posterior'."
         )
     if method == "conformal" or (method == "auto" and n_scores * (1 - coverage) >= BEYOND):
         place = min(int(np.ceil((n_scores + 1) * coverage)), n_scores) - 1
@@ -442,7 +441,7 @@ def half_widths(known: Uncertainty, coverage: float, method: str) -> Array:
 
 
 def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) -> Array:
-    """Draw from the distribution of new observations: (n, n_outputs, n_samples)."""
+    """Draw samples (n, n_outputs, n_samples) of new observations."""
     known, count = model._known_uncertainty(), check_samples(n_samples)
     rng = as_random_state(random_state)
     directions = model._directions(X)
@@ -459,7 +458,7 @@ def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) 
 
 
 def crps(error: Array, deviation: Array, tail: float) -> Array:
-    """Continuous ranked probability score of errors under Student's distribution.
+    """Return the continuous ranked probability score of errors under Student's distribution.
 
     Jordan, Krüger, Lerch, "Evaluating probabilistic forecasts with scoringRules", Journal of
     Statistical Software 90, 2019, Appendix A.

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 
 Array = NDArray[Any]
 
-#: functions of a group of levels that are multiplied out
+#: most functions of a group of levels that are multiplied out
 MOST_IN_GROUP = 128
 #: smooth functions of a column's main effect
 MOST_MAIN = 26
@@ -40,6 +40,10 @@ class FeatureMap(BaseEstimator):
     is_categorical: ClassVar[bool] = False
     #: missing values, given as NaN, have a level of their own, the highest
     has_gaps: ClassVar[bool] = False
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        with np.printoptions(threshold=4, edgeitems=1, precision=3):  # a warp has hundreds of places
+            return super().__repr__(N_CHAR_MAX)
 
     @property
     def radices(self) -> tuple[int, ...]:

@@ -283,11 +283,14 @@ class CoverageDisplay(Display):
         cls, model: Any, X: Any, y: Any, *, method: str = "auto", output: Any = None,
         ax: "Axes | None" = None,
     ) -> Self:  # fmt: skip
-        """Predict intervals of many coverages, and draw how much they hold.
+        """Predict intervals at many coverages by a QTKMRegressor and draw their actual coverage.
 
-        The rows should be others than those of the fit; `method` is that of
-        `QTKMRegressor.predict_interval`, and `output` one of a model with several.
+        Use rows that the model was not fitted to; `method` is that of
+        `QTKMRegressor.predict_interval`, and `output` selects one of several outputs.
         """
+        if not is_regressor(model):
+            raise ValueError(f"{type(model).__name__} is not a regressor; its intervals are of "
+                             "probabilities. Use sklearn.calibration.CalibrationDisplay.")  # fmt: skip
         model, levels = fitted(model), np.arange(0.05, 0.96, 0.05)
         observed = np.asarray(y, dtype=np.float64)
         predicted, deviation = model.predict(X, return_std=True)

@@ -210,7 +210,7 @@ class _Run:
                 "best cores before are kept. Try a larger alpha, init='smooth', another solver "
                 "or, where the solver has one, a smaller learning_rate.",
             )
-        self.history.objective_updates.extend(values)
+        self.history.objective_updates.extend(map(float, values))
         self.latest = cores
         self._call("block", self.n_iter + 1)
         interruption.check()

@@ -42,7 +42,7 @@ def open_source(source: Any) -> Source:
     Raises
     ------
     FileNotFoundError
-        If a file or folder is not there.
+        If a file or folder does not exist.
     DataFileError
         If a file is damaged, empty, or of another format than the others. A ValueError.
     TypeError

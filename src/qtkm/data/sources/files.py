@@ -101,7 +101,7 @@ def _expand(text: str) -> list[Path]:
     if path.exists():
         return [path]
     if not glob.has_magic(text):
-        raise FileNotFoundError(f"{path} is not there.")
+        raise FileNotFoundError(f"{path} does not exist.")
     files = [file for file in map(Path, sorted(glob.glob(text, recursive=True))) if file.is_file()]
     if not files:
         raise FileNotFoundError(f"No file matches the pattern {text!r}.")
