@@ -95,5 +95,5 @@ def test_a_model_that_fails_is_named(monkeypatch, given_rank):
     wrong = {"wrong": DummyRegressor(strategy="quantile")}
     found = qtkm.compare(rows[["wind", "kind"]], rows["power"], cv=2, models=wrong)
     assert any(note.startswith("wrong failed:") for note in found.notes)
-    assert any(note.startswith("kernel ridge left out") for note in found.notes)
+    assert any(note.startswith("kernel ridge skipped") for note in found.notes)
     assert np.isnan(found.mean[-1])

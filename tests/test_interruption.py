@@ -211,6 +211,6 @@ def test_a_search_ends_with_the_best_so_far(n_jobs):
         make(callbacks=Pressing(20), max_iter=10), ranks=[1, 2, 3], n_basis=[4, 8], periods=[2.0],
         alphas=[1e-4], cv=2, n_jobs=n_jobs,
     )  # fmt: skip
-    with pytest.warns(ConvergenceWarning, match=r"Interrupted when \d of 6 candidates"):
+    with pytest.warns(ConvergenceWarning, match=r"Interrupted after \d of 6 candidates"):
         search.fit(X, y)
     assert search.best_estimator_.status_ == "max_iter"

@@ -1,4 +1,4 @@
-"""Should I use this here?  Our defaults beside the usual models, on the same folds of a table."""
+"""Comparison of the library's defaults with common models, on the same folds of a table."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "ComparisonDisplay", "compare"]
 
-#: training rows up to which kernel methods and Gaussian processes are tried
+#: most training rows for kernel methods, and for Gaussian processes
 MOST_KERNEL, MOST_PROCESS = 4000, 1500
-#: rows up to which there are five folds; beyond there are three
+#: up to this many rows there are five folds, beyond three
 FEW_ROWS = 5000
 
 
@@ -44,16 +44,16 @@ class Comparison:
     Attributes
     ----------
     names : list of str
-        Ours first.
+        Names of the models, qtkm first.
     scores : (n_models, n_folds) array
         R² or accuracy on each test fold; NaN where a model failed.
     seconds : (n_models, n_folds) array
         Time of each fit and its predictions.
     score_name : str
     n_rows, n_used : int
-        Rows of the table, and those of a sample that were used.
+        Number of rows of the table, and of the sample that was used.
     notes : list of str
-        Models that were left out, or failed, and why.
+        Models that were skipped or failed, and why.
     """
 
     names: list[str]
@@ -66,17 +66,17 @@ class Comparison:
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """Mean score of every model."""
+        """Mean score of each model."""
         return self.scores.mean(axis=1)
 
     @property
     def margin(self) -> NDArray[np.float64]:
-        """Half of the 95 % interval of every mean, by Student's distribution over the folds."""
+        """Half width of the 95 % interval of each mean, by Student's distribution over folds."""
         n = self.scores.shape[1]
         return student.ppf(0.975, n - 1) * self.scores.std(axis=1, ddof=1) / np.sqrt(n)
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame, the best model first."""
+        """Return a pandas DataFrame, best model first."""
         import pandas
 
         frame = pandas.DataFrame({
@@ -86,7 +86,7 @@ class Comparison:
         return frame.sort_values(self.score_name, ascending=False, ignore_index=True)
 
     def lines(self) -> list[tuple[str, str, str]]:
-        """Return name, score with its interval, and seconds of every model, the best first."""
+        """Return name, score with its interval, and seconds of each model, best first."""
         order = np.argsort(-np.nan_to_num(self.mean, nan=-np.inf), kind="stable")
         return [
             (visible(self.names[i]), f"{self.mean[i]:.4f} ± {self.margin[i]:.4f}",
@@ -113,7 +113,7 @@ class Comparison:
 
 
 class ComparisonDisplay(Display):
-    """Scores of models against the time that they take.
+    """Scores of models against their time.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class ComparisonDisplay(Display):
         for place, i in enumerate(np.argsort(seconds, kind="stable")):
             x, y, colour = seconds[i], found.mean[i], SECOND if i == 0 else FIRST
             ax.errorbar(x, y, found.margin[i], fmt="o", color=colour, capsize=3)
-            # above and below in turn, so that names of neighbours have room
+            # alternately above and below, so that names of neighbours fit
             ax.annotate(written(found.names[i]), (x, y), (6, -13 if place % 2 else 6),
                         textcoords="offset points", color=colour)  # fmt: skip
         ax.set_xscale("log")
@@ -145,22 +145,22 @@ def compare(
     models: Mapping[str, Any] | None = None, cv: int | None = None, max_rows: int = 8000,
     random_state: int = 0, progress: Callable[[str], None] | None = None,
 ) -> Comparison:  # fmt: skip
-    """Compare our defaults with ridge, boosting, and where rows are few kernel methods.
+    """Compare the defaults with ridge, boosting and, on few rows, kernel methods.
 
     Parameters
     ----------
     X : array or frame of shape (n_rows, n_columns)
     y : array of shape (n_rows,)
     task : {"auto", "regression", "classification"}
-        "auto" takes text and truth values for classes, and numbers for numbers.
+        "auto" treats text and booleans as classes, and numbers as regression targets.
     categorical_features : sequence of str or int, optional
-        Columns of categories; by default all columns of text.
+        Categorical columns; by default all text columns.
     models : dict of estimators, optional
         More models to compare with, by name.
     cv : int, optional
         Number of folds; by default five, or three beyond 5,000 rows.
     max_rows : int, default=8000
-        Larger tables are sampled.
+        Maximum number of rows; larger tables are sampled.
     random_state : int, default=0
     progress : callable, optional
         Called with the name of each model before its fits.
@@ -171,8 +171,8 @@ def compare(
 
     Notes
     -----
-    Intervals are Student's over the folds.  Folds share training rows, so that they are
-    rather too short.
+    Intervals are Student's over the folds.  They are somewhat too short, because folds share
+    training rows.
 
     Examples
     --------
@@ -202,14 +202,14 @@ def compare(
         if progress is not None:
             progress(name)
         try:
-            with warnings.catch_warnings():  # of searches at the ends of their grids
+            with warnings.catch_warnings():  # searches warn at the ends of their grids
                 warnings.simplefilter("ignore")
                 found = cross_validate(
                     model, frame, target, cv=parts, error_score="raise",
                     scoring="accuracy" if is_class else "r2",
                 )  # fmt: skip
             scores[i], seconds[i] = found["test_score"], found["fit_time"] + found["score_time"]
-        except Exception as error:  # of any model, and the others are not lost
+        except Exception as error:  # of any model, without losing the others
             notes.append(f"{name} failed: {' '.join(str(error).split())[:120]}")
     name = "accuracy" if is_class else "R²"
     return Comparison(list(chosen), scores, seconds, name, n_rows, len(frame), notes)
@@ -225,7 +225,7 @@ def _as_frame(X: Any) -> Any:
 
 
 def _split(frame: Any, given: Any) -> list[str]:
-    """Return the names of categories, and make numbers of all other columns, times too."""
+    """Return the names of categorical columns, and convert all others, also times, to numbers."""
     names = list(frame)
     text = [names[c] if isinstance(c, int | np.integer) else c
             for c in (() if given is None else given)]  # fmt: skip
@@ -245,7 +245,7 @@ def _split(frame: Any, given: Any) -> list[str]:
 def _models(
     frame: Any, text: list[str], n_train: int, is_class: bool, seed: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return models by name, ours first, and why others are left out."""
+    """Return models by name, qtkm first, and notes on those that are skipped."""
     numbers = [name for name in frame if name not in text]
     # scaled numbers and indicators of categories
     scale = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
@@ -284,5 +284,5 @@ def _models(
         if n_train <= most:
             models[name] = make_pipeline(columns, estimator)
         else:
-            notes.append(f"{name} left out: more than {most:,} training rows")
+            notes.append(f"{name} skipped: more than {most:,} training rows")
     return models, notes

@@ -1,7 +1,7 @@
 """Checks of parameters, for every layer.
 
-A parameter that cannot be used is a ValueError that says what was given, what was expected
-and, where it is not plain, what to try.
+An invalid parameter raises a ValueError with the given value, the expected one and, if that is not
+obvious, what to try.
 """
 
 import os
@@ -26,14 +26,14 @@ def check_number(
     hint: str = "",
     flag: bool = False,
 ) -> None:
-    """Check a finite number of a kind, or a word; `flag` allows bools, `hint` ends the message."""
+    """Check a finite number, or a string; `flag` allows bools, `hint` ends the message."""
     if or_word is not None and isinstance(value, str) and value == or_word:
         return
     is_finite = is_number(value, kind, flag) and (kind is Integral or np.isfinite(value))
     if is_finite and least <= value and above < value < below:
         return
     noun = "a finite number" if below == np.inf else "a number"
-    noun = "a whole number" if kind is Integral else noun
+    noun = "an integer" if kind is Integral else noun
     ends = ((">=", least), (">", above), ("<", below))
     bounds = " and ".join(f"{sign} {end:g}" for sign, end in ends if np.isfinite(end))
     if or_word is not None:
@@ -42,36 +42,36 @@ def check_number(
 
 
 def check_numbers(name: str, given: Any, kind: type, least: float) -> None:
-    """Check a list of different numbers, or of sequences of these, one number a column."""
+    """Check a list of distinct numbers, or of sequences with one number per column."""
     if isinstance(given, str) or not hasattr(given, "__len__"):
         raise ValueError(f"{name}={given!r} must be a list of values to try, or 'auto'.")
     if len(given) == 0:
-        raise ValueError(f"{name} is an empty list; give at least one entry, or 'auto'.")
+        raise ValueError(f"{name} is empty; give at least one entry, or 'auto'.")
     entries = plain_entries(given)
     for entry in entries:
         if not isinstance(entry, tuple):  # an entry for each column is checked later
             check_number(f"an entry of {name}", entry, kind, least)
     twice = [entry for i, entry in enumerate(entries) if entry in entries[:i]]
     if twice:
-        raise ValueError(f"{name} has the entry {twice[0]!r} twice; list it once.")
+        raise ValueError(f"{name} contains {twice[0]!r} twice; list it once.")
 
 
 def plain_entries(values: Any) -> list[Any]:
-    """Entries of a list, as Python's own numbers and tuples."""
+    """Return the entries of a list as Python numbers and tuples."""
     plain = (value.tolist() if hasattr(value, "tolist") else value for value in values)
     return [tuple(value) if isinstance(value, list) else value for value in plain]
 
 
 def check_option(name: str, value: Any, options: Sequence[Any], others: str = "") -> None:
-    """Check one of a few words; `others` says what else there is."""
+    """Check one of several strings; `others` describes other valid values."""
     if not isinstance(value, str) or value not in options:
         known = ", ".join(repr(option) for option in options)
         known = f"{known}, {others}" if others else known
-        raise ValueError(f"{name}={value!r} is not known; use one of {known}.")
+        raise ValueError(f"{name}={value!r} is unknown; use one of {known}.")
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Check True or False."""
+    """Check that a value is True or False."""
     if not is_flag(value):
         raise ValueError(f"{name}={value!r} must be True or False.")
 
@@ -83,10 +83,10 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def check_n_jobs(name: str, value: Any) -> None:
-    """Check a number of threads as joblib has it."""
+    """Check a number of threads, as in joblib."""
     if value is not None and (not is_number(value, Integral) or value == 0):
         raise ValueError(
-            f"{name}={value!r} must be a whole number other than 0, or None for all cores."
+            f"{name}={value!r} must be an integer other than 0, or None for all cores."
         )
 
 
@@ -97,31 +97,31 @@ def check_folder(name: str, value: Any) -> None:
     if not isinstance(value, str | os.PathLike):
         raise ValueError(f"{name}={value!r} must be the path of a folder, or None.")
     if Path(value).exists() and not Path(value).is_dir():
-        raise ValueError(f"{name}={str(value)!r} is a file; name a folder, which need not exist.")
+        raise ValueError(f"{name}={str(value)!r} is a file; use a folder, which need not exist.")
 
 
 def as_random_state(value: Any) -> np.random.RandomState:
-    """Random numbers that `random_state` stands for."""
+    """Return the RandomState of `random_state`."""
     try:
         return check_random_state(value)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state={value!r} must be None, a whole number from 0 to 2**32 - 1, or a "
+            f"random_state={value!r} must be None, an integer from 0 to 2**32 - 1, or a "
             "numpy.random.RandomState."
         ) from None
 
 
 def is_number(value: Any, kind: type, flag: bool = False) -> bool:
-    """Whether a value is a number of a kind, and no bool unless that is one."""
+    """Return True for a number of `kind`; bools count only with `flag`."""
     return isinstance(value, kind) and (flag or not isinstance(value, bool))
 
 
 def is_flag(value: Any) -> bool:
-    """Whether a value is True or False."""
+    """Return True if a value is True or False."""
     return isinstance(value, bool | np.bool_)
 
 
 def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
-    """Store the parameters of a constructor, which are its `locals()`, as attributes."""
+    """Store the parameters of a constructor, given as its `locals()`, as attributes."""
     own = ("self", "__class__")
     estimator.__dict__.update({name: v for name, v in given.items() if name not in own})

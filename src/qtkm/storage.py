@@ -226,7 +226,7 @@ def join(plain: Any, arrays: Mapping[str, NDArray]) -> Any:
     if mark == "complex":
         return complex(*(join(part, arrays) for part in plain["value"]))
     if mark != "array":
-        raise ValueError(f"an entry marked {mark!r} is not known to this version")
+        raise ValueError(f"an entry marked {mark!r} is unknown to this version")
     array = arrays.get(plain.get("name", ""))
     if array is None:
         raise ValueError(f"the array {plain.get('name')!r} is missing")

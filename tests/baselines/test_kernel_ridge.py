@@ -173,18 +173,18 @@ def test_more_rows_than_allowed_are_refused(X, y):
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("basis", "wavelet", "basis='wavelet' is not known"),
-        ("n_basis", 0, "column 0: n_basis=0 must be a whole number >= 1"),
+        ("basis", "wavelet", "basis='wavelet' is unknown"),
+        ("n_basis", 0, "column 0: n_basis=0 must be an integer >= 1"),
         ("n_basis", [4, 4], "n_basis has 2 entries, but X has 3 columns"),
         ("period", 0.5, "period=0.5 of column 0 is shorter"),
         ("alpha", -1, "alpha=-1 must be a finite number >= 0"),
-        ("bounds", (1, 0), r"bounds of column 0 are \(1, 0\), not low < high"),
-        ("extrapolation", "wrap", "extrapolation='wrap' is not known"),
+        ("bounds", (1, 0), r"bounds of column 0 are \(1, 0\); low must be below high"),
+        ("extrapolation", "wrap", "extrapolation='wrap' is unknown"),
         ("normalize_y", "yes", "normalize_y='yes' must be True or False"),
-        ("penalty", "lasso", "penalty='lasso' is not known; use a name .*'ridge', 'matern'"),
+        ("penalty", "lasso", "penalty='lasso' is unknown; use a name .*'ridge', 'matern'"),
         ("penalty", ["ridge"], "penalty has 1 entries, but X has 3 columns"),
         ("penalty", Matern(share=2.0), "share=2.0 of column 0 must be a number > 0 and <= 1"),
-        ("max_rows", 0, "max_rows=0 must be a whole number >= 1"),
+        ("max_rows", 0, "max_rows=0 must be an integer >= 1"),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused(X, y, parameter, value, message):

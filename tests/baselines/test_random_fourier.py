@@ -90,12 +90,12 @@ def test_several_outputs_are_fitted_each_by_itself(X, y, new):
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("n_components", 0, "n_components=0 must be a whole number >= 1"),
-        ("kind", "sine", "kind='sine' is not known; use one of 'complex', 'real'"),
-        ("n_basis", 0, "n_basis=0 must be a whole number >= 1"),
+        ("n_components", 0, "n_components=0 must be an integer >= 1"),
+        ("kind", "sine", "kind='sine' is unknown; use one of 'complex', 'real'"),
+        ("n_basis", 0, "n_basis=0 must be an integer >= 1"),
         ("period", 0.5, "period=0.5 of column 0 is shorter"),
         ("alpha", -1, "alpha=-1 must be a finite number >= 0"),
-        ("random_state", "seed", "random_state='seed' must be None, a whole number"),
+        ("random_state", "seed", "random_state='seed' must be None, an integer"),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused(X, y, parameter, value, message):

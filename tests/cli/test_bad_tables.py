@@ -23,7 +23,7 @@ def spoil(column, value):
 
 
 BAD_ROWS = [
-    (spoil("wind", np.inf), "column 'wind' has infinite values in {}, first in row 1,701 of the table"),
+    (spoil("wind", np.inf), "'wind' has infinite values in {}, first in row 1,701 of the table"),
 ]  # fmt: skip
 BAD_FITS = [
     (spoil("wind", "calm"), "column 'wind' has text among its numbers: 'calm' in row 1,701 of "
@@ -54,7 +54,7 @@ def test_rows_that_cannot_be_fitted_to_are_named(frame, parts, change, message, 
      (spoil("wind", "calm"), "column 'wind' holds values such as 'calm', and the model was "
       "fitted to numbers.\n"),
      (lambda rows: rows.assign(wind=pandas.Timestamp("2026-01-01")),
-      "column 'wind' holds times, and the model was fitted to numbers")],
+      "column 'wind' holds times, but the model was fitted to numbers")],
 )  # fmt: skip
 def test_rows_that_cannot_be_predicted_are_named(frame, parts, models, change, message, capsys):
     write_parts(change(frame.copy()), parts)
@@ -134,7 +134,7 @@ def test_predictions_that_cannot_be_made_are_refused(parts, models, words, messa
 def test_a_kept_column_is_no_prediction(frame, parts, models, out, capsys):
     frame.assign(prediction=1).to_parquet("a.parquet")
     assert command("predict", models.power, "a.parquet", "--keep", "prediction", *out) == 1
-    assert "keep names 'prediction', which is a column of predictions" in sentence(capsys)
+    assert "keep contains 'prediction', the name of a column of predictions" in sentence(capsys)
 
 
 def test_labels_and_targets_that_are_no_truth_are_named(frame, parts, models, capsys):

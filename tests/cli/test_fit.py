@@ -256,7 +256,7 @@ def test_an_offset_is_an_exposure(tmp_path, limit, capsys):
     shown = np.array(capsys.readouterr().out.split()[1:], dtype=float)
     assert shown == pytest.approx(expected, rel=1e-9)
     assert command(*words, "--std", "-q") == 1
-    assert "offset is for predicted numbers alone" in capsys.readouterr().err
+    assert "offset applies only to predictions of numbers" in capsys.readouterr().err
 
 
 def test_a_search_with_an_exposure_is_one_of_rates(tmp_path, capsys):
@@ -281,4 +281,4 @@ def test_a_loss_for_counts_fits_counts(tmp_path, frame, capsys):
     assert type(qtkm.load(tmp_path / "m.qtkm").loss_).__name__ == "Poisson"
     counts.assign(power=counts["power"] - 1).to_csv(tmp_path / "b.csv", index=False)
     assert command("fit", tmp_path / "b.csv", *words) == 1
-    assert "Poisson is a loss for y >= 0" in capsys.readouterr().err
+    assert "Poisson needs y >= 0" in capsys.readouterr().err

@@ -203,7 +203,11 @@ def test_without_matplotlib_the_extra_is_named(folder, tmp_path, monkeypatch, ca
     ("model", "words", "message"),
     [
         ("power", ["--output", "1"], "the model has one response; remove it"),
-        ("level", ["--output", "5"], "--output 5 is not an output of the model; use one of 0, 1, 2"),
+        (
+            "level",
+            ["--output", "5"],
+            "5 is not an output of the model; use one of 0, 1, 2",
+        ),
         ("power", ["--plots", "rows.csv"], "rows.csv is a file, not a folder"),
         ("power", ["--data", "rows.csv", "--target", "powr"], "no column 'powr'; it has 'power'"),
         ("power", ["--data", "none.csv"], "none.csv does not exist"),

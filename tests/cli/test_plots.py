@@ -20,7 +20,7 @@ SETTINGS = {
 }
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+pytestmark = pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 
 
 @pytest.fixture(scope="module")

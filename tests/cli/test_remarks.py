@@ -81,7 +81,7 @@ TOLD = [
     "qtkm: {} of {} rows have unseen categories, which are predicted as an average "
     "one: 'kind' in {}",
     "qtkm: {} of {} rows have numbers outside the training range, which are "
-"treated as values near its ends: 'sun' in {}, 'wind' in 3",
+    "treated as values near its ends: 'sun' in {}, 'wind' in 3",
 ]
 
 
@@ -195,7 +195,7 @@ def test_wild_targets_are_remarked_upon_unless_the_loss_bears_them(inside, capsy
     rows.to_csv("a.csv", index=False)
     assert command(*FIT) == 0
     said = sentence(capsys)
-    assert "the target 'power' has extreme values up to -1,000,000, while half of"  in said
+    assert "the target 'power' has extreme values up to -1,000,000, while half of" in said
     assert "use --loss huber" in said
     assert command(*FIT, "--loss", "huber") == 0
     assert not capsys.readouterr().err

@@ -175,7 +175,7 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
         (["--cv", "all"], 2, "--cv 'all' must be a number of folds, a fraction, or hold-out"),
         (["--task", "guess"], 2, "'guess' is not one of"),
         (["--cv", "1"], 1, "--cv 1 must be at least 2 folds"),
-        (["--ranks", "0"], 1, "an entry of ranks=0 must be a whole number >= 1"),
+        (["--ranks", "0"], 1, "an entry of ranks=0 must be an integer >= 1"),
         (["--table", "tried.xlsx"], 1, "is neither CSV nor Parquet"),
         (
             ["--scoring", "auc"],

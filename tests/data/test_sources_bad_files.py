@@ -349,7 +349,7 @@ def test_the_same_iterator_twice_is_refused():
         ({"a": [1, 2], "b": [1]}, DataFileError, "2 rows in column 'a' and 1 in 'b'"),
         ({"a": 1}, DataFileError, "column 'a' of batch 1 is 1; expected an array"),
         ({"a": "text"}, DataFileError, "column 'a' of batch 1 is 'text'; expected an array"),
-        ({"a": np.ones((2, 2))}, DataFileError, r"column 'a' of batch 1 has the shape \(2, 2\)"),
+        ({"a": np.ones((2, 2))}, DataFileError, r"column 'a' of batch 1 has shape \(2, 2\)"),
     ],
     ids=lambda value: None if isinstance(value, type) else str(value)[:20],
 )

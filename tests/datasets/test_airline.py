@@ -82,7 +82,7 @@ def test_blocks_do_not_matter(home, monkeypatch, n_rows):
 
 def test_another_number_of_rows_is_an_error_with_the_reasons(home):
     expected = (
-        r"give 2 rows, expected 5929413; left out were 2 cancelled or diverted, "
+        r"give 2 rows, expected 5929413; skipped were 2 cancelled or diverted, "
         r"5 without year, 1 without a value\."
     )
     with pytest.raises(ValueError, match=expected):

@@ -71,7 +71,7 @@ def test_a_changed_file_is_noticed(address, file):
     fetch(address, file)
     verify(file)
     file.write_bytes(CONTENT[:-1])
-    with pytest.raises(OSError, match=f"but {CHECKSUM} when it was downloaded.*download=True"):
+    with pytest.raises(OSError, match=f"but had {CHECKSUM} when it was downloaded.*download=True"):
         verify(file)
 
 

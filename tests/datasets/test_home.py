@@ -28,10 +28,10 @@ def test_relative_cache_variable_is_ignored(monkeypatch):
 
 
 def test_named_folder_must_exist(tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"data_home names .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"data_home is .*nowhere"):
         find_data_home(tmp_path / "nowhere")
     monkeypatch.setenv("QTKM_DATA_HOME", str(tmp_path / "nowhere"))
-    with pytest.raises(FileNotFoundError, match="QTKM_DATA_HOME names"):
+    with pytest.raises(FileNotFoundError, match="QTKM_DATA_HOME is"):
         find_data_home()
 
 

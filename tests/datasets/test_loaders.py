@@ -134,5 +134,7 @@ class TestSound:
         assert y.tolist() == [0.5 * x for x in positions]
 
     def test_other_parts_are_refused(self):
-        with pytest.raises(ValueError, match=r"subset='middle' is none of 'train', 'test', 'all'"):
+        with pytest.raises(
+            ValueError, match="'middle' is unknown; use one of 'train', 'test', 'all'"
+        ):
             datasets.load_sound(subset="middle")

@@ -151,7 +151,7 @@ class TestFromDataHome:
         assert load_nyc_flights(data_home=tmp_path).target.tolist() == [11, -25]
 
     def test_absent_home_is_an_error(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"data_home names .*nowhere"):
+        with pytest.raises(FileNotFoundError, match=r"data_home is .*nowhere"):
             load_nyc_flights(data_home=tmp_path / "nowhere")
 
 

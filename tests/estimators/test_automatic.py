@@ -180,7 +180,7 @@ def test_the_search_keeps_its_best_on_ctrl_c(monkeypatch):
     fit = automatic.Fold.fit
     monkeypatch.setattr(automatic.Fold, "fit", stop)
     X, y = table()
-    with pytest.warns(UserWarning, match="Interrupted while rank and penalty"):
+    with pytest.warns(UserWarning, match="Interrupted during the search for rank and penalty"):
         model = QTKMRegressor(**settings()).fit(X, y)
     assert model.status_ == "interrupted"
     assert model.score(X, y) > 0.5

@@ -71,7 +71,7 @@ def test_the_rule_holds_for_training_rows_outside_of_given_bounds(make, X, y):
 
 def test_a_basis_that_overflows_outside_is_refused(make, X, y):
     settings = {"basis": "power", "n_basis": 64, "extrapolation": "continue"}
-    with pytest.raises(ValueError, match=r"column 0 reaches from -0.9.*basis overflows; widen the"):
+    with pytest.raises(ValueError, match=r"column 0 ranges from -0.9.*basis overflows; widen the"):
         make(bounds=(0, 1e-6), **settings).fit(X, y)
     model = make(**settings).fit(X, y)
     with pytest.raises(

@@ -185,6 +185,6 @@ def test_a_checkpoint_is_a_path(value):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(ValueError, match="is a file; name a folder"):
+    with pytest.raises(ValueError, match="is a file; use a folder"):
         regressor(checkpoint=tmp_path / "file").fit(X, y)
     assert (tmp_path / "file").read_text() == "mine"

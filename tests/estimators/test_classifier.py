@@ -60,7 +60,7 @@ def test_many_columns_may_be_categories(classify, X, two):
     assert list(model.feature_names_in_) == ["kind", "x"]
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 def test_the_rank_grows_with_the_number_of_classes():
     X, y = load_digits(return_X_y=True)
     model = QTKMClassifier(max_iter=2, penalty="ridge", posterior=False, random_state=0)
@@ -91,7 +91,7 @@ def test_losses_without_probabilities_have_no_method_for_them(classify, X, two, 
         assert not hasattr(model, method)
         with pytest.raises(AttributeError) as caught:
             getattr(model, method)
-        assert "gives no probabilities; use one of 'logistic', 'softmax'" in str(
+        assert "has no probabilities; use one of 'logistic', 'softmax'" in str(
             caught.value.__cause__
         )
 
@@ -168,7 +168,7 @@ def test_a_warm_start_may_lack_a_class_and_not_have_a_new_one(classify, X, three
     model.fit(X[rest], three[rest])
     np.testing.assert_array_equal(model.classes_, ["a", "b", "c"])
     assert model.predict_proba(X).shape == (len(X), 3)
-    with pytest.raises(ValueError, match="cannot continue: y has the new labels 'd'; the fit has"):
+    with pytest.raises(ValueError, match="y has the new labels 'd'; the classes of the fit"):
         model.fit(X, np.where(three == "b", "d", three))
     balanced = model.set_params(class_weight="balanced").fit(X[rest], three[rest])
     assert np.isfinite(balanced.decision_function(X)).all()

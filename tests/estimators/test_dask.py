@@ -230,11 +230,11 @@ def test_offsets(client, frame, X, y):
     model.fit(as_frame(numbers), as_frame(pandas.Series(counts)), offset=series)
     found = model.predict(as_frame(numbers), offset=series).compute()
     np.testing.assert_array_equal(found, model.predict(numbers, offset=offset))
-    with pytest.raises(ValueError, match="offset is a ndarray, while X is a collection of Dask"):
+    with pytest.raises(ValueError, match="offset is a ndarray, but X is a Dask collection"):
         regress().fit(rows, as_array(y), offset=offset)
-    with pytest.raises(ValueError, match="offset is a ndarray, while X is a Dask array; pass"):
+    with pytest.raises(ValueError, match="offset is a ndarray, but X is a Dask array; pass"):
         there.predict(rows, offset=offset)
-    with pytest.raises(ValueError, match="offset is a Array, while X is a Dask frame; pass"):
+    with pytest.raises(ValueError, match="offset is a Array, but X is a Dask frame; pass"):
         model.predict(as_frame(numbers), offset=lazy)
 
 
@@ -286,7 +286,7 @@ def test_partitions_too_small_to_set_rows_aside_are_trained_on(client, X, y, mon
     assert len(model.history_["validation_score"]) == model.n_iter_
     monkeypatch.setattr(LIMITS, "merge_rows", 5)
     ones = (1,) * 6
-    with pytest.raises(ValueError, match="no partition with enough rows to set some aside"):
+    with pytest.raises(ValueError, match="no partition with enough rows to hold some out"):
         model.fit(as_array(X[:6], ones), as_array(y[:6], ones))
 
 
@@ -386,9 +386,9 @@ def test_what_does_not_go_together_is_refused(client, frame, X, y):
             "X and y have different rows in",
         ),
         ((*there, as_array(y, (150, 150))), "X and sample_weight have different partitions"),
-        ((there[0], y), "y is a ndarray, while X is a collection of Dask; pass y as"),
-        ((X, there[1]), "X is a ndarray while y, sample_weight or offset is a collection of Dask"),
-        ((*there, y), "sample_weight is a ndarray, while X is a collection"),
+        ((there[0], y), "y is a ndarray, but X is a Dask collection; pass y as"),
+        ((X, there[1]), "X is a ndarray, but y, sample_weight or offset is a Dask collection"),
+        ((*there, y), "sample_weight is a ndarray, but X is a Dask collection"),
         ((there[0], None), "requires y to be passed"),
         ((as_frame(frame), as_array(y, (20, 100, *(60,) * 3))), "partition 0 has 60 rows of X a"),
     ]:

@@ -348,7 +348,7 @@ def test_a_full_disk_leaves_nothing_and_poisons_nothing(path, tmp_path, on_disk,
 
     with monkeypatch.context() as patch:
         patch.setattr(tables.data.ShardWriter, "add", full)
-        with pytest.raises(OSError, match="No space left for the coded rows: they take") as caught:
+        with pytest.raises(OSError, match="No space left for the coded rows: they need") as caught:
             regressor().fit_dataset(path, **arguments)
     assert caught.value.errno == errno.ENOSPC
     assert list(cache.rglob("*.bin")) == []
@@ -358,7 +358,7 @@ def test_a_full_disk_leaves_nothing_and_poisons_nothing(path, tmp_path, on_disk,
 def test_a_disk_that_is_too_small_is_seen_before(path, tmp_path, on_disk, monkeypatch):
     usage = type("Usage", (), {"free": 1000})
     monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
-    with pytest.raises(OSError, match=r"1 kB are free; give another folder as cache="):
+    with pytest.raises(OSError, match=r"1 kB are free; use another folder for cache="):
         regressor().fit_dataset(path, target="y", features=FEATURES, cache=tmp_path / "cache")
 
 
@@ -404,7 +404,7 @@ def test_an_infinite_value_is_found_by_file_and_row(frame, tmp_path):
 
 def test_rows_without_a_target_are_left_out(frame, tmp_path):
     frame.assign(y=frame["y"].where(frame.index != 2500)).to_parquet(tmp_path / "rows.parquet")
-    with pytest.warns(UserWarning, match="1 row has no target and is left out"):
+    with pytest.warns(UserWarning, match="1 row has no target and is skipped"):
         model = regressor().fit_dataset(tmp_path, target="y", features=FEATURES)
     rest = frame.drop(index=2500)
     expected = regressor().fit(rest[FEATURES], rest["y"])
@@ -417,7 +417,10 @@ def test_rows_without_a_target_are_left_out(frame, tmp_path):
         ({"target": "price"}, r"the source has no column 'price'; it has 'a', 'b'"),
         ({"target": "y", "features": "a"}, r"features='a' must be a list of names"),
         ({"target": "y", "features": ["a", "c"]}, "no column 'c'"),
-        ({"target": "y", "features": ["a", "y"]}, "'y' is a feature and target, weight or offset"),
+        (
+            {"target": "y", "features": ["a", "y"]},
+            "'y' is a feature and also target, weight or",
+        ),
         ({"target": "y", "features": []}, "at least one feature"),
         ({"target": "y", "features": ["a", "label"]}, r"column 'label' holds values such as"),
         ({"target": "label", "features": ["a"]}, r"target 'label' holds values such as"),
@@ -476,7 +479,7 @@ def test_a_checkpoint_goes_on_to_the_same_bits(path, tmp_path, on_disk):
 @pytest.mark.parametrize("kind", [str, Path])
 @pytest.mark.parametrize("model", [regressor(), classifier()], ids=["regressor", "classifier"])
 def test_a_path_is_no_X(model, kind, path, frame):
-    with pytest.raises(ValueError, match=r"X is a path, .*; files are read by fit_dataset"):
+    with pytest.raises(ValueError, match=r"X is a path, .*; use fit_dataset"):
         model.fit(kind(path), "y")
     model.fit(frame[FEATURES], frame["label" if hasattr(model, "class_weight") else "y"])
     with pytest.raises(ValueError, match=r"X is a path, .* predict_dataset"):

@@ -117,7 +117,7 @@ def test_a_gap_where_the_fit_had_none_is_neutral(rows):
     X, y = rows
     model = QTKMRegressor(**MODEL).fit(X[:, 1:], y)
     gap = np.array([[np.nan, 1.0]])
-    with pytest.warns(UserWarning, match="missing in column 0, and none were in the fit"):
+    with pytest.warns(UserWarning, match="missing in column 0, but none were in the fit"):
         found = model.predict(gap)
     median = np.array([[np.median(X[:, 1]), 1.0]])
     np.testing.assert_allclose(found, model.predict(median), atol=0.05)
@@ -152,7 +152,7 @@ def test_kinds_of_missing_values_are_the_same(rows, value):
 def test_a_column_that_is_missing_throughout_is_a_constant_one(rows):
     X, y = rows
     empty = np.column_stack([X, np.full(len(X), np.nan)])
-    with pytest.warns(UserWarning, match="Columns of one value have no effect: column 3"):
+    with pytest.warns(UserWarning, match="Constant columns have no effect: column 3"):
         model = QTKMRegressor(**MODEL).fit(empty, y)
     assert r2_score(y, model.predict(empty)) > 0.9
 
@@ -202,7 +202,7 @@ def test_columns_of_every_kind_are_the_same_through_every_door(tmp_path):
         found = QTKMRegressor(**parameters).fit_dataset(path, target="y")
         np.testing.assert_allclose(found.predict(frame), expected, rtol=1e-9)
         assert found.target_names_ == ["y"]
-    with pytest.raises(ValueError, match="'when' holds numbers, and the model was fitted to times"):
+    with pytest.raises(ValueError, match="'when' holds numbers, but the model was fitted to times"):
         model.predict(frame.assign(when=3.0))
 
 
@@ -223,16 +223,16 @@ def test_a_cycle_joins_its_ends(rows):
     model = QTKMRegressor(**MODEL, cyclic={0: 24}).fit(hours, y)
     ends = model.predict([[0.0], [24.0], [-24.0], [48.0]])
     np.testing.assert_allclose(ends, ends[0], atol=1e-9)
-    with pytest.raises(ValueError, match="cyclic='day' of column 0, which holds numbers"):
+    with pytest.raises(ValueError, match="cyclic='day' of column 0, which contains numbers"):
         QTKMRegressor(cyclic={0: "day"}).fit(hours, y)
 
 
 def test_text_that_is_a_number_is_read_with_a_sentence(rows):
     X, y = rows
     frame = pd.DataFrame({"a": X[:, 1], "b": X[:, 2].round(1).astype(str)})
-    with pytest.warns(UserWarning, match="column 'b' holds numbers written as text"):
+    with pytest.warns(UserWarning, match="column 'b' contains numbers stored as text"):
         model = QTKMRegressor(**MODEL).fit(frame, y)
-    with pytest.warns(UserWarning, match="written as text"):
+    with pytest.warns(UserWarning, match="stored as text"):
         text = model.predict(frame)
     np.testing.assert_array_equal(model.predict(frame.astype(float)), text)
 

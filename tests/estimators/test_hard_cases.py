@@ -24,7 +24,7 @@ def test_one_column(X):
     assert relative_error(model, x, y) < 0.05
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 @pytest.mark.parametrize("alpha", ["auto", 0.0, 1.0])
 @pytest.mark.parametrize("normalize_y", [True, False])
 def test_one_row(alpha, normalize_y):
@@ -48,7 +48,7 @@ def test_two_rows_are_met(alpha):
     np.testing.assert_allclose(model.predict(X), y, atol=0.1 if alpha else 1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 @pytest.mark.parametrize("basis", ["fourier", "power"])
 def test_one_distinct_value_in_a_column(make, X, y, basis):
     constant = X.copy()
@@ -63,7 +63,7 @@ def test_one_distinct_value_in_a_column(make, X, y, basis):
     assert relative_error(model, constant, y) < 1.2 * relative_error(without, X[:, [0, 2]], y)
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 def test_a_constant_column_keeps_a_basis_of_its_own(make, X, y):
     constant = X.copy()
     constant[:, 1] = 42.0
@@ -76,7 +76,7 @@ def test_a_constant_column_keeps_a_basis_of_its_own(make, X, y):
     assert "42 to 42" not in model.summary()
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 def test_a_search_knows_constant_columns(X, y):
     constant = X.copy()
     constant[:, 1] = 42.0
@@ -87,7 +87,7 @@ def test_a_search_knows_constant_columns(X, y):
     assert [c["basis"].n_basis for c in search.best_estimator_.columns_] == [chosen, 1, chosen]
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 def test_all_columns_of_one_value_predict_the_mean(make, y):
     model = make().fit(np.ones((len(y), 2)), y)
     np.testing.assert_allclose(model.predict([[1.0, 1.0], [0.0, 9.0]]), y.mean(), rtol=1e-3)

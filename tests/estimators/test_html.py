@@ -161,7 +161,7 @@ def test_the_diagram_has_a_scroll_bar_only_if_it_needs_one(model):
     assert page.index('<div class="qtkm-learned">') > page.index("sk-container")
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 def test_a_column_of_one_value_is_called_constant(X):
     rows = frame(np.column_stack([X, np.full(len(X), 81_900.0)]), ["a", "b", "year"])
     rows["kind"] = "only"

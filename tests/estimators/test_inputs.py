@@ -157,10 +157,10 @@ def hole(X, value, column=1):
 REFUSED = {
     "infinity": (lambda X: hole(X, -np.inf, 2), "infinity: 2 of the 120 values of column 2"),
     "overflow in the sum": (lambda X: hole(X * 8e307, np.inf), "infinity: 2 of the 120 values"),
-    "complex": (lambda X: X + 1j, "Complex data not supported: X holds complex128; give real"),
+    "complex": (lambda X: X + 1j, "Complex data not supported: X contains complex128; use sep"),
     "complex column": (
         lambda X: frame_with(X, z=1j),
-        "Complex data not supported: column 'z' holds complex128",
+        "Complex data not supported: column 'z' contains complex128",
     ),
     "text": (
         lambda X: frame_with(X, kind="red"),
@@ -193,7 +193,7 @@ REFUSED = {
     "too few rows": (lambda X: X[:50], "X and y have inconsistent numbers of rows: 50 and 120"),
     "lazy": (
         lambda X: pl.from_pandas(frame_with(X)).lazy(),
-        r"X is a LazyFrame, which holds no rows yet; pass X.collect\(\)",
+        r"X is a LazyFrame, which is lazy; pass X.collect\(\)",
     ),
 }
 
@@ -231,8 +231,8 @@ def test_what_cannot_be_numbers_at_all_is_a_type_error(model, X, y, change, erro
     ("change", "message"),
     [
         (lambda y: None, "requires y to be passed, but the target y is None"),
-        (lambda y: np.full(len(y), "late"), "y must hold numbers .*'late'.*encode the target"),
-        (lambda y: y + 1j, "Complex data not supported: y holds complex numbers"),
+        (lambda y: np.full(len(y), "late"), "y must be numeric .*'late'.*encode the target"),
+        (lambda y: y + 1j, "Complex data not supported: y is complex"),
         (lambda y: np.where(y > 1, np.nan, y), "Input y contains NaN: .* of the 120 values"),
         (lambda y: np.where(y > 1, np.inf, y), "Input y contains infinity: .* of the 120 values"),
         (lambda y: y[:, None, None], "Found array with dim 3"),
@@ -248,12 +248,12 @@ def test_targets_that_are_none_are_refused(model, X, y, change, message):
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.ones(7), r"sample_weight has the shape \(7,\); give one number for each of the 120"),
-        (np.ones((120, 2)), r"sample_weight has the shape \(120, 2\)"),
-        (np.full(120, -2.0), r"negative entries \(the least is -2\); weights must be >= 0"),
+        (np.ones(7), r"sample_weight has shape \(7,\); give one number for each of the 120"),
+        (np.ones((120, 2)), r"sample_weight has shape \(120, 2\)"),
+        (np.full(120, -2.0), r"negative entries \(minimum -2\); weights must be >= 0"),
         (np.zeros(120), "zero for every row; give some rows a positive weight"),
         (np.full(120, np.nan), "Input sample_weight contains NaN: 120 of the 120 values"),
-        (["heavy"] * 120, "sample_weight must hold numbers .*'heavy'.*give one number per row"),
+        (["heavy"] * 120, "sample_weight must be numeric .*'heavy'.*give one number per row"),
     ],
 )
 def test_weights_that_are_none_are_refused(model, X, y, weight, message):
@@ -300,13 +300,13 @@ def test_a_missing_target_is_told_with_its_row(make, X, y):
 @pytest.mark.parametrize("bounds", [None, [(0, 5), (0, 5)]])
 def test_rows_that_are_all_equal_are_told_of(kind, target, bounds):
     model = kind(random_state=0, bounds=bounds)
-    with pytest.warns(UserWarning, match="one row, or rows that are all equal") as caught:
+    with pytest.warns(UserWarning, match="one row, or all rows are equal") as caught:
         model.fit([[1.0, 2.0], [1.0, 2.0]], target)
     assert caught[0].filename == __file__
 
 
 def test_one_row_is_told_of():
-    with pytest.warns(UserWarning, match="one row, or rows that are all equal, so every pred"):
+    with pytest.warns(UserWarning, match="one row, or all rows are equal, so all pred"):
         model = QTKMRegressor(random_state=0).fit([[1.0, 2.0]], [3.0])
     np.testing.assert_allclose(model.predict([[1.0, 2.0], [7.0, 0.0]]), 3.0)
 
@@ -317,6 +317,6 @@ def test_columns_of_one_value_are_named(X, y, categorical):
     model = QTKMRegressor(
         max_iter=2, random_state=0, categorical_features=categorical, penalty="ridge"
     )
-    message = "Columns of one value have no effect: column 'a', column 'c'. Leave them out"
+    message = "Constant columns have no effect: column 'a', column 'c'. Remove them"
     with pytest.warns(UserWarning, match=message):
         model.fit(frame, y)

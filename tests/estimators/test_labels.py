@@ -50,15 +50,15 @@ A = np.arange(12.0)
     ("y", "message"),
     [
         (None, "requires y to be passed, but the target y is None"),
-        (["a"] * 12, "y has one class, 'a', and QTKMClassifier needs at least two classes"),
+        (["a"] * 12, "y has one class, 'a', but QTKMClassifier needs at least two classes"),
         (A / 7, "Unknown label type: continuous"),
-        (np.where(A > 5, np.nan, A), r"labels are missing, the first in row 6 \(from 0\); leave"),
+        (np.where(A > 5, np.nan, A), r"labels are missing, the first in row 6 \(from 0\); remove"),
         ([None, "b"] * 6, "Input y contains NaN: 6 of 12 labels are missing, the first in row 0"),
         (np.where(A > 5, np.inf, 1), "Input y contains infinity"),
-        ([1, "b"] * 6, "y holds int and str; make all labels text or all numbers"),
+        ([1, "b"] * 6, "y contains int and str; make all labels text or all numbers"),
         (
             np.column_stack([A > 5, A > 6]),
-            r"y has the shape \(12, 2\), and QTKMClassifier takes one",
+            r"y has shape \(12, 2\), but QTKMClassifier needs one",
         ),
         (
             np.column_stack([A, A]),
@@ -76,18 +76,18 @@ def test_labels_that_make_no_sense_are_refused(classify, y, message):
 
 def test_sparse_labels_are_refused(classify):
     sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(ValueError, match="takes one label per row"):
+    with pytest.raises(ValueError, match="needs one label per row"):
         classify().fit(A[:, None], sparse.csr_array(np.eye(12)))
 
 
 def test_weights_that_leave_one_class_are_refused(classify, X, two):
-    with pytest.raises(ValueError, match="sample_weight leaves y one class, 1, and QTKMClassifier"):
+    with pytest.raises(ValueError, match="sample_weight leaves y one class, 1, but QTKMClassifier"):
         classify().fit(X, two, two)
 
 
 def test_labels_that_the_fit_has_not_seen_have_no_score(classify, X, three):
     model = classify().fit(X, three)
-    with pytest.raises(ValueError, match="y has the labels 'z'; the fit has seen the classes 'a'"):
+    with pytest.raises(ValueError, match="y has the labels 'z'; the classes of the fit are 'a'"):
         model.score(X, np.where(three == "a", "z", three))
-    with pytest.raises(ValueError, match="y has the labels 1; the fit has seen the classes 'a', "):
+    with pytest.raises(ValueError, match="y has the labels 1; the classes of the fit are 'a', "):
         model.score(X, np.ones(len(X), dtype=int))

@@ -152,17 +152,17 @@ REFUSED = {
     "column 1 has 2 categories, its basis not": (
         ("columns", 1, "basis", "parameters", "n_categories"), 3,
     ),
-    "the counts of column 1 has the shape": (("columns", 1, "counts"), np.ones(3)),
+    "the counts of column 1 has shape": (("columns", 1, "counts"), np.ones(3)),
     "the counts of column 1 are negative": (("columns", 1, "counts"), np.array([-1.0, 2])),
     "do not agree": (("feature_names",), ["a", "b"]),
-    "the scale of y has the shape": (("target", "scale"), np.ones(5)),
+    "the scale of y has shape": (("target", "scale"), np.ones(5)),
     "the mean of y has entries that are not finite": (("target", "mean"), np.array([np.nan, 1])),
-    "a core has the shape": (("cores", 0, 0), np.zeros((1, 3, 2), dtype=complex)),
+    "a core has shape": (("cores", 0, 0), np.zeros((1, 3, 2), dtype=complex)),
     "a core is not an array of numbers of the right": (("cores", 0, 0), np.zeros((1, 2, 2))),
     "layout of its network": (("cores",), []),
     "rank=0 must be": (("network", "parameters", "rank"), 0),
     "rank has 2 entries, and": (("network", "parameters", "rank"), [2, 2]),
-    "residual='x' is not known": (("loss", "parameters", "residual"), "x"),
+    "residual='x' is unknown": (("loss", "parameters", "residual"), "x"),
     "the loss Hinge is not one of regression": (
         ("loss",), {"type": "part", "kind": "losses", "name": "hinge", "parameters": {}},
     ),
@@ -171,7 +171,7 @@ REFUSED = {
     "max_iter='many' must be": (("parameters", "max_iter"), "many"),
     "y with 1 dimensions and 2 outputs": (("target", "ndim"), 1),
     "it needs 'os' of qtkm.networks.REGISTRY": (("network", "name"), "os"),
-    "it holds a Popen, which": (("class",), "Popen"),
+    "it contains a Popen, which": (("class",), "Popen"),
 }  # fmt: skip
 
 

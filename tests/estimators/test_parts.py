@@ -40,7 +40,7 @@ def test_what_nobody_sets_is_chosen_and_reported(make, X, y):
     [
         (
             {"basis": Fourier(n_basis=4), "n_basis": 8},
-            r"n_basis=8 contradicts basis=Fourier\(n_basis=4\), whose n_basis is 4; give it in one",
+            r"n_basis=8 contradicts basis=Fourier\(n_basis=4\), whose n_basis is 4; set only one",
         ),
         ({"basis": Fourier(period=3.0)}, r"period=2.0 contradicts basis=Fourier\(period=3.0\)"),
         (
@@ -144,7 +144,7 @@ def test_given_cores_bring_their_rank_and_are_not_changed(make, X, y):
         (lambda cores: [cores[0][0], *cores[1:]], "column 0 must be a list of 3, one for each"),
         (
             lambda cores: [*cores[:2], [cores[2][0][:, :2], *cores[2][1:]]],
-            r"core of column 2, level 0 has the shape \(2, 2\); expected \(2, 3\)",
+            r"core of column 2, level 0 has shape \(2, 2\); expected \(2, 3\)",
         ),
         (
             lambda cores: [[core * np.nan for core in column] for column in cores],
@@ -176,5 +176,5 @@ class Absolute(Loss):
 
 def test_a_loss_of_numbers_does_not_tell_classes_apart(X):
     labels = np.where(X[:, 0] > X[:, 0].mean(), "a", "b")
-    with pytest.raises(ValueError, match=r"loss=Absolute\(\) is not one for classes; use a name"):
+    with pytest.raises(ValueError, match=r"loss=Absolute\(\) is not for classification; use"):
         QTKMClassifier(loss=Absolute()).fit(X, labels)

@@ -137,7 +137,7 @@ def test_missing_entries_that_become_text_later_are_kept(fitted, frame, tmp_path
 
 def test_a_kept_column_that_changes_its_type_is_told(fitted, frame, tmp_path):
     batches = [frame[:50].assign(note=1), frame[50:].assign(note="late")]
-    with pytest.raises(DataFileError, match=r"'note' of keep is .*string in batch 2 and int64"):
+    with pytest.raises(DataFileError, match=r"'note' of keep is .*string in batch 2, but int64"):
         fitted.predict_dataset(batches, tmp_path / "out.parquet", keep=["note"])
     assert left_in(tmp_path) == []
 
@@ -206,9 +206,9 @@ def test_what_cannot_be_asked_for_is_told_and_nothing_is_written(fitted, frame, 
         fitted.predict_dataset(frame.drop(columns="kind"), out)
     with pytest.raises(DataFileError, match="no column 'nothing'"):
         fitted.predict_dataset(frame, out, keep=["nothing"])
-    with pytest.raises(ValueError, match=r"proba=True is not possible: .* predicts numbers"):
+    with pytest.raises(ValueError, match=r"proba=True is not available: .* is not a classifier"):
         fitted.predict_dataset(frame, out, proba=True)
-    with pytest.raises(ValueError, match="keep names 'prediction'"):
+    with pytest.raises(ValueError, match="keep contains 'prediction'"):
         fitted.predict_dataset(frame.assign(prediction=1), out, keep=["prediction"])
     with pytest.raises(ValueError, match=r"out\.txt is neither CSV nor Parquet"):
         fitted.predict_dataset(frame, out.with_suffix(".txt"))
@@ -219,7 +219,7 @@ def test_what_cannot_be_asked_for_is_told_and_nothing_is_written(fitted, frame, 
 
 def test_a_classifier_without_probabilities_says_so(classify, X, two, tmp_path):
     model = classify(loss="hinge").fit(X, two)
-    with pytest.raises(ValueError, match="loss='hinge' gives no probabilities; use one of"):
+    with pytest.raises(ValueError, match="loss='hinge' has no probabilities; use one of"):
         model.predict_dataset(X, tmp_path / "out.csv", proba=True)
 
 

@@ -203,10 +203,10 @@ def test_predictions_are_positive_and_finite_however_far_away(loss):
 @pytest.mark.parametrize(
     ("loss", "y", "words"),
     [
-        ("poisson", -1.0, r"Poisson is a loss for y >= 0, and the least y is -1; leave these rows"),
-        ("tweedie", -1e-300, r"Tweedie is a loss for y >= 0, and the least y is -1e-300"),
-        ("gamma", 0.0, r"Gamma is a loss for y > 0, and the least y is 0; .* Tweedie\(power=1.5\)"),
-        ("gamma", -2.0, r"Gamma is a loss for y > 0, and the least y is -2"),
+        ("poisson", -1.0, r"Poisson needs y >= 0, but the smallest y is -1; remove these rows"),
+        ("tweedie", -1e-300, r"Tweedie needs y >= 0, but the smallest y is -1e-300"),
+        ("gamma", 0.0, r"Gamma needs y > 0, but the smallest y is 0; .* Tweedie\(power=1.5\)"),
+        ("gamma", -2.0, r"Gamma needs y > 0, but the smallest y is -2"),
     ],
 )
 def test_targets_that_a_loss_does_not_allow_are_told(loss, y, words):
@@ -229,7 +229,7 @@ def test_targets_that_are_all_zero_have_no_logarithm():
         (Huber(0), "delta=0 must be a finite number > 0; try 0.5"),
         (Quantile(1.0), r"level=1.0 must be a number > 0 and < 1; try 0.5 for the median"),
         (Quantile(0.5, 0), "smoothing=0 must be a finite number > 0; try 0.01"),
-        (Poisson("imaginary"), "residual='imaginary' is not known; use 'complex'"),
+        (Poisson("imaginary"), "residual='imaginary' is unknown; use 'complex'"),
     ],
 )
 def test_parameters_of_losses_that_make_no_sense_are_told(loss, words):
@@ -303,7 +303,7 @@ def test_rows_from_a_source_give_the_same_model(loss, monkeypatch):
     assert_allclose(streamed.predict(frame), expected.predict(X), rtol=1e-12)
     batches[1]["y"][3] = -1.0
     if loss.has_log_link:
-        with pytest.raises(ValueError, match="Poisson is a loss for y >= 0"):
+        with pytest.raises(ValueError, match="Poisson needs y >= 0"):
             QTKMRegressor(**settings).fit_dataset(batches, target="y")
 
 
@@ -372,13 +372,13 @@ def test_other_offsets_are_added(loss):
 def test_offsets_that_make_no_sense_are_told():
     X, y, _ = draw(Poisson(), 20)
     model = QTKMRegressor(loss="poisson", **SETTINGS)
-    with pytest.raises(ValueError, match=r"offset has the shape \(3,\); give one number for each"):
+    with pytest.raises(ValueError, match=r"offset has shape \(3,\); give one number for each"):
         model.fit(X, y, offset=np.zeros(3))
     with pytest.raises(ValueError, match=r"Input offset contains NaN"):
         model.fit(X, y, offset=np.full(20, np.nan))
     with pytest.raises(ValueError, match=r"offset has entries of size 1e\+06, .* the logarithm of"):
         model.fit(X, y, offset=np.full(20, 1e6))
-    with pytest.raises(ValueError, match="Poisson is a loss for y >= 0, and the least y is -1;"):
+    with pytest.raises(ValueError, match="Poisson needs y >= 0, but the smallest y is -1;"):
         model.fit(X, np.where(np.arange(20) == 3, -1, y), offset=np.ones(20))
 
 
@@ -432,12 +432,12 @@ def test_offsets_of_a_source_that_make_no_sense_are_told():
     model = QTKMRegressor(loss="poisson", **SETTINGS)
     with pytest.raises(ValueError, match="no column 'exposure'"):
         model.fit_dataset([rows], target="y", offset="exposure")
-    with pytest.raises(ValueError, match="'a' is a feature and target, weight or offset"):
+    with pytest.raises(ValueError, match="'a' is a feature and also target, weight or offset"):
         model.fit_dataset([rows], target="y", features=["a"], offset="a")
     with pytest.raises(ValueError, match="Input offset contains infinity: 20 of the 20"):
         model.fit_dataset([rows.assign(offset=np.inf)], target="y", offset="offset")
     with pytest.raises(ValueError, match=r"offset has entries of size 1000.* the logarithm of"):
         model.fit_dataset([rows.assign(offset=1e3)], target="y", offset="offset")
     labels = rows.assign(y=["yes", "no"] * 10)
-    with pytest.raises(ValueError, match="offset is for numbers, and not for classes"):
+    with pytest.raises(ValueError, match="offset is for regression, not for classes"):
         QTKMClassifier(**SETTINGS).fit_dataset([labels], target="y", offset="offset")

@@ -159,7 +159,7 @@ class Stopper:
             self.first = progress.history.objective_updates[0]
 
 
-@pytest.mark.filterwarnings("ignore:Columns of one value", "ignore:X has one row")
+@pytest.mark.filterwarnings("ignore:Constant columns", "ignore:X has one row")
 def test_a_warm_start_keeps_a_box_of_one_value(make, X, y):
     constant = np.column_stack([X[:, 0], np.full(len(X), 5.0)])
     model = make(warm_start=True).fit(constant, y).fit(constant, y)
@@ -212,7 +212,7 @@ def test_a_warm_start_keeps_the_categories(make, large):
         ),
         (
             {"categorical_features": [0]},
-            "cannot continue: categorical_features names other columns",
+            "cannot continue: categorical_features differs",
         ),
     ],
 )
@@ -227,7 +227,7 @@ def test_a_warm_start_into_other_data_is_an_error(make, X, y):
     model = make(warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="X has 2 features, but QTKMRegressor is expecting 3"):
         model.fit(X[:, :2], y)
-    with pytest.raises(ValueError, match="y has 2 outputs, and the first fit had 1; use warm"):
+    with pytest.raises(ValueError, match="y has 2 outputs, but the first fit had 1; use warm"):
         model.fit(X, np.column_stack([y, y]))
 
 

@@ -256,7 +256,7 @@ def test_categories_that_no_file_can_hold_are_named(tmp_path, value):
 def test_a_model_that_was_broken_is_refused_when_saving(tmp_path):
     model = QTKMRegressor(**SETTINGS).fit(X, y)
     model.cores_[1][0] = model.cores_[1][0][:, :1]
-    with pytest.raises(ValueError, match=r"could not be loaded again: a core has the shape \(2, 1"):
+    with pytest.raises(ValueError, match=r"could not be loaded again: a core has shape \(2, 1"):
         model.save(tmp_path / "a.qtkm")
     model = QTKMRegressor(**SETTINGS).fit(X, y).set_params(max_iter=0)
     with pytest.raises(ValueError, match="max_iter=0 must be"):
@@ -270,7 +270,7 @@ def test_a_folder_is_no_file(saved, tmp_path):
     _, _, model, _ = saved("cpd")
     with pytest.raises(IsADirectoryError, match="is a folder; name a file in it, such as"):
         model.save(tmp_path)
-    with pytest.raises(IsADirectoryError, match="is a folder; name the file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; give the path"):
         qtkm.load(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"nothing\.qtkm"):
         qtkm.load(tmp_path / "nothing.qtkm")

@@ -109,7 +109,7 @@ def test_callbacks_get_cores_that_stay_as_they_are(make, X, y):
 def test_a_callback_can_end_the_fit(make, X, y):
     model = make(callbacks=lambda progress: progress.epoch == 2, tol=0).fit(X, y)
     assert (model.status_, model.n_iter_) == ("stopped early", 2)
-    assert model.message_ == "A callback asked to stop."
+    assert model.message_ == "A callback stopped the fit."
 
 
 # -- Ctrl-C -----------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_an_interruption_keeps_the_cores_so_far_and_says_so(make, X, y):
 
 def test_an_objective_that_is_not_a_number_ends_the_fit_with_a_warning(make, X, y):
     model = make(solver=Adam(learning_rate=1e200))
-    with pytest.warns(ConvergenceWarning, match="became infinite or not a number") as w:
+    with pytest.warns(ConvergenceWarning, match="became infinite or NaN") as w:
         model.fit(X, y)
     assert w[0].filename == __file__
     assert model.status_ == "failed"

@@ -44,7 +44,7 @@ def test_the_median_heuristic_is_the_median_distance():
 
 
 def test_a_sampler_that_is_not_known_is_named():
-    with pytest.raises(ValueError, match=r"sampler='trees' is not known; use one of 'nystroem'"):
+    with pytest.raises(ValueError, match=r"sampler='trees' is unknown; use one of 'nystroem'"):
         KernelFeatureRidge("trees").fit(*rows())
 
 

@@ -65,7 +65,7 @@ def test_numbers_of_numpy_count_as_whole_numbers():
 
 @pytest.mark.parametrize("n_basis", [0, -8, 8.0, "8", None, True])
 def test_a_number_of_basis_functions_must_be_whole_and_positive(n_basis):
-    with pytest.raises(ValueError, match=r"n_basis=.* must be a whole number >= 1"):
+    with pytest.raises(ValueError, match=r"n_basis=.* must be an integer >= 1"):
         split(n_basis, 2)
 
 

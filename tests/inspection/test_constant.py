@@ -24,7 +24,7 @@ from tests.inspection.oracles import weight_tensor
 pd = pytest.importorskip("pandas")
 pytestmark = [
     pytest.mark.usefixtures("close_figures"),
-    pytest.mark.filterwarnings("ignore:Columns of one value:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Constant columns:UserWarning"),
 ]
 
 CONSTANT = ["year", "country", "power"]
@@ -46,7 +46,7 @@ def constant(request, rows):
         categorical_features=["country"], max_iter=3, random_state=0, n_jobs=1,
     )  # fmt: skip
     target = 100 * np.sin(4 * rows["a"]) * rows["b"]
-    with pytest.warns(UserWarning, match="Columns of one value have no effect"):
+    with pytest.warns(UserWarning, match="Constant columns have no effect"):
         return model.fit(rows, target)
 
 

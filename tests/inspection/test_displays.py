@@ -99,7 +99,7 @@ def test_of_too_many_categories_those_of_the_largest_effects_are_shown():
     np.testing.assert_array_equal(shown, np.sort(largest))
     ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
     assert ticks[0] == names[effect.argmin()]
-    assert f"{200 - len(shown)} of 200 with smaller effects left out" in display.ax_.get_xlabel()
+    assert f"{200 - len(shown)} of 200 with smaller effects not shown" in display.ax_.get_xlabel()
 
 
 def test_main_effects_can_share_an_axis(cpd, X):
@@ -173,7 +173,7 @@ def test_importances_stand_in_order(cpd, X):
 
 def test_a_spectrum_is_logarithmic(cpd):
     display = SpectrumDisplay.from_estimator(cpd, "b")
-    assert labels(display) == ("frequency (periods a unit of b)",
+    assert labels(display) == ("frequency (periods per unit of b)",
                                "norm of the weights\n(units of the response)")  # fmt: skip
     assert display.ax_.get_yscale() == "log"
     assert len(display.ax_.lines) == 1
@@ -279,7 +279,7 @@ def test_unknown_kinds_are_refused(cpd, X, y):
         HistoryDisplay.from_estimator(cpd, against="minutes")
     with pytest.raises(ValueError, match="use one of 'size', 'h'"):
         InteractionStrengthsDisplay.from_estimator(cpd, X, kind="H")
-    with pytest.raises(ValueError, match=r"y has the shape \(3,\), expected \(60,\)"):
+    with pytest.raises(ValueError, match=r"y has shape \(3,\), expected \(60,\)"):
         ResidualsDisplay.from_estimator(cpd, X, y[:3])
     with pytest.raises(ValueError, match="no column 'z'"):
         RankOneTermsDisplay.from_estimator(cpd, "z")
@@ -314,9 +314,9 @@ def test_the_path_shows_every_trial_and_a_fit_without_a_search_says_so(cpd):
         "rank 8",
         "rank 16",
         "main effects alone",
-        "full rank, 75 % of it",
+        "full rank (weight 75 %)",
     ]
-    with pytest.raises(ValueError, match="searched for nothing"):
+    with pytest.raises(ValueError, match="did not search"):
         PathDisplay.from_estimator(cpd)
 
 

@@ -149,7 +149,7 @@ def test_a_model_must_be_fitted(X):
 
 
 def test_other_networks_are_refused_by_name(tucker, X):
-    with pytest.raises(ValueError, match="Tucker, and inspection serves CPD, TensorTrain"):
+    with pytest.raises(ValueError, match="Tucker, but inspection supports only CPD, TensorTrain"):
         main_effects(tucker, X[["a", "b"]])
 
 

@@ -58,6 +58,6 @@ def test_columns_without_interactions_are_left_out_of_the_map():
     display = InteractionStrengthsDisplay(strengths).plot()
     ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
     assert ticks == ["c0x", "c1x"]
-    assert "left out: 1 column without any" in display.ax_.get_xlabel()
+    assert "not shown: 1 column without any" in display.ax_.get_xlabel()
     strengths.size[:] = 0
     assert len(InteractionStrengthsDisplay(strengths).plot().ax_.texts) == 6

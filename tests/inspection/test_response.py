@@ -55,7 +55,7 @@ def test_of_a_pipeline_the_last_step_is_asked_for(name, regressor, rows, y):
 
 @pytest.mark.parametrize("name", INSPECT)
 def test_other_models_are_refused(name, rows, y):
-    with pytest.raises(TypeError, match="Ridge was given, and inspection takes a QTKMRegressor"):
+    with pytest.raises(TypeError, match=r"Inspection needs a QTKMRegressor .*, got Ridge"):
         INSPECT[name](Ridge().fit(rows, y), rows)
 
 
@@ -75,14 +75,14 @@ def test_of_a_search_the_best_model_is_inspected(regressor, rows, y):
         n_epochs = len(HistoryDisplay.from_estimator(search).objective)
         assert n_epochs == search.best_estimator_.n_iter_
     bare = QTKMRegressorCV(regressor, **lists, refit=False).fit(rows, y)
-    with pytest.raises(TypeError, match="refit=False and so no model to inspect"):
+    with pytest.raises(TypeError, match="refit=False, so there is no model to inspect"):
         importances(bare, rows)
 
 
 def test_rows_where_none_belong_are_refused(cpd, X):
-    with pytest.raises(TypeError, match=r"n_coefficients is a DataFrame.* so no X is needed"):
+    with pytest.raises(TypeError, match=r"must be an integer, got a DataFrame; .* need no X"):
         CoefficientsDisplay.from_estimator(cpd, X)
-    with pytest.raises(TypeError, match="column is a DataFrame, where the name or number"):
+    with pytest.raises(TypeError, match="must be the name or index of a column, got a DataFrame"):
         SpectrumDisplay.from_estimator(cpd, X)
 
 

@@ -48,7 +48,7 @@ def test_a_spectrum_of_one_output(outputs):
 
 
 def test_other_bases_have_no_spectrum(power):
-    with pytest.raises(ValueError, match="'a' has the basis Power, and a spectrum needs Fourier"):
+    with pytest.raises(ValueError, match="'a' has the basis Power, but a spectrum needs Fourier"):
         spectrum(power, "a")
     with pytest.raises(ValueError, match="'kind' has the basis Categorical"):
         spectrum(power, "kind")
@@ -146,5 +146,5 @@ def test_sizes_are_norms_of_the_terms_and_fall(cpd):
 
 
 def test_only_a_cpd_has_rank_one_terms(X, y):
-    with pytest.raises(ValueError, match="train or ring, and only a CPD"):
+    with pytest.raises(ValueError, match="train or ring, but only a CPD"):
         rank_one_terms(fit(X, y, "train"))

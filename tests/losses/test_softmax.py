@@ -57,5 +57,5 @@ def test_the_bound_is_a_half():
 
 
 def test_a_single_output_is_refused_in_favour_of_the_logistic_loss():
-    with pytest.raises(ValueError, match=r"was given 1 output.*use the logistic loss"):
+    with pytest.raises(ValueError, match=r"one output per class, got 1.*use the logistic loss"):
         Softmax().value(np.zeros((2, 1)), np.ones((2, 1)))

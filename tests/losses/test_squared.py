@@ -47,5 +47,5 @@ def test_arrays_may_be_ordered_by_columns(rows):
 
 @pytest.mark.parametrize("residual", ["imaginary", None, 1])
 def test_an_unknown_residual_is_refused_with_the_ones_there_are(residual):
-    with pytest.raises(ValueError, match=r"residual=.*is not known; use 'complex'"):
+    with pytest.raises(ValueError, match=r"residual=.*is unknown; use 'complex'"):
         Squared(residual).check()

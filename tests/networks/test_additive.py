@@ -149,12 +149,14 @@ def test_a_further_fit_goes_on():
 
 def test_rank_zero_needs_main_effects():
     X, _, y = table()
-    with pytest.raises(ValueError, match="rank=0 must be a whole number >= 1"):
+    with pytest.raises(ValueError, match="rank=0 must be an integer >= 1"):
         QTKMRegressor(rank=0, main_effects=False).fit(X, y)
 
 
 @pytest.mark.parametrize("solver", ["dmrg", "riemannian"])
 def test_solvers_of_trains_alone_refuse_main_effects(solver):
     model = QTKMRegressor(main_effects=True, network="train", solver=solver)
-    with pytest.raises(ValueError, match="is for a network alone; use main_effects=False, or one"):
+    with pytest.raises(
+        ValueError, match="not support main effects; use main_effects=False, or one"
+    ):
         model.fit(np.random.default_rng(0).uniform(size=(20, 2)), np.arange(20.0))

@@ -146,7 +146,7 @@ def test_the_bound_on_the_vc_dimension_is_that_of_the_paper(name):
 @each_ranked
 def test_a_rank_that_makes_no_sense_is_refused(name):
     for rank in (0, -1, 2.5, "auto", None, True):
-        with pytest.raises(ValueError, match=rf"rank={rank!r} must be a whole number >= 1"):
+        with pytest.raises(ValueError, match=rf"rank={rank!r} must be an integer >= 1"):
             REGISTRY[name](rank=rank).check()
     for rank in (1, np.int64(7)):
         REGISTRY[name](rank=rank).check()

@@ -70,7 +70,7 @@ def test_a_rank_too_large_is_cut_to_what_the_cores_have_use_for(builder):
 
 @pytest.mark.parametrize("n_terms", [0, 1.5, None])
 def test_a_number_of_terms_that_makes_no_sense_is_refused(n_terms):
-    with pytest.raises(ValueError, match=rf"n_terms={n_terms!r} must be a whole number >= 1"):
+    with pytest.raises(ValueError, match=rf"n_terms={n_terms!r} must be an integer >= 1"):
         BlockTerm(2, n_terms).check()
 
 
@@ -269,8 +269,8 @@ REFUSED = {
     "an edge of one vertex": (LEGS, [("x", "a", 1)], "must join two or more different vertices"),
     "an edge of no vertex": (LEGS, [("x", "", 1)], "different vertices, but joins none"),
     "a loop": (LEGS, [("x", "aa", 1)], "'x' must join two or more different vertices"),
-    "an edge of size 0": (LEGS, [("x", "ab", 0)], "size of edge 'x'=0 must be a whole number"),
-    "an edge of size 1.5": (LEGS, [("x", "ab", 1.5)], "=1.5 must be a whole number >= 1"),
+    "an edge of size 0": (LEGS, [("x", "ab", 0)], "size of edge 'x'=0 must be an integer"),
+    "an edge of size 1.5": (LEGS, [("x", "ab", 1.5)], "=1.5 must be an integer >= 1"),
     "two edges of one name": (
         LEGS, [("x", "ab", 1), ("x", "cd", 1)], "2 edges are called 'x'; give each its own name"
     ),

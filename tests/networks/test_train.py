@@ -245,7 +245,7 @@ def test_a_bond_larger_than_its_unfolding_is_refused(rank, message):
 @pytest.mark.parametrize("network", [TensorTrain, TensorRing])
 def test_a_sequence_that_is_not_of_whole_numbers_is_refused(network):
     for rank in ([2, 0, 2], [2, -1], [], [2.5, 1], "23", [True, 2], [[2, 2]]):
-        with pytest.raises(ValueError, match="must be a whole number >= 1, or a sequence of these"):
+        with pytest.raises(ValueError, match="must be an integer >= 1, or a sequence of these"):
             network(rank).check()
 
 

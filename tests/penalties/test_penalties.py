@@ -40,7 +40,7 @@ def test_the_cheapest_member_costs_least():
         (Matern(nu=0), "nu=0 of column 0 must be a finite number > 0"),
         (RBF(share=2.0), "share=2.0 of column 0 must be a number > 0 and <= 1"),
         (RBF(length_scale="long"), "length_scale='long' of column 0"),
-        ("smooth", "penalty='smooth' is not known"),
+        ("smooth", "penalty='smooth' is unknown"),
     ],
 )
 def test_penalties_that_make_no_sense_are_refused(penalty, message):

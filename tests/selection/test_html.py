@@ -31,7 +31,7 @@ def test_the_choice_and_its_score_stand_in_a_table(regressor, X, y):
         assert cell(name, f"{value:g}") in text
     assert f"<td>R²</td><td>{search.best_score_:.4g}, mean of 3 folds</td>" in text
     ended = search.cv_results_["finished"].sum()
-    assert cell("candidates", f"16 tried, {ended} fitted to the end") in text
+    assert cell("candidates", f"16 tried, {ended} fitted to convergence") in text
     assert cell("search", f"{readable(search.search_time_, 3)} s") in text
     assert cell("last fit", f"{readable(search.refit_time_, 3)} s") in text
 

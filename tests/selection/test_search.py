@@ -231,7 +231,7 @@ def test_without_a_refit_there_are_parameters_but_no_model(regressor, X, y):
     assert not hasattr(search, "best_estimator_")
     with pytest.raises(AttributeError, match="no attribute 'predict'") as refused:
         search.predict(X)
-    assert "refit=False and so no model" in str(refused.value.__cause__)
+    assert "refit=False, so it cannot predict" in str(refused.value.__cause__)
 
 
 def test_the_best_model_is_saved(regressor, X, y, tmp_path):
@@ -260,7 +260,7 @@ class Interrupting:
 
 def test_ctrl_c_keeps_what_was_tried(regressor, X, y):
     search = QTKMRegressorCV(regressor.set_params(callbacks=Interrupting(8)), **GRID, n_jobs=1)
-    with pytest.warns(ConvergenceWarning, match="Interrupted when 7 of 16 candidates had been"):
+    with pytest.warns(ConvergenceWarning, match="Interrupted after 7 of 16 candidates; the"):
         search.fit(X, y)
     assert (search.cv_results_["round"] > 0).sum() == 7
     assert not search.cv_results_["finished"].any()
@@ -271,7 +271,7 @@ def test_ctrl_c_keeps_what_was_tried(regressor, X, y):
 
 def test_ctrl_c_in_a_later_round_prefers_those_that_came_far(regressor, X, y):
     search = QTKMRegressorCV(regressor.set_params(callbacks=Interrupting(30)), **GRID, n_jobs=1)
-    with pytest.warns(ConvergenceWarning, match="Interrupted when 16 of 16"):
+    with pytest.warns(ConvergenceWarning, match="Interrupted after 16 of 16"):
         search.fit(X, y)
     rounds = search.cv_results_["round"]
     assert rounds[search.best_index_] == rounds.max() > 1
@@ -296,25 +296,25 @@ def test_progress_is_shown_if_asked_for(regressor, X, y, capsys):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ranks": []}, "ranks is an empty list; give at least one entry, or 'auto'"),
+        ({"ranks": []}, "ranks is empty; give at least one entry, or 'auto'"),
         ({"ranks": 5}, "ranks=5 must be a list of values to try, or 'auto'"),
-        ({"ranks": [2, 0]}, "an entry of ranks=0 must be a whole number >= 1"),
-        ({"ranks": [2.5]}, "an entry of ranks=2.5 must be a whole number"),
+        ({"ranks": [2, 0]}, "an entry of ranks=0 must be an integer >= 1"),
+        ({"ranks": [2.5]}, "an entry of ranks=2.5 must be an integer"),
         ({"alphas": [1, -1]}, "an entry of alphas=-1 must be a finite number >= 0"),
         ({"alphas": "all"}, "alphas='all' must be a list"),
         ({"alphas": [0.1, "auto"]}, "an entry of alphas='auto' must be a finite number"),
         ({"periods": [0.5]}, "an entry of periods=0.5 must be a finite number >= 1"),
-        ({"n_basis": [8, 8]}, "n_basis has the entry 8 twice"),
+        ({"n_basis": [8, 8]}, "n_basis contains 8 twice"),
         ({"n_basis": [(4, 8)]}, "n_basis has 2 entries, but X has 3 columns"),
-        ({"cv": "leave-one-out"}, "cv='leave-one-out' is not known; use a number of folds"),
-        ({"cv": 1.5}, "cv=1.5 must be a share of the rows between 0 and 1"),
+        ({"cv": "leave-one-out"}, "cv='leave-one-out' is unknown; use a number of folds"),
+        ({"cv": 1.5}, "cv=1.5 must be a fraction between 0 and 1"),
         ({"cv": []}, "gives no folds"),
-        ({"sample_rows": 1}, "sample_rows=1 must be a whole number >= 2, 'auto', or None"),
+        ({"sample_rows": 1}, "sample_rows=1 must be an integer >= 2, 'auto', or None"),
         ({"sample_rows": "some"}, "sample_rows='some' must be"),
         ({"estimator": Fourier()}, "must be a QTKMRegressor, or None"),
         ({"n_jobs": 0}, "n_jobs=0 must be"),
         ({"scoring": lambda *_: [1, 2]}, "scoring must return one number per fold"),
-        ({"scoring": lambda *_: float("nan")}, "Every score is NaN"),
+        ({"scoring": lambda *_: float("nan")}, "All scores are NaN"),
     ],
 )
 def test_what_cannot_be_used_is_said(changes, message, regressor, X, y):
@@ -339,7 +339,7 @@ def test_without_lists_the_defaults_are_kept_if_nothing_is_clearly_better():
     X = rng.uniform(size=(150, 1))
     y = np.sin(3 * X[:, 0]) + 0.2 * rng.standard_normal(150)
     search = QTKMRegressorCV(random_state=0, cv=FOLDS, refit=False).fit(X, y)
-    assert search.message_.startswith("Nothing to gain")
+    assert search.message_.startswith("The defaults are kept")
     assert search.best_index_ == 0
     expected = cross_val_score(QTKMRegressor(random_state=0), X, y, cv=FOLDS)
     np.testing.assert_array_equal(splits(search)[0], expected)

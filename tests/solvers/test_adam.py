@@ -143,13 +143,13 @@ def test_batches_are_as_large_as_tables_and_memory_like(n_rows, n_grid, size):
         ("learning_rate", 0, "learning_rate=0 must be a finite number > 0; 0.01 is usual"),
         ("learning_rate", np.inf, "learning_rate=inf must be"),
         ("learning_rate", "fast", "learning_rate='fast' must be"),
-        ("batch_size", 0, "batch_size=0 must be a whole number >= 1, or 'auto'"),
-        ("batch_size", "all", "batch_size='all' must be a whole number"),
+        ("batch_size", 0, "batch_size=0 must be an integer >= 1, or 'auto'"),
+        ("batch_size", "all", "batch_size='all' must be an integer"),
         ("beta_1", 1, "beta_1=1 must be a number >= 0 and < 1; 0.9 is usual"),
         ("beta_2", -0.1, "beta_2=-0.1 must be"),
         ("epsilon", None, "epsilon=None must be"),
         ("epsilon", True, "epsilon=True must be"),
-        ("seed", -1, "seed=-1 must be a whole number >= 0"),
+        ("seed", -1, "seed=-1 must be an integer >= 0"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(name, value, message):

@@ -124,7 +124,7 @@ def test_inner_sweeps_go_on_within_a_column_as_repeated_updates_would():
 
 @pytest.mark.parametrize("inner_sweeps", [0, -1, 1.5, "two", True])
 def test_a_number_of_sweeps_that_makes_no_sense_is_refused(inner_sweeps):
-    with pytest.raises(ValueError, match=r"inner_sweeps=.* must be a whole number >= 1"):
+    with pytest.raises(ValueError, match=r"inner_sweeps=.* must be an integer >= 1"):
         ALS(inner_sweeps).check()
 
 

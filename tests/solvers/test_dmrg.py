@@ -142,8 +142,8 @@ def test_a_network_that_is_no_train_is_refused_with_what_fits():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"max_rank": 0}, "max_rank=0 must be a whole number >= 1"),
-        ({"max_rank": 2.5}, "max_rank=2.5 must be a whole number >= 1"),
+        ({"max_rank": 0}, "max_rank=0 must be an integer >= 1"),
+        ({"max_rank": 2.5}, "max_rank=2.5 must be an integer >= 1"),
         ({"tol": -0.1}, "tol=-0.1 must be a number >= 0 and < 1"),
         ({"tol": "small"}, "tol='small' must be a number"),
     ],

@@ -91,7 +91,7 @@ def test_a_start_of_zeros_is_a_point_without_a_step():
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("cg_iterations", 0, "cg_iterations=0 must be a whole number >= 1; 20 to 50 is usual"),
+        ("cg_iterations", 0, "cg_iterations=0 must be an integer >= 1; 20 to 50 is usual"),
         ("cg_tol", 1, "cg_tol=1 must be a number > 0 and < 1; 0.1 is usual"),
         ("cg_tol", "small", "cg_tol='small' must be"),
         ("damping", 0.0, "damping=0.0 must be a finite number > 0; 0.01 is usual"),

@@ -122,7 +122,7 @@ def test_a_loss_without_curvature_is_checked_for_the_rest():
     check = check_gradient(objective, make_cores(objective))
     assert check.ok
     assert check.curvature is None
-    assert "curvature not offered" in repr(check)
+    assert "curvature not implemented" in repr(check)
 
 
 def test_directions_follow_from_the_seed():

@@ -34,7 +34,7 @@ def test_where_nothing_is_left_to_gain_it_has_converged():
     )
     result = solve(LBFGS(iterations=100), objective, start, Stopping(9, 0.0))
     assert result.status in ("converged", "stopped early")
-    assert "as low as rounding allows" in result.message
+    assert "a minimum up to rounding" in result.message
     assert "check_gradient" in result.message
     assert 1 <= result.n_iter < 9
     assert result.history.objective[-1] == result.history.objective_updates[-1]
@@ -99,5 +99,5 @@ def test_a_step_into_an_overflow_is_taken_back():
 @pytest.mark.parametrize("name", ["memory", "iterations"])
 @pytest.mark.parametrize("value", [0, 2.0, "ten", True])
 def test_parameters_that_make_no_sense_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"{name}={value!r} must be a whole number >= 1"):
+    with pytest.raises(ValueError, match=f"{name}={value!r} must be an integer >= 1"):
         LBFGS(**{name: value}).check()

@@ -149,7 +149,7 @@ def test_a_solver_that_ends_without_a_reason_is_an_error():
         def run(self, objective, cores, report, end_epoch):
             pass
 
-    with pytest.raises(RuntimeError, match=r"Silent\(\) came to an end without saying why"):
+    with pytest.raises(RuntimeError, match=r"Silent\(\) ended without raising a Stop"):
         solve(Silent(), None, [0], Stopping(3, 0.0))
 
 

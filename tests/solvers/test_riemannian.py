@@ -120,9 +120,7 @@ def test_the_objective_never_rises_and_the_gradient_vanishes(n_outputs, loss):
 
 def test_a_penalty_that_weighs_functions_apart_is_refused():
     objective, cores = make(penalty=[Ridge(), Matern(0.5), Ridge()])
-    message = (
-        r"Riemannian\(\) takes the squared norm .* 'column 1' has Matern.*; use .* Ridge\(\), or"
-    )
+    message = r"Riemannian\(\) only supports .* 'column 1' has Matern.*; use Ridge\(\), or"
     with pytest.raises(ValueError, match=message):
         solve(Riemannian(), objective, cores, Stopping(2, 0.0))
 
@@ -138,5 +136,5 @@ def test_ridge_is_the_norm_of_the_weights():
 
 
 def test_iterations_must_be_a_number():
-    with pytest.raises(ValueError, match="iterations=0 must be a whole number >= 1"):
+    with pytest.raises(ValueError, match="iterations=0 must be an integer >= 1"):
         Riemannian(0).check()

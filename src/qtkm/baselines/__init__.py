@@ -1,8 +1,8 @@
-"""Baselines: models to compare with, of the same or of random features.
+"""Baselines to compare with, based on the same or on random features.
 
 Kernel ridge regression with the kernel of the library's own features is the model without a
-tensor network: the least value of the objective that any rank can reach.  Ridge regression on
-random Fourier features is the usual way to a model of bounded size.
+tensor network: its objective is the minimum over all ranks.  Ridge regression on random Fourier
+features is the usual model of bounded size.
 """
 
 from .kernel_ridge import ProductKernelRidge, ProductKernelRidgeCV

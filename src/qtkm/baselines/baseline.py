@@ -1,4 +1,4 @@
-"""Shared base of the baselines: from X and y to rows in the unit box, and back to units of y."""
+"""Base class of the baselines: scales X to the unit box, and responses back to units of y."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,36 +40,36 @@ class ScaledRows:
 
 
 class Baseline(RegressorMixin, BaseEstimator):
-    """A regressor that scales columns and targets as `QTKMRegressor` does.
+    """Regressor that scales columns and targets as `QTKMRegressor` does.
 
-    A baseline has `_fit(rows)`, which gets the rows of zero weight too, `_respond(values)`, which
-    returns Re f for scaled targets, and `_width()`, the size of one row of a block. What follows
-    is part of the docstrings of all baselines.
+    A baseline implements `_fit(rows)`, which also gets rows of zero weight, `_respond(values)`,
+    which returns Re f for scaled targets, and `_width()`, the size of one row of a block. What
+    follows is part of the docstrings of all baselines.
 
     Parameters
     ----------
     n_basis : int, "auto" or a sequence of these, default=16
-        Number M of basis functions of a column.
+        Number M of basis functions per column.
     period : float, "auto" or a sequence of these, default="auto"
-        Period L ≥ 1 of the Fourier basis where the box of a column has length 1. Not used by
-        the power basis.
+        Period L ≥ 1 of the Fourier basis, in units of the column's box. Not used by the power
+        basis.
     bounds : (low, high), a sequence of pairs or None, default=None
-        Range of the columns, or of each of them, that is mapped to the box [0, 1]. None
-        takes the least and the greatest value in the training rows.
+        Range of all columns, or of each, that is mapped to the box [0, 1]. None uses the minimum
+        and maximum of the training rows.
     extrapolation : {"clip", "continue", "error"}, default="clip"
-        How to treat values outside of the range: clip them to the nearest end, continue the
-        features outside of the box, or raise a ValueError.
+        Treatment of values outside the range: clip them to the nearest end, evaluate the basis
+        outside the box, or raise a ValueError.
     normalize_y : bool, default=True
-        Scale y to mean 0 and variance 1 for the fit, each output by itself.
+        Scale each output of y to mean 0 and variance 1 for the fit.
 
     Attributes
     ----------
     alpha_ : float
-        The penalty that was used.
+        Penalty used.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
-        Names of the columns; only if X is a frame whose names are all text.
+        Names of the columns; only if X is a frame whose column names are all strings.
     """
 
     _fit: Any
@@ -157,9 +157,8 @@ class Baseline(RegressorMixin, BaseEstimator):
         response = self._scale.undo(response)
         if not np.isfinite(response).all():
             raise ValueError(
-                f"The response overflows in {np.sum(~np.isfinite(response))} places; with "
-                "extrapolation='continue' values far outside of the training range do this, and "
-                "extrapolation='clip' does not."
+                f"The response overflows in {np.sum(~np.isfinite(response))} places; values far "
+                "outside the training range cause this with extrapolation='continue'; use 'clip'."
             )
         return response[:, 0] if self._y_ndim == 1 else response
 

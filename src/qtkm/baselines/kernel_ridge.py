@@ -26,19 +26,19 @@ Fold = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 class KernelRidge(Baseline):
-    """Kernel ridge regression, however `alpha` and `period` are chosen."""
+    """Base of kernel ridge regression with and without cross-validation."""
 
     def _check(self) -> None:
         check_number("max_rows", self.max_rows, Integral, 1)
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> ScaledRows:
-        """Return all rows, if a kernel matrix of them is allowed."""
+        """Return all rows, or raise a ValueError if there are more than `max_rows`."""
         rows = super()._read(X, y, sample_weight)
         if len(rows) > self.max_rows:
             size = 8 * len(rows) ** 2 / 1e9
             raise ValueError(
-                f"X has {len(rows)} rows, and a kernel matrix of them takes {size:.3g} GB, several "
-                f"times that to solve; fit fewer rows, raise max_rows={self.max_rows} if there is "
+                f"X has {len(rows)} rows, whose kernel matrix takes {size:.3g} GB, and solving "
+                f"several times that; fit fewer rows, raise max_rows={self.max_rows} if there is "
                 "enough memory, or use QTKMRegressor, which needs no kernel matrix."
             )
         return rows
@@ -46,7 +46,7 @@ class KernelRidge(Baseline):
     def _solve(
         self, rows: ScaledRows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
     ) -> None:
-        """Find the coefficients of rows; those of weight zero play no part."""
+        """Solve for the coefficients of rows, ignoring those of zero weight."""
         rows = rows.take(np.flatnonzero(rows.weight > 0))
         variances = None
         if penalties is not None:
@@ -83,8 +83,8 @@ def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
         matrix = kernel.scaled(rows.values, rows.values)
     if not np.isfinite(matrix.diagonal()).all():  # which no other entry exceeds
         raise ValueError(
-            "The kernel overflows: values of X lie too far outside of their bounds for the basis; "
-            "widen the bounds or use extrapolation='clip'."
+            "The kernel overflows: values of X are too far outside their bounds; widen the bounds, "
+            "or use extrapolation='clip'."
         )
     return matrix
 
@@ -93,22 +93,21 @@ def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
 class ProductKernelRidge(KernelRidge):
     """Kernel ridge regression with the kernel of the features of `QTKMRegressor`.
 
-    The same objective with weights that are free instead of a tensor network: what the
-    network's fit would come to as its rank grows, if every fit found the minimum.
+    Minimizes the same objective over unconstrained weights: the limit of the network's fit as its
+    rank grows, if every fit found the minimum.
 
     Parameters
     ----------
     basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
-        Basis of the columns, as in `QTKMRegressor`. How it is quantized makes no difference.
+        Basis of the columns, as in `QTKMRegressor`. Its quantization has no effect.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
         targets. "auto" is 1 over the number of rows.
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
-        Prior of the weights of all columns, or of each of them: "ridge" is the norm of the
-        paper, others have variances s that depend on the frequency, see `qtkm.penalties`.
+        Prior of the weights of all columns, or of each: "ridge" is the norm of the paper, others
+        have variances s that depend on the frequency, see `qtkm.penalties`.
     max_rows : int, default=10000
-        Largest number of rows: the kernel matrix takes 8·n² bytes, solving up to four times
-        that.
+        Maximum number of rows: the kernel matrix takes 8·n² bytes, solving up to four times that.
 
     Attributes
     ----------
@@ -117,8 +116,8 @@ class ProductKernelRidge(KernelRidge):
         "ridge", for the scaled targets and the training rows of positive weight. Complex if any
         basis is.
     columns_ : list of dict
-        What was learned about each column: ``name``; ``basis``, the feature map with all its
-        parameters; ``bounds``.
+        One dict per column: ``name``; ``basis``, the feature map with all its parameters;
+        ``bounds``.
 
     See Also
     --------
@@ -128,14 +127,14 @@ class ProductKernelRidge(KernelRidge):
     -----
     With N rows the coefficients solve (K + N·alpha·I) c = y, and a prediction is
     Re Σ_n k(x, x_n) c_n; the kernel itself is complex for Fourier features.  With weights ω of
-    the rows, N·alpha becomes Σω·alpha over ω.  The fit minimises
+    the rows, N·alpha becomes Σω·alpha over ω.  The fit minimizes
 
         (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·Σ_m |w_m|² / Π_d s_d[m_d],
 
-    which is alpha·‖w‖² where the penalty is "ridge".
+    which is alpha·‖w‖² if the penalty is "ridge".
 
-    A kernel matrix is often singular but for rounding.  Then directions whose eigenvalues are
-    no more than rounding are left out, and alpha = 0 means the solution of least norm.
+    A kernel matrix is often numerically singular.  Directions whose eigenvalues are rounding
+    errors are then ignored, and alpha = 0 means the minimum-norm solution.
 
     Examples
     --------
@@ -182,24 +181,24 @@ class ProductKernelRidgeCV(KernelRidge):
         Periods to choose from, the same for all columns. Not used if no column has a Fourier
         basis.
     cv : int, splitter or iterable of (train, test), default=3
-        Folds, as scikit-learn has them: an integer cuts the rows in their order, so shuffle
-        sorted ones or pass ``KFold(3, shuffle=True)``.
+        Folds, as in scikit-learn: an integer splits the rows without shuffling, so shuffle sorted
+        ones or pass ``KFold(3, shuffle=True)``.
     max_rows : int, default=10000
-        Most rows that are accepted: a kernel matrix takes 8·n² bytes, and each thread up to five
-        times that.
+        Maximum number of rows: a kernel matrix takes 8·n² bytes, and each thread up to five times
+        that.
     n_jobs : int or None, default=None
-        Number of threads, as in joblib, except that None means all cores: as many periods are
-        tried side by side.
+        Number of threads, as in joblib, except that None means all cores; each tries another
+        period.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        One entry for each pair of a period and an alpha: ``param_period``, ``param_alpha``,
+        One entry per pair of a period and an alpha: ``param_period``, ``param_alpha``,
         ``params``, ``split0_test_mse`` … , ``mean_test_mse``, ``std_test_mse`` and
         ``rank_test_mse``. Errors are mean squares of Re f - y in units of y, over all outputs.
     best_index_ : int
-        The pair that was chosen: of the least mean error; of pairs that differ by rounding alone,
-        the one of the largest alpha.
+        Index of the chosen pair, that of the smallest mean error; of pairs that differ only by
+        rounding, the one with the largest alpha.
     best_params_ : dict
         Its ``alpha`` and ``period``, parameters of `ProductKernelRidge`. The period is "auto" if
         no column has a Fourier basis.
@@ -208,12 +207,11 @@ class ProductKernelRidgeCV(KernelRidge):
 
     Notes
     -----
-    Ranges and the scale of y are those of all training rows, in every fold. What was fitted
-    belongs to the last fit, to all rows.
+    Ranges and the scale of y are those of all training rows, in every fold. Fitted attributes are
+    those of the last fit, to all rows.
 
-    The kernel matrix of a period is formed once, and one eigendecomposition of a fold's part
-    of it serves all alphas.  That matrix is real: the phases of a Fourier kernel can be moved
-    to the right side.
+    The kernel matrix of a period is formed once, and one eigendecomposition per fold is used for
+    all alphas.  That matrix is real: the phases of a Fourier kernel can be moved to the right side.
 
     Examples
     --------
@@ -249,7 +247,7 @@ class ProductKernelRidgeCV(KernelRidge):
         _check_list("periods", self.periods, 1.0)
 
     def _fit(self, rows: ScaledRows) -> None:
-        """Choose alpha and period, and fit to all rows; errors are weighted as rows are."""
+        """Choose alpha and period by weighted errors, and fit to all rows."""
         alphas, periods = ([float(v) for v in given] for given in (self.alphas, self.periods))
         folds = self._folds(rows)
         tried: list[Any] = periods
@@ -273,7 +271,7 @@ class ProductKernelRidgeCV(KernelRidge):
         self._solve(rows, maps, self.best_params_["alpha"])
 
     def _folds(self, rows: ScaledRows) -> list[Fold]:
-        """Rows of positive weight of every fold."""
+        """Return the rows of positive weight of every fold."""
         splitter = check_cv(self.cv, rows.target[:, 0], classifier=False)
         folds: list[Fold] = []
         every = np.arange(len(rows))
@@ -282,7 +280,7 @@ class ProductKernelRidgeCV(KernelRidge):
             if len(train) == 0 or len(test) == 0:
                 raise ValueError(
                     f"Fold {len(folds)} of cv={self.cv!r} leaves {len(train)} rows to train and "
-                    f"{len(test)} to test on, not counting rows of weight zero; use fewer folds."
+                    f"{len(test)} to test on, not counting rows of zero weight; use fewer folds."
                 )
             folds.append((train, test))
         return folds
@@ -306,7 +304,7 @@ class ProductKernelRidgeCV(KernelRidge):
 def _errors(
     kernel: ProductKernel, matrix: NDArray, rows: ScaledRows, fold: Fold, alphas: Sequence[float]
 ) -> NDArray[np.float64]:
-    """Mean squared errors on a fold, for the scaled targets: (n_alphas, n_outputs)."""
+    """Return mean squared errors (n_alphas, n_outputs) on a fold, of the scaled targets."""
     train, test = rows.take(fold[0]), rows.take(fold[1])
     root = train.roots()
     part = matrix[np.ix_(fold[0], fold[0])]

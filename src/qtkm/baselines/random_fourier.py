@@ -1,4 +1,4 @@
-"""Ridge regression on random Fourier features, of the band of the library's Fourier features."""
+"""Ridge regression on random Fourier features from the band of the library's Fourier features."""
 
 from collections.abc import Iterable, Iterator
 from numbers import Integral
@@ -22,25 +22,25 @@ LEAST_RIDGE = 1e-8
 class RandomFourierRidge(Baseline):
     """Ridge regression on random Fourier features.
 
-    Where `QTKMRegressor` learns a few of the product features from data, this draws some of
-    the same band before it has seen any.
+    `QTKMRegressor` learns a few of the product features from data; this model draws features from
+    the same band at random.
 
     Parameters
     ----------
     n_components : int, default=100
-        Number P of random features, and of weights of an output.
+        Number P of random features, and of weights per output.
     kind : {"complex", "real"}, default="complex"
-        Complex exponentials, or cosines of half their band.
+        Complex exponentials, or cosines with half their band.
     n_basis : int, "auto" or a sequence of these, default=16
-        Number M of basis functions of a column whose band the frequencies are drawn from.
+        Number M of basis functions of a column, from whose band the frequencies are drawn.
     period : float, "auto" or a sequence of these, default="auto"
-        Period L ≥ 1 of that basis where the box of a column has length 1.
+        Period L ≥ 1 of that basis, in units of the column's box.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss of scaled
-        targets. "auto" is 1 over the number of rows, 0 the least squares of least norm.
+        targets. "auto" is 1 over the number of rows; 0 is minimum-norm least squares.
     random_state : int, RandomState or None, default=None
-        Seed of the features. The first features of a seed are the same for every
-        `n_components`, but for their scale.
+        Seed for the features. Up to their scale, the first features are the same for every
+        `n_components`.
 
     Attributes
     ----------
@@ -58,10 +58,10 @@ class RandomFourierRidge(Baseline):
         complex   √(1/P)·exp(i·(w·x + b))    w = 2π·u·M/L    b = 2π·t
         real      √(2/P)·cos(w·x + b)        w = π·u·M/L     b = 2π·t
 
-    and their weights c minimise (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·‖c‖²; a prediction is Re f.
-    Neither moving the box nor the phases b change a complex model; for a real one the box
-    [-1/2, 1/2] amounts to other phases.  The features' kernel is 1 where `ProductKernelRidge`'s
-    is Π_d M_d, and so the same `alpha` is a stronger penalty here.
+    and their weights c minimize (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·‖c‖²; a prediction is Re f.
+    A complex model depends neither on the position of the box nor on the phases b; for a real one,
+    the box [-1/2, 1/2] amounts to other phases.  The kernel of the features is 1 where that of
+    `ProductKernelRidge` is Π_d M_d, so the same `alpha` is a stronger penalty here.
 
     Examples
     --------
@@ -131,10 +131,10 @@ class RandomFourierRidge(Baseline):
 
 
 def ridge_weights(blocks: Iterable[Block], shape: tuple[int, int], alpha: float) -> NDArray:
-    """Minimise (1/n)·‖Z w - y‖² + alpha·‖w‖², of least norm where that leaves a choice.
+    """Return the minimum-norm minimizer of (1/n)·‖Z w - y‖² + alpha·‖w‖².
 
-    Rows (Z, y) arrive in blocks, Z of norm about 1; no more is kept than the square of the number
-    of features. `shape` is (n_rows, n_features).
+    Rows (Z, y) arrive in blocks, Z of norm about 1; memory is quadratic in the number of features.
+    `shape` is (n_rows, n_features).
     """
     n_rows, n_features = shape
     ridge = n_rows * alpha

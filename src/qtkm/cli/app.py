@@ -39,7 +39,7 @@ class Commands(TyperGroup):
 
 
 #: warnings of the library that the commands report in their own words
-REPORTED = ("Values are missing in", ".* holds numbers written as text")
+REPORTED = ("Values are missing in", ".* contains numbers stored as text")
 
 app = typer.Typer(
     name="qtkm",

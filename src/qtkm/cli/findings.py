@@ -218,9 +218,7 @@ def check_plots(folder: Path) -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            'plots need matplotlib; try: pip install "qtkm[plot]"'
-        ) from None
+        raise ModuleNotFoundError('plots need matplotlib; try: pip install "qtkm[plot]"') from None
     check_writable(folder / "plot.png", makes_folder=True)
 
 

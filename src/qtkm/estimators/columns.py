@@ -1,4 +1,4 @@
-"""Kinds of columns: each reads itself, is scanned, coded and described by one class.
+"""Kinds of columns: one class per kind reads, scans, codes and describes a column.
 
     raw column ──read──► numbers, or distinct values and which of them each row holds
                ──scan──► summary: mergeable, the same for arrays, blocks of files and partitions
@@ -41,7 +41,7 @@ ROUNDING = 1e-12
 
 
 class Summary:
-    """What was seen of some rows; summaries of other rows can be merged into it."""
+    """Summary of some rows, into which those of other rows can be merged."""
 
     #: attributes that a file holds
     kept: tuple[str, ...]
@@ -147,11 +147,11 @@ class NumberColumn:
             if self.feature_map is None or not is_text:
                 raise
             end = why if isinstance(error, TypeError) else "."
-            raise type(error)(f"{what}, and the model was fitted to {self.holds}{end}") from None
+            raise type(error)(f"{what}, but the model was fitted to {self.holds}{end}") from None
         refuse_not_finite(values, self.label, first_row, "X", gaps=True)
         if holds != self.holds and len(present(values)):
             if self.feature_map is not None:
-                told = f"{holds}, and the model was fitted to {self.holds}"
+                told = f"{holds}, but the model was fitted to {self.holds}"
                 raise ValueError(f"{self.label} holds {told}.")
             self.holds = holds
         if self.cycle is not None:
@@ -159,7 +159,7 @@ class NumberColumn:
         return values if keep is None else values[keep]
 
     def look(self, column: Any, period: Any) -> None:
-        """Take in the kind of a training column by its first rows, and its period if cyclic."""
+        """Determine the kind of a training column from its first rows, and its period if cyclic."""
         with warnings.catch_warnings(), suppress(TypeError, ValueError):
             warnings.simplefilter("ignore")
             self.holds = read_numbers(column[:100], "")[1]
@@ -176,14 +176,14 @@ class NumberColumn:
         return NumberSummary(self.box, limit if max_bins in (None, "auto") else max_bins)
 
     def learn(self, seen: NumberSummary) -> None:
-        """Take in what was seen of all rows, unless it is known."""
+        """Learn from the summary of all rows, unless a fit continues."""
         if self.box is None:
             low, high = (seen.low, seen.high) if seen.low <= seen.high else (0.0, 0.0)
             self.box = data.Box(low, high, self.extrapolation, self.label)
         if not self.is_known:
             self.has_gaps = seen.has_gaps
         elif seen.has_gaps and not self.has_gaps:
-            said = f"{self.label} has missing values, and the first fit has seen none"
+            said = f"{self.label} has missing values, but had none in the first fit"
             raise cannot_continue(said)
 
     def known_as(self, known: "NumberColumn") -> None:
@@ -191,7 +191,7 @@ class NumberColumn:
         self.has_gaps, self.center, self.is_known = known.has_gaps, known.center, True
 
     def weigh(self, values: NDArray, counts: NDArray, scaling: str) -> None:
-        """Take in the weights of the grid values (in the box), once rows are in shards."""
+        """Learn from the weights of the grid values (in the box), once rows are in shards."""
         there = ~np.isnan(values) & (counts > 0)
         feature_map, values, counts = self.feature_map, values[there], counts[there]
         if self.is_known or len(values) == 0:
@@ -220,8 +220,8 @@ class NumberColumn:
             grid = data.Grid(seen.distinct, False)
         elif most is None:
             raise ValueError(
-                f"{self.label} has more than {seen.limit:,} distinct values, too many to keep all "
-                "of them as max_bins=None asks; give a number of bins, or 'auto'."
+                f"{self.label} has more than {seen.limit:,} distinct values, too many for "
+                "max_bins=None; use a number of bins, or 'auto'."
             )
         else:
             grid = data.make_bins(low, high, most, seen.draw())
@@ -231,14 +231,14 @@ class NumberColumn:
         return Column(self.label, self.feature_map, box, grid), coder
 
     def _refuse_overflow(self, low: float, high: float) -> None:
-        """Raise a ValueError for values so far outside of the box that the basis overflows."""
+        """Raise a ValueError for values so far outside the box that the basis overflows."""
         box, feature_map = self.box, self.feature_map
         with np.errstate(all="ignore"):
             entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))
             largest = np.prod([entries[:, level].max() for level in feature_map.slices])
         if not np.isfinite(largest):
             raise ValueError(
-                f"{box.name} reaches from {low:g} to {high:g}, so far outside of its bounds "
+                f"{box.name} ranges from {low:g} to {high:g}, so far outside its bounds "
                 f"({box.low:g}, {box.high:g}) that the basis overflows; widen the bounds or use "
                 "extrapolation='clip'."
             )
@@ -250,7 +250,7 @@ class NumberColumn:
         return found
 
     def find_unseen(self, found: NDArray) -> dict[str, NDArray[np.bool_]]:
-        """Return which rows of what `read` gives hold what the fit has not seen."""
+        """Return masks of the rows with unseen values, by kind, from the result of `read`."""
         values = np.asarray(found, dtype=np.float64)
         margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
         outside = (values < self.box.low - margin) | (values > self.box.high + margin)
@@ -271,13 +271,13 @@ def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         raise ValueError(f"bounds={bounds!r} are not numbers; {expected}.") from None
     if given.shape not in ((2,), (n_columns, 2)):
-        raise ValueError(f"bounds={bounds!r} have the shape {given.shape}; {expected}.")
+        raise ValueError(f"bounds={bounds!r} have shape {given.shape}; {expected}.")
     if not np.isfinite(given).all():
         raise ValueError(f"bounds={bounds!r} must be finite; {expected}.")
     pairs = np.broadcast_to(given, (n_columns, 2))
     for (low, high), label in zip(pairs, labels, strict=True):
         if not low < high:
-            raise ValueError(f"bounds of {label} are ({low:g}, {high:g}), not low < high.")
+            raise ValueError(f"bounds of {label} are ({low:g}, {high:g}); low must be below high.")
     return pairs
 
 
@@ -286,7 +286,7 @@ Factorized = tuple[Sequence[Any], NDArray[np.int64]]
 
 
 def number_categories(values: Iterable[Any]) -> dict[Any, int]:
-    """Return codes of the distinct values in ascending order, of None for missing ones last."""
+    """Return codes of the distinct values in ascending order; None, for missing ones, is last."""
     found = {None if is_missing(value) else value for value in values}
     ordered = list(found - {None})
     try:
@@ -298,7 +298,7 @@ def number_categories(values: Iterable[Any]) -> dict[Any, int]:
 
 @dataclass
 class CategorySummary(Summary):
-    """Categories that some rows of a column hold, as the keys of `found`."""
+    """Categories in some rows of a column, as the keys of `found`."""
 
     found: dict[Any, int] = field(default_factory=dict)
     kept = ("found",)
@@ -337,7 +337,7 @@ class CategoryColumn:
         return distinct, inverse if keep is None else inverse[keep]
 
     def codes_of(self, values: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the codes of values; UNKNOWN for those that are none of the categories."""
+        """Return the codes of values; UNKNOWN for unknown categories."""
         keys = (None if is_missing(value) else value for value in values)
         return np.array([self.categories.get(key, UNKNOWN) for key in keys], dtype=np.int64)
 
@@ -353,7 +353,7 @@ class CategoryColumn:
             self.categories = present
         new = [value for value in present if value not in self.categories]
         if new:
-            said = f"{self.label} has categories that the first fit has not seen"
+            said = f"{self.label} has categories that were not in the first fit"
             raise cannot_continue(f"{said} ({shorten(new)})")
 
     def known_as(self, known: "CategoryColumn") -> None:
@@ -382,7 +382,7 @@ class CategoryColumn:
 
 
 def factorize(column: Any, label: str) -> Factorized:
-    """Return the distinct values of a column, and which of them each row holds."""
+    """Return the distinct values of a column, and the index of each row's value."""
     if hasattr(column, "cat") and hasattr(column, "iloc"):  # a pandas Series of categories
         return _by_pandas_codes(column.cat)
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
@@ -399,8 +399,8 @@ def factorize(column: Any, label: str) -> Factorized:
         inverse = np.fromiter(rows, dtype=np.int64, count=len(values))
     except TypeError as error:
         raise ValueError(
-            f"{label} is declared categorical and holds a value that cannot be a category "
-            f"({error}); use text, numbers or other hashable values."
+            f"{label} is categorical, but contains a value that cannot be a category ({error}); "
+            "use text, numbers or other hashable values."
         ) from None
     return list(positions), inverse
 

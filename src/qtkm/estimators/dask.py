@@ -100,7 +100,7 @@ class Partitions(Table):
             train, validation = place(0), place(1)
         if splitter.wanted and not any(aside for _, aside in counts):
             raise ValueError(
-                "early_stopping finds no partition with enough rows to set some aside; use fewer "
+                "early_stopping found no partition with enough rows to hold some out; use fewer "
                 "and larger partitions, or early_stopping=False."
             )
         return self._arranged(splitter, train, validation)
@@ -184,8 +184,8 @@ def _example(X: Any) -> Any:
         return X._meta_nonempty
     if not is_collection(X) or not hasattr(X, "chunks"):
         raise ValueError(
-            f"X is a {type(X).__name__} while y, sample_weight or offset is a collection of Dask; "
-            "pass all of them as Dask arrays or frames with the same partitions, or none."
+            f"X is a {type(X).__name__}, but y, sample_weight or offset is a Dask collection; pass "
+            "all of them as Dask arrays or frames with the same partitions, or none."
         )
     return np.zeros((1, *X.shape[1:]), dtype=X.dtype)
 
@@ -194,8 +194,8 @@ def _to_delayed(name: str, value: Any) -> list[Any]:
     """Return the partitions of a collection."""
     if not hasattr(value, "to_delayed") or not hasattr(value, "ndim"):
         raise ValueError(
-            f"{name} is a {type(value).__name__}, while X is a collection of Dask; pass {name} as "
-            "a Dask array or frame with the same partitions."
+            f"{name} is a {type(value).__name__}, but X is a Dask collection; pass {name} as a "
+            "Dask array or frame with the same partitions."
         )
     if hasattr(value, "numblocks"):
         value = value.rechunk({1: -1}) if value.ndim == 2 else value
@@ -243,7 +243,7 @@ def predict_lazily(
     ):
         kinds = ("frame", "series") if is_frame else ("array", "array")
         raise ValueError(
-            f"offset is a {type(offset).__name__}, while X is a Dask {kinds[0]}; pass offset as a "
+            f"offset is a {type(offset).__name__}, but X is a Dask {kinds[0]}; pass offset as a "
             f"Dask {kinds[1]} with the same partitions."
         )
     if is_frame:

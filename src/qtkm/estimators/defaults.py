@@ -1,11 +1,11 @@
-"""Parameters of an estimator: which values each of them may have, and what "auto" stands for.
+"""Parameters of an estimator: their valid values, and the meaning of "auto".
 
-Parts check their own parameters (`n_basis`, `period`, …), once the columns are known.
+Parts check their own parameters (`n_basis`, `period`, …) once the columns are known.
 
-Under the norm of the weights (`penalty="ridge"`) this is the model of the paper with the rules of
-docs/decisions/0004-defaults.md: nothing tells a smooth function from a rough one, so the band (M/L
+With the norm of the weights (`penalty="ridge"`) this is the model of the paper with the rules of
+docs/decisions/0004-defaults.md: smooth and rough functions cost the same, so the band (M/L
 frequencies per unit) and the rank keep a model from fitting noise, and both grow with the number
-of rows per column.  Under any other penalty the prior does that, and the rules are those of
+of rows per column.  With any other penalty the prior does that, and the rules are those of
 docs/decisions/0016-automatic.md.
 """
 
@@ -43,7 +43,7 @@ MARGIN = 0.1
 
 
 def is_auto(value: Any) -> bool:
-    """Return True for the word "auto"."""
+    """Return True if the value is "auto"."""
     return isinstance(value, str) and value == AUTO
 
 
@@ -55,7 +55,7 @@ def is_plain(estimator: Any) -> bool:
 
 
 def main_effects(estimator: Any) -> bool:
-    """Return True if main effects stand beside the network."""
+    """Return True if the model has main effects."""
     if not is_auto(estimator.main_effects):
         return bool(estimator.main_effects)
     if getattr(estimator, "_goes_on", False):
@@ -70,14 +70,14 @@ def main_effects(estimator: Any) -> bool:
 
 
 def scaling(estimator: Any) -> str:
-    """Return how values of the columns are placed in their boxes."""
+    """Return how values of the columns are mapped to their boxes."""
     if not is_auto(estimator.scaling):
         return estimator.scaling
     return "range" if is_plain(estimator) else "half"
 
 
 def prediction_margin(estimator: Any) -> float | None:
-    """Return the part of their range by which predictions may leave the targets."""
+    """Return the fraction of their range by which predictions may exceed the targets."""
     if not is_auto(estimator.prediction_margin):
         return estimator.prediction_margin
     return None if is_plain(estimator) else MARGIN
@@ -99,10 +99,10 @@ def _band(shape: tuple[int, int]) -> tuple[int, float]:
 
 
 def least_rank(n_outputs: int, is_cpd: bool) -> int:
-    """Return the rank below which several outputs would be too alike.
+    """Return the minimum rank for several outputs.
 
-    Ten digits (1,797 rows, 64 columns) were told apart with an accuracy of 0.20 at rank 2, of
-    0.95 at rank 10 and of 0.97 at rank 20.  Other networks than a CPD grow faster with their rank.
+    On ten digits (1,797 rows, 64 columns) the accuracy was 0.20 at rank 2, 0.95 at rank 10 and
+    0.97 at rank 20.  Networks other than a CPD grow faster with their rank.
     """
     if n_outputs == 1:
         return 1
@@ -110,17 +110,17 @@ def least_rank(n_outputs: int, is_cpd: bool) -> int:
 
 
 def alpha(n_rows: int, n_columns: int) -> float:
-    """Return the regularization of the weights for standardized targets."""
+    """Return the penalty on the weights for standardized targets."""
     return 1.0 / n_rows
 
 
 def tol(has_validation: bool) -> float:
-    """Return the least relative progress of an epoch; a larger one also holds off noise."""
+    """Return the minimum relative progress of an epoch; a larger one also avoids overfitting."""
     return 1e-3 if has_validation else 5e-3
 
 
 def check_parameters(estimator: Any) -> None:
-    """Raise a ValueError for the first parameter of an estimator that makes no sense."""
+    """Raise a ValueError for the first invalid parameter of an estimator."""
     given = estimator.get_params(deep=False)
     for name, check in CHECKS.items():
         if name in given:
@@ -128,7 +128,7 @@ def check_parameters(estimator: Any) -> None:
 
 
 def float_type(value: Any) -> np.dtype:
-    """Return the type of the tables that `dtype` names."""
+    """Return the type of the tables given by `dtype`."""
     try:
         name = None if value is None else np.dtype(value).name
     except TypeError:
@@ -153,7 +153,7 @@ def _number(kind: type, least: float, **options: Any) -> Check:
 
 
 def _option(options: Sequence[Any], others: str = "", accepts: Any = ()) -> Check:
-    """Return the check of one of a few words, or of a value of other types."""
+    """Return a check for one of several strings, or for a value of other types."""
 
     def check(name: str, value: Any) -> None:
         if not isinstance(value, accepts):
@@ -189,7 +189,7 @@ def _check_callbacks(name: str, value: Any) -> None:
     for callback in as_callbacks(value):
         if not callable(callback):
             raise ValueError(
-                f"{name} has the entry {callback!r}; give functions that take a Progress."
+                f"{name} has the entry {callback!r}; use functions that take a Progress."
             )
 
 

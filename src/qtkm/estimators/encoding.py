@@ -137,7 +137,7 @@ def decode(tree: Any) -> Any:
             return found.replace(fold=tree.get("fold", 0))
         case "RandomState":
             return _decode_generator(tree)
-    raise ValueError(f"the type {tree['type']!r} is not known to this version of qtkm")
+    raise ValueError(f"the type {tree['type']!r} is unknown to this version of qtkm")
 
 
 def encode_part(part: Any) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def decode_part(tree: Any, kind: str | None = None) -> Any:
     cls = REGISTRIES[kind].get(name)
     if cls is None:
         raise storage.ForeignFileError(
-            f"it needs {name!r:.60} of qtkm.{kind}.REGISTRY, which is not there; upgrade qtkm, or "
+            f"it needs {name!r:.60} of qtkm.{kind}.REGISTRY, which is unknown; upgrade qtkm, or "
             "add your own class to it before loading"
         )
     known = inspect.signature(cls).parameters

@@ -1,4 +1,4 @@
-"""The columns of X: what a user passes, and how a fitted model reads it."""
+"""Columns of X: checks of the input, and how a fitted model reads it."""
 
 import copy
 import os
@@ -22,7 +22,7 @@ MOST_PROBLEMS = 10
 
 
 def _of_each(name: str) -> Any:
-    """Make a property that lists an attribute of all columns."""
+    """Return a property that lists an attribute of all columns."""
     return property(lambda inputs: [getattr(column, name) for column in inputs.columns])
 
 
@@ -62,7 +62,7 @@ class Inputs:
                 column.look(columns[d], periods.pop(d, None))
         if periods:
             label = self.labels[next(iter(periods))]
-            raise ValueError(f"cyclic names {label}, which holds categories; leave it out there.")
+            raise ValueError(f"cyclic contains {label}, a categorical column; remove it.")
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -93,7 +93,7 @@ class Inputs:
         raise type(problems[0])(text)
 
     def plain(self, columns: Sequence[Any]) -> list[NDArray]:
-        """Numbers and codes of new columns; UNKNOWN for categories that the fit has not seen."""
+        """Return numbers and codes of new columns; UNKNOWN for unseen categories."""
         pairs = zip(self.columns, self.read(columns), strict=True)
         plain = [own.plain(each) for own, each in pairs]
         new = [own.label for own, each in zip(self.columns, plain, strict=True)
@@ -101,14 +101,14 @@ class Inputs:
                and len(present(each)) < len(each)]  # fmt: skip
         if new:
             warn_user(
-                f"Values are missing in {shorten(new, plain=True)}, and none were in the fit; "
-                "each is read as the median of its column.",
+                f"Values are missing in {shorten(new, plain=True)}, but none were in the fit; "
+                "they are replaced by the median of the column.",
                 UserWarning,
             )
         return plain
 
     def values(self, plain: Sequence[NDArray], part: slice = slice(None)) -> list[NDArray]:
-        """Values as the feature maps read them, of some rows."""
+        """Return the values of some rows as the feature maps read them."""
         return [own.values(each[part]) for own, each in zip(self.columns, plain, strict=True)]
 
 
@@ -135,15 +135,15 @@ class Reading:
 
     @property
     def known_scale(self) -> TargetScale | None:
-        """The scale for a further fit; None if y was constant, which says nothing of other y."""
+        """Scale of y for another fit; None if y was constant."""
         return None if self.scale.is_constant.any() else self.scale
 
     def check_same(self, inputs: Inputs, n_outputs: int) -> None:
-        """Raise a ValueError if a further fit has other categorical columns or outputs."""
+        """Raise a ValueError if another fit has different categorical columns or outputs."""
         if inputs.is_categorical != self.inputs.is_categorical:
-            raise cannot_continue("categorical_features names other columns than in the first fit")
+            raise cannot_continue("categorical_features differs from the first fit")
         if n_outputs != self.n_outputs:
-            said = f"y has {n_outputs} outputs, and the first fit had {self.n_outputs}"
+            said = f"y has {n_outputs} outputs, but the first fit had {self.n_outputs}"
             raise cannot_continue(said)
 
 
@@ -180,7 +180,7 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> list[Any]:
             return [X.iloc[:, d] for d in range(X.shape[1])]
         return [X[name] for name in X.columns]
     if hasattr(X, "collect_schema") and hasattr(X, "collect"):
-        raise ValueError(f"X is a {type(X).__name__}, which holds no rows yet; pass X.collect().")
+        raise ValueError(f"X is a {type(X).__name__}, which is lazy; pass X.collect().")
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         refuse_complex("X", X.dtype)
     if isinstance(X, np.ma.MaskedArray):
@@ -190,11 +190,11 @@ def read_columns(estimator: Any, X: Any, reset: bool) -> list[Any]:
 
 
 def _pick(X: Any, names: list[str]) -> Any:
-    """Return the columns of a fit from a frame that may have more of them, in any order."""
+    """Return the columns of the fit from a frame, which may have more, in any order."""
     given = list(X.columns)
     twice = [name for name in names if given.count(name) > 1]
     if twice:
-        raise ValueError(f"X has several columns named {shorten(twice)}; name each once.")
+        raise ValueError(f"X has several columns named {shorten(twice)}; names must be unique.")
     missing = [name for name in names if name not in given]
     if missing:
         others = [name for name in given if name not in names]
@@ -207,10 +207,10 @@ def _pick(X: Any, names: list[str]) -> Any:
 
 
 def refuse_path(X: Any) -> None:
-    """Raise a ValueError for the name of a file where rows belong."""
+    """Raise a ValueError if X is a path."""
     if isinstance(X, str | os.PathLike):
         raise ValueError(
-            f"X is a path, {str(X)!r}; files are read by fit_dataset(path, target=…) and "
+            f"X is a path, {str(X)!r}; use fit_dataset(path, target=…) or "
             "predict_dataset(path, out)."
         )
 
@@ -229,7 +229,7 @@ def _categorical_mask(columns: Sequence[Any], given: Any, names: Any) -> NDArray
     entries = [e.item() if isinstance(e, np.generic) else e for e in given]
     if entries and all(isinstance(entry, bool) for entry in entries):
         if len(entries) != n_columns:
-            what = f"a mask of {len(entries)} entries, but X has {n_columns} columns"
+            what = f"a mask with {len(entries)} entries, but X has {n_columns} columns"
             raise ValueError(f"categorical_features is {what}.")
         return np.array(entries)
     mask[[_position(entry, n_columns, names) for entry in entries]] = True
@@ -244,10 +244,10 @@ def _position(entry: Any, n_columns: int, names: Any, what: str = "categorical_f
         return entry
     told = f"has the entry {entry!r}; give indices from 0 to {n_columns - 1}, names, or a mask"
     if isinstance(entry, str):
-        told = f"names {entry!r}, which is not a column of X; these are {shorten(known)}"
+        told = f"contains {entry!r}, which is not a column of X; columns are {shorten(known)}"
     if isinstance(entry, str) and not known:
         told = (
-            f"names {entry!r}, but the columns of X have no names; give indices or a mask, or pass "
-            "X as a frame"
+            f"contains {entry!r}, but the columns of X have no names; use indices or a mask, or "
+            "pass X as a frame"
         )
     raise ValueError(f"{what} {told}.")

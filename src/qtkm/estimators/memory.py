@@ -59,7 +59,7 @@ def parse_limit(value: Given) -> int | None:
     found = _TEXT.fullmatch(value) if isinstance(value, str) else None
     if found is None or float(found[1]) == 0:
         raise ValueError(
-            f"memory_limit={value!r} must be a number of bytes > 0, a text such as '1GB' or "
+            f"memory_limit={value!r} must be a number of bytes > 0, a string such as '1GB' or "
             "'500 MiB', or None."
         )
     return int(float(found[1]) * _UNITS[(found[2] or "").lower()])
@@ -149,7 +149,7 @@ class Need:
         least = format_bytes(min(map(self.on_disk, rows)))
         if limit is None:
             raise MemoryError(
-                f"this fit takes {least} at least, and only {format_bytes(2 * bound)} are free; "
+                f"this fit needs at least {least}, but only {format_bytes(2 * bound)} are free; "
                 "use a smaller rank, fewer bins (max_bins), or a machine with more memory"
             )
         raise MemoryError(
@@ -246,8 +246,8 @@ class Cache:
         free = format_bytes(shutil.disk_usage(self.folder).free)
         return OSError(
             errno.ENOSPC,
-            f"No space left for the coded rows: they take {format_bytes(size)}, and {free} are "
-            "free; give another folder as cache=, or a larger memory_limit",
+            f"No space left for the coded rows: they need {format_bytes(size)}, but {free} are "
+            "free; use another folder for cache=, or a larger memory_limit",
             str(self.folder),
         )
 

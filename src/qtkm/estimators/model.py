@@ -35,11 +35,11 @@ from .working import ended_by_interrupts, engine_of, run_by_steps, warn_user
 
 
 class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
-    """A tensor-network kernel machine without a task: it fits targets and returns responses."""
+    """Tensor-network kernel machine without a task: fits targets and returns responses."""
 
     @property
     def _goes_on(self) -> bool:
-        """Whether a fit continues from the last one."""
+        """Return True if a fit continues from the last one."""
         if not self.warm_start or not hasattr(self, "_reading"):
             return False
         # no epoch can continue from a full-rank model, which has one term per row
@@ -75,14 +75,14 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         """Fit to a table on disk, or to batches of rows, that need not fit in memory.
 
         The source is read twice: for ranges, distinct values and categories, then for codes of
-        two or four bytes a value. These are kept in memory where `memory_limit` allows, else on
-        disk. The model is the same, bit for bit, as that of `fit` on the same rows.
+        two or four bytes per value. These are kept in memory if `memory_limit` allows, else on
+        disk. The model is bit-identical to that of `fit` on the same rows.
 
         Parameters
         ----------
         source : path-like, sequence of path-like, iterable of batches or Source
             A Parquet or CSV file, a folder of them, a glob pattern, a list of files; or batches
-            (frames, Arrow tables, dicts of arrays) that can be iterated over again and again.
+            (frames, Arrow tables, dicts of arrays) that can be iterated over several times.
         target : str or sequence of str
             Column of the target; several for several outputs.
         features : sequence of str, optional
@@ -92,9 +92,9 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         offset : str, optional
             Column of offsets, as in `fit` of a regressor.
         cache : path-like, optional
-            Folder in which scan and coded rows are kept, and from which another fit takes them as
-            long as the files are the same. By default a temporary one that is removed after the
-            fit, and is only made if the rows do not fit in memory.
+            Folder for the scan and the coded rows, which other fits reuse as long as the files are
+            unchanged. By default a temporary one, created only if the rows do not fit in memory
+            and removed after the fit.
 
         Returns
         -------
@@ -103,9 +103,9 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         Raises
         ------
         qtkm.data.sources.DataFileError
-            A ValueError that names file and rows, for what cannot be read or fitted to.
+            A ValueError with file and rows, if they cannot be read or used.
         MemoryError
-            If `memory_limit` is too small; the message names the smallest that works.
+            If `memory_limit` is too small; the message contains the smallest that works.
         OSError
             If the disk is full.
         """
@@ -128,7 +128,7 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         offset: Any = None,
         engine: Engine | None = None,
     ) -> Iterator[Prepared]:
-        """Prepare a fit to what a user passes, for the length of a with block."""
+        """Prepare a fit to the given data, for the duration of a with block."""
         check_parameters(self)
         refuse_path(X)
         known = self._known
@@ -147,7 +147,7 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
             yield stack.enter_context(prepare(self, table, engine, known))
 
     def _solve(self, prepared: Prepared) -> None:
-        """Solve what is prepared, and store the result."""
+        """Solve a prepared fit and store the result."""
         has_validation = prepared.validation is not None
         is_new = prepared.earlier is None
         if is_new and automatic.is_wanted(self, prepared.objective, has_validation):
@@ -204,10 +204,10 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         return self._reading.target_names
 
     def summary(self) -> str:
-        """Describe the fitted model in a text of one screen.
+        """Describe the fitted model in about a screen of text.
 
-        The columns, the network with its parameters, the penalty, and how the fit ended.
-        `qtkm.inspection` shows which columns matter; that needs rows.
+        Contains the columns, the network with its parameters, the penalty, and how the fit ended.
+        See `qtkm.inspection` for the effects of columns, which need rows.
 
         Returns
         -------
@@ -220,24 +220,24 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         return learned(self) if hasattr(self, "history_") else ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the fitted model to one file, which `qtkm.load` reads.
+        """Save the fitted model to a file that `qtkm.load` reads.
 
         Parameters
         ----------
         path : path-like
-            Missing folders are created; an existing file is replaced in one step.
+            Missing folders are created; an existing file is replaced atomically.
 
         Raises
         ------
         TypeError
-            For a part of a class in no registry, or values of types that a file cannot hold.
+            If a part's class is in no registry, or a value's type cannot be saved.
         OSError
             If the file cannot be written; an existing one is left unchanged.
 
         Notes
         -----
-        The file holds arrays and text, nothing that is run when it is read.  `callbacks`,
-        `checkpoint` and `engine` are left out: they belong to the place of the fit.
+        The file contains arrays and text, and no code.  `callbacks`, `checkpoint` and `engine`
+        are not saved: they belong to the environment of the fit.
         """
         from .saving import save  # knows the estimators, which are made from this class
 
@@ -255,22 +255,21 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
     ) -> Path:
         """Write a report on the model: one HTML file that opens in any browser.
 
-        It shows scores with intervals, importances, effects of columns and pairs, the worst rows
+        It contains scores with intervals, importances, effects of columns and pairs, the worst rows
         with the contributions of their columns, what was decided, and how to use the model.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
-            Rows to score and to look at; best rows that the fit has not seen.
+            Rows to score and to explain; preferably rows that the model was not fitted to.
         y : array of shape (n_rows,) or (n_rows, n_outputs)
         path : path-like
             File to write; an existing one is replaced.
         output : int, str or class, optional
-            Which output or class effects are about; by default the first, or the second of two
-            classes.
+            Output or class to describe; by default the first, or the second of two classes.
         max_rows : int, default=5000
-            Shares, effects and contributions are computed from a sample of this size if there
-            are more rows; scores use up to 200,000 rows. The report says so.
+            Maximum number of rows, sampled, for shares, effects and contributions; scores use up
+            to 200,000 rows. The report mentions it.
         title : str, optional
 
         Returns
@@ -286,18 +285,18 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
     ) -> Path:
         """Write the model as an ONNX file, which predicts without qtkm.
 
-        Needs the extra `onnx`. The graph has one input of shape (n, 1) for each column: numbers,
-        NaN for missing ones; text or whole numbers for categories, an empty text for missing ones.
-        Its outputs are ``prediction`` and ``std``, or ``label`` and ``probabilities``.
+        Needs the extra `onnx`. The graph has one input of shape (n, 1) per column: numbers, with
+        NaN for missing ones; strings or integers for categories, with an empty string for missing
+        ones. Its outputs are ``prediction`` and ``std``, or ``label`` and ``probabilities``.
 
         Parameters
         ----------
         path : path-like
         dtype : {"float64", "float32"}, default="float64"
-            Type of numbers inside of the graph.
+            Type of numbers inside the graph.
         std : bool, optional
             Whether to include the standard deviations of new observations, which make the file
-            larger and slower. By default they are included if the model has a posterior.
+            larger and slower. By default, if the model has a posterior.
 
         Returns
         -------
@@ -315,7 +314,7 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         return tags
 
     def _is_lazy(self, *given: Any) -> bool:
-        """Return True for collections of Dask, once the model is fitted."""
+        """Return True for Dask collections, once the model is fitted."""
         check_is_fitted(self)
         return is_collection(*given)
 
@@ -339,32 +338,31 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         if not finite.all():
             raise ValueError(
                 f"The response overflows in {np.sum(~finite)} of {len(finite)} rows, the first of "
-                f"them row {np.argmin(finite)}; with extrapolation='continue' values far outside "
-                "of the training range do this, and extrapolation='clip' does not."
+                f"them row {np.argmin(finite)}; values far outside the training range cause this "
+                "with extrapolation='continue'; use 'clip'."
             )
         return out
 
 
 def _warn_of_constants(columns: Sequence[Column], labels: Sequence[str]) -> None:
-    """Warn of columns with the same value in every training row."""
+    """Warn about columns with the same value in all training rows."""
     constant = [label for column, label in zip(columns, labels, strict=True) if len(column) == 1]
     if len(constant) == len(columns):
         warn_user(
-            "X has one row, or rows that are all equal, so every prediction is the same number; "
-            "fit to rows that differ.",
+            "X has one row, or all rows are equal, so all predictions are the same; fit to rows "
+            "that differ.",
             UserWarning,
         )
     elif constant:
         shown = shorten(constant, 5, plain=True)
-        warn_user(f"Columns of one value have no effect: {shown}. Leave them out.", UserWarning)
+        warn_user(f"Constant columns have no effect: {shown}. Remove them.", UserWarning)
 
 
 def filled_from(source: type, *, without: Sequence[str] = (), **own: Any) -> Any:
-    """Class decorator: fill in entries of a numpydoc docstring from that of another class.
+    """Return a class decorator that completes a numpydoc docstring from that of another class.
 
-    A class without a constructor also takes over the source's, `without` some parameters, and with
-    its `own` (names and defaults) before the others.  Attributes that only the class itself
-    describes come first as well.
+    A class without a constructor also gets the source's, `without` some parameters, and with its
+    `own` (names and defaults) first.  Attributes that only the class describes come first as well.
     """
 
     def fill(cls: type) -> Any:
@@ -406,7 +404,7 @@ def _take_constructor(cls: type, source: type, without: Sequence[str], own: Any)
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Return the sections of a docstring by their names; what comes before them has none."""
+    """Return the sections of a docstring by name; the text before them has an empty name."""
     before, *rest = re.split(r"^(\w.*)\n-+\n", inspect.cleandoc(text), flags=re.MULTILINE)
     return {"": before} | dict(zip(rest[::2], rest[1::2], strict=True))
 

@@ -43,7 +43,7 @@ def resolve(kind: str, given: Any, shorthands: dict[str, Any], known: Any = None
     else:
         classes = ", ".join(f"{cls.__name__}()" for cls in registry.values())
         raise ValueError(
-            f"{kind}={given!r} is not known; use a name ({_list(registry)}) or an object such as "
+            f"{kind}={given!r} is unknown; use a name ({_list(registry)}) or an object such as "
             f"{classes}."
         )
     for name, (value, default) in shorthands.items():
@@ -54,8 +54,8 @@ def resolve(kind: str, given: Any, shorthands: dict[str, Any], known: Any = None
             setattr(part, name, value)
         elif not _same(value, default) and not _same(own, value):
             raise ValueError(
-                f"{name}={value!r} contradicts {kind}={given!r}, whose {name} is {own!r}; give it "
-                "in one place only."
+                f"{name}={value!r} contradicts {kind}={given!r}, whose {name} is {own!r}; set only "
+                "one of them."
             )
     return part
 
@@ -104,14 +104,14 @@ def make_regression_loss(estimator: Any) -> Any:
     kind = losses.REGISTRY.get(given) if isinstance(given, str) else given
     if getattr(kind, "is_margin", False):
         raise ValueError(
-            f"loss={given!r} tells classes apart, and {type(estimator).__name__} predicts numbers; "
+            f"loss={given!r} is for classification, but {type(estimator).__name__} is a regressor; "
             f"use QTKMClassifier, or one of {_list(known)}."
         )
     loss = resolve("loss", given, {"residual": (estimator.residual, RESIDUALS[0])}, known)
     if not hasattr(loss, "residual") and estimator.residual != RESIDUALS[0]:
         raise ValueError(
-            f"residual={estimator.residual!r} is for the squared loss, and loss={given!r} has none "
-            "to choose; leave it out."
+            f"residual={estimator.residual!r} only applies to the squared loss, not to "
+            f"loss={given!r}; remove it."
         )
     loss.check()
     return loss
@@ -124,8 +124,8 @@ def make_classification_loss(given: Any, n_classes: int) -> Any:
         given = "softmax"
     if isinstance(given, losses.Loss) and not given.for_classes:
         raise ValueError(
-            f"loss={given!r} is not one for classes; use a name ({_list(known)}), or a loss with "
-            "for_classes = True."
+            f"loss={given!r} is not for classification; use a name ({_list(known)}), or a loss "
+            "with for_classes = True."
         )
     loss = resolve("loss", given, {"residual": (RESIDUALS[0], RESIDUALS[0])}, known)
     loss.check()
@@ -148,11 +148,12 @@ def make_solver(estimator: Any) -> Any:
     solver, network = resolve("solver", estimator.solver, {}), estimator.network
     solver.check()
     problem, kind = (
-        f"does not fit network={network!r}; use one",
+        f"does not support network={network!r}; use one",
         type(resolve("network", network, {})),
     )
     if defaults.main_effects(estimator) and issubclass(kind, solver.fits):
-        problem, kind = "is for a network alone; use main_effects=False, or one", networks.Additive
+        problem = "does not support main effects; use main_effects=False, or one"
+        kind = networks.Additive
     if not issubclass(kind, solver.fits):
         others = (n for n, cls in solvers.REGISTRY.items() if issubclass(kind, cls.fits))
         raise ValueError(f"solver={estimator.solver!r} {problem} of {_list(others)}.")
@@ -194,7 +195,7 @@ def _make_map(
     if column.cycle is not None:  # the functions repeat with the cycle
         if not isinstance(made, features.Fourier):
             raise ValueError(
-                f"cyclic names {column.label}, whose basis is {made!r}; use 'fourier'."
+                f"cyclic contains {column.label}, whose basis is {made!r}; use 'fourier'."
             )
         made.period = 1.0
     for name, default in (("n_basis", defaults.n_basis), ("period", defaults.period)):
@@ -218,7 +219,7 @@ def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
         return [value] * n_columns
     if np.ndim(value) == 0 or len(value) != n_columns:
         raise ValueError(
-            f"{name} has {np.size(value)} entries, but X has {n_columns} columns; give one entry a "
-            "column, or one value for all."
+            f"{name} has {np.size(value)} entries, but X has {n_columns} columns; give one entry "
+            "per column, or one value for all."
         )
     return [v.item() if isinstance(v, np.generic) else v for v in value]

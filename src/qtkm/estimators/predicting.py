@@ -1,4 +1,4 @@
-"""Predictions from disk to disk: tables of any length, a block of rows at a time."""
+"""Predictions from file to file: tables of any length, block by block."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ from .uncertainty import check_coverage, half_widths
 
 
 class PredictsDatasets:
-    """An estimator that predicts tables which do not fit in memory."""
+    """Mixin for estimators that predict tables of any length."""
 
     def predict_dataset(
         self,
@@ -33,23 +33,23 @@ class PredictsDatasets:
         interval: float | None = None,
         offset: str | None = None,
     ) -> int:
-        """Predict the rows of a table of any length, from a file to a file.
+        """Predict the rows of a table of any length and write them to a file.
 
         Parameters
         ----------
         source : path-like, list of these, batches or Source
             A CSV or Parquet file, a folder of such files, a pattern, a list of files, frames or
-            other batches of rows: what `qtkm.data.sources.open_source` takes.
+            other batches of rows; see `qtkm.data.sources.open_source`.
         out : path-like
-            CSV or Parquet file to write, by its name. It is written completely or not at all,
-            and must not be one of the files that are read.
+            CSV or Parquet file to write, by its extension. It is written completely or not at
+            all, and must not be one of the input files.
         columns : sequence of str, optional
-            The columns to predict from, in the order of those of the fit. By default those with
-            the names that the fit saw; where it saw none, all columns but those of `keep`.
+            Columns to predict from, in the order of the fit. By default those with the names of
+            the fit; if it had none, all columns but those of `keep`.
         keep : sequence of str
-            Columns of the source to carry along, before the predictions.
+            Columns of the source to copy to the output, before the predictions.
         proba : bool
-            Probabilities of the classes instead of their labels.
+            Write class probabilities instead of labels.
         std : bool
             Add standard deviations of new observations: the column "std" ("std 0", …).
         interval : float, optional
@@ -105,7 +105,7 @@ class PredictsDatasets:
 def find_features(
     model: Any, table: Source, columns: Sequence[str] | None, keep: Sequence[str]
 ) -> list[str]:
-    """Columns of a source that a fitted model predicts from, in its order."""
+    """Return the columns of a source that a fitted model predicts from, in its order."""
     n_columns, names = model.n_features_in_, getattr(model, "feature_names_in_", None)
     if columns is not None:
         found, what = list(columns), "columns names"
@@ -116,14 +116,14 @@ def find_features(
     if len(found) != n_columns:
         rest = "" if columns is not None or not keep else " beside those of keep"
         raise ValueError(
-            f"{what} {len(found)} columns{rest}, but the model was fitted to {n_columns}; name "
-            f"{n_columns} with columns=[…], in the order of the fit."
+            f"{what} {len(found)} columns{rest}, but the model was fitted to {n_columns}; use "
+            f"columns=[…] to select {n_columns}, in the order of the fit."
         )
     return found
 
 
 def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
-    """Return the input of `predict`: a frame if the fit has seen names, an array otherwise."""
+    """Return the input of `predict`: a frame if the fit had column names, else an array."""
     columns = [block.columns[name] for name in features]
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
@@ -134,7 +134,7 @@ def as_X(model: Any, block: Block, features: Sequence[str]) -> Any:
 
 
 def _of_one_schema(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Give the columns to carry along the types that they have in the first block."""
+    """Convert the columns of `keep` to their types in the first block."""
     types: dict[str, Any] = {}
     for block in blocks:
         for name, array in block.carried.items():
@@ -146,14 +146,14 @@ def _of_one_schema(blocks: Iterator[Block]) -> Iterator[Block]:
                 block.carried[name] = array.cast(kind)
             except (ValueError, pyarrow.ArrowException) as error:
                 raise DataFileError(
-                    f"column {name!r} of keep is {array.type} in {block.where} and {kind} before, "
-                    f"which cannot hold it ({error}); make it the same type everywhere."
+                    f"column {name!r} of keep is {array.type} in {block.where}, but {kind} before "
+                    f"({error}); use the same type everywhere."
                 ) from error
         yield block
 
 
 def _whole_steps(n_rows: int) -> int:
-    """Return the rows of whole steps of `run_by_steps`, which have the same bits in any block."""
+    """Return the number of rows in whole steps of `run_by_steps`, bit-identical in any block."""
     step = LIMITS.predict_rows
     return max(step, n_rows // step * step)
 
@@ -192,18 +192,19 @@ def predictor(
     interval: float | None = None,
     has_offset: bool = False,
 ) -> Callable[[Any, str, Any], dict[str, NDArray]]:
-    """Return a function from rows, their place and offsets to named columns of predictions."""
+    """Return a function from rows, their location and offsets to named columns of predictions."""
     try:
         method = model.predict_proba if proba else model.predict
     except AttributeError as error:  # a loss without probabilities says so in the cause
-        what = error.__cause__ or f"{type(model).__name__} predicts numbers, not classes."
-        raise ValueError(f"proba=True is not possible: {what}") from None
+        what = error.__cause__ or f"{type(model).__name__} is not a classifier."
+        raise ValueError(f"proba=True is not available: {what}") from None
     is_classifier = hasattr(model, "classes_")
     if has_offset and (is_classifier or std or interval is not None):
-        raise ValueError("offset is for predicted numbers alone; leave it or the others out.")
+        raise ValueError("offset applies only to predictions of numbers; remove offset, or proba, "
+                         "std and interval.")  # fmt: skip
     if is_classifier and (std or (interval is not None and not proba)):
         wanted = "std=True is" if std else "interval without proba=True is"
-        raise ValueError(f"{wanted} for numbers; use proba=True with interval=0.9 for classes.")
+        raise ValueError(f"{wanted} for regression; use proba=True with interval=0.9 for classes.")
     if proba:
         names = [f"probability of {label}" for label in model.classes_]
     elif is_classifier or model._y_ndim == 1:
@@ -215,7 +216,7 @@ def predictor(
                      for name in names] for word in words}  # fmt: skip
     for name in keep:
         if any(name in taken for taken in (names, *beside.values())):
-            raise ValueError(f"keep names {name!r}, which is a column of predictions.")
+            raise ValueError(f"keep contains {name!r}, the name of a column of predictions.")
     widths: Any = None
     if words:
         known, level = model._known_uncertainty(), check_coverage(interval or 0.5)

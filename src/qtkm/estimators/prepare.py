@@ -1,9 +1,9 @@
-"""All that a fit decides and makes before its first epoch.
+"""Preparation of a fit: everything before its first epoch.
 
     table ──scan──► boxes, categories ──► feature maps, network, solver, penalty
     table ──code──► shards ──► scale of y ──► objective, validation rows       = Prepared
 
-A fit solves what is prepared and stores the result; a gradient check looks at where it would start.
+A fit solves the prepared problem and stores the result; a gradient check uses its start.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +89,7 @@ class Prepared:
             except ValueError as error:
                 raise ValueError(
                     f"warm_start=True cannot continue from the fitted cores. {error} Use "
-                    "warm_start=False to start anew."
+                    "warm_start=False to start over."
                 ) from None
         if isinstance(init, str):
             return draw(self.objective, init, self.rng)
@@ -314,7 +314,7 @@ def _check_core(core: Given, shape: tuple[int, ...], is_complex: bool, what: str
     except (TypeError, ValueError):
         raise ValueError(f"{what} must be an array of numbers, got {core!r}.") from None
     if core.shape != shape:
-        raise ValueError(f"{what} has the shape {core.shape}; expected {shape}.")
+        raise ValueError(f"{what} has shape {core.shape}; expected {shape}.")
     if not np.isfinite(core).all():
         raise ValueError(f"{what} has entries that are not finite.")
     if is_complex:

@@ -460,7 +460,7 @@ class QTKMRegressor(RegressorMixin, Model):
         """Standard deviation of y around the true response."""
         noise = self._noise() if self._has_posterior else None
         if noise is None:
-            raise AttributeError("The model has no posterior, so noise_ is undefined.")
+            raise AttributeError("Without a posterior, noise_ is undefined.")
         return float(noise[0]) if self._y_ndim == 1 else noise
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:

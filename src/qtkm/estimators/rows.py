@@ -160,9 +160,9 @@ class Arranged:
         largest = np.abs(here.apply(ends)).max()
         if not largest < SAFE:
             raise ValueError(
-                f"y reaches {largest:.3g} times its scale in the fit, and the squares of that are "
-                "too large; use normalize_y=True with warm_start=False or other units for y, or "
-                "leave out rows whose y is not real."
+                f"y reaches {largest:.3g} times its scale in the fit, whose square is too large; "
+                "use normalize_y=True with warm_start=False, or other units for y, or remove rows "
+                "with invalid y."
             )
         for shards in (self.train, self.validation):
             if shards is not None:
@@ -234,7 +234,7 @@ class Splitter:
                 what, remedy = "train", "more rows, a smaller validation_fraction"
             raise ValueError(
                 f"early_stopping=True with validation_fraction={self.fraction:g} leaves none of "
-                f"the {n_rows} rows to {what} on; use {remedy} or early_stopping=False."
+                f"the {n_rows} rows to {what} on; use {remedy}, or early_stopping=False."
             )
         is_aside = np.zeros(n_rows, dtype=bool)
         is_aside[aside] = True

@@ -1,4 +1,4 @@
-"""A fitted model in one file: all that predicts, and all that a further fit starts from.
+"""Model files: everything needed to predict, and to continue a fit.
 
 The file is one of `qtkm.storage` of the kind "model": safetensors for the arrays, JSON for the
 rest, a checksum over both.  The layout of format 2, where a star marks what may be missing:
@@ -78,7 +78,7 @@ _COURSES = tuple(field.name for field in fields(solvers.History) if field.name !
 
 
 def load(path: str | os.PathLike[str]) -> QTKMRegressor | QTKMClassifier:
-    """Load a model that was saved with its method `save`.
+    """Load a model saved by its method `save`.
 
     Parameters
     ----------
@@ -87,19 +87,19 @@ def load(path: str | os.PathLike[str]) -> QTKMRegressor | QTKMClassifier:
     Returns
     -------
     QTKMRegressor or QTKMClassifier
-        As it was, to the last bit of its predictions, and ready for a further fit; `callbacks`,
-        `checkpoint` and `engine` alone have their defaults.
+        With bit-identical predictions, and ready for a warm start; only `callbacks`, `checkpoint`
+        and `engine` have their defaults.
 
     Raises
     ------
     OSError
-        If there is no such file, or it cannot be read.
+        If the file does not exist, or cannot be read.
     ValueError
-        If the file is damaged, holds something else, or needs a newer version of qtkm.
+        If the file is damaged, is not a model, or needs a newer version of qtkm.
 
     Notes
     -----
-    Loading runs no code from the file: one of unknown origin can at worst predict nonsense.
+    Loading runs no code from the file: at worst, a file of unknown origin predicts nonsense.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def load(path: str | os.PathLike[str]) -> QTKMRegressor | QTKMClassifier:
     """
     path = Path(path)
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name the file of a model in it.")
+        raise IsADirectoryError(f"{path} is a folder; give the path of a model file in it.")
     tree = storage.read(path, KIND)
     try:
         return from_tree(tree)
@@ -132,7 +132,7 @@ def from_tree(tree: Any) -> Any:
     except storage.ForeignFileError:
         raise
     except KeyError as error:
-        raise ValueError(f"the entry {error} is missing or not known") from error
+        raise ValueError(f"the entry {error} is missing or unknown") from error
     except storage.ERRORS as error:
         raise ValueError(storage.shortened(error) or type(error).__name__) from error
 
@@ -140,8 +140,8 @@ def from_tree(tree: Any) -> Any:
 def _model(tree: Any) -> Any:
     if tree["class"] not in CLASSES:
         raise storage.ForeignFileError(
-            f"it holds a {tree['class']!s:.40}, which this version of qtkm does not know; upgrade "
-            "qtkm"
+            f"it contains a {tree['class']!s:.40}, which is unknown to this version of qtkm; "
+            "upgrade qtkm"
         )
     cls, parameters = CLASSES[tree["class"]], tree.get("parameters", {})
     known = cls().get_params(deep=False)
@@ -209,7 +209,7 @@ def _set_numbers(own: Any, column: Any) -> None:
     problem = f"the bounds of {label} are not finite numbers"
     low, high = (_number(end, problem) for end in column["bounds"])
     _need(low <= high, f"the bounds of {label} are ({low:g}, {high:g}), not low <= high")
-    _need(rule in data.EXTRAPOLATIONS, f"extrapolation={rule!r} of {label} is not known")
+    _need(rule in data.EXTRAPOLATIONS, f"extrapolation={rule!r} of {label} is unknown")
     reach = column.get("reach", 0.0)
     reach = _number(reach, f"reach={reach!r} of {label} is not in [0, 1]", 0, 1)
     own.box, own.extrapolation = data.Box(low, high, rule, label, reach), rule
@@ -325,7 +325,7 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
     )
     _need(min(noise.min(), spread.min()) >= 0, "the posterior has negative variances")
     tails, scores = decode(tree["tails"]), tree["scores"]
-    _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are not known")
+    _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are invalid")
     scores = _numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
     freedom = _number(tree["freedom"], "its effective parameters are not a number")
     found = Posterior(tangents, chain_factor, main_factor, freedom, int(tree["n_held"]))
@@ -348,7 +348,7 @@ def _numbers(tree: Any, shape: tuple[int, ...], what: str, types: str = "f8") ->
     array = decode(tree)
     is_right = isinstance(array, np.ndarray) and array.dtype.str[1:] in types.split()
     _need(is_right, f"{what} is not an array of numbers of the right type")
-    _need(array.shape == shape, f"{what} has the shape {array.shape}, expected {shape}")
+    _need(array.shape == shape, f"{what} has shape {array.shape}, expected {shape}")
     _need(np.isfinite(array).all(), f"{what} has entries that are not finite")
     return array
 

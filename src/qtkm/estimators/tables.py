@@ -180,7 +180,7 @@ class Coding:
             plain, target, weight = self.scan.read(block, self.weight_exponent)
             codes = self.codes(plain, run)
             if len(codes) and (codes.max(axis=0) >= self.n_codes).any():
-                raise ValueError("the source has changed while it was read; fit again")
+                raise ValueError("the source changed while it was read; fit again")
             return data.Shard(codes, target, weight, self.n_codes)
 
 
@@ -337,7 +337,7 @@ class FileTable(Table):
             told = "no target" if len(self.needed) == 1 else "no target or no offset"
             rows = "1 row has" if n_missing == 1 else f"{n_missing:,} rows have"
             left = "is" if n_missing == 1 else "are"
-            warn_user(f"{rows} {told} and {left} left out.", UserWarning)
+            warn_user(f"{rows} {told} and {left} skipped.", UserWarning)
 
     def look(self, engine: Engine) -> None:
         kinds = [summary.key() for summary in self.scan.summaries]
@@ -413,8 +413,8 @@ def open_table(
     chosen = [n for n in source.names if n not in others] if features is None else list(features)
     refuse_missing("the source", [*chosen, *others], source.names)
     if both := sorted(set(others).intersection(chosen)):
-        said = f"{both[0]!r} is a feature and target, weight or offset"
-        raise ValueError(f"{said}; leave it out of one.")
+        said = f"{both[0]!r} is a feature and also target, weight or offset"
+        raise ValueError(f"{said}; remove it from one.")
     if not targets or not chosen:
         raise ValueError("A fit needs at least one feature and one target.")
     reader = model._target_reader(targets, offset, is_vector=isinstance(target, str))

@@ -1,4 +1,4 @@
-"""Targets and weights: what a user passes as y and sample_weight, and what the fit sees.
+"""Targets and weights: checks of y and sample_weight, and their conversion for the fit.
 
 Labels of classes become signs.  `NumberTarget` and `LabelTarget` read the targets of blocks of
 rows: once to scan them, once to return them.
@@ -42,7 +42,7 @@ def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray
     """Return sample_weight as an array; with `every`, not all weights may be zero."""
     weight = _one_per_row(sample_weight, "sample_weight", n_rows)
     if weight.min() < 0:
-        said = f"sample_weight has negative entries (the least is {weight.min():g})"
+        said = f"sample_weight has negative entries (minimum {weight.min():g})"
         raise ValueError(f"{said}; weights must be >= 0.")
     if every and not weight.any():
         raise ValueError("sample_weight is zero for every row; give some rows a positive weight.")
@@ -58,13 +58,13 @@ def _one_per_row(values: Any, name: str, n_rows: int) -> NDArray[np.float64]:
     found = _as_numbers(values, name, None, "give one number per row")
     if found.shape != (n_rows,):
         what = f"one number for each of the {n_rows} rows"
-        raise ValueError(f"{name} has the shape {found.shape}; give {what}.")
+        raise ValueError(f"{name} has shape {found.shape}; give {what}.")
     return found
 
 
 def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np.float64]:
     if getattr(getattr(values, "dtype", None), "kind", None) == "c":
-        raise ValueError(f"Complex data not supported: {name} holds complex numbers; {hint}.")
+        raise ValueError(f"Complex data not supported: {name} is complex; {hint}.")
     try:
         array = check_array(
             values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, input_name=name,
@@ -73,7 +73,7 @@ def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np
     except (TypeError, ValueError) as error:
         if "convert" not in str(error):
             raise
-        raise ValueError(f"{name} must hold numbers ({error}); {hint}.") from None
+        raise ValueError(f"{name} must be numeric ({error}); {hint}.") from None
     refuse_not_finite(array, name, name=name)
     return array
 
@@ -99,8 +99,8 @@ def check_labels(estimator: Any, y: Any) -> NDArray:
     labels = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
     if hasattr(y, "toarray") or (labels.ndim == 2 and labels.shape[1] != 1):
         raise ValueError(
-            f"y has the shape {np.shape(y)}, and {who} takes one label per row; for several labels "
-            "per row, fit one model per column with sklearn.multioutput.MultiOutputClassifier."
+            f"y has shape {np.shape(y)}, but {who} needs one label per row; for several labels per "
+            "row, fit one model per column with sklearn.multioutput.MultiOutputClassifier."
         )
     labels = column_or_1d(labels, warn=True)
     if labels.dtype.kind == "U" and not hasattr(y, "dtype"):
@@ -114,7 +114,7 @@ def check_labels(estimator: Any, y: Any) -> NDArray:
 def read_labels(
     column: Any, name: str, keep: NDArray | None = None, first_row: int = 0
 ) -> tuple[NDArray, NDArray[np.int64]]:
-    """Return the distinct labels of the rows to keep, and which of them each row holds."""
+    """Return the distinct labels of the rows to keep, and the index of each row's label."""
     distinct, inverse = factorize(column, name)
     rows = np.arange(len(inverse)) if keep is None else np.flatnonzero(keep)
     present, inverse = np.unique(inverse[rows], return_inverse=True)
@@ -123,14 +123,14 @@ def read_labels(
     if len(without):
         raise ValueError(
             f"Input y contains NaN: {len(without):,} of {len(rows):,} labels are missing, the "
-            f"first in row {first_row + without[0]:,} (from 0); leave out their rows, or give them "
-            "a label of their own."
+            f"first in row {first_row + without[0]:,} (from 0); remove these rows, or give them a "
+            "label of their own."
         )
     return as_labels(values), inverse
 
 
 def as_labels(values: list[Any]) -> NDArray:
-    """Return distinct labels as an array of numbers, or of objects for text, as frames have it."""
+    """Return distinct labels as an array of numbers, or of objects for text, as in frames."""
     if all(isinstance(value, Number) for value in values):
         labels = np.array(values)
         if labels.dtype.kind == "f" and np.isinf(labels).any():
@@ -140,18 +140,18 @@ def as_labels(values: list[Any]) -> NDArray:
     else:
         kinds = " and ".join(sorted({type(value).__name__ for value in values}))
         hint = "make all labels text or all numbers"
-        raise ValueError(f"Unknown label type: y holds {kinds}; {hint}.")
+        raise ValueError(f"Unknown label type: y contains {kinds}; {hint}.")
     if len(labels):  # thrice, as if there were more rows than labels
         check_classification_targets(np.tile(labels, 3))
     return labels
 
 
 def refuse_unknown(labels: NDArray, classes: NDArray, what: str, hint: str) -> None:
-    """Raise a ValueError for labels that are not among the classes."""
+    """Raise a ValueError for labels that are not in `classes`."""
     known = classes.tolist()
     unknown = sorted(set(labels.tolist()).difference(known))
     if unknown:
-        seen = f"the fit has seen the classes {shorten(known)}"
+        seen = f"the classes of the fit are {shorten(known)}"
         raise ValueError(f"{what}{shorten(unknown)}; {seen}. {hint}")
 
 
@@ -163,12 +163,12 @@ def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> 
     unknown = [label for label in class_weight if label not in named]
     if unknown:
         what, of_y = shorten(unknown), shorten(named)
-        raise ValueError(f"class_weight names {what}, and the classes of y are {of_y}.")
+        raise ValueError(f"class_weight contains {what}, but the classes of y are {of_y}.")
     for label, value in class_weight.items():
         if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ValueError(
-                f"class_weight of {label!r} is {value!r}, and must be a finite number > 0; to do "
-                "without a class, leave out its rows."
+                f"class_weight of {label!r} is {value!r}, but must be a finite number > 0; to "
+                "ignore a class, remove its rows."
             )
     return np.array([float(class_weight.get(label, 1)) for label in named])
 
@@ -288,11 +288,11 @@ class LabelTarget(Summary):
         if len(seen) < 2:
             what = "sample_weight leaves y" if self.has_weightless else "y has"
             count = f"one class, {shorten(seen.tolist())}" if len(seen) else "no class"
-            raise ValueError(f"{what} {count}, and {self.who} needs at least two classes.")
+            raise ValueError(f"{what} {count}, but {self.who} needs at least two classes.")
         found = seen if self.kind is None else seen.astype(self.kind)
         self.classes = found if self.known is None else self.known
         what = "warm_start=True cannot continue: y has the new labels "
-        refuse_unknown(seen, self.classes, what, "Use warm_start=False to start again.")
+        refuse_unknown(seen, self.classes, what, "Use warm_start=False to start over.")
         self.learned, n_classes = {"classes_": self.classes}, len(self.classes)
         self.loss = self.make_loss(n_classes)
         self.n_outputs = 1 if n_classes == 2 and not isinstance(self.loss, Softmax) else n_classes
@@ -307,7 +307,7 @@ class LabelTarget(Summary):
         positions = {label: code for code, label in enumerate(self.classes.tolist())}
         places = [positions.get(label, -1) for label in found.tolist()]
         if -1 in places:
-            raise ValueError("the source has changed while it was read; fit again")
+            raise ValueError("the source changed while it was read; fit again")
         codes = np.array(places, dtype=np.int64)[inverse]
         if self.by_class is not None:
             own = self.by_class[codes]

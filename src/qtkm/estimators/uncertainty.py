@@ -367,7 +367,7 @@ class Uncertain:
     def effective_parameters_(self) -> float:
         """Effective number of parameters, those determined by the data."""
         if not self._has_posterior:
-            raise AttributeError("The model has no posterior, so effective_parameters_ is undefined.")
+            raise AttributeError("Without a posterior, effective_parameters_ is undefined.")
         return float(self._uncertainty.posterior.freedom)
 
     def _values(self, X: Any) -> tuple[Any, int]:

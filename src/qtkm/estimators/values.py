@@ -1,4 +1,4 @@
-"""Values of a column as numbers, and messages about values that are not."""
+"""Conversion of columns to numbers, and errors about values that are not numbers."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ CYCLES = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 
 
 def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
-    """Return the numbers of a column, NaN where missing, times in seconds, and what they are."""
+    """Return a column as numbers, NaN if missing, times in seconds, and their kind."""
     try:
         values = column if isinstance(column, np.ndarray) else to_column(column, label, "X")
     except DataFileError as error:
@@ -52,7 +52,7 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
 
 
 def _of_categories(series: Any, label: str) -> NDArray[np.float64]:
-    """Numbers of a column of categories or text, if all of these are numbers."""
+    """Return the numbers of a column of categories or text, if all of them are numbers."""
     distinct = series.cat.categories
     try:
         table = np.asarray(distinct).astype(np.float64)
@@ -61,7 +61,7 @@ def _of_categories(series: Any, label: str) -> NDArray[np.float64]:
         raise type(error)(_not_numbers(distinct.tolist(), str(held), label, error)) from None
     if len(distinct) and isinstance(distinct[0], str):
         warn_user(
-            f"{label} holds numbers written as text, such as {distinct[0]!r}; they are read as "
+            f"{label} contains numbers stored as text, such as {distinct[0]!r}; they are read as "
             "numbers. Store them as numbers, or declare the column with categorical_features.",
             UserWarning,
         )
@@ -86,7 +86,7 @@ TIME = re.compile(
 
 
 def look_like_times(texts: Any) -> bool:
-    """Return True if texts, some at least, are all dates or times of day."""
+    """Return True if there are texts, and all are dates or times of day."""
     found = [isinstance(text, str) and bool(TIME.match(text)) for text in texts]
     return bool(found) and all(found)
 
@@ -99,7 +99,7 @@ def as_period(given: Any, holds: str, label: str) -> float:
     if is_number and 0 < given < np.inf:
         return float(given)
     names = f"{shorten(list(CYCLES))}, or seconds" if holds != NUMBERS else "a number such as 24"
-    raise ValueError(f"cyclic={given!r} of {label}, which holds {holds}; give {names}.")
+    raise ValueError(f"cyclic={given!r} of {label}, which contains {holds}, must be {names}.")
 
 
 def present(values: NDArray) -> NDArray:
@@ -108,7 +108,7 @@ def present(values: NDArray) -> NDArray:
 
 
 def _are_finite(values: NDArray) -> bool:
-    """Return True if the sum of some numbers shows that all are finite, which is fast."""
+    """Return True if a fast check, the sum, shows that all numbers are finite."""
     with np.errstate(all="ignore"):
         return values.dtype.kind != "f" or bool(np.isfinite(values.sum()))
 
@@ -116,7 +116,7 @@ def _are_finite(values: NDArray) -> bool:
 def refuse_not_finite(
     values: NDArray, label: str, first_row: int = 0, name: str = "y", gaps: bool = False
 ) -> None:
-    """Raise a ValueError for infinite values of `name`, for missing ones unless `gaps` may be."""
+    """Raise a ValueError for infinite values of `name`, and for missing ones unless `gaps`."""
     if _are_finite(values):
         return
     missing = np.isnan(values)
@@ -128,26 +128,26 @@ def refuse_not_finite(
     raise ValueError(
         f"Input {name} contains {'NaN' if is_missing else 'infinity'}: {found.sum():,} of the "
         f"{values.size:,} values of {label}, the first in row {row:,} (from 0). "
-        f"{'Clip these values, or leave' if gaps else 'Leave'} out their rows."
+        f"{'Clip these values, or remove' if gaps else 'Remove'} these rows."
     )
 
 
 def cannot_continue(problem: str) -> ValueError:
-    """Return the error of a further fit whose rows are not those of the first."""
+    """Return the error of a warm start that does not match the first fit."""
     return ValueError(
-        f"warm_start=True cannot continue: {problem}; use warm_start=False to start again."
+        f"warm_start=True cannot continue: {problem}; use warm_start=False to start over."
     )
 
 
 def refuse_complex(label: str, dtype: Any) -> None:
     """Raise a ValueError for complex numbers."""
     raise ValueError(
-        f"Complex data not supported: {label} holds {dtype}; give real and imaginary parts as "
-        "columns of their own."
+        f"Complex data not supported: {label} contains {dtype}; use separate columns for real and "
+        "imaginary parts."
     )
 
 
 def shorten(values: Sequence[Any], most: int = 10, plain: bool = False) -> str:
-    """List values in a message, only the first of many; `plain` ones are text as it stands."""
+    """List at most `most` values in a message; `plain` ones without quotes."""
     text = ", ".join(value if plain else repr(value) for value in values[:most])
-    return text if len(values) <= most else f"{text}, … ({len(values)} in all)"
+    return text if len(values) <= most else f"{text}, … ({len(values)} in total)"

@@ -169,7 +169,7 @@ class OnnxGraph:
         kinds = {type(value) for value in known if value is not None}
         if kinds not in ({str}, {int}):
             raise ValueError(
-                f"{column.name} has categories that are neither all text nor all whole numbers, "
+                f"{column.name} has categories that are neither all text nor all integers, "
                 "which an ONNX graph cannot read; export to Python."
             )
         is_text, unknown = kinds == {str}, len(known)

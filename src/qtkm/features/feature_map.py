@@ -42,7 +42,7 @@ class FeatureMap(BaseEstimator):
     has_gaps: ClassVar[bool] = False
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        with np.printoptions(threshold=4, edgeitems=1, precision=3):  # a warp has hundreds of places
+        with np.printoptions(threshold=4, edgeitems=1, precision=3):  # a warp is long
             return super().__repr__(N_CHAR_MAX)
 
     @property
@@ -86,7 +86,7 @@ class FeatureMap(BaseEstimator):
         expected = (len(values), sum(self.radices))
         if np.shape(factors) != expected:
             raise ValueError(
-                f"The factors of {self!r} have the shape {np.shape(factors)}; {expected} were "
+                f"The factors of {self!r} have shape {np.shape(factors)}; {expected} were "
                 f"expected, one row per value and one entry for each of the radices "
                 f"{self.radices}."
             )

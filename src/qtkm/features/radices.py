@@ -44,7 +44,7 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
     if isinstance(quantization, str):
         if quantization not in ("auto", "prime"):
             raise ValueError(
-                f"quantization={quantization!r} is not known; use an integer such as 2, "
+                f"quantization={quantization!r} is unknown; use an integer such as 2, "
                 '"prime", a sequence of radices, or None for no quantization.'
             )
         if quantization == "auto" and 3**30 % n_basis == 0:
@@ -88,7 +88,7 @@ def _given(n_basis: int, radices: Given) -> tuple[int, ...]:
     product = math.prod(given)
     if not is_whole or not given or min(given) < 1 or product != n_basis:
         raise ValueError(
-            f"quantization={radices!r}: the radices must be whole numbers >= 1 whose product "
+            f"quantization={radices!r}: the radices must be integers >= 1 whose product "
             f"is n_basis={n_basis}, and theirs is {product}."
         )
     return given

@@ -1,4 +1,4 @@
-"""Displays of what a model has learned: effects, importances, contributions and weights."""
+"""Displays of fitted models: effects, importances, contributions and weights."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -32,15 +32,15 @@ MOST_NUMBERED, FILLED = 12, 0.9
 
 
 class MainEffectDisplay(Display):
-    """Effect of one column: a curve with the deciles of its numbers, or a dot a category.
+    """Effect of one column: a curve with the deciles of its numbers, or a dot per category.
 
-    A band of two standard deviations on either side shows how sure the effect is, where the model
-    has a posterior.
+    A band of two standard deviations on either side shows the uncertainty of the effect, if the
+    model has a posterior.
 
-    The curve is dashed and pale among the outermost hundredth of the rows on either side, unless
-    the column has no more than twelve values, and where there are no rows within a twentieth of
-    the range. The y axis follows the other part of the curve, and the x axis, too, if heavy
-    tails take more than two thirds of the range. A category without rows is pale.
+    The curve is dashed and pale in the outermost hundredth of the rows on either side, unless the
+    column has at most twelve values, and where no rows are within a twentieth of the range. The y
+    axis fits the other part of the curve, and so does the x axis if heavy tails take more than two
+    thirds of the range. Categories without rows are pale.
     """
 
     def __init__(self, main_effect: effects.MainEffect):
@@ -98,7 +98,7 @@ class MainEffectDisplay(Display):
         return [note for note, applies in notes.items() if applies]
 
     def _draw_categories(self, ax: "Axes") -> list[str]:
-        """Draw a dot for each category; the largest effects where not all can be named."""
+        """Draw a dot per category; only the largest effects if not all labels fit."""
         main, count = self.main_effect, len(self.main_effect.values)
         apart, order = plotting.labels_apart(ax.xaxis, count), np.arange(count)
         if apart > 1:  # by effect those of the largest
@@ -118,23 +118,23 @@ class MainEffectDisplay(Display):
         plotting.name_ticks(ax.xaxis, main.values[order].tolist())
         ax.set_xlabel(written(main.name, LONGEST_WORDS))
         if apart > 1:
-            return [f"{count - len(order)} of {count} with smaller effects left out"]
+            return [f"{count - len(order)} of {count} with smaller effects not shown"]
         return [] if supported.all() else ["pale: no rows"]
 
 
 def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
-    """Give main effects whose `plot` has been called one range, so that sizes can be compared."""
+    """Give plotted main effects the same range, so that their sizes can be compared."""
     limits = np.array([display.ax_.get_ylim() for display in displays])
     for display in displays:
         display.ax_.set_ylim(limits[:, 0].min(), limits[:, 1].max())
 
 
 class InteractionDisplay(Display):
-    """Interaction of two columns as a map of colours, grey where there are no rows.
+    """Interaction of two columns as a heat map, grey where there are no rows.
 
     A cell is grey if no row is near it in both columns: of its category, or within a twentieth
-    of the column's range. Colours follow the effect on all but the outermost hundredth of the
-    rows. Heavy tails that take more than two thirds of a range are left out, as in
+    of the column's range. Colours cover the effect on all but the outermost hundredth of the
+    rows. Heavy tails that take more than two thirds of a range are cut off, as in
     `MainEffectDisplay`.
     """
 
@@ -197,7 +197,7 @@ class ImportancesDisplay(Display):
     ----------
     importances : Importances
     max_columns : int, default=20
-        Only so many of the most important columns are drawn.
+        Maximum number of columns to draw, the most important ones.
     """
 
     def __init__(self, importances: importance.Importances, max_columns: int = 20):
@@ -224,9 +224,9 @@ class ImportancesDisplay(Display):
 
 
 class InteractionStrengthsDisplay(Display):
-    """Strengths of the interactions of all pairs of columns as a map.
+    """Strengths of the interactions of all pairs of columns as a heat map.
 
-    Columns that interact with no other, as constant ones do, are left out.
+    Columns without interactions, such as constant ones, are not shown.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class InteractionStrengthsDisplay(Display):
     def __init__(self, strengths: importance.InteractionStrengths, kind: str = "size"):
         check_option("kind", kind, ("size", "h"))
         if len(strengths.names) < 2:
-            raise ValueError("The model has one column, and interactions need two.")
+            raise ValueError("The model has one column, but interactions need two.")
         self.strengths, self.kind = strengths, kind
         shown = np.flatnonzero(strengths.size.any(axis=0))
         self._shown = shown if len(shown) else np.arange(len(strengths.names))
@@ -274,11 +274,11 @@ class InteractionStrengthsDisplay(Display):
             _write_cells(ax, lower, top)
         left_out = len(found.names) - len(shown)
         columns = f"{left_out} column{'s' * (left_out > 1)} without any"
-        return [f"left out: {columns}"] if left_out else []
+        return [f"not shown: {columns}"] if left_out else []
 
 
 def _write_cells(ax: "Axes", lower: NDArray, top: float) -> None:
-    """Write the numbers of a map into its cells, unless they are wider than these."""
+    """Write the numbers of a heat map into its cells, if they fit."""
     style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9 if len(lower) < 6 else 7}
     texts = []
     for e, d in np.argwhere(np.tri(len(lower))).tolist():
@@ -293,15 +293,15 @@ def _write_cells(ax: "Axes", lower: NDArray, top: float) -> None:
 
 
 class ExplanationDisplay(Display):
-    """Contributions to one prediction, from the mean response to it, the largest on top.
+    """Contributions to one prediction, starting at the mean response, largest on top.
 
     Parameters
     ----------
     explanation : Explanation
     row : int, default=0
-        Which of the rows that were explained.
+        Index among the explained rows.
     max_columns : int, default=12
-        Only so many of the largest contributions have a bar of their own.
+        Maximum number of contributions with a bar of their own, the largest ones.
     """
 
     def __init__(self, explanation: effects.Explanation, row: int = 0, max_columns: int = 12):
@@ -348,9 +348,9 @@ class ExplanationDisplay(Display):
 class SpectrumDisplay(Display):
     """Magnitudes of the weights over the frequencies of a column, on a logarithmic scale.
 
-    The two sides need not mirror each other, and one that is high at the edge does not call for
-    a larger M: frequencies f and -f act together, and waves of a period above 1 may cancel each
-    other where there are rows. `qtkm.inspection.spectrum` has more on this.
+    The two sides need not be symmetric, and large weights at an edge do not call for a larger M:
+    frequencies f and -f act together, and waves with a period above 1 may cancel each other where
+    there are rows. See `qtkm.inspection.spectrum`.
     """
 
     def __init__(self, spectrum: weights.Spectrum):
@@ -386,13 +386,13 @@ class SpectrumDisplay(Display):
             ax.yaxis.set_minor_formatter(write if is_short else NullFormatter())
             if is_short:
                 ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-        ax.set(title=f"Spectrum of {name}", xlabel=f"frequency (periods a unit of {name})",
+        ax.set(title=f"Spectrum of {name}", xlabel=f"frequency (periods per unit of {name})",
                ylabel=f"norm of the weights{units(found.response)}")  # fmt: skip
         return ["the only function, a constant"] if len(found.numbers) == 1 else []
 
 
 class CoefficientsDisplay(Display):
-    """Bars of the largest weights; those that are not certain to be the largest are grey."""
+    """Bars of the largest weights; grey if they are not certain to be the largest."""
 
     def __init__(self, coefficients: weights.Coefficients):
         self.coefficients = coefficients

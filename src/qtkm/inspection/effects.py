@@ -1,8 +1,8 @@
 """Exact effects of columns: partial dependence, interactions, and contributions to a prediction.
 
 The response is a sum of products of the columns' tables, so its mean over the rows with one
-column held is the table of that column times the mean of what all others contribute.  One
-pass over the rows gives this mean for every column, and any number of values then costs nothing.
+column fixed is the table of that column times the mean contribution of all others.  One pass over
+the rows computes this mean for every column, after which more values are almost free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,30 +26,31 @@ ROWS, PAIR_ROWS = 32, 12
 
 @dataclass(repr=False)
 class MainEffect(Finding):
-    """How the mean response depends on one column.
+    """Dependence of the mean response on one column.
 
     Attributes
     ----------
     name, response : str
-        The column, and what the response is called.
+        Names of the column and of the response.
     values : (n_grid,) array
-        Its values: numbers, times, or categories.
+        Values of the column: numbers, times, or categories.
     partial_dependence : (n_grid,) array
         Mean response over the rows, with the column set to each value.
     mean : float
         Mean response over the rows.
     deciles : (9,) array or None
-        Deciles of the column's numbers in the rows, all of weight 1; None for categories.
+        Unweighted deciles of the column's numbers in the rows; None for categories.
     inner : (float, float) or None
-        Numbers between which all but the outermost hundredth of the rows on either side lie,
-        or all rows if these hold no more than twelve numbers; None for categories.
+        Range of all but the outermost hundredth of the rows on either side, or of all rows if
+        the column has at most twelve distinct numbers; None for categories.
     support : (n_grid,) array or None
         Number of rows near each value, or the sum of their weights: of its category, or within
         a twentieth of the column's range, which for heavy tails is that of `inner`.
     missing : float or None
-        Mean response over the rows with the column missing; None where no value was in the fit.
+        Mean response over the rows with the column missing; None if no value was missing in the
+        fit.
     std : (n_grid,) array or None
-        Standard deviation of the effect, by the posterior of the weights; None unless asked for.
+        Posterior standard deviation of the effect; only with ``std=True``.
     """
 
     name: str
@@ -65,12 +66,12 @@ class MainEffect(Finding):
 
     @property
     def effect(self) -> NDArray[np.float64]:
-        """Partial dependence above the mean response."""
+        """Partial dependence minus the mean response."""
         return self.partial_dependence - self.mean
 
     @property
     def is_supported(self) -> NDArray[np.bool_]:
-        """Whether each value has rows near it and is none of the outermost; else it is a guess."""
+        """Whether each value is near rows and not outermost; other effects are guesses."""
         supported = np.ones(len(self.values), dtype=bool)
         if self.support is not None:
             supported &= self.support > 0
@@ -98,27 +99,27 @@ class MainEffect(Finding):
 
 @dataclass(repr=False)
 class Interaction(Finding):
-    """What two columns do together beyond what each does alone.
+    """Joint effect of two columns beyond their main effects.
 
     Attributes
     ----------
     names, response : (str, str), str
-        The columns, and what the response is called.
+        Names of the columns and of the response.
     values : (array, array)
         Values of the two columns.
     partial_dependence : (n_first, n_second) array
         Mean response over the rows, with both columns set.
     alone : (array, array)
-        Partial dependence on each of the two.
+        Partial dependence on each column.
     mean : float
         Mean response over the rows.
     inner : (pair or None, pair or None)
-        The same of each column as in `MainEffect`.
+        Range of the inner rows of each column, as in `MainEffect`.
     support : (n_first, n_second) array or None
         Number of rows near each pair of values, or the sum of their weights: of the category
         and within a twentieth of the column's range, which for heavy tails is that of `inner`.
     std : (n_first, n_second) array or None
-        Standard deviation of the effect, by the posterior of the weights; None unless asked for.
+        Posterior standard deviation of the effect; only with ``std=True``.
     """
 
     names: tuple[str, str]
@@ -139,7 +140,7 @@ class Interaction(Finding):
 
     @property
     def is_supported(self) -> NDArray[np.bool_]:
-        """Whether there are rows near each pair of values; else its effect is a guess."""
+        """Whether each pair of values is near rows; other effects are guesses."""
         if self.support is None:
             return np.ones(self.partial_dependence.shape, dtype=bool)
         return self.support > 0
@@ -166,28 +167,28 @@ def main_effects(
     model: Any, X: Any, columns: Any = None, *, grid: Mapping[Any, Any] | None = None,
     n_grid: int = 100, output: Any = None, sample_weight: Any = None, std: bool = False,
 ) -> list[MainEffect]:  # fmt: skip
-    """Exact main effects of columns, by one pass over the rows for all of them.
+    """Compute exact main effects of columns in one pass over the rows.
 
     Parameters
     ----------
     model : QTKMRegressor or QTKMClassifier
-        A fitted one whose network is a CPD, a train or a ring. The response of a classifier
-        is its decision function.
+        Fitted model whose network is a CPD, a train or a ring. The response of a classifier is
+        its decision function.
     X : array or frame of shape (n_rows, n_columns)
-        Rows to average over, as a rule those of the fit.
-    columns : a name or number, a sequence of these, or None
-        Which columns; None is all of them.
+        Rows to average over, usually those of the fit.
+    columns : a name or index, a sequence of these, or None
+        Columns to compute; None is all of them.
     grid : dict, optional
-        Values to look at, by column. Those of the other columns are all categories, all
-        distinct numbers if there are no more than `n_grid`, and else equal steps. Where
-        heavy tails take more than two thirds of a range, half of the steps are without them.
+        Values to evaluate, by column. By default all categories, all distinct numbers if there
+        are at most `n_grid`, and otherwise equal steps. If heavy tails take more than two thirds
+        of a range, half of the steps exclude them.
     n_grid : int, default=100
     output : int or class, optional
-        Which output of a regressor with several, or the decision for which class; of two
-        classes it is the second one, and the first turns the sign.
+        Output of a regressor with several, or class of a classifier; of two classes, the second
+        is the default, and the first reverses the sign.
     sample_weight : array of shape (n_rows,), optional
     std : bool, default=False
-        Find also how sure the effects are.
+        Whether to compute standard deviations of the effects.
 
     Returns
     -------
@@ -228,7 +229,7 @@ def interaction(
     model: Any, X: Any, columns: Sequence[Any], *, grid: Mapping[Any, Any] | None = None,
     n_grid: int = 50, output: Any = None, sample_weight: Any = None, std: bool = False,
 ) -> Interaction:  # fmt: skip
-    """Exact interaction of two columns, by one pass over the rows.
+    """Compute the exact interaction of two columns in one pass over the rows.
 
     Parameters
     ----------
@@ -258,7 +259,7 @@ def interaction(
 
 
 def is_rounding(effect: float, dependence: NDArray) -> bool:
-    """Whether an effect is no more than what rounding leaves of a response."""
+    """Return True if an effect is no larger than rounding errors of the response."""
     return bool(effect <= ROUNDING * np.abs(dependence).max())
 
 
@@ -267,7 +268,7 @@ def _by_number(response: Response, grid: Mapping[Any, Any] | None) -> dict[int, 
 
 
 class Look:
-    """Values of a column to look at: as it has them, as its map reads them, and the rows near."""
+    """Values of a column to evaluate: raw, as its map reads them, and their support."""
 
     def __init__(self, rows: Rows, d: int, given: Any, n_grid: int, mean: NDArray):
         response = rows.response
@@ -294,9 +295,8 @@ def effect_std(
 ) -> NDArray[np.float64]:
     """Return standard deviations of the effect of a column, or of the interaction of two.
 
-    The posterior gives every response a factor whose inner products are covariances, so a mean of
-    responses has the mean of their factors. A few rows are enough: what differs from row to row
-    is the response, not much how sure it is.
+    Inner products of the posterior's factors of responses are covariances, so a mean of responses
+    has the mean of their factors. A few rows are enough, because factors vary little over the rows.
     """
     response, n_rows = rows.response, len(rows.weight)
     known = response.model._known_uncertainty()
@@ -331,19 +331,19 @@ class Explanation(Finding):
     Attributes
     ----------
     names, response : list of str, str
-        The columns, and what the response is called.
+        Names of the columns and of the response.
     values : list of (n_rows,) arrays
-        Values of every column in the rows: numbers or categories.
+        Values of each column in the rows: numbers or categories.
     contributions : (n_rows, n_columns) array
         Shapley value of each column, in units of the response. ``base`` and the contributions
-        of a row add up to its prediction.
+        of a row sum to its prediction.
     alone : (n_rows, n_columns) array
-        The part of it that is the column's main effect; the rest is its share in interactions.
+        The part that is the column's main effect; the rest is its share in interactions.
     prediction : (n_rows,) array
         Responses of the rows: predictions of a regressor without `prediction_margin`, their
         logarithms for a loss with a logarithmic link, decisions or log-odds of a classifier.
     base : float
-        Mean response where the columns are independent, distributed as in the background.
+        Mean response for independent columns, distributed as in the background.
     """
 
     names: list[str]
@@ -377,13 +377,13 @@ def explain(
     Parameters
     ----------
     model : QTKMRegressor or QTKMClassifier
-        A fitted one whose network is a CPD, a train or a ring, or main effects alone.
+        Fitted model whose network is a CPD, a train or a ring, or only has main effects.
     X : array or frame of shape (n_rows, n_columns)
         Rows to explain.
     background : array or frame of shape (n_background, n_columns)
-        Rows that give the distribution of each column, as a rule those of the fit.
+        Rows that define the distribution of each column, usually those of the fit.
     output : int, str or class, optional
-        Which output of a regressor with several, or the decision for which class.
+        Output of a regressor with several, or class of a classifier.
     sample_weight : array of shape (n_background,), optional
         Weights of the background.
 
@@ -393,16 +393,15 @@ def explain(
 
     Notes
     -----
-    Contributions are Shapley values of the mean response given some of the columns, where
-    columns are independent: a closed product with T_d(x_d) for the columns that are given and the
-    mean m_d = E T_d for the others.  The mean gain of column d over all orders in which columns
-    may be made known would take 2^D such products; as the response is linear in every column it
-    is an integral [1]_,
+    Contributions are Shapley values of the mean response given some of the columns, for
+    independent columns: a closed product with T_d(x_d) for the given columns and the mean
+    m_d = E T_d for the others.  The mean gain of column d over all orders of the columns would
+    take 2^D such products; as the response is linear in every column, it is an integral [1]_,
 
         φ_d = ∫₀¹ (T_d - m_d) · Π_{e≠d} (t·T_e + (1-t)·m_e) dt,
 
     of a polynomial of degree D-1 in t, which ⌈D/2⌉ nodes of Gauss and Legendre integrate exactly.
-    The cost is O(D²·R) for a row of a CPD.
+    The cost is O(D²·R) per row for a CPD.
 
     References
     ----------

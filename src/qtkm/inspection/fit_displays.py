@@ -1,4 +1,4 @@
-"""Displays of a fit: how the objective fell, and what is left of the targets."""
+"""Displays of a fit: learning curve, search, residuals and calibration."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -23,7 +23,7 @@ MANY_ROWS, MOST_DOTS = 2000, 20_000
 
 
 class HistoryDisplay(Display):
-    """Objective after every epoch, and the validation score where there is one.
+    """Objective after every epoch, and the validation score if there is one.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class HistoryDisplay(Display):
         Since the start of the fit.
     against : {"epochs", "seconds"}, default="epochs"
     score_name : str, optional
-        What the validation score is: R² of a regressor, minus the mean loss of a classifier.
+        Name of the validation score: R² of a regressor, minus the mean loss of a classifier.
 
     Attributes
     ----------
     score_ax_ : matplotlib Axes or None
-        The axes of the validation score, to the right.
+        Axes of the validation score, on the right.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class HistoryDisplay(Display):
     def from_estimator(
         cls, model: Any, *, against: str = "epochs", ax: "Axes | None" = None
     ) -> Self:
-        """Draw the history of a fitted model, whatever its network."""
+        """Draw the history of a fitted model with any network."""
         model = fitted(model)
         history = model.history_
         if not history.get("objective"):
             raise ValueError(
                 "The model has no history: its fit ended before the first epoch, or it was "
-                "loaded from a file without one; fit it anew."
+                "loaded from a file without one; fit it again."
             )
         kept = {key: history[key] for key in ("objective", "validation_score", "seconds")}
         return cls(**kept, against=against, score_name=name_score(model)).plot(ax)
@@ -87,13 +87,13 @@ class HistoryDisplay(Display):
 
 
 class PathDisplay(Display):
-    """Held-out loss of every trial of the search that a fit began with, against its penalty.
+    """Held-out loss of every trial of the search for rank and penalty, against the penalty.
 
     Parameters
     ----------
     path : sequence of dict
         `history_["path"]`: rank, alpha and error of every trial. Main effects alone have rank 0;
-        a trial with a "share" is the model of full rank, beside the network.
+        a trial with a "share" is the full-rank model mixed with the network.
     """
 
     def __init__(self, path: Sequence[Mapping[str, float]]):
@@ -105,8 +105,8 @@ class PathDisplay(Display):
         path = fitted(model).history_.get("path")
         if not path:
             raise ValueError(
-                "The fit searched for nothing: rank and alpha were given, or the penalty is "
-                "'ridge'; leave both at 'auto', or see HistoryDisplay."
+                "The fit did not search: rank and alpha were given, or the penalty is 'ridge'; "
+                "leave both at 'auto', or use HistoryDisplay."
             )
         return cls(path).plot(ax)
 
@@ -121,7 +121,7 @@ class PathDisplay(Display):
             if step["rank"] == 0:
                 ax.axhline(step["error"], color=FAINT, ls="--", label="main effects alone")
             elif "share" in step:
-                mixed = f"full rank, {100 * step['share']:.0f} % of it"
+                mixed = f"full rank (weight {100 * step['share']:.0f} %)"
                 ax.plot(step["alpha"], step["error"], "D", color=SECOND, label=mixed)
         if networks:
             ax.set_xscale("log")
@@ -132,7 +132,7 @@ class PathDisplay(Display):
 class ResidualsDisplay(Display):
     """Observed against predicted values, or residuals against the prediction or a column.
 
-    Where heavy tails of a column take more than two thirds of its range, the outermost rows are
+    If heavy tails of a column take more than two thirds of its range, the outermost rows are
     triangles at the edges.
 
     Parameters
@@ -141,11 +141,11 @@ class ResidualsDisplay(Display):
     against : (n_rows,) array or None
         Values of a column to draw the residuals against.
     kind : {"observed", "residuals"}, default="observed"
-        What to draw against the predictions where there is no column.
+        What to draw against the predictions, without a column.
     name : str or None
         Name of the column.
     interval : (n_rows, 2) array or None
-        Ends of intervals, drawn where there is no column and rows are few.
+        Ends of intervals, drawn without a column and for few rows.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class ResidualsDisplay(Display):
 
     @property
     def residuals(self) -> NDArray[np.float64]:
-        """Observed less predicted values."""
+        """Observed minus predicted values."""
         return self.observed - self.predicted
 
     @classmethod
@@ -176,18 +176,18 @@ class ResidualsDisplay(Display):
         column : name or number, optional
             Draw the residuals against this column.
         output : int or str, optional
-            Which output of a model with several.
+            Output to draw, if there are several.
         interval : float, optional
-            Coverage of intervals to draw around the predictions, such as 0.9; red where they miss.
+            Coverage of intervals to draw around the predictions, such as 0.9; red if they miss.
         """
         if not is_regressor(model):
             raise ValueError(
-                f"{type(model).__name__} is not a regressor and has no residuals; for classes use "
-                "sklearn.metrics.ConfusionMatrixDisplay or RocCurveDisplay."
+                f"{type(model).__name__} is not a regressor, so it has no residuals; for classes "
+                "use sklearn.metrics.ConfusionMatrixDisplay or RocCurveDisplay."
             )
         predicted, observed = model.predict(X), np.asarray(y, dtype=np.float64)
         if observed.shape != predicted.shape:
-            raise ValueError(f"y has the shape {observed.shape}, expected {predicted.shape}.")
+            raise ValueError(f"y has shape {observed.shape}, expected {predicted.shape}.")
         ends = None if interval is None else fitted(model).predict_interval(X, interval)
         if predicted.ndim == 2:
             chosen = output_number(fitted(model), output)
@@ -214,7 +214,7 @@ class ResidualsDisplay(Display):
         return []
 
     def _draw_intervals(self, ax: "Axes", base: Any) -> None:
-        """Draw the interval of every row above a base, those that miss in another colour."""
+        """Draw the interval of every row relative to a base; those that miss are red."""
         if self.interval is None or len(self.observed) > MANY_ROWS:
             return
         low, high = self.interval.T
@@ -224,7 +224,7 @@ class ResidualsDisplay(Display):
             ax.vlines(self.predicted[rows], *ends, color=colour, linewidth=1)
 
     def _draw_rows(self, ax: "Axes", x: NDArray, y: NDArray) -> None:
-        """Draw a dot a row, or how many rows there are in cells where dots would hide dots."""
+        """Draw a dot per row, or the number of rows in cells if dots would overlap."""
         if len(x) > MOST_DOTS:
             # colours begin below one row, so that cells of one row can be seen
             cells = ax.hexbin(x, y, gridsize=60, bins="log", mincnt=1, vmin=0.2, cmap="Blues")
@@ -234,7 +234,7 @@ class ResidualsDisplay(Display):
         ax.scatter(x, y, s=size, alpha=alpha, color=FIRST, linewidths=0, rasterized=True)
 
     def _draw_column(self, ax: "Axes", values: NDArray) -> list[str]:
-        """Draw residuals by a column, the outermost rows of heavy tails as triangles."""
+        """Draw residuals against a column, the outermost rows of heavy tails as triangles."""
         name, is_cut = written(self.name, LONGEST_WORDS), False
         if is_numeric(values):
             x, inner = along(values), inner_range(along(values))
@@ -262,16 +262,16 @@ class ResidualsDisplay(Display):
 
 
 class CoverageDisplay(Display):
-    """How much of some rows lies within intervals of every coverage: the calibration of a model.
+    """Calibration of intervals: share of rows within them, against their nominal coverage.
 
-    On the diagonal intervals hold what they say; below it they are too narrow.
+    Below the diagonal, intervals are too narrow.
 
     Parameters
     ----------
     levels : (n,) array
-        Coverages of the intervals.
+        Nominal coverages of the intervals.
     covered : (n,) array
-        Part of the rows within them.
+        Share of the rows within them.
     n_rows : int
     """
 
@@ -289,8 +289,10 @@ class CoverageDisplay(Display):
         `QTKMRegressor.predict_interval`, and `output` selects one of several outputs.
         """
         if not is_regressor(model):
-            raise ValueError(f"{type(model).__name__} is not a regressor; its intervals are of "
-                             "probabilities. Use sklearn.calibration.CalibrationDisplay.")  # fmt: skip
+            raise ValueError(
+                f"{type(model).__name__} is not a regressor; for classes use "
+                "sklearn.calibration.CalibrationDisplay."
+            )
         model, levels = fitted(model), np.arange(0.05, 0.96, 0.05)
         observed = np.asarray(y, dtype=np.float64)
         predicted, deviation = model.predict(X, return_std=True)
@@ -303,11 +305,11 @@ class CoverageDisplay(Display):
         return cls(levels, np.array(covered), len(observed)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        # what chance leaves of rows that are covered as intervals say
+        # two standard errors of the covered share of perfectly calibrated intervals
         chance = 2 * np.sqrt(self.levels * (1 - self.levels) / self.n_rows)
         ax.fill_between(self.levels, self.levels - chance, self.levels + chance, color=FAINT,
                         alpha=0.4, linewidth=0)  # fmt: skip
         ax.axline((0, 0), slope=1, color="black", linewidth=1)
         ax.plot(self.levels, self.covered, ".-", color=FIRST)
-        ax.set(title="Calibration", xlabel="coverage of intervals", ylabel="part of rows within",
+        ax.set(title="Calibration", xlabel="coverage of intervals", ylabel="share of rows within",
                xlim=(0, 1), ylim=(0, 1))  # fmt: skip

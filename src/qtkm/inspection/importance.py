@@ -1,4 +1,4 @@
-"""How much each column, and each pair of columns, matters: exact variances from the tables."""
+"""Importance of columns and pairs of columns: exact variances from the tables."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,17 +23,17 @@ class Importances(Finding):
     Attributes
     ----------
     names, response : list of str, str
-        The columns, and what the response is called.
+        Names of the columns and of the response.
     main_variance : (n_columns,) array
         Variance of each main effect over the rows, in squared units of the response.
     variance : float
-        Variance of the response where the columns are independent.
+        Variance of the response for independent columns.
     first_order : (n_columns,) array
-        Share that each column explains alone.
+        Share explained by each column alone.
     total : (n_columns,) array
-        Share of all that a column has a part in, alone or with others.
+        Share explained by each column alone or with others.
     second_order : (n_columns, n_columns) array
-        Share that two columns explain together beyond each alone; zero on the diagonal.
+        Share explained by the interaction of each pair; zero on the diagonal.
     """
 
     names: list[str]
@@ -55,14 +55,14 @@ class Importances(Finding):
 def importances(
     model: Any, X: Any, *, output: Any = None, sample_weight: Any = None
 ) -> Importances:
-    """Exact importances of all columns; nothing is drawn or permuted.
+    """Compute exact importances of all columns, without sampling or permutations.
 
     Parameters
     ----------
     model, output, sample_weight
         As in `main_effects`.
     X : array or frame of shape (n_rows, n_columns)
-        Rows that give the distribution of each column, as a rule those of the fit.
+        Rows that define the distribution of each column, usually those of the fit.
 
     Returns
     -------
@@ -80,15 +80,14 @@ def importances(
     Moments of products of independent columns are products of the columns' moments: with
     G_d = E[T_d ⊗ T_d], m_d = E[T_d] and C_d = G_d - m_d ⊗ m_d the variances are closed products
     with C in the place of d, m ⊗ m (first and second order) or G (total) in all others.
-    Re f of a complex f has E(Re f)² = ½ E|f|² + ½ Re E f².  The cost is O(n_rows·R²) a column
+    Re f of a complex f has E(Re f)² = ½ E|f|² + ½ Re E f².  The cost is O(n_rows·R²) per column
     for a CPD and O(n_rows·R⁴) for trains and rings.
 
-    A CPD of more than 400 terms has too many pairs of terms for this; its total and second-order
-    shares are averages over 1,000 drawn rows of independent columns, good to a few hundredths of
-    their size.
+    A CPD with more than 400 terms has too many pairs of terms for this; its total and second-order
+    shares are averages over 1,000 sampled rows of independent columns, with relative errors of a
+    few percent.
 
-    Where columns depend on each other, so do their effects, and a share tells about the model
-    and not about the data.
+    If columns are correlated, shares describe the model rather than the data.
 
     References
     ----------
@@ -202,13 +201,12 @@ class InteractionStrengths(Finding):
     Attributes
     ----------
     names, response : list of str, str
-        The columns, and what the response is called.
+        Names of the columns and of the response.
     h : (n_columns, n_columns) array
-        Friedman's H between 0 and about 1; zero on the diagonal, and for a column that is the
-        same in all rows.
+        Friedman's H between 0 and about 1; zero on the diagonal, and for constant columns.
     size : (n_columns, n_columns) array
-        Root mean square of the interaction over the rows, in units of the response: a pair
-        that does next to nothing may well have a large H.
+        Root mean square of the interaction over the rows, in units of the response. A pair with
+        hardly any effect may have a large H.
     """
 
     names: list[str]
@@ -232,7 +230,7 @@ class InteractionStrengths(Finding):
 def interaction_strengths(
     model: Any, X: Any, *, output: Any = None, sample_weight: Any = None
 ) -> InteractionStrengths:
-    """Friedman's H of all pairs of columns, by two passes over the rows.
+    """Compute Friedman's H of all pairs of columns in two passes over the rows.
 
     Parameters
     ----------
@@ -249,8 +247,8 @@ def interaction_strengths(
 
         H_de² = Σ_n (PD_de - PD_d - PD_e)² / Σ_n PD_de²,    all at the values of row n.
 
-    Computed the usual way this takes n_rows² predictions for a pair; from the tables of a CPD,
-    O(n_rows·R) sums.  For trains and rings it is O(n_rows·R⁴).
+    Computed naively, this takes n_rows² predictions per pair; from the tables of a CPD,
+    O(n_rows·R) operations, and O(n_rows·R⁴) for trains and rings.
 
     References
     ----------

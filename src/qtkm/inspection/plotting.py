@@ -1,4 +1,4 @@
-"""What all displays share: axes to draw on, colours, and columns as an axis."""
+"""Base class and helpers of all displays: axes, colours, ticks and labels."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ LETTER, LINE = 0.6, 1.15
 
 
 class Display:
-    """A drawing that keeps its numbers, in scikit-learn's manner.
+    """Base class of displays, as in scikit-learn.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Display:
     notes: Sequence[str] = ()
 
     def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw on matplotlib Axes, by default of a figure of its own, and return the display."""
+        """Draw on matplotlib Axes, by default those of a new figure, and return the display."""
         if ax is None:
             try:
                 import matplotlib.pyplot as plt
@@ -72,7 +72,7 @@ class Display:
 
 
 def units(response: str) -> str:
-    """Return the unit of a number, on a line of its own."""
+    """Return the units of a label, on a separate line."""
     return f"\n(units of {the(response)})"
 
 
@@ -83,12 +83,12 @@ def the(response: str) -> str:
 
 
 def plain(ax: "Axes") -> None:
-    """Leave only the left and the lower line of the frame."""
+    """Remove the right and upper lines of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def write_title(ax: "Axes", first: str, second: str) -> None:
-    """Write a title in one line, or in two if it has no room in one."""
+    """Write a title in one line, or in two if it does not fit."""
     # letters of titles are larger, but may reach beyond the axes a little
     ax.set_title(in_lines(ax.xaxis, first, second))
 
@@ -101,7 +101,7 @@ def in_lines(axis: Any, first: str, second: str) -> str:
 
 
 def written(label: Any, longest: int = LONGEST) -> str:
-    """Cut a label for a figure, in which nothing that data hold is a formula or an empty box."""
+    """Shorten a label for a figure, with formulas and unprintable characters escaped."""
     text = shorten(label, longest)
     if not text.isascii():
         text = "".join(c if _font_with(c) is not None else f"\\u{ord(c):04x}" for c in text)
@@ -110,7 +110,7 @@ def written(label: Any, longest: int = LONGEST) -> str:
 
 @cache
 def _font_with(letter: str) -> str | None:
-    """Return a font family that has a letter, the usual one if it does; None if there is none."""
+    """Return a font family that has a letter, preferably the default; None if there is none."""
     try:
         from matplotlib import font_manager
     except ImportError:  # nothing will be drawn
@@ -133,7 +133,7 @@ def _letters(path: str) -> frozenset[int]:
 
 
 def _use_fonts(ax: "Axes") -> None:
-    """Let texts fall back to fonts that have the letters which the usual one lacks."""
+    """Let texts fall back to fonts that have the letters missing in the default font."""
     from matplotlib import rcParams
     from matplotlib.text import Text
 
@@ -148,12 +148,12 @@ def _use_fonts(ax: "Axes") -> None:
 
 
 def is_numeric(values: NDArray) -> bool:
-    """Whether values are numbers or times along an axis, not categories."""
+    """Return True if values are numbers or times, not categories."""
     return values.dtype.kind in "biufM"
 
 
 def along(values: Any) -> Any:
-    """Places of values on an axis: times in days, as matplotlib counts them."""
+    """Return positions of values on an axis; times are in days, as in matplotlib."""
     values = np.asarray(values)
     if values.dtype.kind != "M":
         return values.astype(np.float64)
@@ -163,7 +163,7 @@ def along(values: Any) -> Any:
 
 
 def name_ticks(axis: Any, labels: Sequence[Any]) -> None:
-    """Write labels at 0, 1, 2, …, slanted or leaving some out where they have no room."""
+    """Write labels at 0, 1, 2, …, rotated or skipping some if they do not fit."""
     texts = [written(label) for label in labels]
     shown = range(0, len(texts), labels_apart(axis, len(texts)))
     axis.set_ticks(list(shown), [texts[i] for i in shown])
@@ -175,12 +175,12 @@ def name_ticks(axis: Any, labels: Sequence[Any]) -> None:
 
 
 def labels_apart(axis: Any, n_labels: int) -> int:
-    """Tell every how many labels one has room on an axis."""
+    """Return the step between labels that fit on an axis."""
     return max(1, math.ceil(n_labels * LINE / _length(axis)))
 
 
 def _length(axis: Any) -> float:
-    """Length of an axis in sizes of the font; a layout may still make it a little shorter."""
+    """Return the length of an axis in font sizes; the layout may make it a little shorter."""
     from matplotlib import rcParams
 
     box = axis.axes.get_window_extent()
@@ -189,9 +189,9 @@ def _length(axis: Any) -> float:
 
 
 def number_ticks(axis: Any, values: NDArray | None = None) -> None:
-    """Write 20,000, 0.002 or dates at the ticks, at no more of them than have room.
+    """Write 20,000, 0.002 or dates at the ticks, at no more than fit.
 
-    Ticks are at whole numbers if all values are whole.
+    Ticks are at integers if all values are.
     """
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.ticker import MaxNLocator
@@ -213,7 +213,7 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
 
 
 def number_formatter() -> Any:
-    """Return a formatter of ticks: 20,000 and 0.002, with as many digits as tell ticks apart."""
+    """Return a tick formatter: 20,000 and 0.002, with enough digits to distinguish ticks."""
     from matplotlib.ticker import FuncFormatter
 
     formatter = FuncFormatter(write_number)
@@ -222,12 +222,12 @@ def number_formatter() -> Any:
 
 
 def write_number(number: float, position: int | None = None) -> str:
-    """Write the number of a tick; a function of a module, so that figures can be pickled."""
+    """Format the number of a tick; a module-level function, so that figures can be pickled."""
     return readable(number)
 
 
 def write_ticks(values: Any) -> list[str]:
-    """Write ascending numbers with as many digits as tell them apart."""
+    """Format ascending numbers with enough digits to distinguish them."""
     ticks = np.asarray(values, dtype=np.float64)
     step = np.min(np.diff(ticks), initial=np.inf)
     if not 0 < step < np.inf:
@@ -248,7 +248,7 @@ def write_ticks(values: Any) -> list[str]:
 
 
 def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
-    """Name an axis of numbers or times, and leave out where heavy tails are nearly empty."""
+    """Label an axis of numbers or times, and cut off nearly empty heavy tails."""
     inner = None if inner is None else along(inner)
     low, high, name = *shown_range(along(values), inner), written(name, LONGEST_WORDS)
     if high - low < np.ptp(along(values)):
@@ -260,7 +260,7 @@ def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None
 
 
 def bars(ax: "Axes", labels: Sequence[str]) -> NDArray:
-    """Write labels beside horizontal bars, the first on top, and return where the bars are."""
+    """Write labels beside horizontal bars, the first on top, and return the bars' positions."""
     where = np.arange(len(labels))
     ax.set_yticks(where, labels)
     ax.invert_yaxis()

@@ -1,4 +1,4 @@
-"""One output of a fitted model, taken apart into the tables of its columns."""
+"""One output of a fitted model, decomposed into the tables of its columns."""
 
 from collections.abc import Iterator, Sequence
 from numbers import Integral
@@ -50,8 +50,8 @@ class Response:
             cores.append(np.zeros((reading.n_outputs, 0)))
         if not isinstance(network, CPD | TensorTrain | TensorRing):
             raise ValueError(
-                f"The model has the network {type(network).__name__}, and inspection serves CPD, "
-                "TensorTrain and TensorRing; fit one of these, or use sklearn.inspection."
+                f"The model has the network {type(network).__name__}, but inspection supports only "
+                "CPD, TensorTrain and TensorRing; fit one of these, or use sklearn.inspection."
             )
         self._evaluator = network.evaluator(cores, self.inputs.frequencies)
         self.algebra = self._evaluator.algebra
@@ -156,18 +156,18 @@ def fitted(model: Any) -> Any:
         return fitted(model.best_estimator_)
     if isinstance(model, Pipeline):
         raise TypeError(
-            "A Pipeline was given, and inspection takes its last step with rows as that step sees "
-            "them, for example importances(pipe[-1], pipe[:-1].transform(X))."
+            "Inspection does not support a Pipeline; pass its last step and transformed rows, for "
+            "example importances(pipe[-1], pipe[:-1].transform(X))."
         )
     if hasattr(model, "refit"):  # a search
         check_is_fitted(model)
         raise TypeError(
-            f"This {name} has refit=False and so no model to inspect; fit one with its "
+            f"This {name} has refit=False, so there is no model to inspect; fit one with its "
             "best_params_, or use refit=True."
         )
     raise TypeError(
-        f"{name} was given, and inspection takes a QTKMRegressor or QTKMClassifier, or a search "
-        "for one; for other models use sklearn.inspection."
+        f"Inspection needs a QTKMRegressor or QTKMClassifier, or a search for one, got {name}; for "
+        "other models use sklearn.inspection."
     )
 
 
@@ -176,7 +176,7 @@ def find_column(names: Sequence[str], column: Any) -> int:
     n_columns = len(names)
     if not isinstance(column, str | Integral):
         raise TypeError(
-            f"column is a {type(column).__name__}, where the name or number of one is expected."
+            f"column must be the name or index of a column, got a {type(column).__name__}."
         )
     if column in names:
         return names.index(column)
@@ -184,7 +184,7 @@ def find_column(names: Sequence[str], column: Any) -> int:
         return int(column) % n_columns
     shown = ", ".join(map(repr, names[:20])) + ", …" * (n_columns > 20)
     raise ValueError(
-        f"There is no column {column!r}; use one of {shown}, or a number below {n_columns}."
+        f"There is no column {column!r}; use one of {shown}, or an index below {n_columns}."
     )
 
 

@@ -1,4 +1,4 @@
-"""What all results share: a text of a few lines in the place of their arrays."""
+"""Base class of all results, with a short repr instead of long arrays."""
 
 import textwrap
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ WIDTH, LONGEST, MOST = 88, 40, 3
 
 
 class Finding:
-    """A dataclass of numbers that tells its gist, and the shapes of its arrays."""
+    """Dataclass of numbers whose repr shows the main result and array shapes."""
 
     def _gist(self) -> str:
         """Return the main result in one line."""
         raise NotImplementedError
 
     def _table(self) -> dict[str, Any]:
-        """Return the columns of `to_frame`; those that are None are left out."""
+        """Return the columns of `to_frame`; those that are None are dropped."""
         raise NotImplementedError
 
     def to_frame(self) -> Any:
-        """Return the numbers as a pandas DataFrame, one row for each value, column or pair."""
+        """Return the numbers as a pandas DataFrame with one row per value, column or pair."""
         table = {name: column for name, column in self._table().items() if column is not None}
         return need("pandas", "results become frames").DataFrame(table)
 
@@ -40,7 +40,7 @@ class Finding:
 
 
 def largest(names: Sequence[Any], numbers: NDArray[np.float64]) -> str:
-    """Names of the largest numbers with these."""
+    """Return the largest numbers with their names."""
     order = np.argsort(-numbers, kind="stable")
     told = [f"{shorten(names[i], LONGEST)} = {readable(numbers[i], 3)}" for i in order[:MOST]]
     return ", ".join([*told, f"{len(order) - MOST} more"] if len(order) > MOST else told)
@@ -56,7 +56,7 @@ def place(value: Any) -> str:
 
 
 def _brief(value: Any) -> str:
-    """Shape of an array or of arrays, a number as it is; empty for what a gist tells."""
+    """Return the shape of arrays, or a number; empty for what the main result contains."""
     if isinstance(value, np.ndarray):
         return f"{value.shape}"
     if isinstance(value, list | tuple) and value and isinstance(value[0], np.ndarray):

@@ -1,4 +1,4 @@
-"""The weights themselves: the largest ones, a column's spectrum, the rank-one terms of a CPD."""
+"""Weights of a model: the largest ones, spectra of columns, and rank-one terms of a CPD."""
 
 from dataclasses import dataclass, field
 from functools import reduce
@@ -21,22 +21,22 @@ BLOCK_NUMBERS = 1 << 20
 
 @dataclass(repr=False)
 class Coefficients(Finding):
-    """The largest weights of products of basis functions, without main effects beside them.
+    """The largest weights of products of basis functions, excluding main effects.
 
     Attributes
     ----------
     names, labels, response : lists of str, str
-        The columns, basis functions of every weight in words, what the response is called.
+        Names of the columns, of the basis functions of each weight, and of the response.
     indices : (n_coefficients, n_columns) int array
         Basis function of each column: its frequency (Fourier), exponent (power), or the number
         of its category.
     values : (n_coefficients,) array
-        The weights in units of the response, largest magnitude first.
+        Weights in units of the response, largest magnitude first.
     bound : float
-        No weight that was not looked at is larger than this.
+        Upper bound on the weights that were not searched.
     n_certain : int
-        So many of the first are the largest there are, up to rounding; the others are large, but
-        larger ones may exist.
+        Number of leading weights that are certain to be the largest, up to rounding; there may be
+        larger ones than the others.
     """
 
     names: list[str]
@@ -56,7 +56,7 @@ class Coefficients(Finding):
 
     @property
     def is_exact(self) -> bool:
-        """Whether these are the largest weights, for certain."""
+        """Whether all of these are certain to be the largest weights."""
         return self.n_certain == len(self.values)
 
 
@@ -71,8 +71,8 @@ def largest_coefficients(
         As in `main_effects`.
     n_coefficients : int, default=10
     max_slices : int, default=4096
-        How many slices are followed at a time. More take longer and make more certain; the
-        search is exhaustive for tensors with no more entries than this.
+        Number of slices searched at a time. More take longer and give more certain results; the
+        search is exhaustive for tensors with at most this many entries.
 
     Returns
     -------
@@ -80,19 +80,19 @@ def largest_coefficients(
     """
     if not isinstance(n_coefficients, Integral):
         raise TypeError(
-            f"n_coefficients is a {type(n_coefficients).__name__}, where a whole number is "
-            "expected; weights are those of the model alone, so no X is needed."
+            f"n_coefficients must be an integer, got a {type(n_coefficients).__name__}; weights "
+            "need no X."
         )
     if n_coefficients < 1 or max_slices < n_coefficients:
         raise ValueError(
-            f"n_coefficients={n_coefficients} and max_slices={max_slices}, where "
-            "1 <= n_coefficients <= max_slices is expected; use a larger max_slices."
+            f"n_coefficients={n_coefficients} must be at least 1 and at most "
+            f"max_slices={max_slices}; use a larger max_slices."
         )
     response = Response(model, output)
     if not response.closing.size:
         raise ValueError(
-            "The model is made of main effects alone (rank 0), and has no products of basis "
-            "functions whose weights could be listed; look at main_effects."
+            "The model has only main effects (rank 0), and no products of basis functions; use "
+            "main_effects."
         )
     states, indices, bound = _search(response, max_slices)
     values = response.algebra.close(states)
@@ -179,18 +179,18 @@ class Spectrum(Finding):
     Attributes
     ----------
     name, response : str
-        The column, and what the response is called.
+        Names of the column and of the response.
     numbers : (M,) int array
         Frequencies of the basis: -⌊M/2⌋ … ⌈M/2⌉-1.
     frequencies : (M,) array
-        The same in periods a unit of the column.
+        The same in periods per unit of the column.
     magnitudes : (M,) array
         Norm of all weights of each frequency in the network, in units of the response.
     coefficients : (M,) array or None
-        The weights themselves where there is no other column.
+        The weights themselves if there is no other column.
     main : (M,) array or None
-        Magnitudes of the weights of the column's main effect beside the network, without its
-        slope; None for a model without main effects.
+        Magnitudes of the weights of the column's main effect, without its slope; None for a model
+        without main effects.
     """
 
     name: str
@@ -211,7 +211,7 @@ class Spectrum(Finding):
 
 
 def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
-    """Exact spectrum of one column with a Fourier basis.
+    """Compute the exact spectrum of one column with a Fourier basis.
 
     Parameters
     ----------
@@ -226,22 +226,21 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     Notes
     -----
     The magnitude of frequency m is (Σ |w[m, …]|²)^½ over the basis functions of all other
-    columns, from the Gram matrices of their cores; their squares add up to ‖w‖², in units of
-    the response.
+    columns, from the Gram matrices of their cores; their squares sum to ‖w‖², in units of the
+    response.
 
-    What it does not tell.  A prediction is Re f, to which frequencies m and -m contribute
-    together: their weights need not mirror each other, and a spectrum may well rise at one edge
-    only.  With a period above 1 the waves are not orthogonal on the column's range, so that
-    large weights may cancel each other there.  Whether M is large enough is for validation to
-    say, and not for the edges of a spectrum.
+    Spectra need care.  A prediction is Re f, to which frequencies m and -m contribute together:
+    their weights need not be symmetric, and a spectrum may rise at one edge only.  With a period
+    above 1 the waves are not orthogonal on the column's range, so large weights may cancel each
+    other there.  Validation, not the edges of a spectrum, shows whether M is large enough.
     """
     response = Response(model, output)
     d = find_column(response.names, column)
     feature_map = response.maps[d]
     if not feature_map.is_complex:
         raise ValueError(
-            f"The column {response.names[d]!r} has the basis {type(feature_map).__name__}, and a "
-            "spectrum needs Fourier; choose another column or look at its main effect."
+            f"The column {response.names[d]!r} has the basis {type(feature_map).__name__}, but a "
+            "spectrum needs Fourier; choose another column, or use its main effect."
         )
     algebra, weights = response.algebra, response.weights(d)
     if feature_map.has_gaps:  # where a value is there
@@ -281,27 +280,26 @@ class RankOneTerms(Finding):
     Attributes
     ----------
     names, response : list of str, str
-        The columns, and what the response is called.
+        Names of the columns and of the response.
     sizes : (n_terms,) array
         Norm of each term's weights in units of the response, largest first.
     coefficients : (n_terms,) array
-        What the product of the functions is multiplied by; of magnitude `sizes`.
+        Coefficients of the products of functions; their magnitudes are `sizes`.
     values : list of (n_grid,) arrays
-        Values of every column: equal steps over its range, or its categories.
+        Values of each column: equal steps over its range, or its categories.
     functions : list of (n_terms, n_grid) arrays
-        Functions of every column at these values, with weights of norm 1. The complex ones are
-        turned to be as real as they can be, and positive where they are largest.
+        Functions of each column at these values, with weights of norm 1. Complex ones are rotated
+        to be as real as possible, and positive where they are largest.
     offset : float
-        What is added to the terms.
+        Constant added to the terms.
     is_categorical : list of bool
-        Which columns hold categories.
+        Whether each column is categorical.
     main : list of (n_grid,) arrays
-        Main effects beside the network at these values; zero for a model without them.
+        Main effects at these values; zero for a model without them.
 
     Notes
     -----
-    f(x) = offset + Σ_d main_d(x_d) + Re Σ_t coefficients_t · Π_d functions_d,t(x_d), if all terms
-    are there.
+    f(x) = offset + Σ_d main_d(x_d) + Re Σ_t coefficients_t · Π_d functions_d,t(x_d) over all terms.
     """
 
     names: list[str]
@@ -326,16 +324,16 @@ class RankOneTerms(Finding):
 def rank_one_terms(
     model: Any, n_terms: int | None = None, *, n_grid: int = 200, output: Any = None
 ) -> RankOneTerms:
-    """Sort the rank-one terms of a CPD by the norm of their weights.
+    """Return the rank-one terms of a CPD, sorted by the norm of their weights.
 
     Parameters
     ----------
     model, output
         As in `main_effects`; the network must be a CPD.
     n_terms : int, optional
-        How many to give; None is all of them.
+        Number of terms; None is all of them.
     n_grid : int, default=200
-        Number of values to look at in a numeric column.
+        Number of values of a numeric column.
 
     Returns
     -------
@@ -344,7 +342,7 @@ def rank_one_terms(
     Notes
     -----
     The terms of a CPD are unique up to scale and order under mild conditions [1]_, but need
-    not be orthogonal: large ones may cancel each other, and their sizes do not add up.
+    not be orthogonal: large ones may cancel each other, so their sizes cannot be added.
 
     References
     ----------
@@ -354,7 +352,7 @@ def rank_one_terms(
     response = Response(model, output)
     if not isinstance(response.algebra, Diagonal):
         raise ValueError(
-            "The network of the model is a train or ring, and only a CPD is a sum of rank-one "
+            "The network of the model is a train or ring, but only a CPD is a sum of rank-one "
             "terms; use network='cpd'."
         )
     norms = np.array([

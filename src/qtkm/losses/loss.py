@@ -1,6 +1,6 @@
-"""The interface of a loss, which compares responses with targets row by row.
+"""Interface of a loss, which compares responses with targets row by row.
 
-Responses are arrays (n, k) of n rows and k outputs, real or complex, targets real arrays of the
+Responses are real or complex arrays (n, k) of n rows and k outputs; targets are real arrays of the
 same shape.
 """
 
@@ -22,13 +22,13 @@ FLOOR = 0.05
 class Loss(BaseEstimator):
     """Interface of a pointwise loss; parameters are those of the constructor.
 
-    The two quadratics that alternating least squares may minimise in place of the loss,
+    The two quadratics that alternating least squares may minimize instead of the loss,
 
         ℓ(f₀) + ℓ'(f₀)·(f - f₀) + ½ c |f - f₀|²,
 
-    take their c from `curvature` (close to the loss near f₀) or from `bound` (above the loss
-    everywhere, so that its minimum never makes the loss larger).  Either has one c per row, so
-    it is a least-squares problem with weights c and targets f₀ - ℓ'(f₀)/c.
+    take c from `curvature` (close to the loss near f₀) or from `bound` (above the loss everywhere,
+    so that its minimum never raises the loss).  Both have one c per row, which gives a
+    least-squares problem with weights c and targets f₀ - ℓ'(f₀)/c.
     """
 
     #: the loss is quadratic in f, so one local system gives the exact minimum
@@ -57,21 +57,21 @@ class Loss(BaseEstimator):
 
     @property
     def has_bound(self) -> bool:
-        """Whether `bound` is there; else steps of alternating least squares may need damping."""
+        """Whether `bound` is implemented; if not, alternating least squares may need damping."""
         return type(self).bound is not Loss.bound
 
     def check(self) -> None:
-        """Raise a ValueError if a parameter makes no sense."""
+        """Raise a ValueError for invalid parameters."""
 
     def check_range(self, low: Array, high: Array) -> None:
-        """Raise a ValueError if targets from `low` to `high`, (n_outputs,) each, cannot be used."""
+        """Raise a ValueError for invalid targets; `low` and `high` (n_outputs,) are their range."""
 
     def center_and_scale(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Return what to subtract from targets of given moments and what to divide by."""
+        """Return center and scale of targets with the given moments."""
         return mean, np.sqrt(variance)
 
     def informative(self, target: Array) -> Array | None:
-        """Return which rows (n,) say something of their mean; None for all.
+        """Return a mask (n,) of the rows that carry information on the mean; None for all.
 
         Defaults that depend on the number of rows ignore the others.
         """
@@ -103,23 +103,23 @@ class Loss(BaseEstimator):
         at least `FLOOR` times its own `bound`; c = 0 means that the gradient of the row is 0.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no curvature, which alternating least squares needs; write "
-            "one, or use a solver that takes gradients alone, such as 'lbfgs'."
+            f"{type(self).__name__} has no curvature, which alternating least squares needs; "
+            "implement it, or use a solver that only needs gradients, such as 'lbfgs'."
         )
 
     def bound(self, response: Array, target: Array) -> Array:
         """Return the curvature of a quadratic that touches the loss here and bounds it, shape (n,).
 
-        A loss without one leaves it out: steps by `curvature` that raise the objective are then
-        repeated with a larger one.
+        Optional: without it, steps by `curvature` that raise the objective are repeated with a
+        larger curvature.
         """
         raise NotImplementedError(f"{type(self).__name__} has no bound.")
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
         """Multiply the exact (generalised) Hessian by a direction (n, k), shape (n, k).
 
-        The Hessian is that with respect to Re f, the direction's real part alone counts; a loss
-        that sees complex f takes a complex direction to a complex product.
+        The Hessian is with respect to Re f, and only the real part of the direction is used; a
+        loss that sees complex f maps complex directions to complex products.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no curvature_product, which Gauss-Newton needs."
@@ -138,7 +138,7 @@ class Loss(BaseEstimator):
     ) -> tuple[Array, Array | None]:
         """Return targets (n, k) and weights (n,) whose loss at f is the given one at f + offset.
 
-        `offset` (n, 1) is what is known of the response before the fit.
+        `offset` (n, 1) is the known part of the response.
         """
         return target - offset, weight
 
@@ -147,7 +147,7 @@ class Loss(BaseEstimator):
         return prediction + offset
 
     def score(self, target: Array, prediction: Array, weight: Array | None = None) -> float:
-        """Return the share of the best constant's loss that predictions explain; R² here."""
+        """Return the relative reduction of the best constant's loss; R² here."""
         return float(r2_score(target, prediction, sample_weight=weight))
 
     def link(self, response: Array) -> Array | None:
@@ -156,7 +156,7 @@ class Loss(BaseEstimator):
 
 
 class WithResidual(Loss):
-    """A loss of the complex response, which pushes Im f to 0, or of its real part.
+    """Loss of the complex response, which pushes Im f to 0, or of its real part.
 
     Parameters
     ----------
@@ -176,9 +176,9 @@ class WithResidual(Loss):
     def check(self) -> None:
         if not isinstance(self.residual, str) or self.residual not in ("complex", "real", "auto"):
             raise ValueError(
-                f"residual={self.residual!r} is not known; use 'complex' for a loss that also "
-                "pushes the imaginary part of the response to 0, 'real' for one of the real part "
-                "alone, or 'auto'."
+                f"residual={self.residual!r} is unknown; use 'complex' for a loss that also "
+                "pushes the imaginary part of the response to 0, 'real' for a loss of the real "
+                "part only, or 'auto'."
             )
 
 

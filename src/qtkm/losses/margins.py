@@ -1,11 +1,11 @@
 """Losses for classes, with signs y as targets: of margins y·Re f, and softmax.
 
-With several outputs a loss of margins is one-vs-rest: each column separates one class from others.
+With several outputs, margin losses are one-vs-rest: each column separates one class from others.
 
-The weights of a complex model have two real numbers per entry, and a loss that reads Re f alone
-leaves half of that freedom to fit noise.  `ResidualLoss` adds a penalty on Im f: on spambase (2,760
-rows, 57 columns) the logistic loss of unseen rows was 2.4 without it and 0.19 with it; on magic
-(11,412 rows, 10 columns) 0.336 and 0.316.
+The weights of a complex model have two real numbers per entry, and a loss of Re f alone leaves
+half of that freedom to fit noise.  `ResidualLoss` adds a penalty on Im f: on spambase (2,760 rows,
+57 columns) the logistic loss of unseen rows was 2.4 without it and 0.19 with it; on magic (11,412
+rows, 10 columns) 0.336 and 0.316.
 """
 
 from collections.abc import Callable
@@ -107,8 +107,8 @@ class Logistic(MarginLoss):
 
     Notes
     -----
-    The majoriser is that of Jaakkola and Jordan [1]_: the parabola of curvature
-    tanh(m/2)/(2m) touches the loss at m and at -m.  Curvature at 0 is ¼, the largest of all.
+    The majorizer is that of Jaakkola and Jordan [1]_: the parabola of curvature
+    tanh(m/2)/(2m) touches the loss at m and at -m.  The curvature is largest, ¼, at 0.
 
     References
     ----------
@@ -149,7 +149,7 @@ class Logistic(MarginLoss):
         return largest_output(self._touching(response.real * target))
 
     def _touching(self, margin: Array) -> Array:
-        """Return the curvature of the majoriser."""
+        """Return the curvature of the majorizer."""
         half = np.maximum(np.abs(margin) / 2, 1e-8)  # tanh(x)/x is 1 below
         return np.tanh(half) / half / 4
 
@@ -164,9 +164,9 @@ class SquaredHinge(MarginLoss):
 
     Notes
     -----
-    The slope is continuous and the generalised Hessian 2 where m < 1, 0 elsewhere.  Rows
-    beyond their margin thus have no curvature and no slope: a step by `curvature` is free to
-    move them, a step by `bound` is not.
+    The slope is continuous, and the generalized Hessian is 2 where m < 1, 0 elsewhere.  Rows
+    beyond their margin thus have no curvature and no slope: a step by `curvature` may move them
+    freely, a step by `bound` may not.
     """
 
     steepest = 2.0
@@ -231,7 +231,7 @@ def _below_largest(response: Array) -> Array:
     """Return Re f minus the row's largest: the same probabilities, without overflow."""
     if response.shape[-1] < 2:
         raise ValueError(
-            f"softmax was given {response.shape[-1]} output, but needs one for every class; "
-            "use the logistic loss with one output for two classes."
+            f"softmax needs one output per class, got {response.shape[-1]}; for two classes and "
+            "one output, use the logistic loss."
         )
     return response.real - largest_output(response.real)[..., None]

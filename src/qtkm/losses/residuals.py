@@ -1,7 +1,7 @@
 """Losses of the residual f - y, or of its real part: squared, Huber, quantile, hinge.
 
-A loss of Re f alone leaves the imaginary part of a complex model free, which is twice the freedom
-to fit noise: on 600 rows of Friedman's function of ten columns, R² of unseen rows was 0.76 with the
+A loss of Re f alone leaves the imaginary part of a complex model free, which doubles the freedom to
+fit noise: on 600 rows of Friedman's function of ten columns, R² of unseen rows was 0.76 with the
 squared loss of Re f and 0.80 with that of f.
 """
 
@@ -20,7 +20,7 @@ SHARPEST = 1e-8
 
 
 class RegressionLoss(WithResidual):
-    """Loss of the residual f - y, or of its real part, for which ``residual="real"`` asks."""
+    """Loss of the residual f - y or, with ``residual="real"``, of its real part."""
 
     def for_outputs(self, n_outputs: int) -> "RegressionLoss":
         # all outputs of a row share one curvature, and Im f needs that of its own output
@@ -68,7 +68,7 @@ class Squared(RegressionLoss):
 
 
 class RadialLoss(RegressionLoss):
-    """g(|f - y|) or g(|Re f - y|); a subclass gives s and h as `_corner`.
+    """g(|f - y|) or g(|Re f - y|); a subclass defines s and h as `_corner`.
 
     Notes
     -----
@@ -84,7 +84,7 @@ class RadialLoss(RegressionLoss):
 
     @property
     def _corner(self) -> tuple[float, float]:
-        """Slope s of the straight line, and the distance h at which it begins."""
+        """Return the slope s of the straight line, and the distance h at which it begins."""
         raise NotImplementedError
 
     def value(self, response: Array, target: Array) -> Array:
@@ -123,7 +123,7 @@ class Huber(RadialLoss):
     Parameters
     ----------
     delta : float, default=0.5
-        Residual δ > 0 beyond which all rows pull equally hard; in units of the spread of
+        Residual δ > 0 beyond which all rows have the same influence; in units of the spread of
         y (1.4826 times the median distance from the median) unless ``normalize_y=False``.
         Residuals are usually a fraction of that spread. Smaller is more robust, and slower.
     residual : {"complex", "real"} or "auto"
@@ -148,7 +148,7 @@ class Huber(RadialLoss):
 
 
 class TiltedLoss(RadialLoss):
-    """½|f - y| - t·(Re f - y), rounded to a parabola around f = y; `_tilt` gives t, |t| <= ½."""
+    """½|f - y| - t·(Re f - y), rounded to a parabola around f = y; `_tilt` returns t, |t| <= ½."""
 
     smoothing: float
     _tilt: Callable[[Array], Array | float]
@@ -179,7 +179,7 @@ class Quantile(TiltedLoss):
         Half-width ε > 0 of the rounded corner, in units of the spread of y (1.4826 times the
         median distance from the median) unless ``normalize_y=False``.
     residual : {"complex", "real"} or "auto"
-        Whether |f - y| or |Re f - y| is meant; "auto" means "complex".
+        Whether to use |f - y| or |Re f - y|; "auto" means "complex".
     """
 
     is_robust = True
@@ -218,10 +218,10 @@ class Hinge(TiltedLoss):
     For a sign y the hinge is ½|y - Re f| - ½y·(Re f - y).  With ``residual="complex"`` the distance
     is |y - f|, which adds about (Im f)²/(4|1 - m|): the pull on Im f falls with the distance
     from the margin, and the parabola that lies above the loss has a real minimum.  With several
-    outputs, which share one curvature per row, Re f alone is read.
+    outputs, which share one curvature per row, only Re f is used.
 
-    Without Im f a row behind its margin has no slope.  `curvature` is 0 there: in a trial (a linear
-    model of 30 columns, 2000 random rows) ten such steps came as low as forty by `bound`.
+    Without Im f, rows beyond their margin have no slope, and `curvature` is 0 there: in a trial (a
+    linear model of 30 columns, 2000 random rows) ten such steps were as good as forty by `bound`.
     """
 
     is_margin = True

@@ -125,18 +125,18 @@ class LogLinkLoss(RegressionLoss):
         name, least = type(self).__name__, low.min()
         if self.power == 2 and least <= 0:
             raise ValueError(
-                f"{name} is a loss for y > 0, and the least y is {least:g}; leave these rows out, "
-                "or use Tweedie(power=1.5), which takes zeros, or another loss such as 'squared'."
+                f"{name} needs y > 0, but the smallest y is {least:g}; remove these rows, or use "
+                "Tweedie(power=1.5), which allows zeros, or another loss such as 'squared'."
             )
         if least < 0:
             raise ValueError(
-                f"{name} is a loss for y >= 0, and the least y is {least:g}; leave these rows out, "
-                "or use another loss such as 'squared' or 'huber'."
+                f"{name} needs y >= 0, but the smallest y is {least:g}; remove these rows, or use "
+                "another loss such as 'squared' or 'huber'."
             )
         if high.min() == 0:
             raise ValueError(
-                f"{name} fits the logarithm of a mean, which is -inf where y is 0 in every row; "
-                "give rows with y > 0 as well."
+                f"{name} fits the logarithm of a mean, which is -inf if y is 0 in all rows; add "
+                "rows with y > 0."
             )
 
     def _has_imaginary(self, values: Array) -> bool:
@@ -157,7 +157,7 @@ class LogLinkLoss(RegressionLoss):
 class Poisson(LogLinkLoss):
     """Deviance of counts y >= 0 of mean μ = exp(Re f): 2(μ - y + y·log(y/μ)).
 
-    Rates, with their exposures as weights, do as well: y need not be whole numbers.
+    Rates, with exposures as weights, work as well: y need not be integer.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Gamma(LogLinkLoss):
 
 
 class Tweedie(LogLinkLoss):
-    """Deviance of a variance proportional to μ^power, with μ = exp(Re f).
+    """Deviance of a distribution with variance proportional to μ^power, μ = exp(Re f).
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ def _refuse_large(offset: Array) -> None:
     largest = float(np.abs(offset).max())
     if largest > MOST_OFFSET:
         raise ValueError(
-            f"offset has entries of size {largest:g}, and exponentials of more than "
-            f"{MOST_OFFSET:g} are too large; give the logarithm of the exposure, not the exposure."
+            f"offset has entries of size {largest:g}, above the limit {MOST_OFFSET:g} of its "
+            "exponential; use the logarithm of the exposure, not the exposure."
         )
 
 

@@ -1,4 +1,4 @@
-"""Penalties: what a column's feature map says of its functions in, prior variances out."""
+"""Penalties: prior variances of the weights of a column's basis functions."""
 
 from .priors import RBF, Family, Matern, Penalty, Ridge
 

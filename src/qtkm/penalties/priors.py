@@ -1,12 +1,11 @@
 """Penalties of one column: prior variances of the weights of its functions, and their families.
 
 The penalty of a model is α·Σ_m |w_m|² / Π_d s_d[m_d]: the weight of function m of column d has
-the prior variance s_d[m].  A penalty gives these variances from what a feature map says of its
-functions.  It knows no rows and no network.
+the prior variance s_d[m].  A penalty computes these variances from the frequencies of a feature
+map; it depends neither on rows nor on the network.
 
-A parameter that is "auto" is learned: all members of a family have variances that sum to 1, so
-that the one under which some weights cost least can be chosen at any time, and a fit never costs
-more than before.
+Parameters that are "auto" are learned: the variances of all members of a family sum to 1, so the
+member under which the weights cost least can be chosen at any time, and the objective never rises.
 """
 
 from collections.abc import Sequence
@@ -43,7 +42,7 @@ class Penalty(BaseEstimator):
         Parameters
         ----------
         frequencies : (M,) array
-            Angular frequency of every function, see `FeatureMap.frequencies`.
+            Angular frequency of each function, see `FeatureMap.frequencies`.
 
         Returns
         -------
@@ -54,9 +53,9 @@ class Penalty(BaseEstimator):
     def variances_of(self, feature_map: Any) -> NDArray[np.float64] | None:
         """Return the prior variance of the weight of each function of a map, or None for 1.
 
-        Pooled categories have k = (1 - a) + a·δ with a the share of the penalty, and so have a
-        value that is present and one that is missing, with a = `GAP_SHARE`. A map whose functions
-        have no frequencies is treated alike by all penalties.
+        Pooled categories have k = (1 - a) + a·δ with a the share of the penalty; so do present and
+        missing values, with a = `GAP_SHARE`. Maps whose functions have no frequencies are treated
+        alike by all penalties.
         """
         if feature_map.is_categorical:
             share = getattr(self.settled(), "share", None)
@@ -72,20 +71,20 @@ class Penalty(BaseEstimator):
         return np.kron(np.array([1 - GAP_SHARE / 2, GAP_SHARE / 2]), variances)
 
     def precision(self, feature_map: Any) -> NDArray[np.float64] | None:
-        """Return what multiplies the squared weight of each function, or None for 1."""
+        """Return the factor of the squared weight of each function, or None for 1."""
         variances = self.variances_of(feature_map)
         return None if variances is None else 1 / variances
 
     def members(self) -> "list[Penalty]":
-        """Return the members of the family among which a fit chooses; itself if there is one."""
+        """Return the members of the family that a fit chooses from, or only itself."""
         return [self]
 
     def settled(self) -> "Penalty":
-        """Return the same penalty with parameters that are learned at their start."""
+        """Return the same penalty with learned parameters at their initial values."""
         return self
 
     def check(self, name: str) -> None:
-        """Raise a ValueError for parameters that make no sense; `name` is the column's."""
+        """Raise a ValueError for invalid parameters; `name` is that of the column."""
 
 
 class Ridge(Penalty):
@@ -94,8 +93,8 @@ class Ridge(Penalty):
     Notes
     -----
     α‖w‖² is the penalty of the paper.  It is the prior of a kernel machine whose kernel is a
-    product of Dirichlet kernels: all frequencies are alike, so that smoothness comes from the
-    number of functions alone.
+    product of Dirichlet kernels: all frequencies are alike, so smoothness depends only on the
+    number of functions.
     """
 
     def variances(self, frequencies: NDArray[np.float64]) -> None:
@@ -103,10 +102,10 @@ class Ridge(Penalty):
 
 
 class SpectralPenalty(Penalty):
-    """A prior whose variances are a density over frequencies, mixed with a constant.
+    """Prior whose variances are a density over frequencies, mixed with a constant.
 
     k = (1 - share) + share·k_ℓ is the kernel of a column.  The product over the columns is an
-    ANOVA kernel: interactions of order j carry share^j, so small shares pull towards additive
+    ANOVA kernel: interactions of order j have weight share^j, so small shares favour additive
     models.
     """
 
@@ -121,7 +120,7 @@ class SpectralPenalty(Penalty):
         ),
         "share": (
             0.6, (0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0), 1,
-            "a number > 0 and <= 1: the part of the variance that is not constant;",
+            "a number > 0 and <= 1: the fraction of the variance that is not constant;",
         ),
     }  # fmt: skip
 
@@ -246,11 +245,11 @@ class Family:
         self.start = self.precision_of(penalty.settled())
 
     def choose(self, energies: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-        """Return the precision of the member that suits weights of some energies.
+        """Return the precision of the member that suits weights with these energies.
 
-        It minimises log(cost) + FLATTENING·mean(log variances) among those of a cost of `most` at
-        most; if there is none, it is the one of the least cost. Energies (M,) are what precisions
-        multiply in the penalty.
+        It minimizes log(cost) + FLATTENING·mean(log variances) among members with a cost of at
+        most `most`, or has the least cost if there are none. Energies (M,) are the factors of the
+        precisions in the penalty.
         """
         assert self.precisions is not None
         costs = self.precisions @ energies

@@ -1,4 +1,4 @@
-"""A report on a fitted model: one HTML file that needs no network, server or other file."""
+"""Report on a fitted model: one self-contained HTML file."""
 
 import json
 import os
@@ -16,9 +16,9 @@ def write_report(
     model: Any, X: Any, y: Any, path: str | os.PathLike[str], *, output: Any = None,
     max_rows: int = 5000, title: str | None = None, file: str | None = None,
 ) -> Path:  # fmt: skip
-    """Write a report on a fitted model or a search for one, see `QTKMRegressor.report`.
+    """Write a report on a fitted model or search, see `QTKMRegressor.report`.
 
-    `file` is the name of the model's file, for the lines that load it.
+    `file` is the name of the model file, for the code that loads it.
     """
     from ..inspection.response import fitted
 
@@ -31,7 +31,7 @@ def write_report(
 
 
 def page(facts: dict[str, Any]) -> str:
-    """Return the HTML page of facts; names and categories in it are data, never markup."""
+    """Return the HTML page of facts; names and categories are escaped."""
     data = json.dumps(facts, allow_nan=False, separators=(",", ":"))
     for letter in "<>&":  # so that no text can end the element that holds the data
         data = data.replace(letter, f"\\u{ord(letter):04x}")

@@ -1,4 +1,4 @@
-"""What a report shows, as numbers and text that JSON can hold."""
+"""Contents of a report, as numbers and text for JSON."""
 
 from datetime import date
 from importlib.metadata import version
@@ -41,11 +41,11 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95)
 def collect(
     model: Any, X: Any, y: Any, output: Any, max_rows: int, file: str | None, seed: int = 0
 ) -> dict[str, Any]:
-    """Collect all that a report shows; see `write_report` for the parameters."""
+    """Return the contents of a report; see `write_report` for the parameters."""
     n_rows = len(X)
     truth = np.asarray(y)
     if len(truth) != n_rows:
-        raise ValueError(f"X has {n_rows:,} rows and y {len(truth):,}; give one target per row.")
+        raise ValueError(f"X has {n_rows:,} rows, but y {len(truth):,}; give one target per row.")
     rng = np.random.default_rng(seed)
     numbers = _draw(n_rows, MOST_SCORED, rng)
     chosen = _draw(len(numbers), max_rows, rng)
@@ -75,7 +75,7 @@ def _text(value: Any) -> str:
 
 
 def _draw(n_rows: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return the numbers of all rows, or of a random sample of them."""
+    """Return the indices of all rows, or of a random sample of them."""
     return np.arange(n_rows) if n_rows <= most else np.sort(rng.choice(n_rows, most, replace=False))
 
 
@@ -88,7 +88,7 @@ def _axis(values: Any) -> list[Any]:
 
 
 class SampleFindings:
-    """What inspection finds of a model in a sample of rows, the most important columns first."""
+    """Results of inspecting a model on a sample of rows, most important columns first."""
 
     def __init__(self, model: Any, sample: Any, output: Any):
         self.model, self.sample = model, sample
@@ -175,7 +175,7 @@ class SampleFindings:
 
 
 def _band(rows: Rows, d: int, values: NDArray) -> NDArray:
-    """Return the standard deviation of a main effect at values, of numbers from some of them."""
+    """Return standard deviations of a main effect at values, interpolated for numbers."""
     places = np.arange(len(values))
     where = places
     if is_numeric(values) and len(values) > BAND_STEPS:
@@ -185,21 +185,21 @@ def _band(rows: Rows, d: int, values: NDArray) -> NDArray:
 
 
 def _decisions(model: Any) -> list[list[str]]:
-    """Return what was decided, how, and why."""
+    """Return the choices of the fit, their values, and the reasons."""
     path = model.history_.get("path") or []
     automatic = [name for name in ("rank", "alpha") if path and model.get_params()[name] == "auto"]
     why = {name: "chosen on held-out rows, see the table below" for name in automatic}
-    given = "as asked for, or the default"
+    given = "as given, or the default"
     is_beside = model.network_.has_main_effects
     terms = "interactions beside" if is_beside else "products of"
     lines = [["model", name_network(model.network_), f"{terms} one function per column"]]
     last = path[-1] if path else {}
     if "share" in last:
-        beside = f" beside {last['kept']:.0%} of a network" if last["kept"] else ""
+        beside = f" and a network ({last['kept']:.0%})" if last["kept"] else ""
         lines.append(["full rank", f"{last['share']:.0%}{beside}", "exact solution under the "
-                      "learned prior, one term per row, as held-out rows asked for"])  # fmt: skip
+                      "learned prior, one term per row, chosen on held-out rows"])  # fmt: skip
     if (factor := last.get("factor")) is not None and factor < 1:
-        lines.append(["drawn to the mean", f"times {readable(factor, 3)}", "slope of held-out "
+        lines.append(["shrinkage", f"times {readable(factor, 3)}", "slope of held-out "
                       "targets over predictions: less is noisier"])  # fmt: skip
     lines += [
         ["rank", str(model.rank_), why.get("rank", given)],
@@ -215,7 +215,7 @@ def _decisions(model: Any) -> list[list[str]]:
     scales = [own[0] for own in learned_priors(model) if own is not None]
     if scales:
         shown = f"{readable(min(scales), 3)} to {readable(max(scales), 3)}"
-        lines.append(["length scales", shown, "learned for each column, in parts of its range"])
+        lines.append(["length scales", shown, "learned for each column, as fractions of its range"])
     return [[shorten(word, 200) for word in line] for line in lines]
 
 
@@ -271,7 +271,7 @@ def _errors(
 def _class_errors(
     model: Any, X: Any, truth: NDArray, predicted: NDArray
 ) -> tuple[dict[str, Any], NDArray]:
-    """Return scores, confusion and calibration, and how little each row's true class is trusted."""
+    """Return scores, confusion and calibration, and one minus each true class's probability."""
     classes = model.classes_
     truth = truth.astype(classes.dtype) if classes.dtype.kind != "O" else truth
     proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None

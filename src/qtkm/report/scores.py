@@ -1,4 +1,4 @@
-"""Scores of predictions with 95 % intervals, from the spread over rows: nothing is drawn."""
+"""Scores of predictions with 95 % intervals from standard errors, without resampling."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ LEAST = 1e-15
 
 
 def _score(name: str, value: Any, error: Any) -> dict[str, Any]:
-    """Return a score with its 95 % interval, from its standard error for rows like these."""
+    """Return a score with its 95 % interval, from its standard error."""
     low, high = value - NORMAL * error, value + NORMAL * error
     return {"name": name, "value": float(value), "low": float(low), "high": float(high)}
 
@@ -21,7 +21,7 @@ def _score(name: str, value: Any, error: Any) -> dict[str, Any]:
 def score_numbers(observed: NDArray, predicted: NDArray) -> list[dict[str, Any]]:
     """Score predicted numbers: R², root mean squared error, mean absolute error.
 
-    Standard errors of R² and RMSE are those of the delta method.
+    Standard errors of R² and RMSE use the delta method.
     """
     root, squares = np.sqrt(len(observed)), (observed - predicted) ** 2
     spread = (observed - observed.mean()) ** 2
@@ -40,9 +40,9 @@ def score_numbers(observed: NDArray, predicted: NDArray) -> list[dict[str, Any]]
 def score_classes(
     observed: NDArray, predicted: NDArray, proba: NDArray | None, classes: NDArray
 ) -> list[dict[str, Any]]:
-    """Score predicted classes: accuracy, and with probabilities log loss and ROC AUC of two.
+    """Score predicted classes: accuracy and, with probabilities, log loss and ROC AUC.
 
-    The standard error of the area is that of Hanley and McNeil.
+    The ROC AUC is for two classes, its standard error that of Hanley and McNeil.
     """
     n, hits = len(observed), observed == predicted
     scores = [_score("accuracy", hits.mean(), np.std(hits) / np.sqrt(n))]

@@ -1,4 +1,4 @@
-"""Display of a search: the scores of all candidates, by each of their parameters."""
+"""Display of a search: the scores of all candidates against each parameter."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,30 +18,29 @@ if TYPE_CHECKING:
 #: width of the cloud of dots at a value, and the share of scores that stay in sight
 CLOUD, SHOWN = 0.5, 0.75
 #: what is drawn, in the order of the legend
-GIVEN_UP, FINISHED, BEST = "given up, score\nof few epochs", "fitted to the end", "best of these"
-CHOSEN, BELOW = "chosen", "poorer still,\nbelow the axis"
+GIVEN_UP, FINISHED = "abandoned, score\nof few epochs", "fitted to convergence"
+BEST, CHOSEN, BELOW = "best of these", "chosen", "poorer still,\nbelow the axis"
 LEGEND = (GIVEN_UP, FINISHED, BEST, CHOSEN, BELOW)
 
 
 class SearchDisplay(Display):
-    """Scores of the candidates of a search, one panel a parameter that was varied.
+    """Scores of the candidates of a search, one panel per varied parameter.
 
-    Dots are candidates: full ones were fitted to the end on all folds, pale ones given up before,
-    with the score they had then. The line joins the best score at each value; the star is
-    the candidate that was chosen. The worst scores are triangles at the lower edge, which stand
-    higher than they should.
+    Dots are candidates: full ones were fitted to convergence on all folds, pale ones abandoned
+    before, with their last score. The line joins the best scores at each value; the star is the
+    chosen candidate. Triangles at the lower edge are scores below the axis.
 
     Parameters
     ----------
     results : dict of arrays
         As `cv_results_`.
     best : int
-        The candidate that was chosen.
+        Index of the chosen candidate.
     parameters : sequence of str or None, default=None
-        Of ``alpha``, ``n_basis``, ``period`` and ``rank`` those to draw; None for all that have
-        more than one value.
+        Parameters to draw, among ``alpha``, ``n_basis``, ``period`` and ``rank``; None for all
+        with more than one value.
     score_name : str, default="score"
-        What the scores are.
+        Name of the score.
 
     Attributes
     ----------
@@ -64,15 +63,15 @@ class SearchDisplay(Display):
     def from_estimator(
         cls, search: Any, *, parameters: Sequence[str] | None = None, ax: "Axes | None" = None
     ) -> "SearchDisplay":
-        """Draw what a fitted search has tried.
+        """Draw the candidates of a fitted search.
 
         Parameters
         ----------
         search : QTKMRegressorCV or QTKMClassifierCV
         parameters : sequence of str, optional
-            Those to draw; all that were varied by default.
+            Parameters to draw; by default all that were varied.
         ax : matplotlib Axes, optional
-            The panels divide its room.
+            Axes to divide into panels.
         """
         check_is_fitted(search, "cv_results_")
         name = name_score(search)
@@ -147,7 +146,7 @@ def _choose(results: Mapping[str, Any], parameters: Sequence[str] | None) -> lis
 
 
 def _places(values: Any) -> tuple[list[str], NDArray[np.int64]]:
-    """Labels of the values that a parameter takes, in order, and which one a candidate has."""
+    """Return labels of the values of a parameter, in order, and the index of each candidate's."""
     entries = list(values)
     distinct = sorted(set(entries), key=lambda value: (isinstance(value, tuple), value))
     labels = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in distinct]
@@ -164,6 +163,6 @@ def _cloud(place: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _lowest_shown(scores: NDArray[np.float64]) -> float:
-    """Score below which candidates are so poor that they would press the others together."""
+    """Return the lowest score to show, so that poor candidates do not squeeze the others."""
     top, usual = scores.max(), np.quantile(scores, 1 - SHOWN)
     return float(max(scores.min(), usual - 0.1 * (top - usual)))

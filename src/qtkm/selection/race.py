@@ -1,16 +1,15 @@
-"""Folds, and a race: fewer and fewer candidates get more and more epochs and folds.
+"""Folds, and a race in which fewer and fewer candidates get more and more epochs and folds.
 
     round 1    all                 few epochs on one fold
     round 2    the best ninth      some epochs on two folds; joined by the neighbours of the best
     round 3    the best twelfth    more epochs on all folds
-    last       the best 27th       to the end, on all folds and all rows: the best one first, then
+    last       the best 27th       to convergence, on all folds and rows: the best one first, then
                                    others fold by fold, as long as they may overtake it
 
-Every fit is one of the estimator itself, so that a candidate of the last round has the scores that
-scikit-learn's GridSearchCV would give it.  A narrow band learns slowly at first and may be the best
-in the end, so the first round keeps the best candidate of every band and period, before others;
-and candidates next to the best one get a second chance.  The measurements are in
-docs/decisions/0011-a-race-of-candidates.md.
+Candidates are fitted by the estimator itself, so those of the last round have the same scores as
+in scikit-learn's GridSearchCV.  A narrow band learns slowly at first and may be the best in the
+end, so the first round keeps the best candidate of every band and period; and candidates next to
+the best one get a second chance.  See docs/decisions/0011-a-race-of-candidates.md.
 """
 
 import math
@@ -43,7 +42,7 @@ PARAMETERS = ("alpha", "n_basis", "penalty", "period", "rank", "scaling")
 
 @dataclass
 class GivenRows:
-    """All that was given to `fit`; `by_class` if folds and samples are stratified."""
+    """Data given to `fit`; `by_class` if folds and samples are stratified."""
 
     X: Any
     y: Any
@@ -61,7 +60,7 @@ class GivenRows:
 
 @dataclass
 class TrainTest:
-    """Rows to train and rows to test on, by their numbers."""
+    """Rows to train and to test on, by their indices."""
 
     rows: GivenRows
     train: NDArray[np.integer]
@@ -82,12 +81,12 @@ class TrainTest:
         with config_context(skip_parameter_validation=True):  # of metrics, which takes longer
             score = scorer(model, X, y, **options)
         if not isinstance(score, Real):
-            raise ValueError(f"scoring must return one number per fold; it returned {score!r}.")
+            raise ValueError(f"scoring must return one number per fold, got {score!r}.")
         return float(score)
 
 
 def split(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.RandomState) -> list[Pair]:
-    """Row numbers of every fold, without rows of weight zero."""
+    """Return the row indices of every fold, without rows of zero weight."""
     splitter = _make_splitter(rows, cv, is_large, rng)
     there = np.ones(len(rows), dtype=bool) if rows.weight is None else rows.weight > 0
     pairs = _take(splitter.split(rows.X, rows.y), there, f"cv={cv!r}", "fewer folds")
@@ -102,14 +101,14 @@ def _make_splitter(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.Rand
     if isinstance(cv, str):
         if cv != "hold-out":
             raise ValueError(
-                f"cv={cv!r} is not known; use a number of folds, a splitter, (train, test) pairs, "
-                "'hold-out' or the share of rows to hold out."
+                f"cv={cv!r} is unknown; use a number of folds, a splitter, (train, test) pairs, "
+                "'hold-out' or the fraction of rows to hold out."
             )
         cv = HOLD_OUT
     if not isinstance(cv, Real) or isinstance(cv, Integral):
         return check_cv(cv, rows.y, classifier=rows.by_class)
     if not 0 < float(cv) < 1:
-        raise ValueError(f"cv={cv!r} must be a share of the rows between 0 and 1.")
+        raise ValueError(f"cv={cv!r} must be a fraction between 0 and 1.")
     # every class needs two rows, one for each part
     by_class = rows.by_class and np.unique(rows.y, return_counts=True)[1].min() > 1
     kind = StratifiedShuffleSplit if by_class else ShuffleSplit
@@ -119,7 +118,7 @@ def _make_splitter(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.Rand
 def sample(
     pairs: Sequence[Pair], rows: GivenRows, size: int, rng: np.random.RandomState
 ) -> list[Pair]:
-    """Sample about `size` rows of the folds in all."""
+    """Sample about `size` rows of the folds in total."""
     # not rng itself: shuffled folds of the same seed have its very order, and rows of whole folds
     # would be the sample
     order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(len(rows))
@@ -132,7 +131,7 @@ def sample(
 
 
 def _take(pairs: Iterable[Any], chosen: NDArray[np.bool_], what: str, hint: str) -> list[Pair]:
-    """Return the chosen rows of folds, which may be masks; a fold without rows is an error."""
+    """Return the chosen rows of folds, which may be masks; raise an error for an empty fold."""
     found: list[Pair] = []
     for pair in pairs:
         parts = (np.asarray(part) for part in pair)
@@ -141,7 +140,7 @@ def _take(pairs: Iterable[Any], chosen: NDArray[np.bool_], what: str, hint: str)
         if len(train) == 0 or len(test) == 0:
             raise ValueError(
                 f"Fold {len(found)} of {what} leaves {len(train)} rows to train and {len(test)} "
-                f"to test on, not counting rows of weight zero; use {hint}."
+                f"to test on, not counting rows of zero weight; use {hint}."
             )
         found.append((train, test))
     return found
@@ -149,7 +148,7 @@ def _take(pairs: Iterable[Any], chosen: NDArray[np.bool_], what: str, hint: str)
 
 @dataclass(frozen=True)
 class Round:
-    """What the candidates of a round get, and how many remain."""
+    """Epochs and folds of a round, and how many candidates remain."""
 
     n_folds: int | None  # None for all
     epochs: float | None  # share of max_iter; None fits to the end
@@ -193,9 +192,9 @@ class Entrant:
 
 @dataclass
 class Race:
-    """A search over candidates; `sampled` are the same folds with fewer rows, until the last round.
+    """Search over candidates; `sampled` are folds with fewer rows, used before the last round.
 
-    `report(epochs)` is called with the epochs that were done or have become unnecessary.
+    `report(epochs)` is called with the number of epochs that were run or became unnecessary.
     """
 
     estimator: Any
@@ -209,7 +208,7 @@ class Race:
     is_stopped: bool = False
 
     def add(self, params: Sequence[dict[str, Any]]) -> list[Entrant]:
-        """Add candidates that are not there yet, and return these."""
+        """Add and return candidates that are new."""
         known = [candidate.params for candidate in self.candidates]
         new = [Entrant(each, len(self.folds)) for each in params if each not in known]
         self.candidates += new
@@ -244,9 +243,9 @@ class Race:
         self._run_last(alive)
 
     def run_folds(self, some: Sequence[Entrant], best: Entrant | None = None) -> list[Entrant]:
-        """Fit candidates to the end, fold by fold; return those that are ahead of `best`.
+        """Fit candidates to convergence, fold by fold; return those that are ahead of `best`.
 
-        After every fold no more than half of them remain, and none that has fallen behind.
+        After each fold at most half of them remain, and none that are behind.
         """
         alive, n_folds = list(some), len(self.folds)
         for fold in range(n_folds):
@@ -266,7 +265,7 @@ class Race:
     ) -> None:
         """Fit candidates on folds of a round, by default all of its folds.
 
-        They are fitted side by side if there are enough of them, else one by one on all threads.
+        They are fitted in parallel if there are enough of them, else one by one on all threads.
         """
         number, n_folds = self.rounds.index(each) + 1, self._n_folds(each)
         jobs = [(c, fold) for c in some for fold in (range(n_folds) if folds is None else folds)]
@@ -285,7 +284,7 @@ class Race:
                 candidate.settle(number, n_folds)
 
     def _run_last(self, alive: list[Entrant]) -> None:
-        """Fit the best candidate to the end, and others that may still overtake it."""
+        """Fit the best candidate to convergence, and others that may still overtake it."""
         self.sampled = None
         number, (best, *others) = len(self.rounds), alive
         if number == 1:  # nothing tells which one may win
@@ -369,13 +368,13 @@ class Race:
 
 
 def _may_win(hoped: NDArray, best: Entrant) -> bool:
-    """Return True if hoped-for scores are ahead on the folds where there are some."""
+    """Return True if hoped-for scores are ahead on the folds that have some."""
     known = np.isfinite(hoped)
     return not known.any() or bool(hoped[known].mean() > best.score[known].mean())
 
 
 def find_adjacent(candidates: Sequence[dict[str, Any]]) -> list[list[int]]:
-    """Return for every candidate those that are one step away in one of the parameters."""
+    """Return for every candidate those that are one step away in one parameter."""
     places = np.zeros((len(candidates), len(candidates[0])), dtype=int)
     for k, name in enumerate(candidates[0]):
         entries = [candidate[name] for candidate in candidates]

@@ -1,4 +1,4 @@
-"""What both searches share: from lists and rows to the best candidate, fitted to all rows.
+"""Base of both searches: from lists and rows to the best candidate, fitted to all rows.
 
 Candidates are a grid of parameters with "auto" filled in, or steps away from the defaults.
 """
@@ -68,17 +68,17 @@ CLEAR = 0.01
 
 
 def is_refitted(search: Any) -> bool:
-    """Return True if a search has a model; otherwise an AttributeError says why not."""
+    """Return True if a search has a model, else raise an AttributeError."""
     if not search.refit:
         raise AttributeError(
-            f"This {type(search).__name__} has refit=False and so no model to predict with; fit "
-            "one with its best_params_, or use refit=True."
+            f"This {type(search).__name__} has refit=False, so it cannot predict; fit a model with "
+            "its best_params_, or use refit=True."
         )
     return True
 
 
 def by_best(method: Any, condition: Any = is_refitted) -> Any:
-    """Return a method of the estimators as one of searches, which call their best model's."""
+    """Return a method of searches that calls that of the best model."""
 
     @available_if(condition)
     @wraps(method)
@@ -106,9 +106,9 @@ def name_score(search: Any) -> str:
 class Candidates:
     """Candidates of a search for these rows: a `grid`, and `steps` to vary parameters further.
 
-    A step is a factor for numbers, a list for others.  `is_automatic` says that fits search for
-    rank or penalty themselves, `is_varied` that there are no lists besides, so that the search goes
-    step by step from the defaults.
+    A step is a factor for numbers, a list for others.  `is_automatic` is True if fits search for
+    rank or penalty themselves, `is_varied` if there are no lists either, so that the search
+    proceeds step by step from the defaults.
     """
 
     def __init__(self, search: Any, estimator: Any, prepared: Prepared, n_rows: int, n_used: int):
@@ -145,7 +145,7 @@ class Candidates:
         self.grid = list(ParameterGrid(grid))
 
     def _default(self, name: str) -> Any:
-        """Return what the estimator would choose; None where it has a value of its own."""
+        """Return the estimator's default; None if it has a value of its own."""
         estimator, prepared, own = self.estimator, self.prepared, [getattr(self.estimator, name)]
         default: Any
         if name == "alpha":
@@ -172,7 +172,7 @@ class Candidates:
         return [other for other in found if other != default]
 
     def check(self, params: dict[str, Any]) -> None:
-        """Raise a ValueError for parts that cannot be, or that do not fit each other."""
+        """Raise a ValueError for parts that are invalid, or do not fit each other."""
         prepared, n_outputs = self.prepared, self.prepared.objective.n_outputs
         model = type(self.estimator)(**self.estimator.get_params(deep=False) | params)
         radices = [m.radices for m in parts.make_maps(model, prepared.inputs, prepared.shape)]
@@ -185,14 +185,14 @@ class Candidates:
         return [(name, value) for name, value in steps if value is not params[name]]
 
     def beyond(self, best: dict[str, Any], tried: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the steps from the best candidate to values outside of those that were tried."""
+        """Return the steps from the best candidate to values beyond those tried."""
         ends = {name: sorted(each[name] for each in tried) for name in self.steps}
         steps = self.steps_from(best)
         return [best | {n: v} for n, v in steps if not ends[n][0] <= v <= ends[n][-1]]
 
 
 class SearchCV(Shown, BaseEstimator):
-    """A search for the best parameters of an estimator, and a model with them."""
+    """Search for the best parameters of an estimator, and a model with them."""
 
     #: class of the estimators that are tuned
     _kind: Any
@@ -217,14 +217,14 @@ class SearchCV(Shown, BaseEstimator):
 
     @ended_by_interrupts()
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Choose the parameters, and fit to all rows.
+        """Choose the parameters and fit a model to all rows.
 
         Parameters
         ----------
         X : array or frame of shape (n_rows, n_columns)
         y : array of shape (n_rows,), or (n_rows, n_outputs) for several outputs
         sample_weight : array of shape (n_rows,), optional
-            Rows with zero weight are ignored; scores are weighted, too.
+            Rows with zero weight are ignored; scores are weighted as well.
 
         Returns
         -------
@@ -249,8 +249,8 @@ class SearchCV(Shown, BaseEstimator):
         if interruption.take() or was_interrupted:  # not to be taken by the last fit
             tried = sum(candidate.round > 0 for candidate in race.candidates)
             self.message_ = (
-                f"Interrupted when {tried} of {len(race.candidates)} candidates had been tried; "
-                "the best of them is chosen. cv_results_ tells how far each came."
+                f"Interrupted after {tried} of {len(race.candidates)} candidates; the best of them "
+                "is chosen. cv_results_ shows how far each candidate got."
             )
             warnings.warn(self.message_, ConvergenceWarning, stacklevel=2)
         if self.refit:
@@ -323,7 +323,7 @@ class SearchCV(Shown, BaseEstimator):
         return race, best, False
 
     def _race(self, race: Race, candidates: Candidates) -> Entrant:
-        """Race over a grid, and continue where the best value of an "auto" list is at its end."""
+        """Race over a grid, and continue if the best value of an "auto" list is at its end."""
         race.run(WHOLE_FITS if candidates.is_automatic else ROUNDS)
         best = race.order()[0]
         for _ in range(MOST_STEPS):
@@ -336,7 +336,7 @@ class SearchCV(Shown, BaseEstimator):
         return best
 
     def _vary(self, race: Race, candidates: Candidates) -> Entrant:
-        """Go step by step from the defaults to settings that are clearly better on all folds."""
+        """Proceed step by step from the defaults to settings that are better on all folds."""
         race.rounds = (*WHOLE_FITS[:1], LAST)
         best = default = race.candidates[0]
         race.run_folds([default])
@@ -356,8 +356,8 @@ class SearchCV(Shown, BaseEstimator):
         names, tried = ", ".join(candidates.steps), len(race.candidates) - 1
         if best is default:
             self.message_ = (
-                f"Nothing to gain: none of {tried} other settings of {names} is clearly better "
-                "than the defaults, which are kept."
+                f"The defaults are kept: none of {tried} other settings of {names} is clearly "
+                "better."
             )
         else:
             changed = ((n, v) for n, v in best.params.items() if v != default.params[n])
@@ -377,8 +377,8 @@ class SearchCV(Shown, BaseEstimator):
         last = max(candidate.round for candidate in race.candidates)
         if all(np.isnan(each.mean) for each in race.candidates if each.round == last):
             raise ValueError(
-                f"Every score is NaN with scoring={self.scoring!r}; use another scoring, or look "
-                "at what one candidate predicts."
+                f"All scores are NaN with scoring={self.scoring!r}; use another scoring, or check "
+                "the predictions of one candidate."
             )
         self.n_splits_ = len(race.folds)
         self.cv_results_ = race.results()
@@ -395,7 +395,7 @@ class SearchCV(Shown, BaseEstimator):
         return found([
             *((name, _shown(value)) for name, value in self.best_params_.items()),
             (name_score(self), f"{readable(self.best_score_)}, {folds}"),
-            ("candidates", f"{tried:,} tried, {ended:,} fitted to the end"),
+            ("candidates", f"{tried:,} tried, {ended:,} fitted to convergence"),
             *((what, f"{_shown(getattr(self, n))} s") for what, n in times if hasattr(self, n)),
         ])  # fmt: skip
 

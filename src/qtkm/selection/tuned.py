@@ -1,4 +1,4 @@
-"""Regression and classification with parameters that are chosen by cross-validation."""
+"""Estimators with parameters chosen by cross-validation."""
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
@@ -11,13 +11,13 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
     """`QTKMRegressor` with parameters chosen by cross-validation.
 
     A default fit searches for its rank and penalty itself.  Without lists, this search compares
-    such fits with others of other penalties, scalings, basis sizes and periods on the same folds,
-    continues from what is clearly better, and says so if nothing is.
+    the defaults with other penalties, scalings, basis sizes and periods on the same folds, and
+    continues from settings that are clearly better; `message_` reports the outcome.
 
     Parameters
     ----------
     estimator : QTKMRegressor or None, default=None
-        What is tuned; None for one with default parameters and this `random_state` and `n_jobs`.
+        Estimator to tune; None for one with default parameters, `random_state` and `n_jobs`.
     alphas : sequence of float or "auto", default="auto"
         Penalties to choose from.
     periods : sequence of float or "auto", default="auto"
@@ -27,24 +27,25 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
         Numbers of basis functions to choose from; an entry may be a sequence with one number
         per column.
     ranks : sequence of int or "auto", default="auto"
-        Ranks to choose from. "auto" of this and the three above leaves a parameter to the
-        estimator if it has a value or if fits search for it; otherwise, as with
-        ``penalty="ridge"``, it is the default for these rows, half and double of it (of `alphas`,
-        a hundredth and a hundred times), and further if the best is at an end.
+        Ranks to choose from. For this and the three above, "auto" keeps the value of the estimator
+        if it has one, or lets fits search for it; otherwise, as with ``penalty="ridge"``, it tries
+        the default for these rows, half and twice that (for `alphas`, a hundredth and a hundred
+        times), and continues if the best is at an end.
     cv : int, splitter, iterable of (train, test), float, "hold-out" or None, default=None
-        Folds, as in scikit-learn: an integer cuts the rows in their order, so shuffle
-        sorted ones or pass ``KFold(3, shuffle=True)``. A float is the share of rows to hold out,
-        at random; "hold-out" is a fifth of them. None is 3 folds, and a hold-out where the
-        search sees a sample.
+        Folds, as in scikit-learn: an integer splits the rows without shuffling, so shuffle
+        sorted ones or pass ``KFold(3, shuffle=True)``. A float is the fraction of rows to hold
+        out at random; "hold-out" is a fifth. None is 3 folds, or "hold-out" if the search uses a
+        sample.
     scoring : str, callable or None, default=None
-        Score to be maximised, as in scikit-learn; None is R².
+        Score to maximize, as in scikit-learn; None is R².
     refit : bool, default=True
         Whether to fit a model with the best parameters to all rows.
     sample_rows : int, "auto" or None, default="auto"
-        Rows that the search sees; of more rows it sees a random sample, and only the best few
-        candidates of a grid are compared on all rows. "auto" is 50,000, None all rows.
+        Number of rows for the search; larger tables are sampled at random, and only the best few
+        candidates of a grid are compared on all rows. "auto" is 50,000 (`qtkm tune` without lists
+        uses 20,000), None all rows.
     random_state : int, RandomState or None, default=None
-        Seed of hold-out and sample, and of the estimator if it has none.
+        Seed for hold-out and sample, and for the estimator if it has none.
     n_jobs : int or None, default=None
         Number of threads, as in joblib, except that None means all cores.
     verbose : int, default=0
@@ -53,22 +54,22 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
     Attributes
     ----------
     best_params_ : dict
-        Chosen parameters of the estimator, those that were searched.
+        Chosen values of the parameters that were searched.
     best_score_ : float
         Their mean score over the folds.
     best_index_ : int
-        Their place in `cv_results_`.
+        Their index in `cv_results_`.
     message_ : str
-        What was found: that the defaults have nothing to gain, or what is better and by how much.
+        Outcome in a sentence: that the defaults are kept, or what is better and by how much.
     best_estimator_ : QTKMRegressor
-        The model with these parameters, fitted to all rows; with ``refit=True``.
+        Model with these parameters, fitted to all rows; only with ``refit=True``.
     cv_results_ : dict of arrays
         One entry per candidate, as in `sklearn.model_selection.GridSearchCV`: ``param_alpha`` …,
         ``params``, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``, ``mean_fit_time`` …. Candidates that were given up have the scores
-        they had then, NaN on folds they never saw, and rank behind all that came further:
-        ``round`` says how far (the mean is over its folds), ``n_epochs`` and ``n_rows`` with how
-        many epochs and rows. ``finished`` are those fitted to the end on all folds.
+        ``rank_test_score``, ``mean_fit_time`` …. Abandoned candidates have the scores of their
+        last round ``round``, NaN on folds that were not fitted, and rank behind all that got
+        further; ``n_epochs`` and ``n_rows`` are the epochs and rows they used. ``finished`` marks
+        those fitted to convergence on all folds.
     n_splits_ : int
         Number of folds.
     scorer_ : callable
@@ -77,22 +78,22 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
     search_time_ : float
         Seconds of the search, without the last fit.
     n_features_in_, feature_names_in_
-        As of the estimator.
+        Same as the estimator's.
 
     Notes
     -----
-    Without lists the defaults are fitted to all folds, then every setting that differs in one
-    parameter, fold by fold; after a fold half of them remain, and none that has fallen behind.
-    Another setting replaces the defaults only if it is better on every fold, by more than a
-    standard deviation of the differences and 1 % of the error.  From there the search continues,
-    further in the same direction and combined with what else was ahead.
+    Without lists, the defaults are fitted to all folds, then every setting that differs in one
+    parameter, fold by fold; after each fold at most half of them remain, and none that are behind.
+    A setting replaces the defaults only if it is better on every fold, by more than a standard
+    deviation of the differences and 1 % of the error.  The search then continues from there, in
+    the same direction and combined with other settings that were ahead.
 
     A grid is searched by a race: all candidates get a few epochs on one fold, the best ninth some
-    more on two folds, and so on; the best of the last few is fitted to its end on all folds, and so
-    are others that may still overtake it, so that theirs are the scores of a plain grid search.
-    docs/decisions/0011-a-race-of-candidates.md has what that saves, and what it misses.
+    more on two folds, and so on; the best of the last few is fitted to convergence on all folds,
+    and so are others that may still overtake it, so these have the scores of a plain grid search.
+    See docs/decisions/0011-a-race-of-candidates.md for the time this saves and what it misses.
 
-    Ctrl-C ends the search with a ConvergenceWarning: the best candidate so far is chosen.
+    Ctrl-C stops the search with a ConvergenceWarning and chooses the best candidate so far.
 
     Examples
     --------
@@ -117,7 +118,7 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
 
 
 def _gives_probabilities(search: "QTKMClassifierCV") -> bool:
-    # an AttributeError of the estimator's says which losses give some
+    # the estimator's AttributeError lists the losses that have some
     return is_refitted(search) and bool((search.estimator or QTKMClassifier()).predict_proba)
 
 
@@ -128,22 +129,22 @@ class QTKMClassifierCV(ClassifierMixin, SearchCV):
     Parameters
     ----------
     estimator : QTKMClassifier or None, default=None
-        What is tuned; None for one with default parameters and this `random_state` and `n_jobs`.
+        Estimator to tune; None for one with default parameters, `random_state` and `n_jobs`.
     cv : int, splitter, iterable of (train, test), float, "hold-out" or None, default=None
-        Folds, as in scikit-learn: an integer cuts the rows of each class in their order, so
-        shuffle sorted ones or pass ``StratifiedKFold(3, shuffle=True)``. A float is the share of
-        rows to hold out, at random from each class; "hold-out" is a fifth of them. None is 3
-        folds, and a hold-out where the search sees a sample.
+        Folds, as in scikit-learn: an integer splits the rows of each class without shuffling, so
+        shuffle sorted ones or pass ``StratifiedKFold(3, shuffle=True)``. A float is the fraction
+        of rows of each class to hold out at random; "hold-out" is a fifth. None is 3 folds, or
+        "hold-out" if the search uses a sample.
     scoring : str, callable or None, default=None
-        Score to be maximised, as in scikit-learn; None is the accuracy. "neg_log_loss" sees
-        smaller differences.
+        Score to maximize, as in scikit-learn; None is the accuracy. "neg_log_loss" is more
+        sensitive to small differences.
 
     Attributes
     ----------
     best_estimator_ : QTKMClassifier
-        The model with these parameters, fitted to all rows; with ``refit=True``.
+        Model with these parameters, fitted to all rows; only with ``refit=True``.
     classes_ : array
-        The classes, in ascending order; with ``refit=True``.
+        Classes in ascending order; only with ``refit=True``.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Solvers: from cores to better cores, seeing only the objective."""
+"""Solvers: improve cores, using only the objective."""
 
 from .adam import Adam
 from .als import ALS

@@ -1,4 +1,4 @@
-"""Adam: small steps of all cores at once, each on a few of the rows."""
+"""Adam: stochastic gradient steps of all cores, each on a batch of rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ PATIENCE = 5
 
 @dataclass
 class AdamState(State):
-    """All cores as real numbers, running means, and what the learning rate depends on."""
+    """All cores as real numbers, running means, and the state of the learning rate."""
 
     vector: Vector
     mean: Vector  # of the gradient
@@ -36,22 +36,22 @@ class AdamState(State):
 
 
 class Adam(Solver[AdamState]):
-    """Adaptive moments: stochastic gradient steps, each number scaled by its own gradients.
+    """Adaptive moments: stochastic gradient steps, scaled for each entry by its past gradients.
 
     Parameters
     ----------
     learning_rate : float
-        Length of the first steps, for every real number of the cores.  It is halved whenever
-        five epochs have not lowered the objective.
+        Length of the first steps, for every real entry of the cores.  It is halved whenever five
+        epochs have not lowered the objective.
     batch_size : int or "auto"
-        Rows of a step.  "auto" gives an epoch 32 steps, or fewer of more rows where columns
-        have so many grid values that they would cost more than the rows.
+        Rows per step.  "auto" is 32 steps per epoch, or fewer and larger ones if columns have so
+        many grid values that they would cost more than the rows.
     beta_1, beta_2 : float
-        Share of the running means of the gradient and of its squares that a step keeps.
+        Decay rates of the running means of the gradient and of its squares.
     epsilon : float
-        Added to the root of the mean square.
+        Added to the root mean square in the denominator.
     seed : int
-        Seed of the order of the rows.
+        Seed for the order of the rows.
 
     Notes
     -----
@@ -59,14 +59,14 @@ class Adam(Solver[AdamState]):
     over all of them for the history.  The cost is about that of one full gradient, plus that of
     the tables for every step.
 
-    The objective may rise, so the cores of the lowest one (or of the best validation score)
-    are kept.  Try it where a pass over all rows is long, or where ALS does not fit: on 20,000
-    synthetic rows it came about as low as L-BFGS in equal time, under squared and logistic
-    loss, and ALS came lower than both.
+    The objective may rise, so the cores with the lowest objective (or the best validation score)
+    are kept.  Try it if a pass over all rows is slow, or ALS is not applicable: on 20,000
+    synthetic rows it reached about the same objective as L-BFGS in equal time, with squared and
+    logistic loss, and ALS a lower one than both.
 
-    ``beta_2=0.99`` came clearly lower than the usual 0.999 on four synthetic problems of 1000
-    to 20,000 rows, for each learning rate from 0.003 to 0.03: gradients shrink by orders of
-    magnitude in the first epochs.  ``history.records["learning_rate"]`` has the rates.
+    ``beta_2=0.99`` reached clearly lower objectives than the usual 0.999 on four synthetic
+    problems of 1000 to 20,000 rows, for each learning rate from 0.003 to 0.03: gradients shrink by
+    orders of magnitude in the first epochs.  ``history.records["learning_rate"]`` has the rates.
 
     References
     ----------
@@ -140,6 +140,6 @@ class Adam(Solver[AdamState]):
 
 
 def automatic_size(n_rows: int, n_grid: list[int]) -> int:
-    """Return the rows of a step: 32 steps an epoch, fewer if grids are large but at least 8."""
+    """Return the rows per step: 32 steps per epoch, or fewer, at least 8, if grids are large."""
     rows = max(n_rows // STEPS, min(max(n_grid), n_rows // FEWEST_STEPS), LEAST_ROWS)
     return min(rows, MOST_ROWS)

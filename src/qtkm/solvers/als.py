@@ -1,4 +1,4 @@
-"""Alternating linear scheme: one core at a time, each to its exact minimum."""
+"""Alternating linear scheme: exact minimization over one core at a time."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -15,7 +15,7 @@ FAST = 0.01
 
 @dataclass
 class ALSState(State):
-    """Objective, and what momentum needs."""
+    """Objective, and the state of momentum."""
 
     value: float = float("inf")
     #: cores one epoch ago; None before the second epoch, and after a restart
@@ -27,31 +27,31 @@ class ALSState(State):
 class ALS(Solver[ALSState]):
     """Alternating linear scheme.
 
-    An epoch visits the columns in order and a column's levels from the lowest digit up; each
-    core becomes the minimiser of the objective with all others fixed, so the objective never
-    rises.  One pass over the rows serves all levels of a column.
+    An epoch visits the columns in order, and the levels of a column from the lowest digit up; each
+    core becomes the minimizer of the objective with all others fixed, so the objective never
+    rises.  One pass over the rows is enough for all levels of a column.
 
     Parameters
     ----------
     inner_sweeps : int
-        Sweeps over a column's levels in one pass over the rows.
+        Sweeps over a column's levels per pass over the rows.
     momentum : bool
-        Begin every epoch somewhat beyond the cores that the last one left, in the direction it
-        took. Fits that creep for thousands of epochs end after hundreds.
+        Start every epoch beyond the current cores, in the direction of the last epoch. Fits that
+        take thousands of epochs then take hundreds.
 
     Notes
     -----
-    An epoch takes one pass over the rows per column.  It has no step size and, where the loss is
-    quadratic, makes more of an epoch than any other solver: the one to begin with.
+    An epoch takes one pass over the rows per column.  It has no step size and, if the loss is
+    quadratic, gains more per epoch than any other solver: the one to start with.
 
     With momentum an epoch begins at x + β·(x - x'), where x' are the cores one epoch before x
     and β = (k-1)/(k+2) is Nesterov's; k counts the epochs since one last lowered the objective
-    by more than 1 %. An epoch that ends above the one before it is repeated from x, and k starts
-    from 1: the objective never rises from one epoch to the next.  Within an epoch it may, so
-    callbacks are called after whole epochs only.
+    by more than 1 %. An epoch that raises the objective is repeated from x, and k restarts at 1,
+    so the objective never rises from one epoch to the next.  Within an epoch it may, so callbacks
+    are only called after epochs.
     The scheme is that of Mitchell, Ye and De Sterck, "Nesterov acceleration of alternating
     least squares for canonical tensor decomposition" (2020), with the simplest of their
-    restarts; docs/decisions/0010-momentum.md has measurements.
+    restarts; see docs/decisions/0010-momentum.md for measurements.
     """
 
     state: ClassVar[type[State] | None] = ALSState

@@ -1,4 +1,4 @@
-"""Two-site alternating scheme for trains, which chooses the ranks as it goes."""
+"""Two-site alternating scheme for trains, which adapts the ranks."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -26,27 +26,26 @@ class DMRG(Solver[DMRGState]):
     An epoch visits the pairs of neighbouring cores of a train from the first to the last.  Each
     pair is merged, brought to the minimum of the objective with all other cores fixed, and
     split again by a singular value decomposition, which determines the size of the bond between
-    them.  Ranks grow and shrink.
+    them, so ranks may grow and shrink.
 
     Parameters
     ----------
     max_rank : int or None
-        Largest rank of any bond; None for the largest one of the start.
+        Maximum rank of any bond; None for the largest one at the start.
     tol : float
-        Largest fraction of a merged core's norm that a split may leave out.
+        Largest fraction of a merged core's norm that a split may discard.
 
     Notes
     -----
-    A split that would leave the objective above where it was is not made, so the objective
-    never rises.  ``history.records`` has after every epoch ``"ranks"``, the bonds between the
-    cores, and ``"truncation"``, by how much truncation raised the objective, summed over the
-    splits of the epoch.
+    Splits that would raise the objective are rejected, so the objective never rises.
+    ``history.records`` contains for every epoch ``"ranks"``, the bonds between the cores, and
+    ``"truncation"``, the increase of the objective by truncation, summed over all splits.
 
-    Pairs inside of a column are solved from its moments, a pair of two columns from the
-    rows, at 4·(Q²R²)² operations per row: several times the price of an epoch of alternating
-    least squares.  Merged cores of more than 2048 unknowns (columns of many categories) are
-    left as they are, and with several outputs the last bond keeps its rank.  Use it to find
-    ranks, and alternating least squares to finish.
+    Pairs inside a column are solved from its moments, pairs of two columns from the rows, with
+    4·(Q²R²)² operations per row: several times the cost of an epoch of alternating least squares.
+    Merged cores of more than 2048 unknowns (columns with many categories) are not updated, and
+    with several outputs the last bond keeps its rank.  Use it to find ranks, and alternating
+    least squares to finish.
     """
 
     needs_rows: ClassVar[bool] = True

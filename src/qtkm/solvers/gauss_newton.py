@@ -1,4 +1,4 @@
-"""Gauss-Newton with damping (Levenberg-Marquardt), free of matrices: all cores at once."""
+"""Matrix-free damped Gauss-Newton (Levenberg-Marquardt) on all cores at once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ class GaussNewton(Solver[NewtonState]):
     Parameters
     ----------
     cg_iterations : int
-        Largest number of conjugate-gradient iterations in a step.
+        Maximum number of conjugate-gradient iterations per step.
     cg_tol : float
-        The iterations of a step end when the residual is this fraction of the gradient.
+        Stop the iterations of a step when the residual is this fraction of the gradient.
     damping : float
         Damping of the first step, in units of the curvature along the gradient.
 
@@ -44,14 +44,14 @@ class GaussNewton(Solver[NewtonState]):
     A step δ solves (G + μI)δ = -g, where g is the gradient and G the Gauss-Newton matrix, of which
     only products with vectors are computed.  The conjugate gradients are written as a Lanczos
     process, whose directions do not depend on μ: a step that did not lower the objective is
-    repeated with a larger μ for the price of one evaluation.  μ follows the ratio of gain and
-    promised gain [1]_; ``history.records`` has its course in ``"damping"`` and the number of
-    products in ``"products"``.  The objective never rises.
+    repeated with a larger μ at the cost of one evaluation.  μ depends on the ratio of actual and
+    predicted gain [1]_; ``history.records`` has it in ``"damping"``, and the number of products in
+    ``"products"``.  The objective never rises.
 
-    An epoch is one step: a pass for the gradient, up to `cg_iterations` passes of about
-    twice its price, and a cheap one for each trial.  Use it for fits that should end at a
-    minimum: on tiny problems it mostly reached a gradient of zero within 100 epochs.  On 1000
-    and 20,000 synthetic rows ALS came lower in equal time, and L-BFGS mostly did.
+    An epoch is one step: a pass for the gradient, up to `cg_iterations` passes of about twice its
+    cost, and a cheap one per trial.  Use it for fits that should end at a minimum: on tiny problems
+    it usually reached a gradient of zero within 100 epochs.  On 1000 and 20,000 synthetic rows ALS
+    reached lower objectives in equal time, and L-BFGS usually did.
 
     References
     ----------
@@ -94,8 +94,8 @@ class GaussNewton(Solver[NewtonState]):
             growth *= 2  # the next time by more
         else:
             state.finished = (
-                "No step lowers the objective, however small: it is as low as rounding allows. If "
-                "it should be lower, qtkm.solvers.check_gradient checks the derivatives."
+                "No step lowers the objective: it is a minimum up to rounding. If it should be "
+                "lower, check the derivatives with qtkm.solvers.check_gradient."
             )
         state.record = {"damping": damping, "products": len(directions.matrix)}
         report(state.iterate.snapshot(), [state.value])

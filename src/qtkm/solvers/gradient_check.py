@@ -1,4 +1,4 @@
-"""Are the derivatives right?  For whoever writes a network or a loss."""
+"""Check of derivatives against finite differences, for authors of networks and losses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,13 +24,13 @@ class GradientCheck:
     Attributes
     ----------
     gradient : (n_directions,) array
-        Of the gradient: change of the objective along random directions of all cores.
+        Errors of the gradient: change of the objective along random directions of all cores.
     tangent : (n_directions,) array
-        Of the tangent: change of the responses along the same directions.
+        Errors of the tangent: change of the responses along the same directions.
     curvature : (n_directions,) array or None
-        Of the Gauss-Newton product: change of the gradient of one core along a random
-        direction of that core, in which responses are linear, so that nothing is left out.
-        None where the loss has no `curvature_product`.
+        Errors of the Gauss-Newton product: change of the gradient of one core along a random
+        direction of that core, in which responses are linear, so that the product is exact.
+        None if the loss has no `curvature_product`.
     """
 
     gradient: Vector
@@ -39,7 +39,7 @@ class GradientCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether no error is larger than rounding explains."""
+        """Whether all errors are as small as rounding errors."""
         found = (errors for errors in vars(self).values() if errors is not None)
         return all(bool(np.all(errors <= TOLERANCE)) for errors in found)
 
@@ -47,7 +47,7 @@ class GradientCheck:
         lines = [f"GradientCheck: {'ok' if self.ok else 'not ok'}"]
         for name, errors in vars(self).items():
             if errors is None:
-                lines.append(f"  {name} not offered by the loss")
+                lines.append(f"  {name} not implemented by the loss")
                 continue
             verdict = "ok" if np.all(errors <= TOLERANCE) else f"wrong, > {TOLERANCE:g}"
             lines.append(f"  {name:9s} largest relative error {np.max(errors):.1e} ({verdict})")
@@ -68,26 +68,26 @@ def check_gradient(
     Parameters
     ----------
     objective : estimator or Objective
-        Of an estimator, which need not be fitted, the objective and the cores with which its fit
-        would begin are checked. Tables are computed in double precision in either case.
+        For an estimator, which need not be fitted, the objective is checked at the cores where
+        its fit would start. Tables are always computed in double precision.
     *cores_or_rows : X and y (and weights), or cores
-        Where to check; random cores are better than a minimum, where all gradients vanish.
+        Where to check; random cores are better than a minimum, where gradients vanish.
     n_directions : int
         Number of random directions.
     step : float
-        Length of a difference, in units of the norm of what it changes.
+        Step of the differences, relative to the norm of the cores it changes.
     random_state : int or Generator
-        Seed of the directions.
+        Seed for the directions.
 
     Returns
     -------
     GradientCheck
-        With `ok`, the errors, and a printed form.
+        With `ok` and the errors.
 
     Notes
     -----
-    Where a loss has a kink (the exact hinge), rows that happen to lie within a step of it
-    spoil the differences; try other cores or a smaller step before doubting the gradient.
+    If a loss has a kink (the exact hinge), rows within a step of it distort the differences; try
+    other cores or a smaller step first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Limited-memory BFGS: all cores at once, by SciPy."""
+"""Limited-memory BFGS on all cores at once, by SciPy."""
 
 from numbers import Integral
 from typing import ClassVar
@@ -23,23 +23,23 @@ class LBFGS(Solver[State]):
     Parameters
     ----------
     memory : int
-        Number of past steps from which the curvature is estimated; two vectors are kept for
-        each.  50 mostly took a half to two thirds of the iterations of 20 on tiny problems, and
-        about as many on 20,000 rows.
+        Number of past steps for the estimate of the curvature; each keeps two vectors.  50 usually
+        took a half to two thirds of the iterations of 20 on tiny problems, and about as many on
+        20,000 rows.
     iterations : int
-        Iterations in an epoch; the memory is kept from one epoch to the next.
+        Iterations per epoch; the memory is kept from one epoch to the next.
 
     Notes
     -----
-    An iteration mostly evaluates value and gradient once: one pass over the rows of O(N·D·R)
-    for a CPD, whatever the number of basis functions.  The objective never rises.  There is no
-    learning rate.  Use it for ranks and networks whose local problems are too large for ALS;
-    where they are not, ALS came lower in equal time on all data that we have measured, 1000 and
-    20,000 synthetic rows under squared and logistic loss.
+    An iteration usually evaluates value and gradient once: one pass over the rows of O(N·D·R)
+    for a CPD, independent of the number of basis functions.  The objective never rises, and there
+    is no learning rate.  Use it for ranks and networks whose local problems are too large for ALS;
+    otherwise ALS reached lower objectives in equal time on all data that we have measured, 1000
+    and 20,000 synthetic rows with squared and logistic loss.
 
-    Iterations differ widely in what they gain, so `tol` is compared with the mean of the last
-    five epochs.  A fit that resumes from a checkpoint continues from its cores and estimates the
-    curvature anew, so it may end at slightly different cores than one without interruption.
+    The gain of iterations varies widely, so `tol` is compared with the mean of the last five
+    epochs.  A fit that resumes from a checkpoint continues from its cores with a new estimate of
+    the curvature, so it may end at slightly different cores than one without interruption.
 
     References
     ----------
@@ -100,11 +100,10 @@ class LBFGS(Solver[State]):
             end_epoch(State(iterate))
         slope = float(np.abs(outcome.jac).max(initial=0.0))
         if slope == 0:
-            message = "The gradient is zero; if these are the first cores, start from others."
+            message = "The gradient is zero; if this is the start, use another init."
             raise Stop("converged", message)
         raise Stop(
             "converged" if slope <= FLAT * abs(float(outcome.fun)) else "stopped early",
-            "The line search of L-BFGS finds no lower objective: it is as low as rounding allows. "
-            "If it should be lower, qtkm.solvers.check_gradient checks whether the gradient is "
-            "right.",
+            "The line search of L-BFGS found no lower objective: it is a minimum up to rounding. "
+            "If it should be lower, check the gradient with qtkm.solvers.check_gradient.",
         )

@@ -1,4 +1,4 @@
-"""The loop that all solvers share: epochs, stopping, history, checkpoints, interruption."""
+"""Loop shared by all solvers: epochs, stopping, history, checkpoints, interruption."""
 
 import copy
 import logging
@@ -35,15 +35,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Stopping:
-    """When to stop.
+    """Stopping criteria.
 
     Attributes
     ----------
     max_iter : int
-        Largest number of epochs.
+        Maximum number of epochs.
     tol : float
-        Stop when an epoch lowers the objective by less than this fraction of it, on average over
-        one epoch for most solvers, five for L-BFGS and ten for those that are not monotone.
+        Stop when epochs lower the objective by less than this fraction, on average over one epoch
+        for most solvers, five for L-BFGS and ten for those that are not monotone.
     patience : int
         Stop after this many epochs without a better validation score.
     """
@@ -60,14 +60,14 @@ class Progress:
     Attributes
     ----------
     event : {"block", "epoch"}
-        After an update (of a column's cores or the output core, an iteration, a step), or
-        after an epoch.
+        Whether an update (of a column's cores or the output core, an iteration, a step) or an
+        epoch has ended.
     epoch : int
-        Number of epochs begun, from 1.
+        Number of the current epoch, from 1.
     cores : list
         Copies of the current cores.
     history : History
-        So far.
+        History so far.
     """
 
     event: str
@@ -77,7 +77,7 @@ class Progress:
 
 
 class Checkpoint:
-    """Checkpoints of one fit in a folder: what loop and solver hold after an epoch.
+    """Checkpoints of one fit in a folder: state of loop and solver after an epoch.
 
     Each is one file, written atomically. The last two are kept, in case the newest is damaged.
 
@@ -85,9 +85,9 @@ class Checkpoint:
     ----------
     folder : path-like
     fingerprint : dict
-        What a resumed fit must have in common with the one that was interrupted.
+        Facts that a resumed fit must share with the interrupted one.
     seconds : float
-        Write no more often than this; 0 writes after every epoch.
+        Minimum time between checkpoints; 0 writes one after every epoch.
     """
 
     def __init__(self, folder: str | os.PathLike[str], fingerprint: Kept, seconds: float = 0.0):
@@ -95,12 +95,12 @@ class Checkpoint:
         self._last = -float("inf")
 
     def files(self) -> list[Path]:
-        """Return the files of the folder, the newest first."""
+        """Return the files of the folder, newest first."""
         found = [path for path in self.folder.glob("epoch-*") if _NAME.fullmatch(path.name)]
         return sorted(found, key=lambda path: (len(path.name), path.name), reverse=True)
 
     def save(self, epoch: int, kept: Kept, *, force: bool = False) -> None:
-        """Write what is kept after an epoch, if it is time."""
+        """Write a checkpoint after an epoch, if it is due."""
         now = time.monotonic()
         if not force and now - self._last < self.seconds:
             return
@@ -128,19 +128,19 @@ class Checkpoint:
                 damage.append(str(error))
                 continue
             for text in damage:
-                warnings.warn(f"{text} The fit goes on from {path.name} instead.", stacklevel=2)
+                warnings.warn(f"{text} The fit resumes from {path.name} instead.", stacklevel=2)
             return tree
         if damage:
             raise ValueError(
                 f"No checkpoint in {self.folder} can be read. {damage[0]} Remove the folder to "
-                "start anew."
+                "start over."
             )
         return None
 
     def recalled(self, name: str, make: Callable[[], Kept]) -> Kept:
-        """Return what a file of the folder keeps; if it is missing or damaged, make it and keep it.
+        """Return the contents of a file; if it is missing or damaged, make and write them.
 
-        A course that leads to the same result each time skips what it has done before.
+        A deterministic computation can thus skip what it has done before.
         """
         path = self.folder / f"{name}.qtkm"
         with suppress(FileNotFoundError, storage.DamagedFileError):
@@ -150,7 +150,7 @@ class Checkpoint:
         return kept
 
     def _read(self, path: Path) -> Kept:
-        """Return what a file holds, if it belongs to this fit."""
+        """Return the contents of a file, if it belongs to this fit."""
         tree = storage.read(path, KIND)
         found = tree.get("fingerprint") if isinstance(tree, dict) else None
         if found == self.fingerprint:
@@ -159,8 +159,8 @@ class Checkpoint:
         names = found.keys() | self.fingerprint.keys()
         differ = sorted(n for n in names if found.get(n) != self.fingerprint.get(n))
         raise ValueError(
-            f"{path} is a checkpoint of another fit: {', '.join(differ)} differ. Choose another "
-            "folder for this fit, or remove that one to start anew."
+            f"{path} is a checkpoint of another fit: {', '.join(differ)} differ. Use another "
+            "folder for this fit, or remove this one to start over."
         )
 
 
@@ -193,7 +193,7 @@ class _Run:
         return len(self.history.objective)
 
     def regain(self, kept: Kept) -> None:
-        """Continue from what a checkpoint holds."""
+        """Continue from the contents of a checkpoint."""
         for name in _KEPT:
             setattr(self, name, kept[name])
         self.history = History(**kept["history"])
@@ -206,9 +206,9 @@ class _Run:
         if not np.isfinite(values).all():
             raise Stop(
                 "failed",
-                f"The objective became infinite or not a number in epoch {self.n_iter + 1}; the "
-                "best cores before are kept. Try a larger alpha, init='smooth', another solver "
-                "or, where the solver has one, a smaller learning_rate.",
+                f"The objective became infinite or NaN in epoch {self.n_iter + 1}; the best cores "
+                "before are kept. Try a larger alpha, init='smooth', another solver or, if the "
+                "solver has one, a smaller learning_rate.",
             )
         self.history.objective_updates.extend(map(float, values))
         self.latest = cores
@@ -248,7 +248,7 @@ class _Run:
         interruption.check()
 
     def consider(self, score: float) -> None:
-        """Keep the cores if none were better."""
+        """Keep the cores if they are the best so far."""
         if score > self.best_score:
             self.best_score, self.best_epoch = score, self.n_iter
             self.best, self.best_precisions = self.latest, self.precisions
@@ -261,10 +261,10 @@ class _Run:
 
     @property
     def stop(self) -> Stop | None:
-        """Why the fit is to end, if it is."""
+        """Reason to stop the fit, or None."""
         tol, values = self.stopping.tol, self.history.objective
         if self.stop_requested:
-            return Stop("stopped early", "A callback asked to stop.")
+            return Stop("stopped early", "A callback stopped the fit.")
         if self.score is not None and self.n_iter - self.best_epoch >= self.stopping.patience:
             best = f"The validation score was best after epoch {self.best_epoch}"
             return Stop("stopped early", f"{best}; the cores of that epoch are kept.")
@@ -287,8 +287,8 @@ class _Run:
     def epochs(self, objective: Objective, kept: Kept | None) -> None:
         """Run the steps of the solver until a `Stop`.
 
-        With checkpoints, every epoch begins with what one would hold, so that interrupted and
-        uninterrupted fits have the same bits.
+        With checkpoints, every epoch begins from the contents of one, so that interrupted and
+        uninterrupted fits are bit-identical.
         """
         solver, state = self.solver, None
         while True:
@@ -319,7 +319,7 @@ def solve(
     verbose: int = 0,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
-    """Run a solver to its end, or to an interruption.
+    """Run a solver until it stops or is interrupted.
 
     Parameters
     ----------
@@ -335,25 +335,25 @@ def solve(
     verbose : int
         0 is silent, 1 shows a progress bar.
     checkpoint : Checkpoint, optional
-        Where to write checkpoints; a fit that has one there continues from it.
+        Where to write checkpoints, and from which to resume if there is one.
 
     Returns
     -------
     Result
-        With status "interrupted" after a KeyboardInterrupt, and "failed" where the objective
-        became infinite or not a number: the best cores so far are kept.
+        With status "interrupted" after a KeyboardInterrupt, and "failed" if the objective became
+        infinite or NaN; the best cores so far are kept.
     """
     for d, penalty in enumerate(() if solver.takes_priors else objective.penalties or ()):
         if objective.precisions[d] is not None:
             raise ValueError(
-                f"{solver!r} takes the squared norm of the weights as penalty, and column "
-                f"{objective.columns[d].name!r} has {penalty!r}; use the penalty "
-                "Ridge(), or another solver such as ALS() or GaussNewton()."
+                f"{solver!r} only supports the penalty Ridge(), but column "
+                f"{objective.columns[d].name!r} has {penalty!r}; use Ridge(), or another solver "
+                "such as ALS() or GaussNewton()."
             )
     if checkpoint is not None and solver.state is None:
         raise ValueError(
-            f"{type(solver).__name__} cannot write checkpoints, because its class has no `state` "
-            "that could be kept; use another solver, or warm_start=True to continue from cores."
+            f"{type(solver).__name__} cannot write checkpoints, because its class has no `state`; "
+            "use another solver, or warm_start=True to continue from cores."
         )
     bar = tqdm(total=stopping.max_iter, desc="fit", unit="epoch", disable=not verbose)
     run = _Run(solver, stopping, score, callbacks, bar, checkpoint, cores)
@@ -373,7 +373,7 @@ def solve(
             else:  # which knows nothing of epochs before
                 start = cores if state is None else state["cores"]
                 solver.run(objective, start, run.report, run.end_epoch)
-            raise RuntimeError(f"{solver!r} came to an end without saying why.")
+            raise RuntimeError(f"{solver!r} ended without raising a Stop.")
     except Stop as stop:
         return run.result(stop.status, stop.message)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Riemannian conjugate gradients on the trains of fixed ranks."""
+"""Riemannian conjugate gradients on tensor trains of fixed ranks."""
 
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -38,19 +38,19 @@ class Riemannian(Solver[FrameState]):
     Parameters
     ----------
     iterations : int
-        Iterations in an epoch.
+        Iterations per epoch.
 
     Notes
     -----
     An iteration projects the gradient to the tangent space of the trains of these ranks, where
     no direction is redundant and inner products are those of the weight tensor, combines it with
-    the last direction (Polak-Ribière, transported by projection), takes the step that follows
-    from the Gauss-Newton curvature along it, halved until the objective falls, and returns to
-    the trains by singular value decompositions.  It costs a gradient, a product with the
-    curvature and a cheap pass for every step length tried, O(N·D·R²) in all.
+    the last direction (Polak-Ribière, transported by projection), takes the step determined by
+    the Gauss-Newton curvature along it, halved until the objective falls, and returns to the
+    trains by singular value decompositions.  It costs a gradient, a product with the curvature
+    and a cheap pass per step length tried, O(N·D·R²) in total.
 
-    The price of an iteration grows with R² where alternating least squares pays R⁴: the solver
-    for trains of ranks above about 10.  The objective never rises.
+    The cost of an iteration grows with R², that of alternating least squares with R⁴, so this is
+    the solver for trains of ranks above about 10.  The objective never rises.
     """
 
     fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)
@@ -77,10 +77,7 @@ class Riemannian(Solver[FrameState]):
             if not gradient.any():
                 state.finished = "The gradient is zero."
             elif not self._move(objective, state, frame, gradient):
-                state.finished = (
-                    "No step along the gradient lowers the objective any more: it is at a minimum "
-                    "to within rounding."
-                )
+                state.finished = "No step lowers the objective: it is a minimum up to rounding."
             report(state.iterate.snapshot(), [state.value])
             if state.finished:
                 break

@@ -1,11 +1,11 @@
-"""What every solver offers to the shared loop, and how either side ends a fit.
+"""Interface between solvers and the shared loop.
 
     loop                                  solver
     solve(solver, …) ──────────────────►  start, then step(objective, state, report) every epoch
                      ◄── report(cores, values) ──   after every update
 
-A solver with steps of its own implements `start` and `step`; one that lives in another library
-implements `run`, and calls `end_epoch` from that library's callback.
+A solver with its own steps implements `start` and `step`; one from another library implements
+`run`, and calls `end_epoch` from that library's callback.
 """
 
 from collections.abc import Callable
@@ -28,12 +28,12 @@ Own = TypeVar("Own", bound="State")
 
 
 class Stop(Exception):
-    """The end of a fit, raised by the loop or by a solver that cannot continue.
+    """End of a fit, raised by the loop or by a solver that cannot continue.
 
     Parameters
     ----------
     status : str
-        One of those of `Result`.
+        A status of `Result`.
     message : str
         The status in a sentence.
     """
@@ -45,16 +45,16 @@ class Stop(Exception):
 
 @dataclass
 class State:
-    """What a solver carries from one epoch to the next; solvers add what they need.
+    """State of a solver between epochs; solvers add what they need.
 
     Attributes
     ----------
     iterate : Iterate
-        The current cores, from which the validation score is computed.
+        Current cores, from which the validation score is computed.
     record : dict
         Numbers of this epoch for `History.records`, by name; the same names every epoch.
     finished : str
-        Why no further epoch can be better, in a sentence; empty while one may be.
+        Why another epoch cannot be better, in a sentence; empty while one may be.
     """
 
     iterate: Iterate
@@ -69,7 +69,7 @@ class State:
 
     @classmethod
     def regain(cls: type[Own], objective: Objective, kept: Kept) -> Own:
-        """Return the state that `keep` returned, or that a file held.
+        """Return the state from the result of `keep`, or from a file.
 
         Arrays are copied: their address may change the last bit of results.
         """
@@ -95,7 +95,7 @@ class Solver(BaseEstimator, Generic[Own]):
     state: ClassVar[type[State] | None] = None
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
+        """Raise a ValueError for invalid parameters."""
 
     def start(self, objective: Objective, cores: Cores) -> Own:
         """Return the state before the first epoch."""
@@ -124,8 +124,8 @@ class Solver(BaseEstimator, Generic[Own]):
 def shrink(objective: Objective, cores: Cores) -> Cores:
     """Scale cores so that responses are no larger than targets, if that lowers the objective.
 
-    The first steps of a gradient method overshoot if responses are far too large.  Fits on 1000 and
-    20,000 rows came about twice as low in as many epochs of Adam.
+    The first steps of a gradient method overshoot if responses are far too large.  With this, Adam
+    reached about half the objective in as many epochs on 1000 and 20,000 rows.
     """
     iterate, flat = objective.at(cores), flatten(cores)
     square = objective.mean_size(iterate)
@@ -148,11 +148,11 @@ class History:
     objective : list of float
         Objective after every epoch.
     seconds : list of float
-        Seconds from the first epoch's start to every epoch's end.
+        Seconds from the start of the first epoch to the end of each.
     validation_score : list of float
         Score on the validation rows after every epoch; empty without them.
     records : dict of lists
-        Further numbers of every epoch that a solver records, by name, such as "damping".
+        Other numbers that a solver records for every epoch, by name, such as "damping".
     """
 
     objective_updates: list[float] = field(default_factory=list)
@@ -169,12 +169,11 @@ class Result:
     Attributes
     ----------
     cores : list
-        The cores of the best validation score; without validation rows those of the lowest
-        objective.
+        Cores with the best validation score or, without validation rows, the lowest objective.
     n_iter : int
         Number of finished epochs.
     status : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
-        "failed": the objective became infinite or not a number.
+        "failed": the objective became infinite or NaN.
     message : str
         The status in a sentence, with what to try.
     history : History

@@ -154,7 +154,7 @@ def to_column(values: Any, name: str, where: str) -> Any:
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
             array = np.array(values, dtype=object)  # NumPy would make text of numbers and of NaN
         if array.ndim != 1:
-            said = f"column {name!r} of {where} has the shape {array.shape}"
+            said = f"column {name!r} of {where} has shape {array.shape}"
             raise DataFileError(f"{said}; expected one dimension.")
         if array.dtype.kind in "biufcmM":
             return array

@@ -226,7 +226,7 @@ class Graph(GraphNetwork):
                 if leg != OUTPUTS and not _is_site(leg):
                     raise ValueError(
                         f"Leg {leg!r} of vertex {name!r} must be a site (column, level) of two "
-                        "whole numbers >= 0, or 'outputs'."
+                        "integers >= 0, or 'outputs'."
                     )
         names = Counter(_read(edge)[0] for edge in self.edges)
         for name, count in names.items():

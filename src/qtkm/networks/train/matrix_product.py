@@ -214,7 +214,7 @@ class TensorTrain(MatrixProduct):
          └┬─┘   └┬─┘   └┬─┘
           Q      Q      Q
 
-    Cores have the shape (left, Q, right); the first and the last bond have size 1.
+    Cores have shape (left, Q, right); the first and the last bond have size 1.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class TensorRing(MatrixProduct):
          └┬─┘   └┬─┘       └┬─┘
           Q      Q          Q
 
-    Cores have the shape (left, Q, right); the bond before the first is that after the last.
+    Cores have shape (left, Q, right); the bond before the first is that after the last.
 
     Parameters
     ----------
