@@ -51,7 +51,7 @@ def test_rows_that_cannot_be_fitted_to_are_named(frame, parts, change, message, 
 @pytest.mark.parametrize(
     ("change", "message"),
     [(spoil("wind", np.inf), "infinity: 1 of the 400 values of column 'wind', the first in row 1,"),
-     (spoil("wind", "calm"), "column 'wind' holds values such as 'calm', and the model was "
+     (spoil("wind", "calm"), "column 'wind' holds values such as 'calm', but the model was "
       "fitted to numbers.\n"),
      (lambda rows: rows.assign(wind=pandas.Timestamp("2026-01-01")),
       "column 'wind' holds times, but the model was fitted to numbers")],

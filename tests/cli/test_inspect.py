@@ -184,7 +184,7 @@ def test_a_network_that_is_not_served_says_so_and_tells_the_rest(folder, capsys)
     words = ["--data", folder / "rows.csv", "--target", "power"]
     assert command("inspect", folder / "tucker.qtkm", *words) == 0
     shown = capsys.readouterr().out
-    assert "inspection serves CPD, TensorTrain and TensorRing" in shown
+    assert "supports only CPD, TensorTrain and TensorRing" in shown
     assert "R²" in shown
 
 

@@ -119,7 +119,7 @@ def test_a_damaged_file_is_left_for_the_one_before(tmp_path):
     newest = folder / "epoch-000004.qtkm"
     newest.write_bytes(newest.read_bytes()[:-10])
     with pytest.warns(
-        UserWarning, match=r"epoch-000004.qtkm is damaged.* goes on from epoch-000003"
+        UserWarning, match=r"epoch-000004.qtkm is damaged.* resumes from epoch-000003"
     ):
         rest = regressor(max_iter=6, checkpoint=folder).fit(X, y)
     assert_same(rest, whole)
@@ -131,7 +131,7 @@ def test_only_damaged_files_are_an_error(tmp_path):
         data = bytearray(file.read_bytes())
         data[-5] ^= 1
         file.write_bytes(data)
-    with pytest.raises(ValueError, match=r"No checkpoint in .* can be read.*checksum.*start anew"):
+    with pytest.raises(ValueError, match=r"No checkpoint in .* can be read.*checksum.*start over"):
         regressor(max_iter=4, checkpoint=tmp_path).fit(X, y)
 
 

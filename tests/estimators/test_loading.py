@@ -161,7 +161,7 @@ REFUSED = {
     "a core is not an array of numbers of the right": (("cores", 0, 0), np.zeros((1, 2, 2))),
     "layout of its network": (("cores",), []),
     "rank=0 must be": (("network", "parameters", "rank"), 0),
-    "rank has 2 entries, and": (("network", "parameters", "rank"), [2, 2]),
+    "rank has 2 entries, but": (("network", "parameters", "rank"), [2, 2]),
     "residual='x' is unknown": (("loss", "parameters", "residual"), "x"),
     "the loss Hinge is not one of regression": (
         ("loss",), {"type": "part", "kind": "losses", "name": "hinge", "parameters": {}},

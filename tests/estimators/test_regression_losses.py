@@ -217,7 +217,7 @@ def test_targets_that_a_loss_does_not_allow_are_told(loss, y, words):
 
 
 def test_targets_that_are_all_zero_have_no_logarithm():
-    with pytest.raises(ValueError, match=r"logarithm of a mean, which is -inf where y is 0 in"):
+    with pytest.raises(ValueError, match=r"logarithm of a mean, which is -inf if y is 0 in"):
         QTKMRegressor(loss="poisson", **SETTINGS).fit(np.eye(4), np.zeros(4))
 
 

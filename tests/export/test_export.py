@@ -141,7 +141,7 @@ def test_an_onnx_file_has_the_standard_deviations(regressor, tmp_path, dtype, rt
     pytest.importorskip("onnx")
     path = tmp_path / "model.onnx"
     if not hasattr(regressor, "noise_"):
-        with pytest.raises(ValueError, match="has no posterior: loss='poisson' has none"):
+        with pytest.raises(ValueError, match="has no posterior: loss='poisson' does not support"):
             regressor.to_onnx(path, dtype=dtype, std=True)
         return
     regressor.to_onnx(path, dtype=dtype)

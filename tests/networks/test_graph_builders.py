@@ -356,5 +356,5 @@ def test_a_build_that_returns_nothing_is_told():
 @pytest.mark.parametrize("network", [CPD(), Tucker(), Grid2D("auto")])
 @pytest.mark.parametrize("draw", ["describe", "plot"])
 def test_a_network_whose_rank_is_not_chosen_yet_is_not_drawn(network, draw):
-    with pytest.raises(ValueError, match="rank='auto' is chosen in a fit; give a number to draw"):
+    with pytest.raises(ValueError, match="rank='auto' is only known after a fit; set a number"):
         getattr(network, draw)([[2, 2], [3]])

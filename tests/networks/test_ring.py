@@ -173,7 +173,7 @@ def test_a_sequence_is_used_for_cores_and_outputs():
 
 @pytest.mark.parametrize("rank", [[2, 2], [2, 2, 2, 2], [3]])
 def test_a_sequence_of_the_wrong_length_is_refused(rank):
-    with pytest.raises(ValueError, match=rf"rank has {len(rank)} entries, and 3 are needed"):
+    with pytest.raises(ValueError, match=rf"rank has {len(rank)} entries, but 3 are needed"):
         TensorRing(rank).bonds(SIZES)
 
 

@@ -226,16 +226,16 @@ def test_a_sequence_is_used_for_cores_and_outputs():
 
 @pytest.mark.parametrize("rank", [[2, 5], [2, 5, 4, 1], [3]])
 def test_a_sequence_of_the_wrong_length_is_refused(rank):
-    with pytest.raises(ValueError, match=rf"rank has {len(rank)} entries, and 3 are needed"):
+    with pytest.raises(ValueError, match=rf"rank has {len(rank)} entries, but 3 are needed"):
         TensorTrain(rank).bonds(SIZES)
 
 
 @pytest.mark.parametrize(
     ("rank", "message"),
-    [([3, 3, 3], r"rank\[0\]=3 between sites 0 and 1 .* rank 2 at most"),
-     ([1, 4, 3], r"rank\[1\]=4 between sites 1 and 2 .* rank 3 at most"),
-     ([2, 5, 2], r"rank\[1\]=5 between sites 1 and 2 .* rank 4 at most"),
-     ([2, 6, 5], r"rank\[2\]=5 between sites 2 and 3 .* rank 4 at most")],
+    [([3, 3, 3], r"rank\[0\]=3 between sites 0 and 1 .* larger than 2, the rank"),
+     ([1, 4, 3], r"rank\[1\]=4 between sites 1 and 2 .* larger than 3, the rank"),
+     ([2, 5, 2], r"rank\[1\]=5 between sites 1 and 2 .* larger than 4, the rank"),
+     ([2, 6, 5], r"rank\[2\]=5 between sites 2 and 3 .* larger than 4, the rank")],
 )  # fmt: skip
 def test_a_bond_larger_than_its_unfolding_is_refused(rank, message):
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""Networks: cores in, tables, environments, norms and local systems out."""
+"""Networks: tables, environments, norms and local systems from cores."""
 
 from ..structure import Edge, Structure
 from .additive import Additive

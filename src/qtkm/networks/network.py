@@ -1,10 +1,10 @@
-"""What every network offers to the layers above.
+"""Interface of networks for the layers above.
 
-A `Network` knows shapes and starts; an `Iterate` is a network with cores in place and what
-follows from them on the grids of the columns: tables, responses, gradients, local problems.
+A `Network` defines shapes and initial cores; an `Iterate` is a network with cores and everything
+computed from them on the grids of the columns: tables, responses, gradients, local problems.
 It reads shards but owns none; loss and regularization reach it as numbers.
 
-Derivatives are written as complex numbers: the gradient with respect to w is
+Derivatives are complex numbers: the gradient with respect to w is
 ∂/∂Re w + i·∂/∂Im w, so that a step δ changes a function by Re Σ conj(gradient)·δ.
 """
 
@@ -42,18 +42,18 @@ class Network(BaseEstimator):
 
     @property
     def n_real(self) -> int:
-        """Number of cores, the last ones, that are real even where features are complex."""
+        """Number of cores, the last ones, that are real even if features are complex."""
         return 0
 
     def check(self) -> None:
-        """Raise a ValueError for parameters that make no sense."""
+        """Raise a ValueError for invalid parameters."""
 
     def default_rank(self, n_rows: int, n_columns: int) -> int:
-        """Rank that "auto" stands for, see docs/decisions/0004-defaults.md."""
+        """Return the rank for "auto", see docs/decisions/0004-defaults.md."""
         return min(40, max(2, round(1.5 * (n_rows / (8 * n_columns)) ** 0.4)))
 
     def rank_of(self, cores: Given) -> Given:
-        """Rank of cores that a user gives, or None where it cannot be seen."""
+        """Return the rank of given cores, or None if they do not determine it."""
         return None
 
     def fitted_to(self, cores: Cores) -> "Network":
@@ -61,14 +61,14 @@ class Network(BaseEstimator):
         return self
 
     def structure(self, radices: Radices, n_outputs: int) -> Structure:
-        """Vertices and edges for the sites of a fit.
+        """Return vertices and edges for the sites of a fit.
 
-        Raises a ValueError where ranks or legs do not fit the sites.
+        Raises a ValueError if ranks or legs do not fit the sites.
         """
         raise NotImplementedError
 
     def shapes(self, radices: Radices, n_outputs: int) -> Cores:
-        """Shapes of the cores, in the layout of the cores: columns, levels, output core."""
+        """Return the shapes of the cores in their layout: columns, levels, output core."""
         flat = iter(self.structure(radices, n_outputs).shapes)
         shapes: Cores = [[next(flat) for _ in column] for column in radices]
         return shapes + list(flat)
@@ -88,8 +88,8 @@ class Network(BaseEstimator):
     def _refuse_open_rank(self) -> None:
         if isinstance(rank := getattr(self, "rank", None), str):
             raise ValueError(
-                f"rank={rank!r} is chosen in a fit; give a number to draw a network of that rank, "
-                f"as in {type(self).__name__}(8), or draw `network_` of a fitted model."
+                f"rank={rank!r} is only known after a fit; set a number to draw a network of that "
+                f"rank, as in {type(self).__name__}(8), or draw `network_` of a fitted model."
             )
 
     def plot(
@@ -109,14 +109,14 @@ class Network(BaseEstimator):
     def start(
         self, constants: Levels, n_outputs: int, is_complex: bool, kind: str, rng: RandomState
     ) -> Cores:
-        """Cores to start from.
+        """Return initial cores.
 
         Parameters
         ----------
         constants : list of list of (Q,) arrays
             For every column and level, the weights that make the constant function.
         n_outputs : int
-            Number of outputs; an output core is made for more than one.
+            Number of outputs; more than one have an output core.
         is_complex : bool
             Type of the cores.
         kind : {"smooth", "random"}
@@ -126,26 +126,26 @@ class Network(BaseEstimator):
         raise NotImplementedError
 
     def n_parameters(self, cores: Cores) -> int:
-        """Count the parameters as the paper does, a complex number as one."""
+        """Count the parameters as in the paper, where a complex number counts once."""
         return sum(core.size for core in flatten(cores))
 
     def iterate(
         self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
     ) -> "Iterate":
-        """Cores with what follows from them on the columns' grids.
+        """Return an iterate of cores on the columns' grids.
 
-        `precisions` holds for every column what the penalty multiplies the squared weight of
-        each function by, (M,), or None for 1.
+        `precisions` has for every column the factors (M,) of the squared weights in the penalty,
+        or None for 1.
         """
         raise NotImplementedError
 
     def numbers_held(
         self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
     ) -> tuple[int, int]:
-        """Return how many numbers a fit from sums over shards holds, whatever the number of rows.
+        """Return how many numbers a fit holds in memory, apart from the rows.
 
-        Those of all columns' tables, and of what the largest local problem sums over the rows.
-        `sizes` are those of the columns' grids; complex numbers have two planes.
+        These are the tables of all columns, and the sums of the largest local problem over the
+        rows. `sizes` are those of the columns' grids; complex numbers have two planes.
         """
         cores = [prod(shape) for shape in flatten(self.shapes(radices, n_outputs))]
         return planes * sum(cores), planes**2 * max(cores) ** 2
@@ -158,10 +158,10 @@ class Network(BaseEstimator):
         raise NotImplementedError
 
     def evaluator(self, cores: Cores, frequencies: Precisions) -> Given:
-        """Return what has responses(maps, values) -> (n, n_outputs) at values on no grid.
+        """Return an object with responses(maps, values) -> (n, n_outputs) at arbitrary values.
 
-        For a categorical column `frequencies` holds the share of each category, by which an
-        unknown one takes the mean of the core's entries; None for numbers.
+        For a categorical column `frequencies` has the share of each category, used for the mean of
+        the core's entries for unknown ones; None for numbers.
         """
         raise NotImplementedError
 
@@ -174,10 +174,10 @@ class Point(Protocol):
 
     @property
     def token(self) -> object:
-        """Another one after every change of the cores."""
+        """Object that changes with every change of the cores."""
 
     def responses(self, shard: AnyShard) -> NDArray:
-        """Responses of a shard's rows, (n_rows, n_outputs), complex where the model is."""
+        """Return responses of a shard's rows, (n_rows, n_outputs), complex if the model is."""
 
     def response_pass(self) -> Pass:
         """Return a pass: pass(shard, run=run) -> responses.
@@ -192,19 +192,19 @@ class Point(Protocol):
         """
 
     def gradient(self, sums: Given) -> Cores:
-        """Gradient with respect to the cores, in their layout, from the sums of the pass."""
+        """Return the gradient with respect to the cores, in their layout, from the pass's sums."""
 
     def tangent(self, direction: Cores) -> Pass:
         """Return a pass: pass(shard, run=run) -> change of the responses in a direction."""
 
     def penalty(self) -> float:
-        """Σ precision·|w|² of the whole weight tensor: ‖w‖² where the penalty has no prior."""
+        """Return Σ precision·|w|² of the whole weight tensor: ‖w‖² if there is no prior."""
 
     def penalty_gradient(self) -> Cores:
-        """Gradient of the penalty with respect to the cores."""
+        """Return the gradient of the penalty with respect to the cores."""
 
     def penalty_product(self, direction: Cores) -> Cores:
-        """Product of a direction with the Hessian of the penalty, one core at a time."""
+        """Return the product of the penalty's Hessian with a direction, core by core."""
 
 
 class Iterate(Point, Protocol):
@@ -216,26 +216,26 @@ class Iterate(Point, Protocol):
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of local problems: columns and output core, or the vertices of a graph."""
+        """Number of blocks of local problems: columns and output core, or vertices of a graph."""
 
     def snapshot(self) -> Cores:
-        """Return the cores as they stand; later updates leave these alone."""
+        """Return a copy of the cores, which later updates do not change."""
 
     def restore(self, cores: Cores) -> None:
         """Put a snapshot back."""
 
     def energies(self, block: int) -> NDArray | None:
-        """Return what the precision of each function of a column multiplies in the penalty."""
+        """Return the factor of the precision of each function of a column in the penalty."""
 
     def put_precision(self, d: int, precision: NDArray) -> None:
-        """Put in another precision of a column that has energies."""
+        """Replace the precision of a column that has energies."""
 
     def problem(self, block: int, setting: Setting) -> Given:
-        """Local problem of a block: an object with `n_levels`, `sweep`, `restart` and `finish`."""
+        """Return the local problem of a block, with `n_levels`, `sweep`, `restart` and `finish`."""
 
 
 def flatten(cores: Cores) -> list[NDArray]:
-    """All cores in one list: columns, then levels, then the output core."""
+    """Return all cores in one list: columns, then levels, then the output core."""
     flat: list[NDArray] = []
     for entry in cores:
         flat.extend(entry if isinstance(entry, list) else [entry])
@@ -243,6 +243,6 @@ def flatten(cores: Cores) -> list[NDArray]:
 
 
 def unflatten(cores: Cores, flat: Arrays) -> Cores:
-    """Arrays of a flat list in the layout of some cores."""
+    """Return the arrays of a flat list in the layout of `cores`."""
     rest = iter(flat)
     return [[next(rest) for _ in e] if isinstance(e, list) else next(rest) for e in cores]

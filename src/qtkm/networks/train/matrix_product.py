@@ -1,11 +1,11 @@
-"""What trains and rings share: cores (left, Q, right) in a row, tables that are matrices.
+"""Base of trains and rings: cores (left, Q, right) in a row, tables that are matrices.
 
     R₀ ─[W₁]─[W₂]─ … ─[W_n]─ R₀          f = tr Π_sites Σ_q s_q·W[:, q, :]
          │    │        │
          s₁   s₂       s_n
 
-A column's table is the product of its levels' matrices, so that a row costs O(D·R²) (O(D·R³)
-for a ring) whatever the number of basis functions is.
+A column's table is the product of its levels' matrices, so a row costs O(D·R²) (O(D·R³) for a
+ring), independent of the number of basis functions.
 """
 
 import math
@@ -139,17 +139,17 @@ class MatrixProduct(ChainNetwork):
     def bonds(self, sizes: Sequence[int]) -> list[int]:
         """Return the bonds before, between and after sites of given sizes.
 
-        A number is cut to what the unfoldings allow; a sequence must fit them.
+        A number is reduced to the ranks of the unfoldings; a sequence must fit them.
         """
         raise NotImplementedError
 
     def _ranks(self, count: int, why: str) -> list[int]:
-        """Return a sequence of ranks, of which there must be so many."""
+        """Return a sequence of `count` ranks, or raise a ValueError."""
         ranks = [int(r) for r in self.rank]
         if len(ranks) != count:
             raise ValueError(
-                f"rank has {len(ranks)} entries, and {count} are needed: {why}; give one number to "
-                "use it everywhere."
+                f"rank has {len(ranks)} entries, but {count} are needed: {why}; use one number for "
+                "all bonds."
             )
         return ranks
 
@@ -219,15 +219,15 @@ class TensorTrain(MatrixProduct):
     Parameters
     ----------
     rank : int, sequence of int or "auto"
-        Bonds between neighbouring sites: one number, cut at each bond to what the unfolding
-        there allows, or a sequence with one entry a bond.
+        Bonds between neighbouring sites: one number, reduced at each bond to the rank of the
+        unfolding there, or a sequence with one entry per bond.
 
     Notes
     -----
     An epoch of alternating least squares begins with all cores but the first right-orthogonal,
     and leaves each core left-orthogonal behind it, so the penalty α‖w‖² is α times the squared
-    entries of the core at hand.  A pass costs O(R⁴) a row by column statistics, for ranks to
-    about 8, and O(D·R²) a row and iteration by conjugate gradients above.
+    entries of the current core.  A pass costs O(R⁴) per row by column statistics, for ranks up to
+    about 8, and O(D·R²) per row and iteration by conjugate gradients above.
     """
 
     leave = staticmethod(gauge.left_orthogonal)
@@ -243,9 +243,9 @@ class TensorTrain(MatrixProduct):
             most = min(bonds[k - 1] * sizes[k - 1], full[k], sizes[k] * bonds[k + 1])
             if bonds[k] > most:
                 raise ValueError(
-                    f"rank[{k - 1}]={bonds[k]} between sites {k - 1} and {k} is larger than the "
-                    f"unfolding there allows, which has rank {most} at most; use a smaller one, or "
-                    "one number for all, which is cut to what is allowed."
+                    f"rank[{k - 1}]={bonds[k]} between sites {k - 1} and {k} is larger than "
+                    f"{most}, the rank of the unfolding there; use a smaller one, or one number "
+                    "for all, which is reduced where needed."
                 )
         return bonds
 
@@ -267,12 +267,12 @@ class TensorRing(MatrixProduct):
     Parameters
     ----------
     rank : int, sequence of int or "auto"
-        Bonds before every site: one number, or a sequence with one for each site.
+        Bonds before every site: one number, or a sequence with one entry per site.
 
     Notes
     -----
-    A ring has no canonical gauge; its cores are kept at one norm.  A row costs O(D·R³), a
-    pass by column statistics O(R⁴) more.
+    A ring has no canonical gauge; its cores are kept at equal norms.  A row costs O(D·R³), a pass
+    by column statistics O(R⁴) more.
     """
 
     is_ring = True
