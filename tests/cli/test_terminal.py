@@ -67,7 +67,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(inside):
 
 
 def on_terminal(*words, interrupt):
-    """Exit code and text of a command on a terminal; Ctrl-C as soon as a text is seen."""
+    """Exit code and text of a command on a terminal; Ctrl-C as soon as a pattern is seen."""
     import fcntl
     import pty
     import struct
@@ -87,7 +87,7 @@ def on_terminal(*words, interrupt):
         if not part:
             break
         text += part
-        if interrupt is not None and interrupt in text:
+        if interrupt is not None and re.search(interrupt, text):
             process.send_signal(signal.SIGINT)
             interrupt = None
     os.close(master)
@@ -97,12 +97,13 @@ def on_terminal(*words, interrupt):
 @posix
 def test_a_fit_shows_its_progress_and_ctrl_c_saves_the_best_so_far(inside):
     rng = np.random.default_rng(0)
-    rows = pandas.DataFrame(rng.integers(0, 300, size=(9000, 5)), columns=list("abcde"))
+    rows = pandas.DataFrame(rng.integers(0, 300, size=(5900, 5)), columns=list("abcde"))
     rows["y"] = rng.normal(size=len(rows)) + np.sin(rows["a"] / 20) * np.cos(rows["b"] / 30)
     rows.to_parquet("rows.parquet")
     words = ["rows.parquet", "--target", "y", "--out", "cut.qtkm", "--max-iter", 5000]
     words += ["--rank", 40, "--alpha", 1e-5]
-    code, text = on_terminal("fit", *words, interrupt=b"1/5000")
+    # the bar leaves out epochs that come fast after each other
+    code, text = on_terminal("fit", *words, interrupt=rb"[1-9]/5000")
     assert code == 130
     assert "epoch" in text
     assert "objective" in text
