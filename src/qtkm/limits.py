@@ -17,7 +17,8 @@ class Limits:
     single_values: int = 1 << 16
     #: distinct values of a column in blocks that are kept if all are asked for
     exact_values: int = 1 << 20
-    #: numbers of the moments of a column beyond which its levels are made from the grid
+    #: numbers of the moments of a column beyond which its levels are made from the grid, if that
+    #: has fewer values than there are functions
     most_moments: int = 1 << 24
     #: rows of a shard up to which passes run in NumPy, so that nothing has to be compiled
     few_rows: int = 6000

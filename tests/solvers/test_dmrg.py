@@ -161,7 +161,7 @@ def test_alternating_least_squares_goes_on_where_it_ends():
 
 
 def test_pairs_of_a_column_too_wide_for_moments_are_solved_from_its_statistics(monkeypatch):
-    objective = make(MAPS[:2])
+    objective = make(MAPS[:2], n_values=[3, 3])
     expected = fit(objective, 2, tol=0).history.objective_updates
     monkeypatch.setattr(LIMITS, "most_moments", 1)
     np.testing.assert_allclose(fit(objective, 2, tol=0).history.objective_updates, expected, 1e-8)

@@ -414,10 +414,12 @@ class Search:
             "kept": mix.kept, "factor": mix.factor,
         })  # fmt: skip
         if result.status == "converged":
+            other = "a network" if objective.network.rank else "the main effects"
+            beside = f" and {other} ({100 * mix.kept:.0f} %)" if mix.kept else ""
+            beside = f" for what {other} cannot explain" if mix.kept == 1 else beside
             result.message = (
                 f"Held-out rows chose the full-rank model with {len(mix.sections.centres)} terms "
-                f"(weight {100 * mix.share:.0f} %)"
-                + (f" and a network ({100 * mix.kept:.0f} %)." if mix.kept else ".")
+                f"(weight {100 * mix.share:.0f} %){beside}."
             )
         return result
 

@@ -206,7 +206,8 @@ class ChainIterate:
         tables, column = self.tables, self.columns[block]
         shape = tables.elements[block].shape[1:]
         size = math.prod(shape) if len(self.columns) > 1 else 1
-        is_wide = column.feature_map.n_features * size**2 > LIMITS.most_moments
+        n_functions = column.feature_map.n_features
+        is_wide = n_functions > len(column) and n_functions * size**2 > LIMITS.most_moments
         has_few = setting.n_rows <= min(LIMITS.few_rows, MANY_IN_GROUP * len(column))
         if len(self.columns) > 1 and has_few and not is_wide:
             both = bool(setting.real_part and self.is_complex)
