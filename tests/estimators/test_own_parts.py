@@ -108,7 +108,7 @@ def test_a_residual_that_no_one_reads_is_an_error(counts):
 def test_what_a_loss_lacks_is_told_by_name(counts):
     X, y, _ = counts
     with pytest.raises(
-        NotImplementedError, match=r"Poisson has no .* use a solver that takes grad"
+        NotImplementedError, match=r"Poisson has no .* use a solver that only needs grad"
     ):
         QTKMRegressor(loss=Poisson(), **SETTINGS).fit(X, y)
 

@@ -221,9 +221,9 @@ def test_what_has_no_posterior_says_why():
     with pytest.raises(ValueError, match="tucker"):
         model.sample_y(X)
     model = QTKMRegressor(**DEFAULTS).fit(X, y)
-    with pytest.raises(ValueError, match="held out"):
+    with pytest.raises(ValueError, match="held-out rows"):
         model.predict_interval(X, method="conformal")
     with pytest.raises(ValueError, match="between 0 and 1"):
         model.predict_interval(X, 95)
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="cannot both be True"):
         model.predict(X, return_std=True, return_cov=True)
