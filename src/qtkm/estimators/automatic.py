@@ -105,8 +105,6 @@ class Search:
         if is_auto(model.n_basis):
             _widen(prepared)
         self.prior = full_rank.learn_prior(self) if full_rank.is_possible(self) else None
-        #: whether the network is judged by what it adds to the full-rank model
-        self.is_mixed = self.prior is not None and self.n_rows <= full_rank.MOST_ALONE
         if model.bounds is None:
             for column in prepared.inputs.columns:
                 if hasattr(column.feature_map, "period") and column.cycle is None:
@@ -136,7 +134,6 @@ class Search:
         alpha = size / self.prepared.objective.total_weight
         self.path.append({"rank": rank, "alpha": alpha, "error": error, "seconds": seconds})
         trial = Trial(states, rank, size, losses * weights / weights.mean(), error)
-        trial.merit = self._merit(trial)
         if self.best is None or error < self.best.error:
             self.best = trial
         self.bar.set_postfix_str(f"rank {rank}, alpha {alpha:.1e}, loss {error:.4g}", False)
@@ -162,13 +159,6 @@ class Search:
             found = self.checkpoint.recalled(f"trial-{self.n_fitted:06}", fitted)
         return [FoldState(**kept) for kept in found["states"]]
 
-    def _merit(self, trial: Trial) -> float:
-        """Return the held-out loss of what a trial becomes: of few rows, that of its mix."""
-        if self.mixer is None or not self.is_mixed:
-            return trial.error
-        mix = self.mixer.mix(trial)
-        return trial.error if mix is None else mix.error
-
     def run(self) -> Trial:
         """Return the best trial: main effects alone, or a network with them."""
         if not self.folds:  # there is nothing to choose by
@@ -178,11 +168,10 @@ class Search:
             return alone
         if self.prior is not None:
             self.mixer = mixing.Mixer(self, self.prior)
-            alone.merit = self._merit(alone)
-        self.network = best = self._network(alone.merit)
+        self.network = best = self._network()
         if not isinstance(self.model.rank, str):
             return self._with_all_rows(best)
-        if best.merit > alone.merit * (1 - GAIN) or not _is_better(alone, best, GAIN, 1.0):
+        if not _is_better(alone, best, GAIN, 1.0) or self._is_useless(best):
             return alone
         if self._is_behind(best):
             return best
@@ -207,24 +196,20 @@ class Search:
         states = [fold.begin(self.rank, self.rng) for fold in self.folds]
         return self.judge(self._fitted(states, size, FIRST_EPOCHS), size)
 
-    def _network(self, without: float) -> Trial:
-        """Return the best network of the first rank: decades of the penalty, then a finer step.
-
-        One that gains nothing over the merit without a network is not pursued beside the full-rank
-        model.
-        """
+    def _network(self) -> Trial:
+        """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
             return self._started(self.size)
         first = FIRST
         if self.prior is not None:
             first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
         best = self._started(first)
-        if self.is_mixed and best.merit > without * (1 - GAIN):
+        if self._is_useless(best):
             return best
         for factor in (0.1, 10.0):
             while LEAST < best.size * factor < GREATEST and not self._is_behind(best):
                 trial = self._started(best.size * factor)
-                if trial.merit >= best.merit * (1 - GAIN):
+                if trial.error >= best.error * (1 - GAIN):
                     break
                 best = trial
             if best.size != first:
@@ -233,15 +218,22 @@ class Search:
             if self._is_behind(best):
                 break
             trial = self.further(best, best.size * factor, REFINING)
-            if trial.merit < best.merit * (1 - GAIN):
+            if trial.error < best.error * (1 - GAIN):
                 return trial
         return best
 
     def _is_behind(self, best: Trial) -> bool:
-        """Return True if a network is too far behind the full-rank model to continue."""
-        if self.mixer is None or not self.is_mixed:
+        """Whether a network is too far behind the full-rank model to be worth more time."""
+        if self.mixer is None or self.n_rows > full_rank.MOST_ALONE:
             return False
         return best.error > HOPELESS * self.mixer.error
+
+    def _is_useless(self, best: Trial) -> bool:
+        """Whether held-out rows ask for the full-rank model without the network."""
+        if self.mixer is None or self.n_rows > full_rank.MOST_ALONE:
+            return False
+        mix = self.mixer.mix(best)
+        return mix is not None and mix.kept == 0
 
     def _grown(self, best: Trial) -> Trial:
         """Double the rank as long as held-out rows improve."""
@@ -252,7 +244,7 @@ class Search:
             ]
             start = replace(best, states=states, rank=2 * best.rank)
             found = self._slid(self.further(start, best.size, GROWING), MOST_SLIDES)
-            if found.merit >= best.merit:
+            if found.error >= best.error:
                 break
             best = found
         return best
@@ -265,7 +257,7 @@ class Search:
             before = best
             for _ in range(most):
                 trial = self.further(best, best.size * factor, GROWING)
-                if trial.merit >= best.merit * (1 - GAIN):
+                if trial.error >= best.error * (1 - GAIN):
                     break
                 best, self.direction = trial, factor
                 if not LEAST < best.size * factor < GREATEST:
@@ -278,7 +270,7 @@ class Search:
         """Run more epochs as long as held-out rows improve."""
         for _ in range(MOST_ROUNDS):
             trial = self.further(best, best.size, GROWING)
-            if trial.merit > best.merit * (1 - GAIN):
+            if trial.error > best.error * (1 - GAIN):
                 break
             best = trial
         return best

@@ -57,8 +57,6 @@ class Trial:
         Of every held-out row, weighted; one number where the rows are elsewhere.
     error : float
         Mean of them.
-    merit : float
-        What it is compared by: the error, or that of its mix with the full-rank model.
     """
 
     states: list[FoldState]
@@ -66,7 +64,6 @@ class Trial:
     size: float
     losses: NDArray[np.float64]
     error: float
-    merit: float = 0.0
 
 
 class Fold:
