@@ -31,12 +31,16 @@ from .prepare import fingerprint, fit_main_effects
 
 logger = logging.getLogger(__name__)
 
-#: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
-#: rank, and of the last fit to all rows, with folds and without
-FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 15
-#: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
-#: value, and the step of a refinement
-FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
+#: rank of the first network, of few rows and of many, and how many are many
+FIRST_RANK, FIRST_RANK_OF_MANY, MANY_ROWS = 8, 16, 12_000
+#: epochs of the first network at each decade, of a refinement, of a larger rank, and of the last
+#: fit to all rows, with folds and without
+FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 4, 6, 6, 15
+#: where the path of λ begins, and with many rows, and ends of where a likelihood lets it begin; its
+#: least and greatest value, and the step of a refinement
+FIRST, FIRST_OF_MANY, FIRSTS, LEAST, GREATEST, STEP = 0.1, 1e-2, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
+#: functions of a column with as many values, where rows are too many for a full-rank model
+FINE = 81
 #: a network whose error exceeds that of the full-rank model by this factor is abandoned
 HOPELESS = 1.15
 #: held-out errors of main effects, in units of scaled targets, below this are rounding errors
@@ -98,6 +102,7 @@ class Search:
             reading = prepared.reading
             self.limits = tuple(reading.scale.apply(np.array(reading.bounds(MARGIN))))
         self.n_rows, self.n_columns = objective.n_rows, len(objective.columns)
+        self.has_many_rows = self.n_rows > MANY_ROWS
         self.network: Trial | None = None
         self.mixer: mixing.Mixer | None = None
         self.best: Trial | None = None
@@ -114,7 +119,8 @@ class Search:
         self.parts = [(own, rest) for own, rest, _ in every]
         self.aside = [rows for *_, rows in every]
         self.folds = [Fold(sampled_objective(own), rest, self.limits) for own, rest in self.parts]
-        self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
+        self.rank = FIRST_RANK_OF_MANY if self.has_many_rows else FIRST_RANK
+        self.rank = self.rank if isinstance(model.rank, str) else int(model.rank)
         least = min(40, 2 * objective.n_outputs) if objective.n_outputs > 1 else 1
         self.rank = max(self.rank, least) if isinstance(model.rank, str) else self.rank
         self.direction = STEP
@@ -183,32 +189,31 @@ class Search:
         pairs = zip(self.folds, self.parts, strict=True)
         if all(fold.objective is own for fold, (own, _) in pairs):
             return best
-        self.direction = 1 / STEP  # more rows allow for more
         self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
         if best.rank == 0:
             return self.judge([fold.main for fold in self.folds], 0.0)
         for fold, state in zip(self.folds, best.states, strict=True):
             main = len(fold.main.precisions) - self.n_columns
             state.precisions = [*state.precisions[:main], *fold.main.precisions[main:]]
-        return self._slid(self.further(best, best.size, GROWING), 4 * MOST_SLIDES)
+        return self.further(best, best.size, GROWING)
 
-    def _started(self, size: float) -> Trial:
-        states = [fold.begin(self.rank, self.rng) for fold in self.folds]
+    def _started(self, rank: int, size: float) -> Trial:
+        states = [fold.begin(rank, self.rng) for fold in self.folds]
         return self.judge(self._fitted(states, size, FIRST_EPOCHS), size)
 
     def _network(self) -> Trial:
         """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
-            return self._started(self.size)
-        first = FIRST
+            return self._started(self.rank, self.size)
+        first = FIRST_OF_MANY if self.has_many_rows else FIRST
         if self.prior is not None:
             first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
-        best = self._started(first)
+        best = self._started(self.rank, first)
         if self._is_useless(best):
             return best
         for factor in (0.1, 10.0):
             while LEAST < best.size * factor < GREATEST and not self._is_behind(best):
-                trial = self._started(best.size * factor)
+                trial = self._started(self.rank, best.size * factor)
                 if trial.error >= best.error * (1 - GAIN):
                     break
                 best = trial
@@ -236,17 +241,33 @@ class Search:
         return mix is not None and mix.kept == 0
 
     def _grown(self, best: Trial) -> Trial:
-        """Double the rank as long as held-out rows improve."""
+        """Double the rank as long as held-out rows improve.
+
+        New terms follow what the others leave.  Of many noisy rows that is mostly noise, and then
+        all terms do better from a start together, more of them at a larger penalty; the first
+        doubling tells which.
+        """
+        can_add, can_restart = True, self.has_many_rows
         while best.rank < self._most():
-            states = [
-                fold.grow(state, best.rank, self.rng)
-                for fold, state in zip(self.folds, best.states, strict=True)
-            ]
-            start = replace(best, states=states, rank=2 * best.rank)
-            found = self._slid(self.further(start, best.size, GROWING), MOST_SLIDES)
-            if found.error >= best.error:
+            rank, found = 2 * best.rank, []
+            if can_add:
+                states = [
+                    fold.grow(state, best.rank, self.rng)
+                    for fold, state in zip(self.folds, best.states, strict=True)
+                ]
+                start = replace(best, states=states, rank=rank)
+                found.append(self.further(start, best.size, GROWING))
+            if can_restart:
+                factors = (1.0, 10.0) if self.size is None else (1.0,)
+                found += [self._started(rank, best.size * factor) for factor in factors]
+            trial = min(found, key=lambda each: each.error)
+            if can_add and can_restart:
+                can_add, can_restart = trial is found[0], trial is not found[0]
+            if not self.has_many_rows:
+                trial = self._slid(trial, MOST_SLIDES)
+            if trial.error >= best.error:
                 break
-            best = found
+            best = trial
         return best
 
     def _slid(self, best: Trial, most: int) -> Trial:
@@ -446,6 +467,11 @@ def _widen(prepared: Any) -> None:
     objective = prepared.objective
     sample = sampled_objective(objective)
     sizes = wanted(objective, fit_main_effects(sample), sample.shards)
+    if objective.n_rows > full_rank.MOST_ROWS:
+        sizes = [
+            max(size, FINE) if len(column) >= FINE and hasattr(column.feature_map, "period") else size
+            for size, column in zip(sizes, objective.columns, strict=True)
+        ]
     if sizes == [column.feature_map.n_features for column in objective.columns]:
         return
     maps = [column.feature_map for column in objective.columns]

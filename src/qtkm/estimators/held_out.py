@@ -31,7 +31,7 @@ HELD_OUT, MOST_HELD_OUT = 0.2, 5000
 #: more are measures such as exposures), and the most that their targets may differ for it
 MOST_COPIES, MOST_REPEATED, SAME_TARGET = 200_000, 5.0, 0.05
 #: rows of the sample that the penalty is chosen on where there are more
-SAMPLE = 6000
+SAMPLE = 50_000
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Fold:
         self.objective, self.held_out, self.limits = objective, held_out, limits
         iterate = fit_main_effects(objective)
         self.main = FoldState(0, iterate.cores, list(iterate.precisions))
-        self._terms: Cores | None = None
+        self._terms: dict[int, Cores] = {}
         self.sample = sampled_objective(objective).shards
 
     def at(self, state: FoldState, size: float = 0.0) -> tuple[Objective, Any]:
@@ -93,10 +93,10 @@ class Fold:
 
     def begin(self, rank: int, rng: np.random.RandomState) -> FoldState:
         """Start a network on the residual of the main effects; deterministic."""
-        if self._terms is None:
+        if rank not in self._terms:
             objective, iterate = self.at(self.main)
-            self._terms = new_terms(objective, iterate, rank, rng, self.sample)
-        return FoldState(rank, [*self._terms, *self.main.cores], self.main.precisions)
+            self._terms[rank] = new_terms(objective, iterate, rank, rng, self.sample)
+        return FoldState(rank, [*self._terms[rank], *self.main.cores], self.main.precisions)
 
     def grow(self, state: FoldState, count: int, rng: np.random.RandomState) -> FoldState:
         """Add terms, started on the residual."""
@@ -184,17 +184,13 @@ def split(
 
 
 def sampled_objective(objective: Objective) -> Objective:
-    """Return the objective on a sample of the rows if there are many and they are in memory."""
-    if objective.n_rows <= 2 * SAMPLE:
+    """Return the objective on a sample of the rows if there are many."""
+    if objective.n_rows <= LIMITS.merge_rows:
         return objective
-    if objective.n_rows > LIMITS.merge_rows:  # the same rows, wherever they are
-        some = hashed(objective.shards, SAMPLE, objective.engine)
-        if len(some) < SAMPLE / 2:  # most rows are equal to others
-            return objective
-        return replace(objective, shards=ShardList([some]), scatter=0.0)
-    step = -(-objective.n_rows // SAMPLE)
-    shards = [shard.take(np.arange(0, len(shard), step)) for shard in objective.shards]
-    return replace(objective, shards=ShardList(shards), scatter=0.0)
+    some = hashed(objective.shards, SAMPLE, objective.engine)  # the same rows, wherever they are
+    if len(some) < SAMPLE / 2:  # most rows are equal to others
+        return objective
+    return replace(objective, shards=ShardList([some]), scatter=0.0)
 
 
 def _copies(objective: Objective, shard: Shard) -> NDArray[np.int64]:

@@ -48,7 +48,7 @@ LEAST_GAIN = 1.0
 #: "auto" is conformal if this many held-out rows are outside the interval
 BEYOND = 5
 #: slots for sampling rows of remote shards
-N_SLOTS = 1 << 16
+N_SLOTS, SLOTS_PER_ROW = 1 << 16, 4
 
 
 @dataclass
@@ -231,7 +231,8 @@ def hashed(shards: Any, most: float, engine: Any) -> Shard:
     Each row goes into one of many slots, and slots with exactly one row are returned.
     """
     n_rows = float(engine.sum(_count, shards)[0])
-    taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows)), shards)
+    n_slots = max(N_SLOTS, int(SLOTS_PER_ROW * most))
+    taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows), n_slots), shards)
     counts, codes, target, weight, n_codes, is_weighted = taken
     kept = counts == 1
     return Shard(
@@ -249,18 +250,20 @@ class _SamplePass:
     """Pass that puts a fraction of the rows into slots by their hash."""
 
     part: float
+    n_slots: int
 
     def __call__(self, shard: Shard, run: Any) -> tuple[Array, ...]:
+        n_slots = self.n_slots
         mixed = np.zeros(len(shard), dtype=np.uint64)
         for column in (*shard.codes.T.astype(np.uint64), *shard.target.T.view(np.uint64)):
             mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
         chosen = np.flatnonzero((mixed >> np.uint64(32)) < np.uint64(self.part * (2**32 - 1)))
-        slots = (mixed[chosen] % np.uint64(N_SLOTS)).astype(np.int64)
-        counts = np.bincount(slots, minlength=N_SLOTS).astype(np.float64)
-        codes = np.zeros((N_SLOTS, shard.codes.shape[1]), dtype=np.int64)
-        target = np.zeros((N_SLOTS, shard.target.shape[1]))
-        weight = np.ones(N_SLOTS) if shard.weight is None else np.zeros(N_SLOTS)
+        slots = (mixed[chosen] % np.uint64(n_slots)).astype(np.int64)
+        counts = np.bincount(slots, minlength=n_slots).astype(np.float64)
+        codes = np.zeros((n_slots, shard.codes.shape[1]), dtype=np.int64)
+        target = np.zeros((n_slots, shard.target.shape[1]))
+        weight = np.ones(n_slots) if shard.weight is None else np.zeros(n_slots)
         codes[slots], target[slots] = shard.codes[chosen], shard.target[chosen]
         if shard.weight is not None:
             weight[slots] = shard.weight[chosen]
