@@ -21,9 +21,10 @@ from sklearn.base import clone
 from tqdm.auto import tqdm
 
 from .. import solvers
+from ..limits import LIMITS
 from ..networks import CPD, Additive, flatten, unflatten
 from ..objective import Objective
-from ..objective.terms import wanted
+from ..objective.terms import has_waves, wanted
 from . import full_rank, mixing
 from .defaults import is_auto
 from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split, with_rank
@@ -31,14 +32,15 @@ from .prepare import fingerprint, fit_main_effects
 
 logger = logging.getLogger(__name__)
 
-#: rank of the first network, of few rows and of many, and how many are many
-FIRST_RANK, FIRST_RANK_OF_MANY, MANY_ROWS = 8, 16, 12_000
-#: epochs of the first network at each decade, of a refinement, of a larger rank, and of the last
-#: fit to all rows, with folds and without
-FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 4, 6, 6, 15
-#: where the path of λ begins, and with many rows, and ends of where a likelihood lets it begin; its
-#: least and greatest value, and the step of a refinement
-FIRST, FIRST_OF_MANY, FIRSTS, LEAST, GREATEST, STEP = 0.1, 1e-2, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
+#: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
+#: rank, and of the last fit to all rows, with folds and without
+FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 15
+#: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
+#: value, and the step of a refinement
+FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
+#: rows from which all terms may begin together, and factors of the penalty to do it at: at first,
+#: and later
+MANY_ROWS, FIRST_FACTORS, FACTORS = 12_000, (0.1, 1.0, 10.0), (1.0, 10.0)
 #: functions of a column with as many values, where rows are too many for a full-rank model
 FINE = 81
 #: a network whose error exceeds that of the full-rank model by this factor is abandoned
@@ -108,7 +110,7 @@ class Search:
         self.best: Trial | None = None
         self.bar = tqdm(desc="search", unit="trial", disable=not model.verbose)
         if is_auto(model.n_basis):
-            _widen(prepared)
+            _choose_sizes(prepared)
         self.prior = full_rank.learn_prior(self) if full_rank.is_possible(self) else None
         if model.bounds is None:
             for column in prepared.inputs.columns:
@@ -119,8 +121,7 @@ class Search:
         self.parts = [(own, rest) for own, rest, _ in every]
         self.aside = [rows for *_, rows in every]
         self.folds = [Fold(sampled_objective(own), rest, self.limits) for own, rest in self.parts]
-        self.rank = FIRST_RANK_OF_MANY if self.has_many_rows else FIRST_RANK
-        self.rank = self.rank if isinstance(model.rank, str) else int(model.rank)
+        self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
         least = min(40, 2 * objective.n_outputs) if objective.n_outputs > 1 else 1
         self.rank = max(self.rank, least) if isinstance(model.rank, str) else self.rank
         self.direction = STEP
@@ -181,21 +182,24 @@ class Search:
             return alone
         if self._is_behind(best):
             return best
-        self.network = self._refined(self._grown(self._with_all_rows(best)))
+        self.network = self._refined(self._grown(self._with_all_rows(best), best.size))
         return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
-        """Refit with all rows if the trial was chosen on a sample."""
+        """Refit with all rows if the trial was chosen on a sample; many may allow for more."""
         pairs = zip(self.folds, self.parts, strict=True)
-        if all(fold.objective is own for fold, (own, _) in pairs):
+        if any(fold.objective is not own for fold, (own, _) in pairs):
+            self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
+            if best.rank == 0:
+                return self.judge([fold.main for fold in self.folds], 0.0)
+            for fold, state in zip(self.folds, best.states, strict=True):
+                main = len(fold.main.precisions) - self.n_columns
+                state.precisions = [*state.precisions[:main], *fold.main.precisions[main:]]
+            best = self.further(best, best.size, GROWING)
+        if best.rank == 0 or not self.has_many_rows:
             return best
-        self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
-        if best.rank == 0:
-            return self.judge([fold.main for fold in self.folds], 0.0)
-        for fold, state in zip(self.folds, best.states, strict=True):
-            main = len(fold.main.precisions) - self.n_columns
-            state.precisions = [*state.precisions[:main], *fold.main.precisions[main:]]
-        return self.further(best, best.size, GROWING)
+        self.direction = 1 / STEP
+        return self._slid(best, 4 * MOST_SLIDES)
 
     def _started(self, rank: int, size: float) -> Trial:
         states = [fold.begin(rank, self.rng) for fold in self.folds]
@@ -205,7 +209,7 @@ class Search:
         """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
             return self._started(self.rank, self.size)
-        first = FIRST_OF_MANY if self.has_many_rows else FIRST
+        first = FIRST
         if self.prior is not None:
             first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
         best = self._started(self.rank, first)
@@ -240,12 +244,12 @@ class Search:
         mix = self.mixer.mix(best)
         return mix is not None and mix.kept == 0
 
-    def _grown(self, best: Trial) -> Trial:
+    def _grown(self, best: Trial, size: float) -> Trial:
         """Double the rank as long as held-out rows improve.
 
         New terms follow what the others leave.  Of many noisy rows that is mostly noise, and then
         all terms do better from a start together, more of them at a larger penalty; the first
-        doubling tells which.
+        doubling tells which.  `size` is the penalty to begin with.
         """
         can_add, can_restart = True, self.has_many_rows
         while best.rank < self._most():
@@ -256,18 +260,17 @@ class Search:
                     for fold, state in zip(self.folds, best.states, strict=True)
                 ]
                 start = replace(best, states=states, rank=rank)
-                found.append(self.further(start, best.size, GROWING))
+                found.append(self._slid(self.further(start, best.size, GROWING), MOST_SLIDES))
             if can_restart:
-                factors = (1.0, 10.0) if self.size is None else (1.0,)
-                found += [self._started(rank, best.size * factor) for factor in factors]
+                factors = FIRST_FACTORS if can_add else FACTORS
+                sizes = [size * f for f in factors] if self.size is None else [size]
+                found += [self._started(rank, each) for each in sizes]
             trial = min(found, key=lambda each: each.error)
             if can_add and can_restart:
                 can_add, can_restart = trial is found[0], trial is not found[0]
-            if not self.has_many_rows:
-                trial = self._slid(trial, MOST_SLIDES)
             if trial.error >= best.error:
                 break
-            best = trial
+            best, size = trial, trial.size
         return best
 
     def _slid(self, best: Trial, most: int) -> Trial:
@@ -462,23 +465,44 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
                 return search.interrupted()
 
 
-def _widen(prepared: Any) -> None:
-    """Increase the number of basis functions where main effects leave fine detail unexplained."""
-    objective = prepared.objective
-    sample = sampled_objective(objective)
+def _choose_sizes(prepared: Any) -> None:
+    """Choose the number of basis functions of every column.
+
+    There are more than usual where main effects leave fine detail unexplained, and for fine columns
+    of very many rows; fewer for few values of many rows, where they would take time.
+    """
+    if prepared.objective.n_rows > MANY_ROWS:
+        _use_sizes(prepared, [_few_functions(column) for column in prepared.objective.columns])
+    sample = objective = prepared.objective
+    if not objective.rows_are_here or objective.n_rows > LIMITS.merge_rows:
+        sample = sampled_objective(objective)
     sizes = wanted(objective, fit_main_effects(sample), sample.shards)
     if objective.n_rows > full_rank.MOST_ROWS:
         sizes = [
-            max(size, FINE) if len(column) >= FINE and hasattr(column.feature_map, "period") else size
+            max(size, FINE) if len(column) >= FINE and has_waves(column) else size
             for size, column in zip(sizes, objective.columns, strict=True)
         ]
-    if sizes == [column.feature_map.n_features for column in objective.columns]:
-        return
-    maps = [column.feature_map for column in objective.columns]
-    prepared.use_maps([
-        clone(own).set_params(n_basis=size) if size > own.n_features else own
-        for own, size in zip(maps, sizes, strict=True)
-    ])  # fmt: skip
+    _use_sizes(prepared, sizes)
+
+
+def _few_functions(column: Any) -> int:
+    """Return the least power of three that suits any function of a column's values, or all."""
+    own, size = column.feature_map, 3
+    if not has_waves(column):
+        return own.n_features
+    needed = len(column) if own.period == 1 else 2 * len(column) - 1
+    while size < needed:
+        size *= 3
+    return min(size, own.n_features)
+
+
+def _use_sizes(prepared: Any, sizes: list[int]) -> None:
+    maps = [column.feature_map for column in prepared.objective.columns]
+    if sizes != [own.n_features for own in maps]:
+        prepared.use_maps([
+            own if size == own.n_features else clone(own).set_params(n_basis=size)
+            for own, size in zip(maps, sizes, strict=True)
+        ])  # fmt: skip
 
 
 def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:

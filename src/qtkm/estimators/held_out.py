@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from .. import interruption, solvers
 from ..data import Shard, ShardList
-from ..limits import LIMITS
 from ..networks import CPD, Additive, Cores
 from ..objective import Objective
 from ..objective.terms import new_terms
@@ -30,8 +29,9 @@ HELD_OUT, MOST_HELD_OUT = 0.2, 5000
 #: repeated rows that are dealt out one by one, how often rows may occur in the mean (weights of
 #: more are measures such as exposures), and the most that their targets may differ for it
 MOST_COPIES, MOST_REPEATED, SAME_TARGET = 200_000, 5.0, 0.05
-#: rows of the sample that the penalty is chosen on where there are more
-SAMPLE = 50_000
+#: rows of the sample that the penalty is chosen on where there are twice as many, fewer of wide
+#: tables
+SAMPLE, LEAST_SAMPLE, SAMPLE_NUMBERS = 50_000, 12_000, 500_000
 
 
 @dataclass
@@ -185,10 +185,11 @@ def split(
 
 def sampled_objective(objective: Objective) -> Objective:
     """Return the objective on a sample of the rows if there are many."""
-    if objective.n_rows <= LIMITS.merge_rows:
+    size = min(SAMPLE, max(LEAST_SAMPLE, SAMPLE_NUMBERS // len(objective.columns)))
+    if objective.n_rows <= 2 * size:
         return objective
-    some = hashed(objective.shards, SAMPLE, objective.engine)  # the same rows, wherever they are
-    if len(some) < SAMPLE / 2:  # most rows are equal to others
+    some = hashed(objective.shards, size, objective.engine)  # the same rows, wherever they are
+    if len(some) < size / 2:  # most rows are equal to others
         return objective
     return replace(objective, shards=ShardList([some]), scatter=0.0)
 

@@ -313,14 +313,15 @@ def _is_rough(parts: NDArray, noise: float) -> bool:
     return parts.sum() - expected > max(LEAST_PART, 4 * spread)
 
 
-def _has_waves(column: Column) -> bool:
+def has_waves(column: Column) -> bool:
+    """Return True if the functions of a column are exponentials."""
     return hasattr(column.feature_map, "period") and not column.has_gaps
 
 
 def _reach(column: Column) -> int:
     """Return the highest wave that a column of exponentials may have; 0 for other columns."""
     feature_map = column.feature_map
-    if not _has_waves(column):
+    if not has_waves(column):
         return 0
     count, size = len(column), feature_map.n_features
     if count <= size or size < 3:
@@ -334,7 +335,7 @@ def _reach(column: Column) -> int:
 
 def _waves(column: Column, codes: NDArray, numbers: Sequence[int]) -> NDArray[np.complex128]:
     """Return waves of some numbers at coded rows, (n, n_numbers); the constant for categories."""
-    if not _has_waves(column):
+    if not has_waves(column):
         return np.ones((len(codes), 1), dtype=np.complex128)
     values, straight = column.feature_map.unwarped(column.values)
     places = values[codes] / float(straight.period)
