@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from qtkm import Hinge, Logistic, Power, QTKMClassifier, Softmax, Squared, SquaredHinge
 from qtkm.networks import flatten
@@ -214,3 +215,14 @@ def test_a_class_without_weight_is_not_there(classify, X, three):
     rest = weight > 0
     expected = classify().fit(X[rest], three[rest])
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
+def test_main_effects_converge_with_either_residual():
+    rng = np.random.RandomState(0)
+    X = rng.rand(400, 3)
+    y = np.sin(6 * X[:, 0]) + X[:, 1] + 0.3 * rng.randn(400) > 0.8
+    losses = []
+    for residual in ("complex", "real"):  # responses are real, so both losses are the same
+        model = QTKMClassifier(loss=Logistic(residual), rank=0, posterior=False).fit(X, y)
+        losses.append(log_loss(y, model.predict_proba(X)))
+    assert losses[1] < 1.05 * losses[0] < 0.25

@@ -50,7 +50,7 @@ def is_possible(search: Any) -> bool:
         and objective.n_rows <= MOST_ROWS
         and objective.families is not None
         and all(map(_has_kernel, objective.columns, objective.penalties))
-        and (loss.is_quadratic or loss.has_constant_bound)
+        and (loss.is_quadratic or (loss.has_probabilities and loss.steepest is not None))
     )
 
 

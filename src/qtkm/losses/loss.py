@@ -47,12 +47,17 @@ class Loss(BaseEstimator):
     #: `link` gives probabilities
     has_probabilities: ClassVar[bool] = False
 
-    #: the bound is the same at all responses and targets
-    has_constant_bound: ClassVar[bool] = False
+    #: the largest curvature at any response and target; None if there is none
+    steepest: ClassVar[float | None] = None
 
     @property
     def sees_complex(self) -> bool:
         """Whether the imaginary part of the response matters."""
+        return False
+
+    @property
+    def has_constant_bound(self) -> bool:
+        """Whether the bound is the same at all responses and targets."""
         return False
 
     @property

@@ -39,7 +39,6 @@ class ResidualLoss(WithResidual):
     is_margin = True
     for_classes = True
     default_residual = "real"
-    #: κ, the largest curvature of the loss
     steepest: ClassVar[float]
     _value: Callable[[Array, Array], Array]
     _gradient: Callable[[Array, Array], Array]
@@ -116,9 +115,12 @@ class Logistic(MarginLoss):
        Statistics and Computing 10, 2000.
     """
 
-    has_constant_bound = True
     has_probabilities = True
     steepest = 0.25
+
+    @property
+    def has_constant_bound(self) -> bool:
+        return self.sees_complex
 
     def link(self, response: Array) -> Array:
         """Return probabilities: of two classes, or one-vs-rest, scaled to sum to 1."""

@@ -190,11 +190,11 @@ def factorize(parts: Sequence[Part], size: float, loss: Loss, run: Run) -> Array
     """Return a factor of the matrix that `solve` needs; None where rounding leaves nothing.
 
     The penalty `size` is in units of one row (the variance of the noise), and the loss is quadratic
-    or has a constant bound.
+    or has a largest curvature.
     """
-    target = parts[0].target[:1]
-    bound = 2.0 if loss.is_quadratic else float(loss.bound(np.zeros_like(target), target)[0])
-    matrix = bound * np.asarray(sum(part.gram for part in parts))
+    steepest = 2.0 if loss.is_quadratic else loss.steepest
+    assert steepest is not None
+    matrix = steepest * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
         return _cholesky(matrix, run)
