@@ -38,9 +38,9 @@ FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 1
 #: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
 #: value, and the step of a refinement
 FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
-#: rows from which all terms may begin together, and factors of the penalty to do it at: at first,
-#: and later
-MANY_ROWS, FIRST_FACTORS, FACTORS = 12_000, (0.1, 1.0, 10.0), (1.0, 10.0)
+#: rows from which the penalty of a low rank is lowered as far as it goes, and the factor by which
+#: that of larger ones rises again
+MANY_ROWS, LEAP = 12_000, 30.0
 #: functions of a column with as many values, where rows are too many for a full-rank model
 FINE = 81
 #: a network whose error exceeds that of the full-rank model by this factor is abandoned
@@ -182,11 +182,11 @@ class Search:
             return alone
         if self._is_behind(best):
             return best
-        self.network = self._refined(self._grown(self._with_all_rows(best), best.size))
+        self.network = self._refined(self._grown(self._with_all_rows(best)))
         return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
-        """Refit with all rows if the trial was chosen on a sample; many may allow for more."""
+        """Refit with all rows if the trial was chosen on a sample; many allow for more."""
         pairs = zip(self.folds, self.parts, strict=True)
         if any(fold.objective is not own for fold, (own, _) in pairs):
             self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
@@ -201,23 +201,23 @@ class Search:
         self.direction = 1 / STEP
         return self._slid(best, 4 * MOST_SLIDES)
 
-    def _started(self, rank: int, size: float) -> Trial:
-        states = [fold.begin(rank, self.rng) for fold in self.folds]
+    def _started(self, size: float) -> Trial:
+        states = [fold.begin(self.rank, self.rng) for fold in self.folds]
         return self.judge(self._fitted(states, size, FIRST_EPOCHS), size)
 
     def _network(self) -> Trial:
         """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
-            return self._started(self.rank, self.size)
+            return self._started(self.size)
         first = FIRST
         if self.prior is not None:
             first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
-        best = self._started(self.rank, first)
+        best = self._started(first)
         if self._is_useless(best):
             return best
         for factor in (0.1, 10.0):
             while LEAST < best.size * factor < GREATEST and not self._is_behind(best):
-                trial = self._started(self.rank, best.size * factor)
+                trial = self._started(best.size * factor)
                 if trial.error >= best.error * (1 - GAIN):
                     break
                 best = trial
@@ -244,33 +244,40 @@ class Search:
         mix = self.mixer.mix(best)
         return mix is not None and mix.kept == 0
 
-    def _grown(self, best: Trial, size: float) -> Trial:
-        """Double the rank as long as held-out rows improve.
-
-        New terms follow what the others leave.  Of many noisy rows that is mostly noise, and then
-        all terms do better from a start together, more of them at a larger penalty; the first
-        doubling tells which.  `size` is the penalty to begin with.
-        """
-        can_add, can_restart = True, self.has_many_rows
+    def _grown(self, best: Trial) -> Trial:
+        """Double the rank as long as held-out rows improve."""
         while best.rank < self._most():
-            rank, found = 2 * best.rank, []
-            if can_add:
-                states = [
-                    fold.grow(state, best.rank, self.rng)
-                    for fold, state in zip(self.folds, best.states, strict=True)
-                ]
-                start = replace(best, states=states, rank=rank)
-                found.append(self._slid(self.further(start, best.size, GROWING), MOST_SLIDES))
-            if can_restart:
-                factors = FIRST_FACTORS if can_add else FACTORS
-                sizes = [size * f for f in factors] if self.size is None else [size]
-                found += [self._started(rank, each) for each in sizes]
-            trial = min(found, key=lambda each: each.error)
-            if can_add and can_restart:
-                can_add, can_restart = trial is found[0], trial is not found[0]
+            states = [
+                fold.grow(state, best.rank, self.rng)
+                for fold, state in zip(self.folds, best.states, strict=True)
+            ]
+            start = replace(best, states=states, rank=2 * best.rank)
+            found = self.further(start, best.size, GROWING)
+            if self.has_many_rows:
+                found = self._raised(start, found)
+            else:
+                found = self._slid(found, MOST_SLIDES)
+            if found.error >= best.error:
+                break
+            best = found
+        return best
+
+    def _raised(self, start: Trial, best: Trial) -> Trial:
+        """Grow at larger penalties as long as held-out rows improve, else go on at a smaller one.
+
+        A low rank asks for a small penalty, at which new terms fit the noise of many rows.
+        """
+        if self.size is not None:
+            return best
+        first = best
+        while best.size * LEAP < GREATEST:
+            trial = self.further(start, best.size * LEAP, GROWING)
             if trial.error >= best.error:
                 break
-            best, size = trial, trial.size
+            best = trial
+        if best is first and best.size / STEP > LEAST:
+            trial = self.further(best, best.size / STEP, GROWING)
+            best = trial if trial.error < best.error else best
         return best
 
     def _slid(self, best: Trial, most: int) -> Trial:

@@ -82,7 +82,7 @@ class Fold:
         self.objective, self.held_out, self.limits = objective, held_out, limits
         iterate = fit_main_effects(objective)
         self.main = FoldState(0, iterate.cores, list(iterate.precisions))
-        self._terms: dict[int, Cores] = {}
+        self._terms: Cores | None = None
         self.sample = sampled_objective(objective).shards
 
     def at(self, state: FoldState, size: float = 0.0) -> tuple[Objective, Any]:
@@ -93,10 +93,10 @@ class Fold:
 
     def begin(self, rank: int, rng: np.random.RandomState) -> FoldState:
         """Start a network on the residual of the main effects; deterministic."""
-        if rank not in self._terms:
+        if self._terms is None:
             objective, iterate = self.at(self.main)
-            self._terms[rank] = new_terms(objective, iterate, rank, rng, self.sample)
-        return FoldState(rank, [*self._terms[rank], *self.main.cores], self.main.precisions)
+            self._terms = new_terms(objective, iterate, rank, rng, self.sample)
+        return FoldState(rank, [*self._terms, *self.main.cores], self.main.precisions)
 
     def grow(self, state: FoldState, count: int, rng: np.random.RandomState) -> FoldState:
         """Add terms, started on the residual."""
