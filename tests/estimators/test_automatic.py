@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_friedman2
+from sklearn.metrics import r2_score
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
@@ -263,3 +264,15 @@ def test_what_main_effects_leave_is_what_all_of_them_leave(monkeypatch):
     monkeypatch.setattr(automatic, "fit_main_effects", without_the_first)
     found = QTKMRegressor(random_state=0, posterior=False).fit(X, y)
     np.testing.assert_allclose(found.predict(X), expected.predict(X), atol=1e-3 * y.std())
+
+
+def test_of_many_noisy_rows_larger_ranks_grow_at_larger_penalties():
+    rng = np.random.RandomState(0)
+    X = rng.rand(16_000, 3)
+    truth = np.sin(8 * X[:, 0] * X[:, 1]) + np.cos(9 * X[:, 1] * X[:, 2])
+    y = truth + 1.5 * rng.randn(len(truth))
+    settings = {"n_basis": 9, "quantization": 3, "random_state": 0, "posterior": False}
+    model = QTKMRegressor(**settings).fit(X, y)
+    low, high = ({s["alpha"] for s in model.history_["path"] if s["rank"] == r} for r in (8, 16))
+    assert max(high) > 30 * max(low)
+    assert r2_score(truth, model.predict(X)) > 0.97
