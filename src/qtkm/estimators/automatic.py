@@ -8,7 +8,7 @@ Small tables are split into folds; of large ones, one part is held out, the rows
 if there are any.  Each fold has its own model, which is then fitted to all rows; the result is
 their mean, a CPD with the terms of all of them.  The penalty is measured by λ = α·(number of
 rows), the variance of the noise over that of the signal, which does not depend on the number of
-rows.  docs/decisions/0016-automatic.md has the evidence for the constants.
+rows.  Evidence for the constants is in docs/decisions/0016-automatic.md and 0023-many-rows.md.
 """
 
 import logging
@@ -17,15 +17,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from tqdm.auto import tqdm
 
 from .. import solvers
-from ..limits import LIMITS
 from ..networks import CPD, Additive, flatten, unflatten
 from ..objective import Objective
-from ..objective.terms import has_waves, wanted
 from . import full_rank, mixing
+from .bands import MANY_ROWS, choose_sizes
 from .defaults import is_auto
 from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split, with_rank
 from .prepare import fingerprint, fit_main_effects
@@ -38,11 +36,9 @@ FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 1
 #: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
 #: value, and the step of a refinement
 FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
-#: rows from which the penalty of a low rank is lowered as far as it goes, and the factor by which
-#: that of larger ones rises again
-MANY_ROWS, LEAP = 12_000, 30.0
-#: functions of a column with as many values, where rows are too many for a full-rank model
-FINE = 81
+#: of many rows the penalty of a low rank is lowered as far as it goes, and that of larger ones
+#: rises again by this factor
+LEAP = 30.0
 #: a network whose error exceeds that of the full-rank model by this factor is abandoned
 HOPELESS = 1.15
 #: held-out errors of main effects, in units of scaled targets, below this are rounding errors
@@ -110,7 +106,7 @@ class Search:
         self.best: Trial | None = None
         self.bar = tqdm(desc="search", unit="trial", disable=not model.verbose)
         if is_auto(model.n_basis):
-            _choose_sizes(prepared)
+            choose_sizes(prepared)
         self.prior = full_rank.learn_prior(self) if full_rank.is_possible(self) else None
         if model.bounds is None:
             for column in prepared.inputs.columns:
@@ -470,46 +466,6 @@ def solve(model: Any, prepared: Any) -> solvers.Result:
                 return search.finish(search.run())
             except KeyboardInterrupt:
                 return search.interrupted()
-
-
-def _choose_sizes(prepared: Any) -> None:
-    """Choose the number of basis functions of every column.
-
-    There are more than usual where main effects leave fine detail unexplained, and for fine columns
-    of very many rows; fewer for few values of many rows, where they would take time.
-    """
-    if prepared.objective.n_rows > MANY_ROWS:
-        _use_sizes(prepared, [_few_functions(column) for column in prepared.objective.columns])
-    sample = objective = prepared.objective
-    if not objective.rows_are_here or objective.n_rows > LIMITS.merge_rows:
-        sample = sampled_objective(objective)
-    sizes = wanted(objective, fit_main_effects(sample), sample.shards)
-    if objective.n_rows > full_rank.MOST_ROWS:
-        sizes = [
-            max(size, FINE) if len(column) >= FINE and has_waves(column) else size
-            for size, column in zip(sizes, objective.columns, strict=True)
-        ]
-    _use_sizes(prepared, sizes)
-
-
-def _few_functions(column: Any) -> int:
-    """Return the least power of three that suits any function of a column's values, or all."""
-    own, size = column.feature_map, 3
-    if not has_waves(column):
-        return own.n_features
-    needed = len(column) if own.period == 1 else 2 * len(column) - 1
-    while size < needed:
-        size *= 3
-    return min(size, own.n_features)
-
-
-def _use_sizes(prepared: Any, sizes: list[int]) -> None:
-    maps = [column.feature_map for column in prepared.objective.columns]
-    if sizes != [own.n_features for own in maps]:
-        prepared.use_maps([
-            own if size == own.n_features else clone(own).set_params(n_basis=size)
-            for own, size in zip(maps, sizes, strict=True)
-        ])  # fmt: skip
 
 
 def _is_better(before: Trial, after: Trial, gain: float, errors: float) -> bool:
