@@ -102,8 +102,9 @@ def test_json_has_the_numbers_of_the_library(folder, capsys):
     shares = inspection.importances(model, X)
     told = {share["column"]: share["total"] for share in facts["importances"]}
     np.testing.assert_allclose([told[name] for name in FEATURES], shares.total)
-    sizes = inspection.interaction_strengths(model, X).size
-    assert facts["interactions"][0]["size"] == pytest.approx(sizes.max())
+    strongest = facts["interactions"][0]
+    assert strongest["size"] == pytest.approx(shares.interactions.max())
+    assert strongest["share"] == pytest.approx(shares.second_order.max())
     effect = inspection.main_effects(model, X, "kind")[0]
     np.testing.assert_allclose(facts["effects"][2]["effect"], effect.effect)
     assert facts["scores"].keys() >= {"n_rows", "n_rows_without_target", "r2", "rmse", "mae"}

@@ -54,7 +54,7 @@ def test_columns_of_one_value_have_no_panels(rows, target, figures):
     found = Findings(fit(rows, target), None, rows, 1000)
     assert [found.model.columns_[d]["name"] for d in sorted(found.varying)] == [*"abcd", "kind"]
     assert len(found.pairs) == 10
-    sizes = [found.strengths.size[pair] for pair in found.pairs]
+    sizes = [found.importances.second_order[pair] for pair in found.pairs]
     assert sizes == sorted(sizes, reverse=True)
     for name, panels in (("main-effects", 5), ("interactions", 4)):
         shown = titles(figures[name])
@@ -87,7 +87,7 @@ def test_a_model_of_nothing_but_constants_is_drawn(rows, target):
     X = rows[["year", "country"]]
     found = Findings(fit(X, target), None, X, 1000)
     assert found.varying == []
-    assert found.strengths is None
+    assert found.pairs == []
     assert {"main-effects", "interactions", "spectra"}.isdisjoint(dict(draw(found, X, target)))
 
 

@@ -10,11 +10,9 @@ from qtkm.inspection import (
     InteractionStrengthsDisplay,
     MainEffectDisplay,
     RankOneTermsDisplay,
-    ResidualsDisplay,
     SpectrumDisplay,
     importances,
     interaction,
-    interaction_strengths,
     largest_coefficients,
     main_effects,
     spectrum,
@@ -60,19 +58,16 @@ def test_their_shares_and_strengths_are_zero(constant, rows):
     assert [column["basis"].n_features for column in constant.columns_] == [6, 4, 1, 1, 1]
     shares = importances(constant, rows)
     assert shares.total[2:].tolist() == [0, 0, 0]
-    assert shares.main_variance[2:].tolist() == [0, 0, 0]
     assert shares.total[:2].min() > 0
-    strengths = interaction_strengths(constant, rows)
-    assert not strengths.h[2:].any()
-    assert not strengths.size[2:].any()
-    assert strengths.size[0, 1] > 0
+    assert not shares.interactions[2:].any()
+    assert shares.interactions[0, 1] > 0
 
 
 def test_columns_that_are_the_same_in_these_rows_do_not_interact(cpd, X):
     rows = X.assign(a=0.5, kind="mid")
-    strengths = interaction_strengths(cpd, rows)
-    assert not strengths.h.any()
-    assert importances(cpd, rows).total[[0, 2]].tolist() == [0, 0]
+    shares = importances(cpd, rows)
+    assert not shares.interactions.any()
+    assert shares.total[[0, 2]].tolist() == [0, 0]
 
 
 def test_weights_do_not_name_them(constant):
@@ -126,10 +121,6 @@ def test_other_displays_draw_them(constant, rows):
     displays = [
         ImportancesDisplay.from_estimator(constant, rows),
         InteractionStrengthsDisplay.from_estimator(constant, rows),
-        *(
-            ResidualsDisplay.from_estimator(constant, rows, rows["a"], column=name)
-            for name in CONSTANT
-        ),
     ]
     if type(constant.network_).__name__ == "CPD":
         displays += [RankOneTermsDisplay.from_estimator(constant, name) for name in CONSTANT]

@@ -45,13 +45,10 @@ DISPLAYS = {
     "sizes": lambda m, X, y, **k: RankOneTermsDisplay.from_estimator(m, **k),
     "terms": lambda m, X, y, **k: RankOneTermsDisplay.from_estimator(m, "a", **k),
     "history": lambda m, X, y, **k: HistoryDisplay.from_estimator(m, **k),
-    "seconds": lambda m, X, y, **k: HistoryDisplay.from_estimator(m, against="seconds", **k),
     "observed": lambda m, X, y, **k: ResidualsDisplay.from_estimator(m, X, y, **k),
     "residuals": lambda m, X, y, **k: ResidualsDisplay.from_estimator(
         m, X, y, kind="residuals", **k
     ),
-    "by column": lambda m, X, y, **k: ResidualsDisplay.from_estimator(m, X, y, column="b", **k),
-    "by category": lambda m, X, y, **k: ResidualsDisplay.from_estimator(m, X, y, column=2, **k),
 }
 
 
@@ -229,16 +226,16 @@ def test_the_validation_score_of_a_classifier_is_minus_its_loss(X, y):
     model = fit(X, y > 5, estimator=QTKMClassifier, early_stopping=True, loss="squared_hinge")
     label = HistoryDisplay.from_estimator(model).score_ax_.get_ylabel()
     assert label == "validation score: minus the mean loss (SquaredHinge)"
-    bare = HistoryDisplay([2.0, 1.0], [0.1, 0.2], [0.0, 1.0]).plot()
+    bare = HistoryDisplay([2.0, 1.0], [0.1, 0.2]).plot()
     assert bare.score_ax_.get_ylabel() == "validation score"
 
 
 def test_residuals_are_observed_less_predicted(cpd, X, y):
-    display = ResidualsDisplay.from_estimator(cpd, X, y, column="a")
+    display = ResidualsDisplay.from_estimator(cpd, X, y, kind="residuals")
     dots = display.ax_.collections[0].get_offsets()
-    np.testing.assert_allclose(dots[:, 0], X["a"])
+    np.testing.assert_allclose(dots[:, 0], cpd.predict(X))
     np.testing.assert_allclose(dots[:, 1], y - cpd.predict(X))
-    assert labels(display) == ("a", "observed - predicted")
+    assert labels(display) == ("predicted", "observed - predicted")
 
 
 @pytest.mark.parametrize("kind", ["observed", "residuals"])
@@ -259,7 +256,7 @@ def test_residuals_of_one_output(outputs, X, y):
 def test_history_and_residuals_serve_every_network(tucker, X, y):
     rows = X[["a", "b"]]
     assert len(HistoryDisplay.from_estimator(tucker).ax_.lines) == 1
-    assert ResidualsDisplay.from_estimator(tucker, rows, y, column="b").name == "b"
+    assert len(ResidualsDisplay.from_estimator(tucker, rows, y).residuals) == len(y)
 
 
 # -- errors -----------------------------------------------------------------------------------
@@ -275,10 +272,6 @@ def test_classes_have_no_residuals(two_classes, X, y):
 def test_unknown_kinds_are_refused(cpd, X, y):
     with pytest.raises(ValueError, match="use one of 'observed', 'residuals'"):
         ResidualsDisplay.from_estimator(cpd, X, y, kind="errors")
-    with pytest.raises(ValueError, match="use one of 'epochs', 'seconds'"):
-        HistoryDisplay.from_estimator(cpd, against="minutes")
-    with pytest.raises(ValueError, match="use one of 'size', 'h'"):
-        InteractionStrengthsDisplay.from_estimator(cpd, X, kind="H")
     with pytest.raises(ValueError, match=r"y has shape \(3,\), expected \(60,\)"):
         ResidualsDisplay.from_estimator(cpd, X, y[:3])
     with pytest.raises(ValueError, match="no column 'z'"):
@@ -340,7 +333,6 @@ def test_times_are_times_on_axes_in_frames_and_in_texts():
     displays = [
         MainEffectDisplay.from_estimator(model, X, "when"),
         InteractionDisplay.from_estimator(model, X, ["when", "dose"]),
-        ResidualsDisplay.from_estimator(model, X, y, column="when"),
     ]
     for display in displays:
         display.figure_.canvas.draw()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from qtkm.inspection import MainEffect, MainEffectDisplay
-from qtkm.inspection.plotting import cut_axis, number_ticks, write_ticks, write_title
+from qtkm.inspection.plotting import in_lines, number_ticks, scale_axis, write_ticks
 
 plt = pytest.importorskip("matplotlib.pyplot")
 pytestmark = pytest.mark.usefixtures("close_figures")
@@ -63,8 +63,8 @@ def test_whole_numbers_have_ticks_between_none_of_them():
 def test_a_title_without_room_has_two_lines():
     _, axes = plt.subplots(1, 2, figsize=(12, 2), width_ratios=[1, 8])
     for ax, lines in zip(axes, (2, 1), strict=True):
-        write_title(ax, "Interaction of one column", "and another")
-        assert ax.get_title().count("\n") == lines - 1
+        title = in_lines(ax.xaxis, "Interaction of one column", "and another")
+        assert title.count("\n") == lines - 1
 
 
 @pytest.mark.parametrize(("width", "lines"), [(9, 2), (2.5, 3)])
@@ -82,9 +82,9 @@ def test_only_heavy_tails_are_cut():
     values = np.array([0.0, 5.0, 10.0])
     ax.plot(values, values)
     before = ax.get_xlim()
-    cut_axis(ax.xaxis, "a", values, (0.0, 9.0))
+    scale_axis(ax.xaxis, "a", values, (0.0, 9.0))
     assert (ax.get_xlabel(), ax.get_xlim()) == ("a", before)
-    cut_axis(ax.xaxis, "a", values, (0.0, 1.0))
+    scale_axis(ax.xaxis, "a", values, (0.0, 1.0))
     assert ax.get_xlabel() == "a (all rows: 0 to 10)"
     assert ax.get_xlim()[1] < 2
 

@@ -15,7 +15,6 @@ from qtkm.inspection import (
     ResidualsDisplay,
     SpectrumDisplay,
     importances,
-    interaction_strengths,
     largest_coefficients,
     rank_one_terms,
     spectrum,
@@ -39,7 +38,7 @@ INSPECT = {
     "importances": importances,
     "largest_coefficients": lambda m, X: largest_coefficients(m),
     "history": lambda m, X: HistoryDisplay.from_estimator(m),
-    "residuals": lambda m, X: ResidualsDisplay.from_estimator(m, X, X[:, 0], column=0),
+    "residuals": lambda m, X: ResidualsDisplay.from_estimator(m, X, X[:, 0]),
 }
 
 
@@ -100,8 +99,7 @@ def test_the_first_of_two_classes_negates_the_weights(two_classes):
 
 def test_shares_and_strengths_are_those_of_either_class(two_classes, X):
     for measure, kinds in (
-        (lambda **k: importances(two_classes, X, **k), ("first_order", "total", "second_order")),
-        (lambda **k: interaction_strengths(two_classes, X, **k), ("h", "size")),
+        (lambda **k: importances(two_classes, X, **k), ("first_order", "total", "interactions")),
         (lambda **k: spectrum(two_classes, "a", **k), ("magnitudes",)),
     ):
         one, other = measure(output="yes"), measure(output="no")

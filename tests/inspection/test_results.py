@@ -7,7 +7,6 @@ from qtkm.inspection import (
     MainEffect,
     importances,
     interaction,
-    interaction_strengths,
     largest_coefficients,
     main_effects,
     rank_one_terms,
@@ -18,7 +17,6 @@ RESULTS = {
     "MainEffect": lambda m, X: main_effects(m, X, "a")[0],
     "Interaction": lambda m, X: interaction(m, X, ("a", "kind")),
     "Importances": importances,
-    "InteractionStrengths": interaction_strengths,
     "Coefficients": lambda m, X: largest_coefficients(m, 20),
     "Spectrum": lambda m, X: spectrum(m, "a"),
     "RankOneTerms": lambda m, X: rank_one_terms(m),
@@ -41,10 +39,6 @@ def test_the_most_important_numbers_come_first(cpd, X):
     shares = importances(cpd, X)
     first = int(shares.total.argmax())
     assert f"total shares: {shares.names[first]} = {shares.total[first]:.3g}," in repr(shares)
-    strengths = interaction_strengths(cpd, X)
-    d, e = np.unravel_index(strengths.size.argmax(), strengths.size.shape)
-    largest = f"sizes: {strengths.names[d]} × {strengths.names[e]} = {strengths.size.max():.3g},"
-    assert largest in repr(strengths)
     found = largest_coefficients(cpd, 5)
     assert f"magnitudes: {found.labels[0]} = {abs(found.values[0]):.3g}," in repr(found)
     assert "2 more" in repr(found)

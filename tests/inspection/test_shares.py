@@ -5,9 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from qtkm.inspection import importances, interaction_strengths, main_effects
+from qtkm.inspection import importances
 from tests.inspection.conftest import fit, make_frame, make_target
-from tests.inspection.oracles import dependence
 
 NAMES = ["a", "b", "kind"]
 
@@ -57,16 +56,6 @@ def test_sobol_indices_are_those_of_all_combinations(each, few):
             assert found.second_order[d, e] == pytest.approx(second / variance, abs=1e-8)
 
 
-def test_main_variance_is_that_of_the_main_effect_over_the_rows(each, X, weight):
-    found = importances(each, X, sample_weight=weight)
-    for d, name in enumerate(NAMES):
-        values = X[name].to_numpy()
-        (effect,) = main_effects(each, X, name, grid={name: values}, sample_weight=weight)
-        mean = np.average(effect.effect, weights=weight)
-        expected = np.average((effect.effect - mean) ** 2, weights=weight)
-        assert found.main_variance[d] == pytest.approx(expected, rel=1e-8)
-
-
 def test_shares_of_an_additive_model_add_up_to_one(X):
     model = fit(X[["a", "b"]], X["a"] + X["b"] ** 2, rank=4, max_iter=40, alpha=1e-7)
     found = importances(model, X[["a", "b"]])
@@ -79,28 +68,20 @@ def test_a_constant_response_has_no_shares(X):
     found = importances(fit(X, np.full(len(X), 3.0)), X)
     assert found.variance == 0
     assert not found.total.any()
-    strengths = interaction_strengths(fit(X, np.full(len(X), 3.0)), X)
-    assert not strengths.h.any()
+    assert not found.interactions.any()
 
 
-def test_friedmans_h_is_that_of_brute_partial_dependence(each, few):
+def test_interactions_are_deviations_over_all_combinations(each, few):
     X, weight = few
-    found = interaction_strengths(each, X, sample_weight=weight)
-
-    def centred(*names):
-        values = [
-            dependence(each, X, {name: X[name].iloc[n] for name in names}, weight)
-            for n in range(len(X))
-        ]
-        return values - np.average(values, weights=weight)
-
-    for d, e in [(0, 1), (0, 2), (1, 2)]:
-        both = centred(NAMES[d], NAMES[e])
-        beyond = both - centred(NAMES[d]) - centred(NAMES[e])
-        expected = np.sqrt(weight @ beyond**2 / (weight @ both**2))
-        assert found.h[d, e] == found.h[e, d] == pytest.approx(expected, abs=1e-8)
-        rms = np.sqrt(np.average(beyond**2, weights=weight))
-        assert found.size[d, e] == pytest.approx(rms, abs=1e-8)
+    found = importances(each, X, sample_weight=weight)
+    sizes = [found.interactions[pair] for pair in found.pairs]
+    assert sizes == sorted(sizes, reverse=True)
+    response, p = cube(each, X, weight)
+    for d, e in found.pairs:
+        squares = (
+            closed(response, p, (d, e)) - closed(response, p, (d,)) - closed(response, p, (e,))
+        )
+        assert found.interactions[d, e] ** 2 == pytest.approx(squares, abs=1e-8)
 
 
 def test_outputs_have_shares_of_their_own(outputs, X):

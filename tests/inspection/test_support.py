@@ -8,7 +8,6 @@ from qtkm.inspection import (
     InteractionDisplay,
     MainEffect,
     MainEffectDisplay,
-    ResidualsDisplay,
     interaction,
     main_effects,
 )
@@ -138,12 +137,6 @@ def test_heavy_tails_of_a_column_leave_the_axis_to_the_other_rows(X, y):
     assert "to 400)" in display.ax_.get_xlabel()
     pair = InteractionDisplay.from_estimator(model, rows, ("b", "a"))
     assert pair.ax_.get_ylim()[1] < 5
-    residuals = ResidualsDisplay.from_estimator(model, rows, make_long(rows), column="a")
-    assert residuals.ax_.get_xlim()[1] < 5
-    inside, beyond = (dots.get_offsets() for dots in residuals.ax_.collections)
-    assert (len(inside), len(beyond)) == (len(rows) - 1, 1)
-    assert beyond[0, 1] == pytest.approx(residuals.residuals[0])
-    assert "triangles: rows further out" in residuals.ax_.get_xlabel()
 
 
 def make_long(rows):

@@ -1,7 +1,6 @@
 """Findings of ``qtkm inspect`` as text, JSON and plots."""
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,6 @@ class Findings:
         self.remark, self.has_weights = None, False
         self.coefficients: Any = None
         self.importances: Any = None
-        self.strengths: Any = None
         self.effects: list[Any] = []
         self.n_rows, self.rows, self.n_used = 0 if X is None else len(X), None, 0
         self.history: dict[str, Any] = {key: model.history_.get(key) or []
@@ -63,15 +61,13 @@ class Findings:
         self.n_used = len(rows)
         self.importances = inspection.importances(model, rows, **options)
         self.effects = inspection.main_effects(model, rows, **options)
-        if len(self.varying) > 1:
-            self.strengths = inspection.interaction_strengths(model, rows, **options)
 
     @property
     def by_importance(self) -> list[int]:
         """Indices of the columns, most important first if there are rows."""
         if self.importances is None:
             return list(range(len(self.model.columns_)))
-        return np.argsort(-self.importances.total, kind="stable").tolist()
+        return self.importances.order.tolist()
 
     @property
     def varying(self) -> list[int]:
@@ -82,11 +78,9 @@ class Findings:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of columns, strongest interaction first."""
-        if self.strengths is None:
-            return []
-        pairs = list(combinations(sorted(self.varying), 2))
-        return sorted(pairs, key=lambda pair: -self.strengths.size[pair])
+        """Pairs of varying columns, strongest interaction first."""
+        shares, varying = self.importances, set(self.varying)
+        return [] if shares is None else [p for p in shares.pairs if varying.issuperset(p)]
 
 
 def choose_output(model: Any, text: str | None) -> Any:
@@ -105,7 +99,7 @@ def choose_output(model: Any, text: str | None) -> Any:
 
 def to_json(found: Findings) -> dict[str, Any]:
     """Return findings by their names in JSON."""
-    model, weights, strengths = found.model, found.coefficients, found.strengths
+    model, weights = found.model, found.coefficients
     facts: dict[str, Any] = {
         "estimator": type(model).__name__, "columns": [_column(c) for c in model.columns_],
         "classes": getattr(model, "classes_", None), "network": name_network(model.network_),
@@ -129,7 +123,11 @@ def to_json(found: Findings) -> dict[str, Any]:
             for d in found.by_importance
         ]
         facts["interactions"] = [
-            {"columns": [names[d], names[e]], "size": strengths.size[d, e], "h": strengths.h[d, e]}
+            {
+                "columns": [names[d], names[e]],
+                "size": shares.interactions[d, e],
+                "share": shares.second_order[d, e],
+            }
             for d, e in found.pairs
         ]
         kept = ("values", "effect", "mean", "missing")
@@ -179,11 +177,12 @@ def print_findings(found: Findings) -> None:
              for d in found.by_importance[:MOST_LINES]]  # fmt: skip
     title = f"Shares in the variance of {the(shares.response)}, from {part}{found.n_rows:,} rows"
     show(title, lines, ["column", "alone", "with others"])
-    if (strengths := found.strengths) is not None:
-        lines = [(f"{shares.names[d]} × {shares.names[e]}", readable(strengths.size[d, e]),
-                  f"{strengths.h[d, e]:.2f}") for d, e in found.pairs[:MOST_LINES]]  # fmt: skip
-        title = "Strongest interactions: root mean square, and H, its share of the joint effect"
-        show(title, lines, ["columns", "size", "H"])
+    if found.pairs:
+        lines = [(f"{shares.names[d]} × {shares.names[e]}",
+                  readable(shares.interactions[d, e]), f"{shares.second_order[d, e]:.3f}")
+                 for d, e in found.pairs[:MOST_LINES]]  # fmt: skip
+        title = "Strongest interactions: standard deviation, and share in the variance"
+        show(title, lines, ["columns", "size", "share"])
     show(
         f"Main effects, above the mean {readable(found.effects[0].mean)}",
         [_ends(found.effects[d]) for d in found.varying[:MOST_LINES]],
@@ -227,8 +226,8 @@ def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
     options = {"output": found.output}
     if found.history["objective"]:
         score = name_score(found.model)
-        history = inspection.HistoryDisplay(**found.history, score_name=score)
-        yield "learning-curve", draw([history])
+        lines = found.history["objective"], found.history["validation_score"]
+        yield "learning-curve", draw([inspection.HistoryDisplay(*lines, score)])
     if found.importances is not None:
         yield "importances", draw([inspection.ImportancesDisplay(found.importances)])
         effects = [found.effects[d] for d in found.varying[:MOST_PANELS]]
@@ -237,8 +236,8 @@ def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
             figure = draw(displays)
             inspection.share_axis(displays)
             yield "main-effects", figure
-    if found.strengths is not None:
-        strengths = inspection.InteractionStrengthsDisplay(found.strengths)
+    if found.pairs:
+        strengths = inspection.InteractionStrengthsDisplay(found.importances)
         yield "interaction-strengths", draw([strengths])
         pairs = [inspection.interaction(found.model, found.rows, pair, **options)
                  for pair in found.pairs[:MOST_PAIRS]]  # fmt: skip

@@ -47,10 +47,10 @@ STYLE = (
 )
 
 
-def readable(number: Any, digits: int = 4, sign: str = "-", parted: float = PARTED) -> str:
+def readable(number: Any, digits: int = 4, sign: str = "-") -> str:
     """Write a number with at most `digits` significant digits: 1,235,000 or 0.5 or 1.234e-5.
 
-    Thousands are separated from `parted` on; `sign` "+" also writes the sign of positive numbers.
+    Thousands are separated in large ones; `sign` "+" also writes the sign of positive numbers.
     """
     if not isinstance(number, Real):
         return readable(number.real, digits, sign) + readable(number.imag, digits, "+") + "j"
@@ -62,7 +62,7 @@ def readable(number: Any, digits: int = 4, sign: str = "-", parted: float = PART
     exponent, rounded = int(power), float(f"{mantissa}e{power}") + 0.0
     if rounded and not SMALLEST <= abs(rounded) < LARGEST:
         return f"{_bare(mantissa)}e{exponent}"
-    comma = "," if abs(rounded) >= parted else ""
+    comma = "," if abs(rounded) >= PARTED else ""
     return _bare(f"{rounded:{sign}{comma}.{max(0, digits - 1 - exponent)}f}")
 
 

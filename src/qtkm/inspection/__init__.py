@@ -19,7 +19,7 @@ from .displays import (
 )
 from .effects import Explanation, Interaction, MainEffect, explain, interaction, main_effects
 from .fit_displays import CoverageDisplay, HistoryDisplay, PathDisplay, ResidualsDisplay
-from .importance import Importances, InteractionStrengths, importances, interaction_strengths
+from .importance import Importances, importances
 from .weights import (
     Coefficients,
     RankOneTerms,
@@ -32,9 +32,9 @@ from .weights import (
 __all__ = [
     "Coefficients", "CoefficientsDisplay", "CoverageDisplay", "Explanation",
     "ExplanationDisplay", "HistoryDisplay", "Importances", "ImportancesDisplay", "Interaction",
-    "InteractionDisplay", "InteractionStrengths", "InteractionStrengthsDisplay", "MainEffect",
+    "InteractionDisplay", "InteractionStrengthsDisplay", "MainEffect",
     "MainEffectDisplay", "PathDisplay", "RankOneTerms", "RankOneTermsDisplay",
     "ResidualsDisplay", "Spectrum", "SpectrumDisplay", "explain", "importances", "interaction",
-    "interaction_strengths", "largest_coefficients", "main_effects", "rank_one_terms",
+    "largest_coefficients", "main_effects", "rank_one_terms",
     "share_axis", "spectrum",
 ]  # fmt: skip

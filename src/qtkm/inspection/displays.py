@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.wording import readable
-from ..parameters import check_option
 from . import effects, importance, plotting, weights
 from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, is_numeric, units, written
 from .response import find_column, fitted, take_rows
@@ -62,7 +61,7 @@ class MainEffectDisplay(Display):
             ax.set_ylim(-1, 1)
         mean = f"above its mean {readable(main.mean)}"
         ax.set_ylabel(plotting.in_lines(ax.yaxis, main.response, mean))
-        plotting.write_title(ax, "Main effect of", main.name)
+        ax.set_title(plotting.in_lines(ax.xaxis, "Main effect of", main.name))
         return notes if len(main.values) > 1 else ["the only value"]
 
     def _draw_curve(self, ax: "Axes") -> list[str]:
@@ -88,8 +87,7 @@ class MainEffectDisplay(Display):
         if main.deciles is not None:
             below, places = ax.get_xaxis_transform(), plotting.along(main.deciles)
             ax.vlines(places, 0, 0.03, color="black", linewidth=1, transform=below)
-        plotting.cut_axis(ax.xaxis, main.name, main.values, main.inner)
-        plotting.number_ticks(ax.xaxis, main.values)
+        plotting.scale_axis(ax.xaxis, main.name, main.values, main.inner)
         notes = {
             "ticks: deciles": main.deciles is not None,
             "band: 2 standard deviations": main.std is not None,
@@ -181,12 +179,12 @@ class InteractionDisplay(Display):
             (ax.xaxis, ax.yaxis), both.names, both.values, both.inner, are_scales, strict=True
         ):
             if is_scale:
-                plotting.cut_axis(axis, name, values, inner)
-                plotting.number_ticks(axis, values)
+                plotting.scale_axis(axis, name, values, inner)
             else:
                 axis.set_label_text(written(name, LONGEST_WORDS))
                 plotting.name_ticks(axis, [place(value) for value in values])
-        plotting.write_title(ax, f"Interaction of {both.names[0]}", f"and {both.names[1]}")
+        first, second = both.names
+        ax.set_title(plotting.in_lines(ax.xaxis, f"Interaction of {first}", f"and {second}"))
         return [] if supported.all() else ["grey: no rows"]
 
 
@@ -213,7 +211,7 @@ class ImportancesDisplay(Display):
 
     def _draw(self, ax: "Axes") -> None:
         shares = self.importances
-        order = np.argsort(-shares.total, kind="stable")[: self.max_columns]
+        order = shares.order[: self.max_columns]
         where = plotting.bars(ax, [written(shares.names[d]) for d in order])
         ax.barh(where, shares.total[order], 0.75, color=SECOND, label="total, with others")
         ax.barh(where, shares.first_order[order], 0.4, color=FIRST, label="first order, alone")
@@ -230,42 +228,39 @@ class InteractionStrengthsDisplay(Display):
 
     Parameters
     ----------
-    strengths : InteractionStrengths
-    kind : {"size", "h"}, default="size"
-        Root mean square of the interaction in units of the response, or Friedman's H, which is
-        relative to the pair's own effect and may be large for columns that hardly matter.
+    importances : Importances
     """
 
-    def __init__(self, strengths: importance.InteractionStrengths, kind: str = "size"):
-        check_option("kind", kind, ("size", "h"))
-        if len(strengths.names) < 2:
+    def __init__(self, importances: importance.Importances):
+        if len(importances.names) < 2:
             raise ValueError("The model has one column, but interactions need two.")
-        self.strengths, self.kind = strengths, kind
-        shown = np.flatnonzero(strengths.size.any(axis=0))
-        self._shown = shown if len(shown) else np.arange(len(strengths.names))
+        self.importances = importances
+        shown = np.flatnonzero(importances.second_order.any(axis=0))
+        self._shown = shown if len(shown) else np.arange(len(importances.names))
         size = max(0.0, 0.45 * (len(self._shown) - 7))
         self.figure_size = (5.6 + size, 4.6 + size)
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, *, kind: str = "size", ax: "Axes | None" = None, **options: Any
+        cls, model: Any, X: Any, *, ax: "Axes | None" = None, **options: Any
     ) -> Self:
-        """Draw the strengths of interactions; arguments are those of `interaction_strengths`."""
-        return cls(importance.interaction_strengths(model, X, **options), kind).plot(ax)
+        """Compute and draw the strengths of interactions; arguments are those of `importances`."""
+        return cls(importance.importances(model, X, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
-        found, shown = self.strengths, self._shown
-        size = f"root mean square{units(found.response)}"
+        found, shown = self.importances, self._shown
         # cells are measured, so what takes room comes first
         ax.set_title("Strength of the interactions")
-        matrix = getattr(found, self.kind)[np.ix_(shown, shown)]
         # the first row and the last column have nothing below the diagonal
-        lower, names = matrix[1:, :-1], [found.names[d] for d in shown]
+        lower, names = (
+            found.interactions[np.ix_(shown, shown)][1:, :-1],
+            [found.names[d] for d in shown],
+        )
         top = float(lower.max()) or 1.0
         hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
         image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
         ax.figure.colorbar(
-            image, ax=ax, label=size if self.kind == "size" else "Friedman's H", shrink=0.85,
+            image, ax=ax, label=f"standard deviation{units(found.response)}", shrink=0.85,
             format=plotting.number_formatter(),
         )  # fmt: skip
         plotting.name_ticks(ax.xaxis, names[:-1])

@@ -16,7 +16,7 @@ from ..estimators.wording import readable
 from ..networks.algebra import closed_product, environments
 from .response import Response, find_column
 from .results import Finding, largest, place
-from .support import Range, Rows, count_near, inner_range, steps
+from .support import NEAR, Range, Rows, count_near, inner_range, shown_range, steps
 
 #: effects below this part of the response are rounding
 ROUNDING = 1e-12
@@ -212,13 +212,11 @@ def main_effects(
     means, mean = rows.environments()
     effects = []
     for d in chosen:
-        look, deciles, missing = Look(rows, d, grids.get(d), n_grid, means[d]), None, None
-        if not response.is_categorical[d]:
-            deciles = response.raw(d, np.quantile(rows.known(d)[0], np.arange(0.1, 0.95, 0.1)))
+        look, missing = Look(rows, d, grids.get(d), n_grid, means[d]), None
         if response.maps[d].has_gaps:
             missing = float(rows.one_way(d, np.full(1, np.nan), means[d])[0])
         effects.append(MainEffect(
-            response.names[d], look.shown, look.dependence, mean, deciles, response.label,
+            response.names[d], look.shown, look.dependence, mean, look.deciles, response.label,
             look.inner, count_near([look.near], rows.weight * rows.total), missing,
             effect_std(rows, [d], [look.values]) if std else None,
         ))  # fmt: skip
@@ -251,7 +249,7 @@ def interaction(
     values = [first.values, second.values]
     return Interaction(
         (response.names[pair[0]], response.names[pair[1]]), (first.shown, second.shown),
-        rows.two_way((pair[0], pair[1]), values), (first.dependence, second.dependence), mean,
+        rows.two_way(pair, values), (first.dependence, second.dependence), mean,
         response.label, (first.inner, second.inner),
         count_near([first.near, second.near], rows.weight * rows.total),
         effect_std(rows, pair, values) if std else None,
@@ -273,10 +271,11 @@ class Look:
     def __init__(self, rows: Rows, d: int, given: Any, n_grid: int, mean: NDArray):
         response = rows.response
         self.inner: Any = None
+        self.deciles: Any = None
         if response.is_categorical[d]:
             self.shown = response.categories(d) if given is None else np.asarray(given)
             self.values = response.values(d, self.shown)
-            self.near: Any = self.values, rows.values[d], None
+            self.near = self.values, rows.values[d], 0.0
         else:
             known, inner = rows.known(d)[0], inner_range(*rows.known(d))
             numbers = np.unique(known).astype(np.float64)
@@ -286,7 +285,8 @@ class Look:
                 numbers = steps(numbers, inner, n_grid)
             self.shown, self.values = response.raw(d, numbers), response.values(d, numbers)
             self.inner = tuple(response.raw(d, np.array(inner)))
-            self.near = numbers, rows.arrays[d], inner
+            self.deciles = response.raw(d, np.quantile(known, np.arange(0.1, 0.95, 0.1)))
+            self.near = numbers, rows.arrays[d], NEAR * np.ptp(shown_range(known, inner, 0.0))
         self.dependence = rows.one_way(d, self.values, mean)
 
 
@@ -424,8 +424,9 @@ def explain(
     base = response.offset + float(main_means.sum()) + float(whole.real)
     values = [response.raw(d, array) for d, array in enumerate(rows.arrays)]
     return Explanation(
-        list(response.names), values, shapley, alone, rows.responses(), base, response.label
-    )
+        list(response.names), values, shapley, alone, base + shapley.sum(axis=1), base,
+        response.label,
+    )  # fmt: skip
 
 
 def _gains(

@@ -11,9 +11,8 @@ from ..estimators.uncertainty import half_widths
 from ..estimators.wording import name_score
 from ..parameters import check_option
 from . import plotting
-from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, along, is_numeric, written
-from .response import column_values, fitted, output_number
-from .support import inner_range, shown_range
+from .plotting import FAINT, FIRST, PALE, SECOND, Display
+from .response import fitted, output_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,9 +29,6 @@ class HistoryDisplay(Display):
     objective : (n_epochs,) array
     validation_score : (n_epochs,) array
         Empty without validation rows.
-    seconds : (n_epochs,) array
-        Since the start of the fit.
-    against : {"epochs", "seconds"}, default="epochs"
     score_name : str, optional
         Name of the validation score: R² of a regressor, minus the mean loss of a classifier.
 
@@ -43,19 +39,14 @@ class HistoryDisplay(Display):
     """
 
     def __init__(
-        self, objective: NDArray, validation_score: NDArray, seconds: NDArray,
-        against: str = "epochs", score_name: str | None = None,
-    ):  # fmt: skip
-        check_option("against", against, ("epochs", "seconds"))
-        self.objective, self.validation_score, self.seconds = (
-            np.asarray(each, dtype=np.float64) for each in (objective, validation_score, seconds)
-        )
-        self.against, self.score_name = against, score_name
+        self, objective: NDArray, validation_score: NDArray, score_name: str | None = None
+    ):
+        self.objective = np.asarray(objective, dtype=np.float64)
+        self.validation_score = np.asarray(validation_score, dtype=np.float64)
+        self.score_name = score_name
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, *, against: str = "epochs", ax: "Axes | None" = None
-    ) -> Self:
+    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> Self:
         """Draw the history of a fitted model with any network."""
         model = fitted(model)
         history = model.history_
@@ -64,22 +55,20 @@ class HistoryDisplay(Display):
                 "The model has no history: its fit ended before the first epoch, or it was "
                 "loaded from a file without one; fit it again."
             )
-        kept = {key: history[key] for key in ("objective", "validation_score", "seconds")}
-        return cls(**kept, against=against, score_name=name_score(model)).plot(ax)
+        scores = history["validation_score"]
+        return cls(history["objective"], scores, name_score(model)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        where, xlabel = self.seconds, "seconds since the start"
-        if self.against == "epochs":
-            where, xlabel = np.arange(1.0, len(self.objective) + 1), "epoch"
-            plotting.number_ticks(ax.xaxis, where)
-        style = ".-" if len(self.objective) <= 100 else "-"
-        ax.plot(where, self.objective, style, color=FIRST, label="objective")
-        ax.set(title="Learning curve", xlabel=xlabel, ylabel="training objective")
+        epochs = np.arange(1.0, len(self.objective) + 1)
+        plotting.number_ticks(ax.xaxis, epochs)
+        style = ".-" if len(epochs) <= 100 else "-"
+        ax.plot(epochs, self.objective, style, color=FIRST)
+        ax.set(title="Learning curve", xlabel="epoch", ylabel="training objective")
         self.score_ax_ = None
         if len(self.validation_score):
             ax.yaxis.label.set_color(FIRST)
             self.score_ax_ = ax.twinx()
-            self.score_ax_.plot(where, self.validation_score, style, color=SECOND)
+            self.score_ax_.plot(epochs, self.validation_score, style, color=SECOND)
             name = "validation score" + (f": {self.score_name}" if self.score_name else "")
             self.score_ax_.set_ylabel(name, color=SECOND)
             self.score_ax_.spines["top"].set_visible(False)
@@ -130,33 +119,25 @@ class PathDisplay(Display):
 
 
 class ResidualsDisplay(Display):
-    """Observed against predicted values, or residuals against the prediction or a column.
-
-    If heavy tails of a column take more than two thirds of its range, the outermost rows are
-    triangles at the edges.
+    """Observed values or residuals against predicted values.
 
     Parameters
     ----------
     observed, predicted : (n_rows,) arrays
-    against : (n_rows,) array or None
-        Values of a column to draw the residuals against.
     kind : {"observed", "residuals"}, default="observed"
-        What to draw against the predictions, without a column.
-    name : str or None
-        Name of the column.
+        What to draw against the predictions.
     interval : (n_rows, 2) array or None
-        Ends of intervals, drawn without a column and for few rows.
+        Ends of intervals, drawn for few rows.
     """
 
     def __init__(
-        self, observed: NDArray, predicted: NDArray, against: NDArray | None = None,
-        kind: str = "observed", name: str | None = None, interval: NDArray | None = None,
+        self, observed: NDArray, predicted: NDArray, kind: str = "observed",
+        interval: NDArray | None = None,
     ):  # fmt: skip
         check_option("kind", kind, ("observed", "residuals"))
         self.observed = np.asarray(observed, dtype=np.float64)
         self.predicted = np.asarray(predicted, dtype=np.float64)
-        self.against = None if against is None else np.asarray(against)
-        self.kind, self.name = kind, name
+        self.kind = kind
         self.interval = None if interval is None else np.asarray(interval, dtype=np.float64)
 
     @property
@@ -166,15 +147,13 @@ class ResidualsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: Any, *, kind: str = "observed", column: Any = None,
-        output: Any = None, interval: float | None = None, ax: "Axes | None" = None,
+        cls, model: Any, X: Any, y: Any, *, kind: str = "observed", output: Any = None,
+        interval: float | None = None, ax: "Axes | None" = None,
     ) -> Self:  # fmt: skip
         """Predict the rows of X by a QTKMRegressor and draw.
 
         Parameters
         ----------
-        column : name or number, optional
-            Draw the residuals against this column.
         output : int or str, optional
             Output to draw, if there are several.
         interval : float, optional
@@ -185,80 +164,40 @@ class ResidualsDisplay(Display):
                 f"{type(model).__name__} is not a regressor, so it has no residuals; for classes "
                 "use sklearn.metrics.ConfusionMatrixDisplay or RocCurveDisplay."
             )
-        predicted, observed = model.predict(X), np.asarray(y, dtype=np.float64)
+        own, predicted, observed = fitted(model), model.predict(X), np.asarray(y, dtype=np.float64)
         if observed.shape != predicted.shape:
             raise ValueError(f"y has shape {observed.shape}, expected {predicted.shape}.")
-        ends = None if interval is None else fitted(model).predict_interval(X, interval)
+        ends = None if interval is None else own.predict_interval(X, interval)
         if predicted.ndim == 2:
-            chosen = output_number(fitted(model), output)
+            chosen = output_number(own, output)
             predicted, observed = predicted[:, chosen], observed[:, chosen]
             ends = None if ends is None else ends[:, chosen]
-        against, name = (None, None) if column is None else column_values(model, X, column)
-        return cls(observed, predicted, against, kind, name, ends).plot(ax)
+        return cls(observed, predicted, kind, ends).plot(ax)
 
-    def _draw(self, ax: "Axes") -> list[str]:
-        if self.against is not None:
-            return self._draw_column(ax, self.against)
-        if self.kind == "residuals":
-            self._draw_intervals(ax, self.predicted)
-            self._draw_rows(ax, self.predicted, self.residuals)
-            ax.axhline(0, color="black", linewidth=1)
-            ax.set(title="Residuals", xlabel="predicted", ylabel="observed - predicted")
-        else:
-            self._draw_intervals(ax, 0.0)
-            self._draw_rows(ax, self.predicted, self.observed)
-            # a line without ends through the rows, so that the axes are those of the rows
-            middle = np.clip(self.predicted[0], self.observed.min(), self.observed.max())
-            ax.axline((middle, middle), slope=1, color="black", linewidth=1)
-            ax.set(title="Predicted and observed", xlabel="predicted", ylabel="observed")
-        return []
-
-    def _draw_intervals(self, ax: "Axes", base: Any) -> None:
-        """Draw the interval of every row relative to a base; those that miss are red."""
-        if self.interval is None or len(self.observed) > MANY_ROWS:
-            return
-        low, high = self.interval.T
-        misses = (self.observed < low) | (self.observed > high)
-        for rows, colour in ((~misses, PALE), (misses, SECOND)):
-            ends = [(end - base)[rows] for end in (low, high)]
-            ax.vlines(self.predicted[rows], *ends, color=colour, linewidth=1)
-
-    def _draw_rows(self, ax: "Axes", x: NDArray, y: NDArray) -> None:
-        """Draw a dot per row, or the number of rows in cells if dots would overlap."""
-        if len(x) > MOST_DOTS:
+    def _draw(self, ax: "Axes") -> None:
+        is_residual, x = self.kind == "residuals", self.predicted
+        y = self.residuals if is_residual else self.observed
+        if self.interval is not None and len(x) <= MANY_ROWS:
+            low, high = self.interval.T
+            misses = (self.observed < low) | (self.observed > high)
+            for rows, colour in ((~misses, PALE), (misses, SECOND)):
+                ends = [(end - x if is_residual else end)[rows] for end in (low, high)]
+                ax.vlines(x[rows], *ends, color=colour, linewidth=1)
+        if len(x) > MOST_DOTS:  # they would overlap
             # colours begin below one row, so that cells of one row can be seen
             cells = ax.hexbin(x, y, gridsize=60, bins="log", mincnt=1, vmin=0.2, cmap="Blues")
             ax.figure.colorbar(cells, ax=ax, label="rows").ax.set_ylim(bottom=1)
-            return
-        size, alpha = (16, 0.6) if len(x) < MANY_ROWS else (4, 0.25)
-        ax.scatter(x, y, s=size, alpha=alpha, color=FIRST, linewidths=0, rasterized=True)
-
-    def _draw_column(self, ax: "Axes", values: NDArray) -> list[str]:
-        """Draw residuals against a column, the outermost rows of heavy tails as triangles."""
-        name, is_cut = written(self.name, LONGEST_WORDS), False
-        if is_numeric(values):
-            x, inner = along(values), inner_range(along(values))
-            low, high = shown_range(x, inner)
-            inside = (x >= low) & (x <= high)
-            self._draw_rows(ax, x[inside], self.residuals[inside])
-            for beyond, edge, marker in ((x < low, low, "<"), (x > high, high, ">")):
-                if beyond.any():
-                    where, is_cut = np.full(beyond.sum(), edge), True
-                    ax.scatter(where, self.residuals[beyond], s=16, marker=marker, color=SECOND,
-                               linewidths=0)  # fmt: skip
-            plotting.cut_axis(ax.xaxis, str(self.name), x, inner)
-            plotting.number_ticks(ax.xaxis, values)
         else:
-            texts = ["missing" if value is None else str(value) for value in values]
-            categories, codes = np.unique(texts, return_inverse=True)
-            groups = [self.residuals[codes == code] for code in range(len(categories))]
-            ax.boxplot(groups, positions=range(len(groups)), showfliers=False,
-                       medianprops={"color": FIRST})  # fmt: skip
-            plotting.name_ticks(ax.xaxis, categories.tolist())
-            ax.set_xlabel(name)
-        ax.axhline(0, color="black" if is_numeric(values) else FAINT, linewidth=1)
-        ax.set(title=f"Residuals by {name}", ylabel="observed - predicted")
-        return ["triangles: rows further out"] if is_cut else []
+            size, alpha = (16, 0.6) if len(x) < MANY_ROWS else (4, 0.25)
+            ax.scatter(x, y, s=size, alpha=alpha, color=FIRST, linewidths=0, rasterized=True)
+        if is_residual:
+            ax.axhline(0, color="black", linewidth=1)
+            ax.set(title="Residuals", xlabel="predicted", ylabel="observed - predicted")
+        else:
+            # a line without ends through the rows, so that the axes are those of the rows
+            middle = np.clip(x[0], y.min(), y.max())
+            ax.axline((middle, middle), slope=1, color="black", linewidth=1)
+            ax.set(title="Predicted and observed", xlabel="predicted", ylabel="observed")
 
 
 class CoverageDisplay(Display):

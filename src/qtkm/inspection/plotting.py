@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..escaping import shorten
-from ..estimators.wording import PARTED, readable
+from ..estimators.wording import LARGEST, PARTED, SMALLEST, readable
 from .results import place
 from .support import Range, shown_range
 
@@ -85,12 +85,6 @@ def the(response: str) -> str:
 def plain(ax: "Axes") -> None:
     """Remove the right and upper lines of the frame."""
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def write_title(ax: "Axes", first: str, second: str) -> None:
-    """Write a title in one line, or in two if it does not fit."""
-    # letters of titles are larger, but may reach beyond the axes a little
-    ax.set_title(in_lines(ax.xaxis, first, second))
 
 
 def in_lines(axis: Any, first: str, second: str) -> str:
@@ -229,26 +223,22 @@ def write_number(number: float, position: int | None = None) -> str:
 def write_ticks(values: Any) -> list[str]:
     """Format ascending numbers with enough digits to distinguish them."""
     ticks = np.asarray(values, dtype=np.float64)
-    step = np.min(np.diff(ticks), initial=np.inf)
+    step, top = np.min(np.diff(ticks), initial=np.inf), np.abs(ticks).max(initial=0.0)
     if not 0 < step < np.inf:
         return [readable(tick) for tick in ticks]
-    top = np.abs(ticks).max()
-    digits = 3 + max(0, math.ceil(math.log10(top / step)))
-    # thousands alike at all ticks, and what is left of a tick at zero is rounding
-    parted = 1000 if top >= PARTED else PARTED
-    ticks = np.where(np.abs(ticks) < 1e-9 * step, 0.0, ticks)
-    texts = [readable(tick, digits, parted=parted) for tick in ticks]
-    if any("e" in text for text in texts):
-        return texts
+    ticks = np.where(np.abs(ticks) < 1e-9 * step, 0.0, ticks)  # what is left of zero is rounding
+    if step < SMALLEST or top >= LARGEST:
+        digits = 3 + max(0, math.ceil(math.log10(top / step)))
+        return [readable(tick, digits) for tick in ticks]
     # as many decimals everywhere: 0.60 above 0.58
-    parts = [text.partition(".") for text in texts]
-    decimals = max(len(fraction) for _, _, fraction in parts)
-    return [f"{whole}.{fraction:0<{decimals}}" if decimals else whole
-            for whole, _, fraction in parts]  # fmt: skip
+    errors = (np.abs(ticks - ticks.round(decimals)).max() for decimals in range(7))
+    decimals = next((k for k, error in enumerate(errors) if error < 1e-6 * step), 7)
+    form = f"{',' if top >= PARTED else ''}.{decimals}f"
+    return [format(tick, form) for tick in ticks]
 
 
-def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
-    """Label an axis of numbers or times, and cut off nearly empty heavy tails."""
+def scale_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
+    """Label an axis of numbers or times and its ticks, and cut off nearly empty heavy tails."""
     inner = None if inner is None else along(inner)
     low, high, name = *shown_range(along(values), inner), written(name, LONGEST_WORDS)
     if high - low < np.ptp(along(values)):
@@ -257,6 +247,7 @@ def cut_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None
         axis.axes.set(**{f"{axis.axis_name}lim": (low - margin, high + margin)})
         name = f"{name} (all rows: {whole})"
     axis.set_label_text(name)
+    number_ticks(axis, values)
 
 
 def bars(ax: "Axes", labels: Sequence[str]) -> NDArray:

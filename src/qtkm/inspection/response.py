@@ -10,7 +10,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..escaping import visible
-from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.values import TIMES, read_numbers
 from ..networks import CPD, TensorRing, TensorTrain
@@ -191,14 +190,6 @@ def find_column(names: Sequence[str], column: Any) -> int:
 def take_rows(X: Any, rows: Any) -> Any:
     """Return some rows of an array, a frame or a list of lists."""
     return X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
-
-
-def column_values(model: Any, X: Any, column: Any) -> tuple[NDArray, str]:
-    """Return the numbers, times or categories of a column of X, and its name."""
-    inputs = fitted(model)._reading.inputs
-    d = find_column(inputs.names, column)
-    plain = inputs.plain(read_columns(fitted(model), X, reset=False))[d]
-    return _as_given(inputs.columns[d], plain), inputs.names[d]
 
 
 def outputs_of(model: Any) -> list[Any]:

@@ -4,6 +4,7 @@ Far from all rows a model is free, and its effects mean nothing.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..estimators.inputs import read_columns
 from ..estimators.targets import check_weight
-from ..networks.algebra import Algebra, closed_product, environments, partial_products
+from ..networks.algebra import Algebra, environments, partial_products
 from .response import Block, Response
 
 #: part of the rows on either side that counts as outermost, unless values are as few as these
@@ -24,7 +25,6 @@ NEAR = 0.05
 MARGIN = 0.1
 
 Range = tuple[float, float]
-Pair = tuple[int, int]
 
 
 class Rows:
@@ -57,30 +57,20 @@ class Rows:
     def known(self, d: int) -> tuple[NDArray, NDArray]:
         """Return the numbers of a column that are not missing, and weights; one zero if all are."""
         there = ~np.isnan(self.arrays[d])
-        return (
-            (self.arrays[d][there], self.weight[there])
-            if there.any()
-            else (np.zeros(1), np.ones(1))
-        )
-
-    def responses(self) -> NDArray[np.float64]:
-        """Return the response of every row."""
-        response = self.response
-        result = np.full(len(self.weight), response.offset)
-        for d, values in enumerate(self.values):
-            result += response.main(d, values)
-        for part, tables in self.blocks():
-            result[part] += closed_product(response.algebra, tables, response.closing).real
-        return result
+        if not there.any():
+            return np.zeros(1), np.ones(1)
+        return self.arrays[d][there], self.weight[there]
 
     def column_means(self) -> list[NDArray]:
         """Return the mean of every column's table."""
         means = []
         for d in range(self.response.n_columns):
             distinct, weight = self.distinct(d)
-            tables = self.response.tables(d, distinct)
-            parts = [np.tensordot(weight[part], table, 1) for part, table in tables]
-            means.append(np.sum(parts, axis=0))
+            # from the first entry on, so that a column of one value does not vary at all
+            mean = first = self.response.table(d, distinct[:1])[0]
+            for part, table in self.response.tables(d, distinct):
+                mean = mean + np.tensordot(weight[part], table - first, 1)
+            means.append(mean)
         return means
 
     def environments(self) -> tuple[list[NDArray], float]:
@@ -97,59 +87,34 @@ class Rows:
             mean += float(weight @ own.real)
         return totals, mean
 
-    def pairs(self, pairs: Sequence[Pair]) -> dict[Pair, NDArray]:
-        """Return the mean of what all but two columns contribute, for pairs (d, e) with d < e.
-
-        Of vectors it is one (R,); of matrices it is (b, c, f, a), from b to c between the two
-        columns and from f to a around them.
-        """
-        response, algebra, wanted = self.response, self.response.algebra, set(pairs)
-        totals: dict[Pair, Any] = dict.fromkeys(pairs, 0.0)
-        for part, tables in self.blocks():
-            before, after = partial_products(algebra, tables, response.closing)
-            for d in {d for d, _ in pairs}:
-                middle = algebra.first(tables[d + 1])
-                for e in range(d + 1, response.n_columns):
-                    if (d, e) in wanted:
-                        outer = algebra.multiply(after[e], before[d])
-                        own = _sum_pair(middle, outer, self.weight[part], tables[d].ndim)
-                        totals[d, e] = totals[d, e] + own
-                    middle = algebra.multiply(middle, tables[e])
-        return totals
-
     def one_way(self, d: int, values: NDArray, mean: NDArray) -> NDArray[np.float64]:
         """Return the partial dependence on one column, from its mean environment."""
         others = self.response.offset + self.main_means.sum() - self.main_means[d]
         return self.response.alone(d, values, mean) + others
 
-    def two_way(self, pair: Pair, values: Sequence[NDArray]) -> NDArray[np.float64]:
+    def two_way(self, pair: Sequence[int], values: Sequence[NDArray]) -> NDArray[np.float64]:
         """Return the partial dependence on two columns at all pairs of their values."""
-        first, second = pair
-        if first > second:
-            return self.two_way((second, first), values[::-1]).T
-        response, means = self.response, self.main_means
-        table = response.table(second, values[1])
-        product = bridge(response.table(first, values[0]), self.pairs([pair])[pair])
-        product = product @ table.reshape(len(table), -1).T
-        own = [response.main(d, v) - means[d] for d, v in zip(pair, values, strict=True)]
-        return own[0][:, None] + own[1] + (response.offset + means.sum()) + product.real
-
-
-def _sum_pair(middle: NDArray, outer: NDArray, weight: NDArray, ndim: int) -> NDArray:
-    """Sum over rows the products of what is between two columns and around them."""
-    n = len(weight)
-    if ndim == 2:
-        return weight @ np.broadcast_to(middle * outer, (n, outer.shape[-1]))
-    middle, outer = (np.broadcast_to(m, (n, *m.shape[-2:])) for m in (middle, outer))
-    total = (weight[:, None] * middle.reshape(n, -1)).T @ outer.reshape(n, -1)
-    return total.reshape(*middle.shape[1:], *outer.shape[1:])
-
-
-def bridge(elements: NDArray, pair: NDArray) -> NDArray:
-    """Turn elements of the earlier column of a pair into flat environments of the later one."""
-    if elements.ndim == 2:
-        return elements * pair
-    return np.tensordot(elements, pair, ((1, 2), (3, 0))).reshape(len(elements), -1)
+        d, e = pair
+        if d > e:
+            return self.two_way((e, d), values[::-1]).T
+        response, algebra, means = self.response, self.response.algebra, self.main_means
+        first, second = (response.table(c, v) for c, v in zip(pair, values, strict=True))
+        # matrices of a product d · between · e · around: rows n, values i and j
+        average, product = "nbc,nda->bcda", "iab,bcda,jcd->ij"
+        if first.ndim == 2:
+            average, product = "nr,nr->r", "ir,r,jr->ij"
+        mean: Any = 0.0
+        for part, tables in self.blocks():
+            before, after = partial_products(algebra, tables, response.closing)
+            between = reduce(algebra.multiply, tables[d + 1 : e], algebra.first(tables[d + 1]))
+            around = algebra.multiply(after[e], before[d])
+            weight = self.weight[part].reshape(-1, *((1,) * (first.ndim - 1)))
+            # neither needs to depend on the rows
+            between, around = (weight * between, np.ones_like(weight) * around)
+            mean = mean + np.einsum(average, between, around, optimize=True)
+        own = [response.main(c, v) - means[c] for c, v in zip(pair, values, strict=True)]
+        network = np.einsum(product, first, mean, second, optimize=True).real
+        return own[0][:, None] + own[1] + (response.offset + means.sum()) + network
 
 
 def square(
@@ -207,38 +172,25 @@ def edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def count_near(
-    axes: Sequence[tuple[NDArray, NDArray, Range | None]], weight: NDArray[np.float64]
+    axes: Sequence[tuple[NDArray, NDArray, float]], weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the weight of the rows near every value of one column, or every pair of values of two.
 
-    Every column has values to count at, those of the rows, and the range of the inner rows; or
-    codes of categories, and None.
+    Each column has values to count at, those of the rows, and how far apart near ones are, which
+    is 0 for the codes of categories.  A row counts at the values near the one it is closest to,
+    and nowhere if that is too far away.
     """
-    cells, nearby = zip(*(_cells(*axis) for axis in axes), strict=True)
-    shape = [near.shape[0] + 1 for near in nearby]
-    places = np.ravel_multi_index(cells, shape)
-    counts = np.bincount(places, weight, minlength=int(np.prod(shape))).reshape(shape)
-    counts = counts[(slice(-1),) * len(shape)].astype(np.float64)
+    cells, nearby = [], []
+    for grid, rows, reach in axes:
+        order = np.argsort(grid, kind="stable")
+        gaps = np.diff(grid[order])
+        closest = order[np.searchsorted(grid[order][:-1] + gaps / 2, rows)]
+        far = max(reach, gaps.max(initial=0.0) / 2) if reach else 0.0
+        weight = weight * (np.abs(grid[closest] - rows) <= far)
+        cells.append(closest)
+        nearby.append((np.abs(grid[:, None] - grid) <= reach).astype(np.float64))
+    counts = np.zeros([len(near) for near in nearby])
+    np.add.at(counts, tuple(cells), weight)
     for dimension, near in enumerate(nearby):
         counts = np.moveaxis(np.tensordot(near, counts, (1, dimension)), 0, dimension)
     return counts
-
-
-def _cells(
-    grid: NDArray, rows: NDArray, inner: Range | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return in which value's cell each row is, and which values are near each other."""
-    size, order = len(grid), np.argsort(grid, kind="stable")
-    ascending = grid[order]
-    if inner is None:
-        reach, place = 0.0, np.searchsorted(ascending, rows)
-        known = ascending[np.minimum(place, size - 1)] == rows
-    else:
-        reach = NEAR * np.ptp(shown_range(rows, inner, 0.0))
-        # one value stands for all rows
-        bounds = edges(ascending) if size > 1 else np.array([-np.inf, np.inf])
-        # the last cell has its upper edge
-        place = np.searchsorted(bounds[:-1], rows, side="right") - 1
-        known = (place >= 0) & (rows <= bounds[-1])
-    cells = np.where(known, order[np.clip(place, 0, size - 1)], size)
-    return cells, (np.abs(grid[:, None] - grid) <= reach).astype(np.float64)
