@@ -42,7 +42,7 @@ COLUMNS = {
     "null": ([None, None], None, np.float64, [np.nan, np.nan]),
     "half": ([1, 2], pyarrow.float16(), np.float16, [1, 2]),
     "unsigned": ([1, 2], pyarrow.uint8(), np.uint8, [1, 2]),
-    "date": ([datetime.date(2020, 1, 2)], None, "M8[D]", [np.datetime64("2020-01-02")]),
+    "date": ([datetime.date(2020, 1, 2)], None, "M8[ms]", [np.datetime64("2020-01-02")]),
     "time zone": (
         [datetime.datetime(2020, 1, 2)], pyarrow.timestamp("ms", "UTC"), "M8[ms]",
         [np.datetime64("2020-01-02")],

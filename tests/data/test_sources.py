@@ -230,11 +230,8 @@ def test_a_source_is_passed_through(frame):
 def test_arrays_and_memory_maps_are_sources(tmp_path):
     rng = np.random.default_rng(0)
     X, y, weight = rng.normal(size=(50, 3)), rng.normal(size=(50, 2)), rng.random(50)
-    source = ArraySource(X, y, weight, names=["a", "b", "c"])
-    assert source.names == ["a", "b", "c", "y0", "y1", "weight"]
-    assert (source.features, source.target, source.weight) == (
-        ["a", "b", "c"], ["y0", "y1"], "weight",
-    )  # fmt: skip
+    source = ArraySource(X, y, weight)
+    assert source.names == ["x0", "x1", "x2", "y0", "y1", "weight"]
     found = read(source, source.names, 7)
     np.testing.assert_array_equal(np.column_stack(list(found.values())), np.c_[X, y, weight])
     for name, array in {"X": X, "y": y[:, 0]}.items():
@@ -249,18 +246,16 @@ def test_arrays_and_memory_maps_are_sources(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "options", "message"),
+    ("arrays", "message"),
     [
-        ((np.ones(3),), {}, "X has 1 dimensions; expected 2"),
-        ((np.ones((3, 2)), np.ones(4)), {}, "X has 3 rows, but 'y' has 4"),
-        ((np.ones((3, 2)),), {"names": ["a"]}, "X has 2 columns, but 1 names"),
-        ((np.ones((3, 2)), np.ones(3)), {"names": ["a", "y"]}, "several columns of the name 'y'"),
-        ((np.ones((0, 2)),), {}, "no rows"),
+        ((np.ones(3),), "X has 1 dimensions; expected 2"),
+        ((np.ones((3, 2)), np.ones(4)), "X has 3 rows, but 'y' has 4"),
+        ((np.ones((0, 2)),), "no rows"),
     ],
 )
-def test_arrays_that_do_not_go_together_are_refused(arrays, options, message):
+def test_arrays_that_do_not_go_together_are_refused(arrays, message):
     with pytest.raises(ValueError, match=message):
-        ArraySource(*arrays, **options)
+        ArraySource(*arrays)
 
 
 # -- packages ---------------------------------------------------------------------------------

@@ -58,6 +58,8 @@ def open_source(source: Any) -> Source:
         return ArraySource(*source)
     if as_pairs(source) is not None:
         return BatchSource([source])
+    if hasattr(source, "files") and hasattr(source, "to_batches"):  # a dataset of pyarrow
+        source = source.files
     if isinstance(source, list | tuple):
         is_path = [isinstance(entry, str | os.PathLike) for entry in source]
         if all(is_path):
@@ -69,11 +71,6 @@ def open_source(source: Any) -> Source:
         raise TypeError(
             f"The source is a {type(source).__name__}, which holds no rows yet; write it to a "
             "Parquet file (sink_parquet), or pass source.collect()."
-        )
-    if hasattr(source, "files") and hasattr(source, "to_batches"):
-        raise TypeError(
-            "The source is a dataset of pyarrow, which reads ahead as much as it likes; pass its "
-            "list of files, source.files."
         )
     if callable(source) or isinstance(source, Iterable):
         return BatchSource(source)

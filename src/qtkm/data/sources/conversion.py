@@ -43,16 +43,6 @@ def arrow() -> Any:
     return need("pyarrow", "tables are read and written")
 
 
-def reading_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that pyarrow raises for damaged files."""
-    return OSError, ValueError, EOFError, arrow().ArrowException
-
-
-def reason(error: BaseException) -> str:
-    """Return one line of what another library complains about."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
-
-
 def refuse_missing(where: str, wanted: Iterable[str], names: Sequence[str]) -> None:
     """Raise a DataFileError for all columns that are not there, with those that look like them."""
     missing = [name for name in dict.fromkeys(wanted) if name not in names]
@@ -71,9 +61,9 @@ def listed(names: Sequence[Any], count: int | None = None) -> str:
 
 def refuse_repeated(where: str, names: Sequence[str]) -> None:
     """Raise a DataFileError if two columns have the same name."""
-    if len(set(names)) < len(names):
-        name = next(name for name in names if names.count(name) > 1)
-        raise DataFileError(f"{where} has several columns of the name {name!r}; rename them.")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataFileError(f"{where} has several columns of the name {twice[0]!r}; rename them.")
 
 
 def kind_of(arrow_type: Any) -> str:
@@ -127,28 +117,20 @@ def unify(name: str, types: Sequence[Any], wheres: Sequence[str]) -> Any:
     plain = [getattr(t, "value_type", t) for _, t, _ in filled]
     if all(t == plain[0] for t in plain):
         return plain[0]
-    if kind == TEXT:
-        return pyarrow.large_string()
-    return pyarrow.from_numpy_dtype(np.result_type(*[_numpy_type(t) for t in plain]))
-
-
-def _numpy_type(arrow_type: Any) -> np.dtype:
-    types = arrow().types
-    if types.is_decimal(arrow_type):
-        return np.dtype(np.float64)
-    if types.is_date(arrow_type):  # pyarrow has them as objects
-        return np.dtype("M8[D]" if types.is_date32(arrow_type) else "M8[ms]")
-    if types.is_temporal(arrow_type):
-        return np.dtype(f"{'M8' if types.is_timestamp(arrow_type) else 'm8'}[{arrow_type.unit}]")
-    return np.dtype(arrow_type.to_pandas_dtype())
+    if all(map(pyarrow.types.is_integer, plain)):
+        return pyarrow.int64()
+    return {
+        NUMBERS: pyarrow.float64(), TEXT: pyarrow.large_string(), TIMES: pyarrow.timestamp("us"),
+        SPANS: pyarrow.duration("us"),
+    }[kind]  # fmt: skip
 
 
 def to_column(values: Any, name: str, where: str) -> Any:
     """Return an array of numbers or times, or a pandas Series of categories."""
-    if _is_arrow(values):
-        return from_arrow(values)
     if hasattr(values, "to_arrow"):  # polars
-        return from_arrow(values.to_arrow())
+        values = values.to_arrow()
+    if _is_arrow(values):
+        values = _arrow_to_pandas(values)
     if not hasattr(values, "iloc"):
         array = np.asarray(values)
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
@@ -166,38 +148,20 @@ def _is_arrow(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] == "pyarrow"
 
 
-def from_arrow(array: Any) -> Any:
-    """Return an array, or a Series of categories; missing numbers are NaN in float64."""
+def _arrow_to_pandas(array: Any) -> Any:
+    """Return a pandas Series, text as categories and dates as times."""
+    need("pandas", "columns of tables are held")
     pyarrow = arrow()
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.combine_chunks()
-    kind = kind_of(array.type)
-    if kind == TEXT or pyarrow.types.is_dictionary(array.type):
-        return _category(array)
-    if kind == MISSING:
-        return np.full(len(array), np.nan)
-    if kind == NUMBERS:
-        if pyarrow.types.is_decimal(array.type):  # its own cast to floats is off in the last bit
-            array = array.cast(pyarrow.string())
-        if array.null_count or array.type == pyarrow.string():
-            array = array.cast(pyarrow.float64(), safe=False)
-    elif pyarrow.types.is_time(array.type):  # a time of day, which NumPy counts from midnight
-        integer = pyarrow.int32() if pyarrow.types.is_time32(array.type) else pyarrow.int64()
-        array = array.cast(integer).cast(pyarrow.int64()).cast(pyarrow.duration(array.type.unit))
-    return array.to_numpy(zero_copy_only=False)
-
-
-def _category(array: Any) -> Any:
-    pyarrow = arrow()
-    need("pandas", "columns of text are held")
     if pyarrow.types.is_dictionary(array.type):
         words = array.dictionary
-        if not words.null_count and len(words.unique()) == len(words):
-            return array.to_pandas()
-        array = array.cast(array.type.value_type)  # pandas cannot take it: code it anew
+        if words.null_count or len(words.unique()) < len(words):  # which pandas does not take
+            array = array.cast(array.type.value_type)
     if str(array.type) == "string_view":
         array = array.cast(pyarrow.large_string())
-    return array.dictionary_encode().to_pandas()
+    is_text = kind_of(array.type) == TEXT and not pyarrow.types.is_dictionary(array.type)
+    return (array.dictionary_encode() if is_text else array).to_pandas(date_as_object=False)
 
 
 def _from_pandas(series: Any, name: str, where: str) -> Any:
@@ -225,6 +189,8 @@ def _from_pandas(series: Any, name: str, where: str) -> Any:
         return series.where(series.notna(), np.nan).astype(float).to_numpy()
     if holds in ("date", "datetime", "datetime64"):
         return pandas.to_datetime(series, utc=True).dt.tz_convert(None).to_numpy()
+    if holds == "time":  # of day, counted from midnight
+        return pandas.to_timedelta(series.astype(str).where(series.notna())).to_numpy()
     try:
         return series.reset_index(drop=True).astype("category")
     except TypeError as error:

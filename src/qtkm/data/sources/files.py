@@ -1,8 +1,6 @@
 """CSV and Parquet files: which ones a source is made of, their rows, and files of predictions."""
 
-import bz2
 import glob
-import gzip
 import os
 import re
 import secrets
@@ -10,7 +8,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ...limits import LIMITS
 from .conversion import (
@@ -23,8 +21,6 @@ from .conversion import (
     is_numeral,
     kind_of,
     need,
-    reading_errors,
-    reason,
     refuse_missing,
     refuse_repeated,
     unify,
@@ -56,13 +52,11 @@ _CONVERSION = re.compile(
 )
 
 
-def check_format(path: Path, others: bool = False) -> str:
-    """Return "CSV" or "Parquet" by a file's name; any other is "" or a DataFileError."""
+def check_format(path: Path) -> str:
+    """Return "CSV" or "Parquet" by a file's name; any other is a DataFileError."""
     name = path.name.lower()
-    if name.endswith(PARQUET) or name.endswith(CSV):
+    if name.endswith((*PARQUET, *CSV)):
         return "Parquet" if name.endswith(PARQUET) else "CSV"
-    if others:
-        return ""
     raise DataFileError(
         f"{path} is neither CSV nor Parquet by its name; expected one that ends in "
         f"{', '.join((*CSV, *PARQUET))}."
@@ -90,22 +84,25 @@ def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str
 
 def _expand(text: str) -> list[Path]:
     path = Path(text)
-    if path.is_dir():
-        inner = (f.relative_to(path).parts for f in path.rglob("*") if f.is_file())
-        # without hidden files and marks of other programs (_SUCCESS)
-        shown = [parts for parts in inner if check_format(Path(parts[-1]), others=True)
-                 and not any(part.startswith((".", "_")) for part in parts)]  # fmt: skip
-        if not shown:
-            raise FileNotFoundError(f"{path} is a folder without CSV and Parquet files.")
-        return [path.joinpath(*parts) for parts in sorted(shown)]
-    if path.exists():
+    is_folder = path.is_dir()
+    if path.exists() and not is_folder:
         return [path]
-    if not glob.has_magic(text):
+    if not is_folder and not glob.has_magic(text):
         raise FileNotFoundError(f"{path} does not exist.")
-    files = [file for file in map(Path, sorted(glob.glob(text, recursive=True))) if file.is_file()]
+    pattern = os.path.join(glob.escape(text), "**", "*") if is_folder else text
+    # without hidden files
+    files = [file for file in map(Path, glob.glob(pattern, recursive=True)) if file.is_file()]
+    if is_folder:  # nor those of other formats, and marks of other programs (_SUCCESS)
+        files = [
+            file
+            for file in files
+            if file.name.lower().endswith((*CSV, *PARQUET))
+            and not any(part.startswith("_") for part in file.relative_to(path).parts)
+        ]
     if not files:
-        raise FileNotFoundError(f"No file matches the pattern {text!r}.")
-    return files
+        none = f"{path} is a folder without CSV and Parquet files."
+        raise FileNotFoundError(none if is_folder else f"No file matches the pattern {text!r}.")
+    return sorted(files)
 
 
 class FileSource(Source):
@@ -184,12 +181,13 @@ def _are_spans(texts: Any) -> bool:
 
 
 @contextmanager
-def _explained(explain: Callable[[Exception], Exception]) -> Iterator[None]:
-    """Explain errors of pyarrow."""
+def _explained(explain: Callable[[Exception, str], Exception]) -> Iterator[None]:
+    """Raise explain(error, its text in one line) for errors of pyarrow about damaged files."""
     try:
         yield
-    except reading_errors() as error:
-        raise explain(error) from error
+    except (OSError, ValueError, EOFError, arrow().ArrowException) as error:
+        told = " ".join(str(error).split())[:300]
+        raise explain(error, told or type(error).__name__) from error
 
 
 class ParquetPart:
@@ -205,10 +203,9 @@ class ParquetPart:
             schema = file.schema_arrow
             refuse_repeated(str(path), schema.names)
             self.types = dict(zip(schema.names, schema.types, strict=True))
-            try:
+            described: dict[str, Any] = {}
+            with suppress(ValueError):  # written by another program, and not as JSON
                 described = schema.pandas_metadata or {}
-            except ValueError:  # written by another program, and not as JSON
-                described = {}
             index = described.get("index_columns", [])  # a dict describes one without a column
             self.names = [name for name in self.types if name not in index] or list(self.types)
             self.n_rows = self.expected_rows = file.metadata.num_rows
@@ -229,30 +226,26 @@ class ParquetPart:
                 batches = file.iter_batches(
                     rows, row_groups=[group], columns=list(wanted), use_threads=False
                 )
-                n_rows = 0
+                left = file.metadata.row_group(group).num_rows
                 while (batch := self._next(batches, where)) is not None:
-                    n_rows += batch.num_rows
+                    left -= batch.num_rows
                     if batch.num_rows:
                         yield batch, where
-                expected = file.metadata.row_group(group).num_rows
-                if n_rows != expected:
-                    what = f"{n_rows:,} rows, but its footer says {expected:,}"
-                    raise DataFileError(f"{where}, has {what}.")
+                if left:
+                    raise DataFileError(f"{where}, has {-left:+,} rows more than its footer says.")
 
     def _next(self, batches: Iterator[Any], where: str) -> Any:
-        with _explained(lambda e: DataFileError(f"{where}, cannot be read: {reason(e)}.")):
+        with _explained(lambda _, told: DataFileError(f"{where}, cannot be read: {told}.")):
             return next(batches, None)
 
     def _open(self, text: Sequence[str] = ()) -> Any:
         parquet = need("pyarrow.parquet", "Parquet files are read")
-
-        def explain(error: Exception) -> Exception:
-            return DataFileError(
-                f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged: its footer "
-                f"cannot be read ({reason(error)}). Copy or write it again."
+        cut_off = f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged: its footer"
+        with _explained(
+            lambda _, told: DataFileError(
+                f"{cut_off} cannot be read ({told}). Copy or write it again."
             )
-
-        with _explained(explain):
+        ):
             return parquet.ParquetFile(
                 self.path, read_dictionary=list(text), pre_buffer=False, buffer_size=BUFFER,
                 page_checksum_verification=True,
@@ -373,13 +366,13 @@ class CsvPart:
             n_rows += batch.num_rows
 
     def _explained(self, after: str) -> Any:
-        def explain(error: Exception) -> Exception:
+        def explain(error: Exception, told: str) -> Exception:
             if match := _CONVERSION.match(str(error)):
                 name = self.names[int(match["column"])]
                 return _WiderError(name, match["value"], f"{self.path}{after}")
-            if "invalid UTF8" in str(error):
+            if "invalid UTF8" in told:
                 return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
-            return DataFileError(f"{self.path}{after} cannot be read as CSV: {reason(error)}.")
+            return DataFileError(f"{self.path}{after} cannot be read as CSV: {told}.")
 
         return _explained(explain)
 
@@ -419,17 +412,18 @@ class TableWriter:
             example = self.path / "predictions.parquet"
             raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {example}.")
         self._is_csv = check_format(self.path) == "CSV"
-        if any(_is_same(self.path, Path(other)) for other in avoid):
+        if self.path.exists() and any(self.path.samefile(other) for other in avoid):
             raise ValueError(f"{path} is one of the files that are read; give another name.")
-        self._writer: Any = None
         self._held: list[Any] = []
+        #: open files in the order in which they are closed: of the format, packed, as it is
+        self._open: list[Any] = []
 
     def __enter__(self) -> "TableWriter":
         name = f".{self.path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
         self._partial = self.path.with_name(name)
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: BinaryIO = self._partial.open("xb")
+            self._open = [self._partial.open("xb")]
         return self
 
     def write(self, table: Any) -> None:
@@ -443,50 +437,38 @@ class TableWriter:
             if kind is None:
                 self._flush()
                 with self._explained():
-                    self._close()
-                    self._file.flush()
-                    os.fsync(self._file.fileno())
-                    self._file.close()
+                    for file in self._open:
+                        file.close()
+                    with self._partial.open("rb+") as written:
+                        os.fsync(written.fileno())
                     os.replace(self._partial, self.path)
         finally:
             # leave nothing behind; what cannot be written, such as a footer on a full disk, is
             # not needed any more
-            with suppress(Exception):
-                self._close()
-            with suppress(OSError):
-                self._file.close()
+            for file in self._open:
+                with suppress(Exception):
+                    file.close()
             self._partial.unlink(missing_ok=True)
 
     def _flush(self) -> None:
-        if not self._held:
-            return
-        table, self._held = arrow().concat_tables(self._held), []
-        with self._explained():
-            if self._writer is None:
-                self._start(table.schema)
-            self._writer.write_table(table)
+        if self._held:
+            table, self._held = arrow().concat_tables(self._held), []
+            with self._explained():
+                if len(self._open) == 1:
+                    self._start(table.schema)
+                self._open[0].write_table(table)
 
     def _start(self, schema: Any) -> None:
-        self._sink: Any = self._file
-        if self.path.suffix.lower() == ".gz":
-            self._sink = gzip.GzipFile("", "wb", compresslevel=6, fileobj=self._file, mtime=0)
-        elif self.path.suffix.lower() == ".bz2":
-            self._sink = bz2.BZ2File(self._file, "wb")
+        packing = {".gz": "gzip", ".bz2": "bz2"}.get(self.path.suffix.lower())
+        if packing is not None:
+            self._open.insert(0, arrow().CompressedOutputStream(self._open[0], packing))
         if self._is_csv:
             csv = need("pyarrow.csv", "CSV files are written")
             options = csv.WriteOptions(delimiter=separator_of(self.path))
-            self._writer = csv.CSVWriter(self._sink, schema, write_options=options)
+            self._open.insert(0, csv.CSVWriter(self._open[0], schema, write_options=options))
         else:
             parquet = need("pyarrow.parquet", "Parquet files are written")
-            self._writer = parquet.ParquetWriter(self._sink, schema)
-
-    def _close(self) -> None:
-        """Write the end of the format."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.close()
-            if self._sink is not self._file:
-                self._sink.close()
+            self._open.insert(0, parquet.ParquetWriter(self._open[0], schema))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -495,10 +477,3 @@ class TableWriter:
         except OSError as error:
             told = f"The rows were not written: {error.strerror}"
             raise OSError(error.errno, told, str(self.path)) from error
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)
-    except OSError:  # one of them is not there
-        return path.absolute() == other.absolute()

@@ -172,31 +172,27 @@ class Stamp:
 class ArraySource(Source):
     """Rows of arrays, which may be memory maps of files larger than memory.
 
-    `features`, the columns of X, have the given names, or "x0", "x1", …; `target` is "y", or "y0",
-    "y1", … where y has two dimensions, and empty without y; `weight` is "weight" or None.
+    The columns of X are "x0", "x1", …, the target is "y", or "y0", "y1", … where y has two
+    dimensions, and weights are "weight".
     """
 
-    def __init__(
-        self, X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None
-    ):
-        X = _as_array(X, "X", 2)
-        self.features = [f"x{d}" for d in range(X.shape[1])] if names is None else list(names)
-        if len(self.features) != X.shape[1]:
-            raise ValueError(f"X has {X.shape[1]} columns, but {len(self.features)} names.")
-        self._arrays: list[tuple[list[str], NDArray]] = [(self.features, X)]
-        self.target: list[str] = []
-        if y is not None:
-            y = _as_array(y, "y", 1, 2)
-            self.target = ["y"] if y.ndim == 1 else [f"y{k}" for k in range(y.shape[1])]
-            self._arrays.append((self.target, y.reshape(len(y), -1)))
-        self.weight = None if weight is None else "weight"
-        if weight is not None:
-            self._arrays.append((["weight"], _as_array(weight, "weight", 1).reshape(-1, 1)))
-        self.names, self.n_rows = [name for own, _ in self._arrays for name in own], len(X)
-        refuse_repeated("X with y and weights", self.names)
-        for columns, array in self._arrays:
+    def __init__(self, X: Any, y: Any = None, weight: Any = None):
+        self._arrays: list[tuple[list[str], NDArray]] = []
+        self.names, self.n_rows = [], len(X)
+        for what, given, dimensions in (("X", X, [2]), ("y", y, [1, 2]), ("weight", weight, [1])):
+            if given is None:
+                continue
+            array = given if isinstance(given, np.ndarray) else np.asarray(given)
+            if array.ndim not in dimensions:
+                expected = " or ".join(map(str, dimensions))
+                raise ValueError(f"{what} has {array.ndim} dimensions; expected {expected}.")
             if len(array) != self.n_rows:
-                raise ValueError(f"X has {self.n_rows} rows, but {columns[0]!r} has {len(array)}.")
+                raise ValueError(f"X has {self.n_rows} rows, but {what!r} has {len(array)}.")
+            columns = (
+                [f"{what.lower()}{d}" for d in range(array.shape[1])] if array.ndim == 2 else [what]
+            )
+            self._arrays.append((columns, array.reshape(self.n_rows, -1)))
+            self.names += columns
         if self.n_rows == 0:
             raise ValueError("X has no rows.")
         # none unless all arrays are memory maps
@@ -212,14 +208,6 @@ class ArraySource(Source):
                     part = np.array(array[begin:end], order="F", subok=False)
                     values |= zip(names, part.T, strict=True)
             yield values, end - begin, f"rows {begin + 1:,} to {end:,}"
-
-
-def _as_array(values: Any, what: str, *dimensions: int) -> NDArray:
-    array = values if isinstance(values, np.ndarray) else np.asarray(values)
-    if array.ndim not in dimensions:
-        expected = " or ".join(map(str, dimensions))
-        raise ValueError(f"{what} has {array.ndim} dimensions; expected {expected}.")
-    return array
 
 
 class BatchSource(Source):
@@ -326,7 +314,7 @@ class MappedSource(Source):
     ):
         self._source, self._change, self._needs = source, change, list(needs)
         self._rule, self._share = rule, share
-        self.names, self.paths = source.names, source.paths
+        self.names, self.paths, self._stamps = source.names, source.paths, source._stamps
 
     def blocks(
         self, columns: Sequence[str], rows: int = BLOCK_ROWS, carry: Sequence[str] = ()
@@ -347,9 +335,6 @@ class MappedSource(Source):
     def fingerprint(self) -> str | None:
         found = self._source.fingerprint()
         return None if found is None else f"{found} {self._rule}".strip()
-
-    def refuse_changes(self) -> None:
-        self._source.refuse_changes()
 
     def expected_rows(self) -> int | None:
         expected = self._source.expected_rows()
