@@ -109,11 +109,6 @@ class NumberSummary(Summary):
             return self.sample
         return data.draw_values(self.sample, self.distinct)
 
-    def key(self) -> Any:
-        """Return the key that a summary on disk must share with this one."""
-        box = self.box and (self.box.low, self.box.high, self.box.extrapolation)
-        return ["numbers or a sample", self.limit, box]
-
 
 @dataclass
 class NumberColumn:
@@ -309,9 +304,6 @@ class CategorySummary(Summary):
 
     def merge(self, other: "CategorySummary") -> None:
         self.found |= other.found
-
-    def key(self) -> Any:
-        return ["set of categories"]
 
 
 @dataclass

@@ -9,7 +9,6 @@ state of the source is removed when a new one is kept.
 """
 
 import contextlib
-import copy
 import errno
 import logging
 import os
@@ -147,14 +146,10 @@ class Need:
                 return False, count
         # more shards have more sums that wait, so that smaller ones may take more
         least = format_bytes(min(map(self.on_disk, rows)))
-        if limit is None:
-            raise MemoryError(
-                f"this fit needs at least {least}, but only {format_bytes(2 * bound)} are free; "
-                "use a smaller rank, fewer bins (max_bins), or a machine with more memory"
-            )
+        given = "memory_limit" if limit is not None else "half of the free memory"
         raise MemoryError(
-            f"memory_limit={format_bytes(bound)} is too small for this fit; the smallest that "
-            f"works is {least!r}. A smaller rank or fewer bins (max_bins) need less."
+            f"{given}={format_bytes(bound)} is too small for this fit; the smallest that works is "
+            f"{least!r}. A smaller rank or fewer bins (max_bins) need less."
         )
 
 
@@ -189,15 +184,12 @@ class Cache:
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
 
-    def scan(self, key: str, scan: "Scan", look: Callable[[], None]) -> "Scan":
-        """Return the kept scan of a key; if there is none, fill the empty one by look()."""
-        state = self._state(key)
-        if state is not None:
-            known = copy.deepcopy(scan)
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                known.restore(decode(state))
-                logger.info("the first scan is taken from %s", self.folder)
-                return known
+    def scan(self, key: str, scan: "Scan", look: Callable[[], None]) -> None:
+        """Fill an empty scan by what is kept under a key, or by look()."""
+        if (state := self._state(key)) is not None:
+            logger.info("the first scan is taken from %s", self.folder)
+            scan.restore(state)
+            return
         look()
         if self.is_kept and self._state(key) is None:  # else another process was faster
             for old in self.folder.glob("shards-*"):  # of another state of the source
@@ -206,13 +198,12 @@ class Cache:
             with contextlib.suppress(TypeError):
                 tree = {"key": key, "scan": encode(scan.state())}
                 storage.write(self.folder / "scan.qtkm", "scan", tree)
-        return scan
 
     def _state(self, key: str) -> Any:
-        """Return the state of the kept scan, if there is one of this key."""
+        """Return the state of the scan that is kept under a key, or None."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             tree = storage.read(self.folder / "scan.qtkm", "scan") if self.is_kept else {"key": 0}
-            return tree["scan"] if tree["key"] == key else None
+            return decode(tree["scan"]) if tree["key"] == key else None
         return None
 
     def shards(self, key: str, make: Callable[[], Made], size: int) -> dict[str, StoredShards]:

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, repeat
+from importlib.metadata import version
+from itertools import chain, repeat, zip_longest
 from typing import Any
 
 import joblib
@@ -35,7 +36,7 @@ from .columns import Summary
 from .inputs import Inputs, Reading, read_inputs
 from .memory import Cache, Need, parse_limit
 from .rows import Arranged, Split, Splitter, count_distinct, joined
-from .targets import Target, check_offset, check_weight, refuse_unequal, tame_exponent
+from .targets import CHANGED, Target, check_offset, check_weight, refuse_unequal, tame_exponent
 from .working import warn_user
 
 logger = logging.getLogger(__name__)
@@ -180,7 +181,7 @@ class Coding:
             plain, target, weight = self.scan.read(block, self.weight_exponent)
             codes = self.codes(plain, run)
             if len(codes) and (codes.max(axis=0) >= self.n_codes).any():
-                raise ValueError("the source changed while it was read; fit again")
+                raise ValueError(CHANGED)
             return data.Shard(codes, target, weight, self.n_codes)
 
 
@@ -201,15 +202,10 @@ class Pieces:
             (self.coding.encode(block, run) for block in blocks),
             lambda _: next(following), len, lambda rows, a, b: rows.take(slice(a, b)), joined,
         )  # fmt: skip
-        n_rows = 0
-        for number, rows in enumerate(dealt):
-            if number == len(sizes):
-                raise DataFileError("the source has more rows than when it was first read")
-            if len(rows) == sizes[number]:
-                yield from self.splitter.shards(rows, number).items()
-            n_rows += len(rows)
-        if n_rows < sum(sizes):
-            raise DataFileError("the source has fewer rows than when it was first read; fit again")
+        for number, (rows, size) in enumerate(zip_longest(dealt, sizes)):
+            if rows is None or len(rows) != size:
+                raise DataFileError(CHANGED)
+            yield from self.splitter.shards(rows, number).items()
 
     def key(self) -> str:
         coding, splitter, target = self.coding, self.splitter, self.coding.scan.target
@@ -340,9 +336,9 @@ class FileTable(Table):
             warn_user(f"{rows} {told} and {left} skipped.", UserWarning)
 
     def look(self, engine: Engine) -> None:
-        kinds = [summary.key() for summary in self.scan.summaries]
-        key = json.dumps([self.source.fingerprint(), self._columns, kinds])
-        self.scan = self._cache.scan(key, self.scan, partial(super().look, engine))
+        kinds = [self.scan.target.key(), *map(repr, self.scan.columns)]
+        key = json.dumps([version("qtkm"), self.source.fingerprint(), self._columns, kinds])
+        self._cache.scan(key, self.scan, partial(super().look, engine))
 
     def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         need = Need.of_fit(coding, network)

@@ -21,6 +21,7 @@ from .values import read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
+CHANGED = "the source changed while it was read; fit again"
 #: targets (n_rows, n_outputs), and weights if there are some
 Targets = tuple[NDArray[np.float64], NDArray | None]
 
@@ -307,7 +308,7 @@ class LabelTarget(Summary):
         positions = {label: code for code, label in enumerate(self.classes.tolist())}
         places = [positions.get(label, -1) for label in found.tolist()]
         if -1 in places:
-            raise ValueError("the source changed while it was read; fit again")
+            raise ValueError(CHANGED)
         codes = np.array(places, dtype=np.int64)[inverse]
         if self.by_class is not None:
             own = self.by_class[codes]
