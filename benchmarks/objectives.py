@@ -4,10 +4,11 @@ from time import perf_counter
 
 import numpy as np
 
-from qtkm.data import Box, build, encode
+from qtkm.data import Box
 from qtkm.engines import Threads
 from qtkm.features import Fourier
 from qtkm.objective import Column, Objective
+from tests.coded import build, encode
 
 __all__ = ["epoch", "make", "seconds_of", "start"]
 

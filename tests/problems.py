@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qtkm.data import Box, build, encode
+from qtkm.data import Box
 from qtkm.engines import Threads
 from qtkm.features import REGISTRY, FeatureMap
 from qtkm.limits import LIMITS
@@ -17,6 +17,7 @@ from qtkm.networks import Graph, Network, flatten, unflatten
 from qtkm.objective import Column, Objective
 from qtkm.penalties import REGISTRY as PENALTIES
 from qtkm.penalties import Penalty
+from tests.coded import build, encode
 
 NUMERIC = [name for name, cls in REGISTRY.items() if not cls.is_categorical]
 

@@ -24,8 +24,12 @@ Precisions = Sequence[NDArray | None]
 #: a pass over a shard, pass(shard, …, run=run) -> arrays; see `qtkm.engines`
 Pass = Callable[..., Any]
 if TYPE_CHECKING:
+    from .data.shards import Shard as AnyShard
+
     Span = slice[int, int, Any]
 else:
+    #: a block of coded rows
+    AnyShard = Any
     #: a range of rows or of entries
     Span = slice
 #: what a checkpoint holds: arrays and plain values, in nested dicts and lists
@@ -37,39 +41,6 @@ class Run(Protocol):
 
     def __call__(self, function: Callable[[Any], Any], tasks: Iterable[Any], /) -> list[Any]:
         """Run the tasks, side by side where that is worth it."""
-
-
-class AnyGroups(Protocol):
-    """Rows of a shard sorted by the code of one column; see `qtkm.data.shards`."""
-
-    order: NDArray[np.int32]
-    tasks: list[NDArray[np.int64]]
-    owners: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    kept: dict[Any, Any]
-
-    @property
-    def n_codes(self) -> int: ...
-    def sum(self, values: NDArray) -> NDArray: ...  # sorted rows over every grid value's rows
-    def add_pieces(self, *sums: NDArray) -> None: ...
-
-
-class AnyShard(Protocol):
-    """A block of coded rows; see `qtkm.data.shards`."""
-
-    codes: NDArray  # (n_rows, n_columns)
-    target: NDArray  # (n_rows, n_outputs)
-    weight: NDArray | None  # of the rows; None means 1
-    n_codes: tuple[int, ...]  # grid size of each column
-
-    def __len__(self) -> int: ...
-    @property
-    def scaled(self) -> tuple[NDArray, NDArray]: ...  # roots of weights, and targets times them
-    def blocks(self) -> list[tuple[int, int]]: ...  # ranges of rows for independent tasks
-    def parts(self, count: int) -> list[tuple[int, int]]: ...  # up to `count` ranges of rows
-    def groups(self, column: int | None) -> AnyGroups: ...  # by its code, or all in one group
-    def reweighted(self, weight: Any, target: NDArray) -> Any: ...
-    def take(self, rows: NDArray) -> Any: ...
 
 
 class AnyColumn(Protocol):

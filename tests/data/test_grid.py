@@ -5,7 +5,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from qtkm.data import code_type, encode, find_distinct
+from qtkm.data import code_type, find_distinct
+from tests.coded import encode
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 COLUMNS = st.lists(FINITE, min_size=1, max_size=40).map(np.array)

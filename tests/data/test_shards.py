@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from qtkm.data import TASK_ROWS, blocks, build
+from qtkm.data import TASK_ROWS, blocks
 from qtkm.limits import LIMITS
+from tests.coded import build
 
 N_CODES = (7, 3, 50)
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from qtkm.data import Box, encode
+from qtkm.data import Box
 from qtkm.objective import Column, column
+from tests.coded import encode
 from tests.problems import make_map
 
 RAW = np.random.default_rng(0).uniform(2, 6, size=400)

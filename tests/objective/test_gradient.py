@@ -6,13 +6,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from qtkm.data import build, merge
+from qtkm.data import merge
 from qtkm.limits import LIMITS
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
 from qtkm.networks import REGISTRY, flatten, unflatten
 from qtkm.penalties import REGISTRY as PENALTIES
 from tests import dense
+from tests.coded import build
 from tests.covering import covered, crossed
 from tests.problems import (
     MODELS,

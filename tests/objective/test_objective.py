@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from qtkm.data import TASK_ROWS, build, merge
+from qtkm.data import TASK_ROWS, merge
 from qtkm.limits import LIMITS
 from qtkm.objective import Objective
 from tests import dense
+from tests.coded import build
 from tests.covering import covered
 from tests.problems import make_cores, make_map, make_objective, update, use_loops
 

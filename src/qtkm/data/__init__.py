@@ -8,7 +8,6 @@ from .grid import (
     code_type,
     contiguous,
     draw_values,
-    encode,
     find_distinct,
     make_bins,
 )
@@ -20,8 +19,6 @@ from .shards import (
     ShardWriter,
     StoredShards,
     blocks,
-    build,
     merge,
     prefetched,
-    sort_rows,
 )

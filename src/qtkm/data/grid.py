@@ -98,20 +98,6 @@ class Grid:
         return Grid(np.append(self.values, np.nan), self.is_binned, self.edges)
 
 
-def encode(raw: NDArray, low: float, high: float, max_bins: int | None) -> tuple[Grid, Codes]:
-    """Return the grid of a column in memory and the code of every row.
-
-    Up to `max_bins` distinct values are kept exactly (None: all); more fall into as many
-    equal-width bins between `low` and `high`. NaN is a missing value.
-    """
-    column = contiguous(raw)
-    there = column[~np.isnan(column)]
-    distinct = find_distinct(there, len(column) if max_bins is None else max_bins)
-    grid = equal_bins(low, high, max_bins or 1) if distinct is None else Grid(distinct, False)
-    grid = grid if len(there) == len(column) else grid.with_gaps()
-    return grid, Coder(grid, low, high).codes(column)
-
-
 def contiguous(values: NDArray) -> Floats:
     """Return values as grids have them: contiguous, without -0.0."""
     return np.add(values, 0.0, dtype=np.float64)

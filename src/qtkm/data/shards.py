@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interruption import check
-from ..limits import LIMITS
 from ..protocols import Shards
 
 Item = TypeVar("Item")
@@ -38,8 +37,6 @@ Numbers = NDArray[np.floating]
 TASK_ROWS = 1 << 13
 #: rows of a group up to which groups are added up row by row, all groups at once
 FEW_IN_GROUP = 8
-#: changes with the layout of the files
-LAYOUT = 1
 
 
 @dataclass
@@ -127,7 +124,7 @@ class Shard:
         """So many ranges of rows, or fewer: none is smaller than a task."""
         return list(blocks(len(self), max(TASK_ROWS, -(-len(self) // count))))
 
-    def reweighted(self, weight: Numbers, target: Numbers) -> "Shard":
+    def reweighted(self, weight: Numbers | None, target: Numbers) -> "Shard":
         """Return the same rows with other weights and targets."""
         return Shard(self.codes, target, weight, self.n_codes, self.find_order, self._groups)
 
@@ -181,18 +178,6 @@ def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
     segments = np.column_stack([begin, end, slot]).astype(np.int64)
     cuts = np.flatnonzero(np.diff(begin // TASK_ROWS)) + 1
     return Groups(order, np.split(segments, cuts), owner[later], starts)
-
-
-def build(codes: Codes, target: Numbers, weight: Numbers | None, n_codes: Any) -> ShardList:
-    """Sort rows into shards of up to `LIMITS.shard_rows` rows; arrays as of `Shard`."""
-    rows = Shard(codes, target, weight, n_codes)
-    bounds = blocks(len(codes), LIMITS.shard_rows)
-    return ShardList(rows.take(slice(*pair)).sorted() for pair in bounds)
-
-
-def sort_rows(codes: Codes, target: Numbers, weight: Numbers | None, n_codes: Any) -> Shard:
-    """Sort rows by their codes, into one shard."""
-    return Shard(codes, target, weight, n_codes).sorted()
 
 
 def merge(
@@ -250,34 +235,39 @@ class ShardWriter:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self.sizes: dict[str, list[int]] = {"train": [], "validation": []}
-        self.about: dict[str, Any] = {}
+        self.index: dict[str, Any] = {"n_codes": [], "train": [], "validation": []}
 
     def add(self, kind: str, shard: Shard) -> None:
         """Write a shard of training or validation rows."""
-        self.about = {
-            "layout": LAYOUT,
-            "n_codes": list(shard.n_codes),
-            "n_outputs": shard.target.shape[1],
-            "codes": shard.codes.dtype.str,
-            "weighted": shard.weight is not None,
-        }
-        arrays = [shard.codes, shard.target, *([] if shard.weight is None else [shard.weight])]
-        for column in range(len(shard.n_codes)):
-            arrays += shard.order(column)
-        number = len(self.sizes[kind])
-        with open(self.folder / f"{kind}-{number}.bin", "xb", buffering=0) as file:
-            for array in arrays:
+        self.index["n_codes"] = list(shard.n_codes)
+        places: dict[str, Any] = {}
+        with open(_path(self.folder, kind, len(self.index[kind])), "xb", buffering=0) as file:
+            for name, array in _arrays(shard):
+                places[name] = (file.tell(), array.dtype.str, array.shape)
                 # a raw file may take less than it is given, and says why it takes nothing
                 rest = memoryview(np.ascontiguousarray(array).data).cast("B")
                 while len(rest):
                     rest = rest[file.write(rest) :]
-        self.sizes[kind].append(len(shard))
+            places["end"] = (file.tell(), "u1", (0,))
+        self.index[kind].append(places)
 
     def close(self) -> None:
         """Write the index, which makes the folder complete."""
-        text = json.dumps(self.about | {"sizes": self.sizes})
-        (self.folder / "index.json").write_text(text, encoding="utf-8")
+        (self.folder / "index.json").write_text(json.dumps(self.index), encoding="utf-8")
+
+
+def _arrays(shard: Shard) -> Iterator[tuple[str, NDArray]]:
+    """Yield the arrays of a file with their names."""
+    yield "codes", shard.codes
+    yield "target", shard.target
+    if shard.weight is not None:
+        yield "weight", shard.weight
+    for column in range(len(shard.n_codes)):
+        yield from zip((f"order {column}", f"starts {column}"), shard.order(column), strict=True)
+
+
+def _path(folder: Path, kind: str, i: int) -> Path:
+    return folder / f"{kind}-{i}.bin"
 
 
 class StoredShards(Shards):
@@ -286,25 +276,22 @@ class StoredShards(Shards):
     def __init__(self, folder: Path, kind: str):
         self.folder, self.kind = folder, kind
         try:
-            about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+            #: where each array of each file begins, its type and its shape
+            self.places: list[dict[str, Any]] = index[kind]
+            self.n_codes = tuple(index["n_codes"])
+        except (OSError, ValueError, KeyError) as error:
             raise ValueError(f"{folder} holds no complete shards ({error})") from None
-        if about.get("layout") != LAYOUT:
-            raise ValueError(f"{folder} holds shards of another layout")
-        self.sizes: list[int] = about["sizes"][kind]
-        self.n_codes = tuple(about["n_codes"])
-        self.n_outputs, self.is_weighted = about["n_outputs"], about["weighted"]
-        self.code_type = np.dtype(about["codes"])
         self._functions: list[Callable[[NDArray], NDArray]] = []
         #: column whose order was asked for last, and will be for the next shard
         self._column: int | None = None
-        for i in range(len(self)):
-            path = self._path(i)
-            if not path.exists() or path.stat().st_size != self._layout(i)["end"][0]:
+        for i, places in enumerate(self.places):
+            path = _path(folder, kind, i)
+            if not path.exists() or path.stat().st_size != places["end"][0]:
                 raise ValueError(f"{path} is missing or cut off")
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.places)
 
     def __iter__(self) -> Iterator[Shard]:
         return prefetched(self._ahead(i) for i in range(len(self)))
@@ -328,7 +315,7 @@ class StoredShards(Shards):
         target = self._part(i, "target")
         for function in self._functions:
             target = function(target)
-        weight = self._part(i, "weight") if self.is_weighted else None
+        weight = self._part(i, "weight") if "weight" in self.places[i] else None
         find_order = partial(self._order, i)
         return Shard(self._part(i, "codes"), target, weight, self.n_codes, find_order)
 
@@ -336,29 +323,10 @@ class StoredShards(Shards):
         self._column = column
         return self._part(i, f"order {column}"), self._part(i, f"starts {column}")
 
-    def _path(self, i: int) -> Path:
-        return self.folder / f"{self.kind}-{i}.bin"
-
-    def _layout(self, i: int) -> dict[str, tuple[int, Any, tuple[int, ...]]]:
-        """Offset, type and shape of the arrays of a file, in their order, and its end."""
-        n_rows = self.sizes[i]
-        parts: dict[str, tuple[Any, tuple[int, ...]]] = {
-            "codes": (self.code_type, (n_rows, len(self.n_codes))),
-            "target": (np.float64, (n_rows, self.n_outputs)),
-            "weight": (np.float64, (n_rows * self.is_weighted,)),
-        }
-        for column, n_codes in enumerate(self.n_codes):
-            parts[f"order {column}"] = np.int32, (n_rows,)
-            parts[f"starts {column}"] = np.int64, (n_codes + 1,)
-        found, offset = {}, 0
-        for name, (kind, shape) in parts.items():
-            found[name] = (offset, kind, shape)
-            offset += np.dtype(kind).itemsize * prod(shape)
-        return found | {"end": (offset, None, ())}
-
     def _part(self, i: int, name: str) -> NDArray:
-        offset, kind, shape = self._layout(i)[name]
-        array = np.fromfile(self._path(i), kind, prod(shape), offset=offset)
+        offset, kind, shape = self.places[i][name]
+        path = _path(self.folder, self.kind, i)
+        array = np.fromfile(path, kind, prod(shape), offset=offset)
         if array.size != prod(shape):
-            raise ValueError(f"{self._path(i)} was cut off while it was in use")
+            raise ValueError(f"{path} was cut off while it was in use")
         return array.reshape(shape)
