@@ -41,13 +41,11 @@ class Limits:
     few_tasks: int = 8
     #: bytes in all up to which a pass is sent with each of its tasks; a larger one is sent once
     sent_bytes: int = 16_000_000
-    #: fewest candidates that remain in a search; with no more there is nothing to choose early
+    #: up to this many candidates of a search are all fitted to convergence
     fewest_candidates: int = 2
     #: rows of a test fold from which one fold is enough for all rounds but the last: their scores
     #: differ less between folds than between candidates
     large_fold: int = 10_000
-    #: in the last round, how many times the gain of the best candidate another one may still gain
-    most_gain: float = 2.0
 
 
 LIMITS = Limits()

@@ -5,7 +5,6 @@ import pytest
 from sklearn.model_selection import ParameterGrid
 
 from qtkm import CPD, Fourier, Power, QTKMRegressor, QTKMRegressorCV, TensorTrain
-from qtkm.selection.race import find_adjacent
 from qtkm.selection.search import MOST_STEPS
 from tests.selection.conftest import GRID, PARAMETERS
 
@@ -89,14 +88,3 @@ def test_an_entry_may_hold_a_value_for_each_column(X, y):
     search = search_of(rank=2, alpha=1e-3).set_params(n_basis=[4, (4, 8, 2)], periods=[2.0])
     results = search.fit(X, y).cv_results_
     assert results["param_n_basis"].tolist() == [4, (4, 8, 2)]
-
-
-def test_adjacent_candidates_are_one_step_away():
-    grid = {"alpha": [0.1, 10.0, 1.0], "n_basis": [(4, 2), 8], "rank": [5]}
-    candidates = list(ParameterGrid(grid))
-    adjacent = find_adjacent(candidates)
-    ends = [(candidates[i]["alpha"], candidates[i]["n_basis"]) for i in adjacent[0]]
-    assert (candidates[0]["alpha"], candidates[0]["n_basis"]) == (0.1, (4, 2))
-    assert sorted(ends, key=repr) == [(0.1, 8), (1.0, (4, 2))]
-    for number, others in enumerate(adjacent):
-        assert all(number in adjacent[other] for other in others)

@@ -56,7 +56,7 @@ def test_the_legend_names_what_is_drawn_and_nothing_else(search):
     n, best = len(search.cv_results_["params"]), search.best_index_
     scores, finished = np.full(n, 0.5), np.zeros(n, dtype=bool)
     scores[best], finished[best] = 0.7, True
-    given_up, below = "abandoned, score\nof few epochs", "poorer still,\nbelow the axis"
+    given_up = "abandoned, score\nof few epochs"
     # the only one that was fitted to the end is the star
     ax = draw(search, mean_test_score=scores, finished=finished)
     assert legend(ax) == [given_up, "chosen"]
@@ -69,7 +69,6 @@ def test_the_legend_names_what_is_drawn_and_nothing_else(search):
     np.testing.assert_array_equal(np.sort(ax.lines[0].get_ydata()), [scores[other], 0.7])
     scores[[i for i in range(n) if i not in (best, other)][:2]] = -1e6
     ax = draw(search, mean_test_score=scores, finished=finished)
-    assert legend(ax) == [given_up, "fitted to convergence", "best of these", "chosen", below]
     assert ax.get_ylim()[0] > -10
 
 

@@ -112,11 +112,11 @@ def tune(
         "Score to maximize, by its name in scikit-learn, such as neg_mean_absolute_error; "
         "default: R² or accuracy.")] = None,
     sample_rows: Annotated[int | None, option("N",
-        "Number of rows in all rounds of the search but the last; default: 50,000, or 20,000 of a "
-        "larger table if no lists are given.", min=2)] = None,
+        "Number of rows of the search; default: 50,000, or 20,000 of a larger table without "
+        "lists.", min=2)] = None,
     max_rows: Annotated[int | None, option("N",
-        "Maximum number of rows, drawn at random, in the last round; the final model is fitted to "
-        "all rows. Default: 1,000,000, or as many as fit in memory.", min=2)] = None,
+        "Maximum number of rows, drawn at random, to read for the search; the final model is "
+        "fitted to all rows. Default: 1,000,000, or as many as fit in memory.", min=2)] = None,
     table: Annotated[Path | None, option("FILE",
         "CSV or Parquet file for the results of all candidates.")] = None,
     plot: Annotated[Path | None, option("FILE", "PNG or PDF file for a plot of them.")] = None,

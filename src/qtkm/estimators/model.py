@@ -30,7 +30,7 @@ from .tables import Table, open_table, read_arrays
 from .targets import Target
 from .uncertainty import Uncertain
 from .values import shorten
-from .wording import Shown, learned, summarize
+from .wording import Shown, summarize
 from .working import ended_by_interrupts, engine_of, run_by_steps, warn_user
 
 
@@ -216,8 +216,8 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         check_is_fitted(self)
         return summarize(self)
 
-    def _learned_html(self) -> str:
-        return learned(self) if hasattr(self, "history_") else ""
+    def _learned(self) -> str:
+        return summarize(self) if hasattr(self, "history_") else ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to a file that `qtkm.load` reads.

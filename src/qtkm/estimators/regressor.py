@@ -30,25 +30,22 @@ class QTKMRegressor(RegressorMixin, Model):
         Basis of the numeric columns, or one per column. Parameters of an object take precedence;
         those it leaves at "auto" are taken from `n_basis` and `period`.
     n_basis : int, "auto" or a sequence of these, default="auto"
-        Number M of basis functions per column. Numbers with many small prime factors have the
-        most digits. "auto" is 27 for Fourier features under a prior, more for columns with fine
-        detail; otherwise it grows slowly with the number of rows.
+        Number M of basis functions per column. "auto" is 27 for Fourier features under a prior,
+        more for columns with fine detail; otherwise it grows slowly with the number of rows.
     period : float, "auto" or a sequence of these, default="auto"
         Period L ≥ 1 of the Fourier basis, in units of the column's box; longer is smoother.
         "auto" is 2 under a prior.
     quantization : int, "prime", sequence of int, None or "auto", default="auto"
         How M splits into digits: by an integer base while it divides and then into primes, all
-        into primes, or into given radices, lowest digit first, whose product is M. None does not
-        quantize: one core per column. "auto" splits powers of 3 into nines and the rest, all
-        other numbers like 2.
+        into primes, or into given radices, lowest digit first. None does not quantize. "auto"
+        splits powers of 3 into nines and the rest, all other numbers like 2.
     network : str or Network, default="cpd"
         Tensor network of the weights: a canonical polyadic decomposition "cpd", a tensor
         "train" or "ring", or another of `qtkm.networks.REGISTRY`.
     rank : int, "auto" or another value the network accepts, default="auto"
-        Rank R of the network. An epoch of a "cpd" takes time quadratic in it. With main effects
-        and a "cpd", "auto" searches for it on held-out rows, starting at 0, and up to 60,000 rows
-        also tries the full-rank model, see Notes. Otherwise it grows with the numbers of rows
-        and outputs; with cores given as `init` it is their rank.
+        Rank R of the network. With main effects and a "cpd", "auto" searches for it on held-out
+        rows, starting at 0, and up to 60,000 rows also tries the full-rank model, see Notes.
+        Otherwise it grows with the numbers of rows and outputs, or is that of the `init` cores.
     alpha : float or "auto", default="auto"
         Penalty on the squared norm of the weights, relative to the mean loss (of scaled targets).
         "auto" is chosen together with the rank if that is searched for; otherwise it decreases
@@ -61,41 +58,35 @@ class QTKMRegressor(RegressorMixin, Model):
         main effects, scaling and the margin of predictions.
     main_effects : "auto" or bool, default="auto"
         Add an intercept, and a slope and a smooth function of each column, so that the network
-        only models interactions. Their smoothness is chosen by marginal likelihood. With
-        `rank=0` the model is a generalized additive model.
+        only models interactions. With `rank=0` the model is a generalized additive model.
     loss : {"squared", "huber", "quantile", "poisson", "gamma", "tweedie"} or Loss, \
             default="squared"
         Loss of a row: "huber" for outliers in y, "quantile" for the median or another level,
         such as ``Quantile(0.9)``; "poisson" for counts, "gamma" for positive amounts and
         "tweedie" for amounts that may be zero, all three with predictions exp(Re f) > 0.
     residual : {"complex", "real"}, default="complex"
-        Squared loss of the complex response, |f - y|², as in [1]_, or of its real part,
-        (Re f - y)². Equal for the power basis.
+        Squared loss of the complex response, |f - y|², as in [1]_, or of its real part.
     solver : str or Solver, default="als"
         Alternating least squares "als", or another of `qtkm.solvers.REGISTRY`.
     max_iter : int, default=200
         Maximum number of epochs. An epoch updates every core once.
     tol : float or "auto", default="auto"
         Stop when an epoch lowers the objective by no more than this fraction; 0 never stops.
-        "auto" is larger without validation rows.
     init : {"smooth", "random"} or list of cores, default="smooth"
         Start near a constant function, from Gaussian cores with columns of norm 1 as in [1]_, or
         from given cores in the layout of `cores_`.
     max_bins : int, "auto" or None, default="auto"
-        Numeric columns with more distinct values than this are binned for the fit, to this many
-        equally spaced values. None keeps all values, which takes more time and memory. "auto"
-        uses at least 1024 bins, and enough that no basis function changes by more than 1 %.
-        Predictions are not binned.
+        For the fit, numeric columns with more distinct values than this are rounded to this many
+        equally spaced ones. "auto" uses at least 1024, and enough that no basis function changes
+        by more than 1 %; None keeps all values, which takes more time and memory.
     categorical_features : sequence of bool, int or str, "from_dtype" or None, default=None
         Categorical columns: a mask, indices, names, or "from_dtype" for the columns of a frame
         with dtype category, Categorical, Enum or text (not object). Missing values are a
         category of their own. Unseen categories contribute the mean over the training rows.
-        `basis`, `n_basis`, `period` and `bounds` do not apply to these columns.
     cyclic : dict or None, default=None
         Periods of periodic columns, by name or index: ``{"hour": 24}``, or "day", "week" or
         "year" for times, as in ``{"departure": "week"}``. Times count from 1970 (UTC), so weeks
-        begin on a Thursday. These columns have a Fourier basis of this period; `period`, `bounds`
-        and `scaling` do not apply to them.
+        begin on a Thursday. `period`, `bounds` and `scaling` do not apply to these columns.
     bounds : (low, high), a sequence of such pairs or None, default=None
         Range of all columns, or of each, that is mapped to the box [0, 1]. None uses the minimum
         and maximum of the training rows.
@@ -107,14 +98,13 @@ class QTKMRegressor(RegressorMixin, Model):
         Predictions stay within the range of the training targets, extended by this fraction of it
         on either side; None sets no bounds. "auto" is 0.1, or None with ``penalty="ridge"``.
     extrapolation : {"clip", "continue", "error"}, default="clip"
-        Treatment of values outside the range: clip them to the nearest end, evaluate the basis
-        outside the box, or raise a ValueError. With `bounds` this also applies to training rows.
-        A default fit clips only beyond a tenth of the range, so slopes continue up to there.
+        Treatment of values outside the range, also in training rows: clip them to the nearest
+        end, evaluate the basis outside the box, or raise a ValueError. A default fit clips only
+        beyond a tenth of the range, so slopes continue up to there.
     normalize_y : bool, default=True
         Scale each output of y to mean 0 and variance 1 for the fit; by median and median deviation
         for "huber" and "quantile", to mean 1 for losses with a logarithmic link. `alpha`, `init`
-        and `cores_` refer to the scaled targets. A loss with ``normalizes_target = False`` gets y
-        unscaled.
+        and `cores_` refer to the scaled targets.
     early_stopping : "auto" or bool, default="auto"
         Hold out some training rows (some of each class), stop when the score on them has not
         improved for ten epochs, and keep the best cores. "auto" does so above 10,000 rows.
@@ -122,9 +112,8 @@ class QTKMRegressor(RegressorMixin, Model):
         Fraction of rows to hold out for early stopping.
     posterior : "auto" or bool, default="auto"
         Whether to compute the posterior of the weights, which standard deviations and intervals
-        need: "auto" from at most 6,000 rows, True from all rows. It takes about a tenth of the
-        time of a fit that searches for its rank. Only for the squared loss, and networks "cpd",
-        "train" and "ring".
+        need: "auto" from at most 6,000 rows, True from all rows. Only for the squared loss, and
+        networks "cpd", "train" and "ring".
     warm_start : bool, default=False
         Whether another `fit` continues from `cores_`. It keeps the ranges and categories of the
         columns, the scale of y or the classes, and the values of "auto" parameters.
@@ -137,8 +126,8 @@ class QTKMRegressor(RegressorMixin, Model):
         depend on it. Use 1 inside a parallel search.
     engine : {"threads", "dask"} or Engine, default="threads"
         Where sums over the rows are computed: on threads of this process, or on the workers of the
-        current Dask client, to which coded rows are sent once. Up to 100,000 rows stay in this
-        process. Results do not depend on the number of workers.
+        current Dask client, except for up to 100,000 rows. Results do not depend on the number of
+        workers.
     verbose : int, default=0
         1 shows a progress bar.
     callbacks : callable, sequence of callables or None, default=None
@@ -146,16 +135,15 @@ class QTKMRegressor(RegressorMixin, Model):
         returns True, the fit stops after the epoch.
     checkpoint : path-like or None, default=None
         Folder for checkpoints: every trial of a search, and cores, history and the solver's state
-        after every epoch. If it contains one of the same fit (the same rows and parameters;
-        `max_iter`, `tol`, `n_jobs`, `verbose` and `callbacks` may differ), the fit resumes from
-        it, with the same result, bit for bit, as without the interruption. `random_state` should
-        be an integer.
+        after every epoch. A fit that finds its own (of the same rows and parameters; `max_iter`,
+        `tol`, `n_jobs`, `verbose` and `callbacks` may differ) resumes from it, bit for bit as
+        without the interruption. `random_state` should be an integer.
     checkpoint_seconds : float, default=0
         Minimum time between checkpoints; the last epoch always has one.
     memory_limit : int, str or None, default=None
-        Memory for the fit besides the given data, in bytes or as a string such as "1GB". Rows that
-        do not fit are kept on disk; if the limit is too small, a MemoryError reports the smallest
-        that works. None is half of the free memory.
+        Memory for the fit besides the given data, in bytes or as a string such as "1GB"; None is
+        half of the free memory. Rows that do not fit are kept on disk; if the limit is too small,
+        a MemoryError reports the smallest that works.
 
     Attributes
     ----------
@@ -169,11 +157,10 @@ class QTKMRegressor(RegressorMixin, Model):
     history_ : dict of lists
         ``objective_updates``, the objective after every core update (after every column if the
         loss is not the squared one); ``objective``, and ``seconds`` since the start, after every
-        epoch; ``validation_score`` after every epoch, R² on the validation rows (minus their mean
-        loss for classes and for losses other than the squared one), empty without early stopping;
-        and the solver's own records. After a search also ``path``: one dict per trial with rank,
-        alpha, held-out error and seconds, the last one with the share of the full-rank model, if
-        it was chosen.
+        epoch; ``validation_score`` after every epoch with early stopping, R² on the validation
+        rows (minus their mean loss for classes and other losses than the squared one); and the
+        solver's own records. After a search also ``path``: one dict per trial with rank, alpha,
+        held-out error and seconds, the last one with the share of the full-rank model, if chosen.
     status_ : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
         Why the fit ended.
     message_ : str
@@ -224,14 +211,13 @@ class QTKMRegressor(RegressorMixin, Model):
     With default parameters, a fit begins with a search on held-out rows: main effects, networks
     of growing rank, and the full-rank model, whose weights are a CPD with one term per row,
     solved exactly under the learned prior (a Gaussian process).  Held-out rows decide how the two
-    are mixed.  ``history_["path"]`` lists all trials.
+    are mixed.
 
     Rows with zero weight are ignored.  Up to 100,000 rows, duplicates are merged, so
     `sample_weight=2` and a repeated row give bit-identical results.
 
     Ctrl-C during `fit` keeps the best cores so far, with a ConvergenceWarning; `warm_start=True`
-    continues from there.  If the objective becomes infinite, the best cores are kept as well, with
-    `status_` "failed".
+    continues from there.  They are also kept if the objective becomes infinite.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""Fitted models in words: numbers as people write them, a summary, and HTML for notebooks.
+"""Fitted models in words: numbers as people write them, and a summary, also for notebooks.
 
 Names and categories come from the user's data and may hold anything, so all text is made visible
-and, in HTML, escaped.  The HTML takes the page's own colours, so that it is legible on dark ones.
+and, in HTML, escaped.
 """
 
 import math
@@ -21,30 +21,8 @@ SMALLEST, LARGEST = 1e-4, 1e10
 PARTED = 10_000
 #: summary: characters of a line, columns, and lines of the network
 WIDTH, MOST_COLUMNS, MOST_LINES = 88, 8, 8
-#: HTML: columns, characters of a name, and points of a curve
-HTML_COLUMNS, LONGEST, MOST_POINTS = 12, 40, 200
-#: pixels of the curve's frame, of the space inside it, and of those beside and below it
-FRAME, HEIGHT, MARGIN, SIDE, BELOW = 240, 90, 6, 58, 16
-#: colours of objective and validation score, both legible on white and on black
-OBJECTIVE, VALIDATION = "#3b7dc4", "#e08a3c"
-#: the page's own colour for lines or letters, fainter
-GREY = '{0}="currentColor" {0}-opacity="0.6"'
-
-# The first rule removes the scroll bar that scikit-learn's diagram has even where there is
-# nothing to scroll.  A class named twice wins against the rules that notebooks have for tables.
-STYLE = (
-    "<style>.sk-top-container.sk-global:has(~.qtkm-learned){overflow-x:auto!important}"
-    ".qtkm-learned{display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start;"
-    "margin:.5em 0;font-size:.9em}"
-    ".qtkm-learned table{border-collapse:collapse;margin:0;font-size:inherit}"
-    ".qtkm-learned.qtkm-learned table :is(td,th,thead,tr){border:0}"
-    ".qtkm-learned.qtkm-learned table :is(td,th){text-align:left;padding:.1em .8em .1em 0}"
-    ".qtkm-learned.qtkm-learned table tbody tr{background:none}"
-    ".qtkm-learned caption,.qtkm-learned figcaption{text-align:left;font-weight:bold;"
-    "padding:0 0 .2em;caption-side:top}"
-    ".qtkm-learned svg{display:block;font-size:11px}"
-    ".qtkm-learned figure{margin:.6em 0 0}</style>"
-)
+#: characters of a name of a class
+LONGEST = 40
 
 
 def readable(number: Any, digits: int = 4, sign: str = "-") -> str:
@@ -86,20 +64,23 @@ def name_network(network: Any) -> str:
     return "main effects" + (" alone" if inner is None else f" and {type(inner).__name__}")
 
 
-def _column(column: dict[str, Any]) -> tuple[str, str]:
-    """Basis and range of a column."""
+def _describe_column(column: dict[str, Any], prior: tuple[float, float] | None) -> str:
+    """Describe values, basis and prior of a column."""
     basis = column["basis"]
     if column["categories"] is not None:
         count = len(column["categories"])
-        return type(basis).__name__, f"{count} categories" if count != 1 else "1 category"
+        return f"{count} categories" if count != 1 else "1 category"
     low, high = column["bounds"]
     if low == high:
-        return "constant", readable(low)
+        return f"{readable(low)} in every row, so it has no effect"
     inner = basis.inner if basis.has_gaps else basis
-    functions = f"{inner.n_features} {type(inner).__name__} function{'s' * (inner.n_features != 1)}"
-    period = f", period {inner.period:g}" if hasattr(inner, "period") else ""
-    missing = " or missing" * basis.has_gaps
-    return f"{functions}{period}", f"{readable(low)} to {readable(high)}{missing}"
+    text = f"{readable(low)} to {readable(high)}{' or missing' * basis.has_gaps}, "
+    text += f"{inner.n_features} {type(inner).__name__} function{'s' * (inner.n_features != 1)}"
+    if hasattr(inner, "period"):
+        text += f", period {inner.period:g}"
+    if prior is not None:
+        text += f"; length scale {prior[0]:.2g}, share {prior[1]:.2g}"
+    return text
 
 
 def _facts(model: Any) -> dict[str, str]:
@@ -158,17 +139,12 @@ def summarize(model: Any, is_whole: bool = False) -> str:
 
 def _column_lines(model: Any, is_whole: bool) -> list[str]:
     shown = model.columns_ if is_whole else model.columns_[:MOST_COLUMNS]
-    priors = learned_priors(model)
-    names, lines = [shorten(column["name"], 20) for column in shown], []
-    for name, column, prior in zip(names, shown, priors, strict=False):
-        basis, text = _column(column)
-        if basis == "constant":
-            text += " in every row, so it has no effect"
-        elif column["categories"] is None:
-            text += f", {basis}"
-            if prior is not None:
-                text += f"; length scale {prior[0]:.2g}, share {prior[1]:.2g}"
-        lines.append(f"  {name:<{max(map(len, names))}}  {text}")
+    names = [shorten(column["name"], 20) for column in shown]
+    width = max(map(len, names))
+    lines = [
+        f"  {name:<{width}}  {_describe_column(column, prior)}"
+        for name, column, prior in zip(names, shown, learned_priors(model), strict=False)
+    ]
     left_out = len(model.columns_) - len(shown)
     return [*lines, f"  … {left_out} more, see columns_"] if left_out else lines
 
@@ -196,7 +172,7 @@ def _network_lines(model: Any, is_whole: bool) -> list[str]:
 
 
 class Shown:
-    """An estimator that shows more than scikit-learn's diagram in a notebook, below it."""
+    """An estimator that shows in a notebook what it has learned, below scikit-learn's diagram."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
@@ -211,90 +187,9 @@ class Shown:
         return lambda: diagram() + self._learned_html()
 
     def _learned_html(self) -> str:
+        text = self._learned()
+        return f'<pre class="qtkm-learned">{escape(text)}</pre>' if text else ""
+
+    def _learned(self) -> str:
+        """Return text on what was learned; empty before a fit."""
         raise NotImplementedError
-
-
-def learned(model: Any) -> str:
-    """Return HTML on a fitted model: its columns, how the fit ended, and its learning curve."""
-    rank = "" if model.rank_ in (None, 0) else f", rank {shorten(model.rank_, LONGEST)}"
-    facts = {
-        "network": f"{name_network(model.network_)}{rank}",
-        "parameters": f"{model.n_parameters_:,}",
-    } | _facts(model)
-    facts.pop("objective", None)  # the curve shows it
-    if hasattr(model, "classes_"):
-        facts = {"classes": f"{len(model.classes_)}: {_list_few(model.classes_, 5)}"} | facts
-    shown = model.columns_[:HTML_COLUMNS]
-    lines = [(shorten(each["name"], LONGEST), *_column(each)) for each in shown]
-    if left_out := len(model.columns_) - len(lines):
-        lines.append((f"… {left_out} more, see columns_", "", ""))
-    fit = _table("Fit", list(facts.items())) + _curve(model.history_, name_score(model))
-    columns = _table("Columns", lines, ("column", "basis", "range"))
-    return f'{STYLE}<div class="qtkm-learned"><div>{fit}</div>{columns}</div>'
-
-
-def found(facts: Sequence[tuple[str, Any]]) -> str:
-    """Return HTML on a fitted search, one line per fact."""
-    lines = [(name, shorten(str(value), LONGEST)) for name, value in facts]
-    return f'{STYLE}<div class="qtkm-learned">{_table("Search", lines)}</div>'
-
-
-def _table(caption: str, lines: Sequence[Sequence[str]], names: Sequence[str] = ()) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    head = f"<thead><tr>{head}</tr></thead>" if head else ""
-    rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>"
-
-
-def _curve(history: dict[str, Any], score: str | None = None) -> str:
-    """Draw the learning curve as SVG; empty without a history."""
-    validation = f"validation score ({score})" if score else "validation score"
-    drawn, words, n_epochs = "", "", 0
-    for key, name, colour, anchor, x in (
-        ("objective", "objective", OBJECTIVE, "end", -5),
-        ("validation_score", validation, VALIDATION, "start", FRAME + 5),
-    ):
-        values = np.asarray(history.get(key) or [], dtype=np.float64)
-        finite = values[np.isfinite(values)]
-        if len(finite) == 0:
-            continue
-        n_epochs = max(n_epochs, len(values))
-        drawn += _line(values, colour)
-        ends = {finite.min(): HEIGHT - MARGIN + 4} | {finite.max(): MARGIN + 4}
-        for end, y in sorted(ends.items(), reverse=True):
-            drawn += _label(x, y, anchor, f'fill="{colour}"', readable(end, 3))
-        text = f"{readable(finite[0])} at first, {readable(finite[-1])} at the end"
-        words += f'<div style="color:{colour}">{escape(name)}: {text}</div>'
-    if not drawn:
-        return ""
-    places = {MARGIN: "1", FRAME / 2: "epoch"}
-    if n_epochs > 1:
-        places[FRAME - MARGIN] = f"{n_epochs}"
-    for place, text in places.items():
-        drawn += _label(place, HEIGHT + 13, "middle", GREY.format("fill"), text)
-    frame = f'<path d="M0.5 0V{HEIGHT - 0.5}H{FRAME}" fill="none" {GREY.format("stroke")}/>'
-    width, height = FRAME + 2 * SIDE, HEIGHT + BELOW
-    return (
-        "<figure><figcaption>Learning curve</figcaption>"
-        f'<svg role="img" aria-label="Learning curve of {n_epochs} epochs" width="{width}" '
-        f'height="{height}" viewBox="{-SIDE} 0 {width} {height}">{frame}{drawn}</svg>{words}'
-        "</figure>"
-    )
-
-
-def _label(x: float, y: float, anchor: str, style: str, text: str) -> str:
-    return f'<text x="{x}" y="{y}" text-anchor="{anchor}" {style}>{text}</text>'
-
-
-def _line(values: Any, colour: str) -> str:
-    """Draw numbers from left to right, between the least and the greatest of them."""
-    where = np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).astype(int)
-    where = where[np.isfinite(values[where])]
-    low, high = np.min(values[where]), np.max(values[where])
-    x = MARGIN + (FRAME - 2 * MARGIN) * where / max(len(values) - 1, 1)
-    y = MARGIN + (HEIGHT - 2 * MARGIN) * (high - values[where]) / ((high - low) or 1.0)
-    if len(x) == 1:
-        return f'<circle cx="{x[0]:.1f}" cy="{y[0]:.1f}" r="2.5" fill="{colour}"/>'
-    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>'

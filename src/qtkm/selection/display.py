@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 #: width of the cloud of dots at a value, and the share of scores that stay in sight
 CLOUD, SHOWN = 0.5, 0.75
-#: what is drawn, in the order of the legend
-GIVEN_UP, FINISHED = "abandoned, score\nof few epochs", "fitted to convergence"
-BEST, CHOSEN, BELOW = "best of these", "chosen", "poorer still,\nbelow the axis"
-LEGEND = (GIVEN_UP, FINISHED, BEST, CHOSEN, BELOW)
 
 
 class SearchDisplay(Display):
@@ -28,7 +24,7 @@ class SearchDisplay(Display):
 
     Dots are candidates: full ones were fitted to convergence on all folds, pale ones abandoned
     before, with their last score. The line joins the best scores at each value; the star is the
-    chosen candidate. Triangles at the lower edge are scores below the axis.
+    chosen candidate. Candidates far behind the others are drawn on the lower edge.
 
     Parameters
     ----------
@@ -91,40 +87,32 @@ class SearchDisplay(Display):
         self.axes_[0].set_ylabel(
             f"{shorten(self.score_name, LONGEST)} of the test rows,\nmean of the folds"
         )
-        drawn = {
-            label: handle for panel in self.axes_
-            for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
-        }  # fmt: skip
-        labels = [label for label in LEGEND if label in drawn]
         # beside the dots, so that it hides none
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1), "frameon": False}
-        self.axes_[-1].legend([drawn[label] for label in labels], labels, **place)
+        self.axes_[-1].legend(**place)
 
     def _draw_panel(self, ax: "Axes", name: str) -> None:
         scores = np.asarray(self.results["mean_test_score"], dtype=np.float64)
         labels, place = _places(self.results[f"param_{name}"])
-        known = np.isfinite(scores)
-        low = _lowest_shown(scores[known])
-        finished = np.asarray(self.results["finished"])
+        known, finished = np.isfinite(scores), np.asarray(self.results["finished"])
+        # poor candidates do not squeeze the others
+        top, usual = scores[known].max(), np.quantile(scores[known], 1 - SHOWN)
+        shown = np.maximum(scores, usual - 0.1 * (top - usual))
         x = place + _cloud(place)
-        # the star is the dot of the one that was chosen
-        others, is_shown = known & (np.arange(len(scores)) != self.best), scores >= low
-        for among, marker, colour, label in (
-            (others & ~finished & is_shown, "o", FAINT, GIVEN_UP),
-            (others & ~finished & ~is_shown, "v", FAINT, BELOW),
-            (others & finished & is_shown, "o", FIRST, FINISHED),
-            (others & finished & ~is_shown, "v", FIRST, BELOW),
+        others = known & (np.arange(len(scores)) != self.best)  # that one is the star
+        for among, colour, label in (
+            (others & ~finished, FAINT, "abandoned, score\nof few epochs"),
+            (others & finished, FIRST, "fitted to convergence"),
         ):
+            style: dict[str, Any] = {"color": colour, "label": label}
             if among.any():
-                style: dict[str, Any] = {"marker": marker, "color": colour, "label": label}
-                y = np.maximum(scores[among], low)
-                ax.scatter(x[among], y, s=14, linewidths=0, **style)
-        ended = known & finished
-        best = [np.max(scores[ended & (place == i)], initial=-np.inf) for i in range(len(labels))]
-        seen = np.flatnonzero(np.array(best) >= low)
-        if len(seen) > 1:
-            ax.plot(seen, np.array(best)[seen], color=FIRST, linewidth=1, label=BEST)
-        star: dict[str, Any] = {"s": 110, "marker": "*", "color": SECOND, "label": CHOSEN}
+                ax.scatter(x[among], shown[among], s=14, linewidths=0, **style)
+        ended = [known & finished & (place == i) for i in range(len(labels))]
+        seen = [i for i, among in enumerate(ended) if among.any()]
+        if finished.sum() > 1:
+            best = [shown[ended[i]].max() for i in seen]
+            ax.plot(seen, best, color=FIRST, linewidth=1, label="best of these")
+        star: dict[str, Any] = {"s": 110, "marker": "*", "color": SECOND, "label": "chosen"}
         ax.scatter(x[self.best], scores[self.best], zorder=3, **star)
         ax.set_xlim(-0.5, len(labels) - 0.5)
         ax.set_xlabel(name)
@@ -158,11 +146,5 @@ def _cloud(place: NDArray[np.int64]) -> NDArray[np.float64]:
     step = np.zeros(len(place))
     for value in np.unique(place):
         members = np.flatnonzero(place == value)
-        step[members] = np.linspace(-CLOUD / 2, CLOUD / 2, len(members)) if len(members) > 1 else 0
+        step[members] = CLOUD * ((np.arange(len(members)) + 0.5) / len(members) - 0.5)
     return step
-
-
-def _lowest_shown(scores: NDArray[np.float64]) -> float:
-    """Return the lowest score to show, so that poor candidates do not squeeze the others."""
-    top, usual = scores.max(), np.quantile(scores, 1 - SHOWN)
-    return float(max(scores.min(), usual - 0.1 * (top - usual)))

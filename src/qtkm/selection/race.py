@@ -1,21 +1,19 @@
 """Folds, and a race in which fewer and fewer candidates get more and more epochs and folds.
 
-    round 1    all                 few epochs on one fold
-    round 2    the best ninth      some epochs on two folds; joined by the neighbours of the best
-    round 3    the best twelfth    more epochs on all folds
-    last       the best 27th       to convergence, on all folds and rows: the best one first, then
-                                   others fold by fold, as long as they may overtake it
+Of 81 candidates:
+
+    round 1    all            1/27 of the epochs, on one fold
+    round 2    the best 21    1/9, on two folds
+    round 3    the best 6     1/3, on three folds
+    last       the best 2     to convergence, on all folds
 
 Candidates are fitted by the estimator itself, so those of the last round have the same scores as
-in scikit-learn's GridSearchCV.  A narrow band learns slowly at first and may be the best in the
-end, so the first round keeps the best candidate of every band and period; and candidates next to
-the best one get a second chance.  See docs/decisions/0011-a-race-of-candidates.md.
+in scikit-learn's GridSearchCV.  See docs/decisions/0011-a-race-of-candidates.md.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
@@ -25,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, resample
 
 from ..engines import Threads
 from ..engines.remote import serial
@@ -34,6 +32,10 @@ from ..limits import LIMITS
 
 #: share of the rows that cv="hold-out" tests on, and the number of folds of cv=None
 HOLD_OUT, FOLDS = 0.2, 3
+#: of so many candidates one remains after a round, with so many times the epochs
+FEWER, LONGER = 4, 3
+#: least share of the epochs
+LEAST_EPOCHS = 1 / 27
 #: rows to train and to test on
 Pair = tuple[NDArray[np.integer], NDArray[np.integer]]
 #: parameters of the candidates, in the order of the columns of a table
@@ -58,38 +60,32 @@ class GivenRows:
         return _safe_indexing(self.X, numbers), self.y[numbers], weight
 
 
-@dataclass
-class TrainTest:
-    """Rows to train and to test on, by their indices."""
+def split(rows: GivenRows, cv: Any, size: int | None, rng: np.random.RandomState) -> list[Pair]:
+    """Return the row numbers of every fold, of a sample of `size` rows if there are more.
 
-    rows: GivenRows
-    train: NDArray[np.integer]
-    test: NDArray[np.integer]
-
-    @cached_property
-    def trained(self) -> tuple[Any, Any, NDArray | None]:
-        """X, y and weights to fit to."""
-        return self.rows.take(self.train)
-
-    @cached_property
-    def _tested(self) -> tuple[Any, Any, NDArray | None]:
-        return self.rows.take(self.test)
-
-    def score(self, model: Any, scorer: Any) -> float:
-        X, y, weight = self._tested
-        options = {} if weight is None else {"sample_weight": weight}
-        with config_context(skip_parameter_validation=True):  # of metrics, which takes longer
-            score = scorer(model, X, y, **options)
-        if not isinstance(score, Real):
-            raise ValueError(f"scoring must return one number per fold, got {score!r}.")
-        return float(score)
-
-
-def split(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.RandomState) -> list[Pair]:
-    """Return the row indices of every fold, without rows of zero weight."""
+    Rows of zero weight are in no fold.
+    """
+    is_large = size is not None and len(rows) > size
     splitter = _make_splitter(rows, cv, is_large, rng)
-    there = np.ones(len(rows), dtype=bool) if rows.weight is None else rows.weight > 0
-    pairs = _take(splitter.split(rows.X, rows.y), there, f"cv={cv!r}", "fewer folds")
+    kept = np.flatnonzero(np.ones(len(rows)) if rows.weight is None else rows.weight > 0)
+    if is_large:
+        # not rng itself: shuffled folds of the same seed have its very order, and rows of whole
+        # folds would be the sample
+        kept = resample(
+            kept, replace=False, n_samples=min(size or 0, len(kept)),
+            random_state=rng.randint(2**31 - 1), stratify=rows.y[kept] if rows.by_class else None,
+        )  # fmt: skip
+    pairs: list[Pair] = []
+    for parts in splitter.split(rows.X, rows.y):
+        numbers = (np.arange(len(rows))[np.asarray(part)] for part in parts)  # may be masks
+        train, test = (part[np.isin(part, kept)] for part in numbers)
+        if len(train) == 0 or len(test) == 0:
+            raise ValueError(
+                f"Fold {len(pairs)} of cv={cv!r} leaves {len(train)} rows to train and {len(test)} "
+                "to test on, not counting rows of zero weight and those left out by sample_rows; "
+                "use fewer folds or more rows."
+            )
+        pairs.append((train, test))
     if not pairs:
         raise ValueError(f"cv={cv!r} gives no folds; use a number of folds, or 'hold-out'.")
     return pairs
@@ -115,58 +111,6 @@ def _make_splitter(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.Rand
     return kind(1, test_size=float(cv), random_state=rng)
 
 
-def sample(
-    pairs: Sequence[Pair], rows: GivenRows, size: int, rng: np.random.RandomState
-) -> list[Pair]:
-    """Sample about `size` rows of the folds in total."""
-    # not rng itself: shuffled folds of the same seed have its very order, and rows of whole folds
-    # would be the sample
-    order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(len(rows))
-    chosen = np.zeros(len(rows), dtype=bool)
-    labels = rows.y[order] if rows.by_class else np.zeros(len(rows))
-    for label in np.unique(labels):
-        group = order[labels == label]
-        chosen[group[: int(np.ceil(size * len(group) / len(rows)))]] = True
-    return _take(pairs, chosen, f"sample_rows={size}", "more, or None for all rows")
-
-
-def _take(pairs: Iterable[Any], chosen: NDArray[np.bool_], what: str, hint: str) -> list[Pair]:
-    """Return the chosen rows of folds, which may be masks; raise an error for an empty fold."""
-    found: list[Pair] = []
-    for pair in pairs:
-        parts = (np.asarray(part) for part in pair)
-        numbers = (np.flatnonzero(part) if part.dtype == bool else part for part in parts)
-        train, test = (part[chosen[part]] for part in numbers)
-        if len(train) == 0 or len(test) == 0:
-            raise ValueError(
-                f"Fold {len(found)} of {what} leaves {len(train)} rows to train and {len(test)} "
-                f"to test on, not counting rows of zero weight; use {hint}."
-            )
-        found.append((train, test))
-    return found
-
-
-@dataclass(frozen=True)
-class Round:
-    """Epochs and folds of a round, and how many candidates remain."""
-
-    n_folds: int | None  # None for all
-    epochs: float | None  # share of max_iter; None fits to the end
-    kept: int  # one in so many of all candidates remains
-    is_varied: bool = False  # whether the best of every band and period remains before others
-    n_climbs: int = 0  # how often neighbours of the best candidate join in
-
-
-#: rounds where epochs are what a fit costs, and where every fit searches for rank and penalty
-ROUNDS = (
-    Round(1, 0.05, 9, is_varied=True),
-    Round(2, 0.1, 12, n_climbs=3),
-    Round(None, 0.3, 27),
-)
-WHOLE_FITS = (Round(1, None, 2), Round(2, None, 4))
-LAST = Round(None, None, 1)
-
-
 class Entrant:
     """Parameters, and their scores, seconds, epochs and rows on each fold."""
 
@@ -174,37 +118,44 @@ class Entrant:
         self.params = params
         self.score, self.fit_seconds, self.score_seconds = np.full((3, n_folds), np.nan)
         self.n_epochs, self.n_rows = np.zeros((2, n_folds), dtype=int)
-        #: last round on each fold, and on all of its folds; mean and deviation of the scores there
-        self.rounds, self.round = np.zeros(n_folds, dtype=int), 0
-        self.mean = self.std = np.nan
-
-    def settle(self, number: int, n_folds: int) -> None:
-        """Take the mean over the folds of a round that the candidate has completed."""
-        if (self.rounds[:n_folds] == number).all():
-            scores, self.round = self.score[:n_folds], number
-            self.mean, self.std = float(scores.mean()), float(scores.std())
+        #: last round on each fold, 0 for none
+        self.rounds = np.zeros(n_folds, dtype=int)
 
     @property
-    def place(self) -> tuple[float, float]:
-        """Sort key, best first: later rounds, then better scores."""
-        return -self.round, math.inf if math.isnan(self.mean) else -self.mean
+    def round(self) -> int:
+        """Last round."""
+        return int(self.rounds.max())
+
+    @property
+    def latest(self) -> NDArray[np.float64]:
+        """Scores of the last round."""
+        return self.score[self.rounds == self.round]
+
+    @property
+    def mean(self) -> float:
+        """Mean score of the last round; NaN before the first."""
+        return float(self.latest.mean())
+
+    @property
+    def place(self) -> tuple[float, ...]:
+        """Sort key, best first: later rounds, then more folds, then better scores."""
+        return -self.round, -len(self.latest), math.inf if math.isnan(self.mean) else -self.mean
 
 
 @dataclass
 class Race:
-    """Search over candidates; `sampled` are folds with fewer rows, used before the last round.
-
-    `report(epochs)` is called with the number of epochs that were run or became unnecessary.
-    """
+    """Search over candidates, whose epochs are counted by a progress bar."""
 
     estimator: Any
-    folds: list[TrainTest]
+    rows: GivenRows
+    folds: list[Pair]
     scorer: Any
     engine: Threads
-    sampled: list[TrainTest] | None = None
-    report: Callable[[int], None] = lambda epochs: None
+    bar: Any
     candidates: list[Entrant] = field(default_factory=list)
-    rounds: tuple[Round, ...] = (LAST,)
+    n_rounds: int = 1
+    #: the best candidate, if not the one in first place
+    chosen: Entrant | None = None
     is_stopped: bool = False
 
     def add(self, params: Sequence[dict[str, Any]]) -> list[Entrant]:
@@ -215,133 +166,99 @@ class Race:
         return new
 
     @property
-    def n_epochs(self) -> int:
-        alive, total = len(self.candidates), 0
-        for each in self.rounds:
-            total += alive * self._n_folds(each) * self._epochs(each)
-            alive = self._n_kept(each)
-        return total
+    def best(self) -> Entrant:
+        """The best candidate so far."""
+        return self.chosen or min(self.candidates, key=lambda candidate: candidate.place)
 
-    def order(self) -> list[Entrant]:
-        """Return the candidates, best first."""
-        return sorted(self.candidates, key=lambda candidate: candidate.place)
-
-    def run(self, rounds: Sequence[Round]) -> None:
+    def run(self) -> None:
         """Run all rounds; a KeyboardInterrupt leaves the candidates as they are."""
-        is_large = len(self.candidates) > LIMITS.fewest_candidates
-        self.rounds = (*rounds, LAST) if is_large else (LAST,)
-        alive, adjacent = list(self.candidates), find_adjacent([c.params for c in self.candidates])
-        for number, each in enumerate(self.rounds[:-1], 1):
-            self.run_round(alive, each)
-            for _ in range(each.n_climbs):
-                best = self.order()[0]
-                near = [self.candidates[i] for i in adjacent[self.candidates.index(best)]]
-                self.run_round([c for c in near if c.round < number], each)
-                if self.order()[0] is best:
-                    break
-            alive = self._leaders(number, each)
-        self._run_last(alive)
+        sizes = [len(self.candidates)]
+        while sizes[-1] > LIMITS.fewest_candidates:
+            sizes.append(-(-sizes[-1] // FEWER))
+        self.n_rounds, n_folds = len(sizes), len(self.folds)
+        # the scores of large folds differ less between folds than between candidates
+        most = 1 if len(self.folds[0][1]) >= LIMITS.large_fold else n_folds
+        plan = [
+            (min(number, most), max(float(LONGER) ** (number - len(sizes)), LEAST_EPOCHS))
+            for number in range(1, len(sizes))
+        ]
+        plan.append((n_folds, 1.0))
+        each = zip(sizes, plan, strict=True)
+        self.bar.total = sum(n * count * self._epochs(share) for n, (count, share) in each)
+        for number, (size, (count, share)) in enumerate(zip(sizes, plan, strict=True), 1):
+            alive = sorted(self.candidates, key=lambda candidate: candidate.place)[:size]
+            self.run_round(alive, range(count), number, share)
 
     def run_folds(self, some: Sequence[Entrant], best: Entrant | None = None) -> list[Entrant]:
-        """Fit candidates to convergence, fold by fold; return those that are ahead of `best`.
+        """Fit candidates to convergence, fold by fold; return those that remain, best first.
 
-        After each fold at most half of them remain, and none that are behind.
+        After each fold at most half of them remain, and none that are behind `best`.
         """
         alive, n_folds = list(some), len(self.folds)
         for fold in range(n_folds):
-            self.run_round(alive, self.rounds[0], [fold])
+            self.run_round(alive, [fold], self.n_rounds)
+            alive.sort(key=lambda candidate: candidate.place)
             if best is not None:
-                gains = {id(c): (c.score - best.score)[: fold + 1].mean() for c in alive}
-                ahead = sorted((c for c in alive if gains[id(c)] > 0), key=lambda c: -gains[id(c)])
-                alive = ahead[: -(-len(alive) // 2)] if fold + 1 < n_folds else ahead
-        for candidate in some:
-            if candidate.rounds.all():
-                candidate.rounds[:] = len(self.rounds)
-                candidate.settle(len(self.rounds), n_folds)
+                least = best.score[: fold + 1].mean()
+                alive = [candidate for candidate in alive if candidate.mean > least]
+            if fold + 1 < n_folds:
+                alive = alive[: -(-len(alive) // 2)]
         return alive
 
     def run_round(
-        self, some: Sequence[Entrant], each: Round = LAST, folds: Sequence[int] | None = None
+        self, some: Sequence[Entrant], folds: Sequence[int], number: int, share: float = 1.0
     ) -> None:
-        """Fit candidates on folds of a round, by default all of its folds.
+        """Fit candidates on some folds, with a share of the epochs.
 
         They are fitted in parallel if there are enough of them, else one by one on all threads.
         """
-        number, n_folds = self.rounds.index(each) + 1, self._n_folds(each)
-        jobs = [(c, fold) for c in some for fold in (range(n_folds) if folds is None else folds)]
+        jobs, epochs = [(c, fold) for c in some for fold in folds], self._epochs(share)
+        self.bar.total = max(self.bar.total, self.bar.n + len(jobs) * epochs)
 
         def do(job: tuple[Entrant, int]) -> None:
             try:
-                self._fit(*job, number, each)
+                self._fit(*job, number, epochs)
             except KeyboardInterrupt:
                 self.is_stopped = True  # other threads end with their epoch
                 raise
 
-        try:
-            (self.engine.run if 2 * len(jobs) > self.engine.n_threads else serial)(do, jobs)
-        finally:
-            for candidate in some:
-                candidate.settle(number, n_folds)
+        (self.engine.run if 2 * len(jobs) > self.engine.n_threads else serial)(do, jobs)
 
-    def _run_last(self, alive: list[Entrant]) -> None:
-        """Fit the best candidate to convergence, and others that may still overtake it."""
-        self.sampled = None
-        number, (best, *others) = len(self.rounds), alive
-        if number == 1:  # nothing tells which one may win
-            return self.run_round(alive)
-        before = {id(c): c.score.copy() for c in alive}
-        self.run_round([best])
-        gain = LIMITS.most_gain * np.abs(best.score - before[id(best)])
-        for fold in range(len(self.folds)):
-            others = [
-                c for c in others
-                if _may_win(np.where(c.rounds == number, c.score, before[id(c)] + gain), best)
-            ]  # fmt: skip
-            self.run_round(others, folds=[fold])
+    def _epochs(self, share: float) -> int:
+        return math.ceil(share * self.estimator.max_iter)
 
-    def _epochs(self, each: Round) -> int:
-        return math.ceil((each.epochs or 1.0) * self.estimator.max_iter)
-
-    def _n_folds(self, each: Round) -> int:
-        if each is not LAST and len((self.sampled or self.folds)[0].test) >= LIMITS.large_fold:
-            return 1
-        return min(each.n_folds or len(self.folds), len(self.folds))
-
-    def _n_kept(self, each: Round) -> int:
-        return max(LIMITS.fewest_candidates, -(-len(self.candidates) // each.kept))
-
-    def _leaders(self, number: int, each: Round) -> list[Entrant]:
-        """Return the candidates that remain, best first."""
-        order = [candidate for candidate in self.order() if candidate.round == number]
-        if each.is_varied:
-            first: dict[str, Entrant] = {}
-            for candidate in order:
-                band = {k: v for k, v in candidate.params.items() if k not in ("alpha", "rank")}
-                first.setdefault(repr(band), candidate)
-            ahead = list(first.values())
-            order = [*ahead, *(c for c in order if c not in ahead)]
-        return sorted(order[: self._n_kept(each)], key=lambda candidate: candidate.place)
-
-    def _fit(self, candidate: Entrant, number: int, round_number: int, each: Round) -> None:
+    def _fit(self, candidate: Entrant, fold: int, number: int, epochs: int) -> None:
         if self.is_stopped:
             return
-        fold, begin = (self.sampled or self.folds)[number], perf_counter()
-        model = clone(self.estimator).set_params(**candidate.params, max_iter=self._epochs(each))
+        (train, test), begin = self.folds[fold], perf_counter()
+        model = clone(self.estimator).set_params(**candidate.params, max_iter=epochs)
         model.callbacks = (*as_callbacks(model.callbacks), lambda progress: self.is_stopped)
-        model.fit(*fold.trained)
+        model.fit(*self.rows.take(train))
         if model.status_ == "interrupted":
             raise KeyboardInterrupt
         if self.is_stopped:
             return
         fitted = perf_counter()
-        candidate.score[number] = fold.score(model, self.scorer)
-        candidate.fit_seconds[number] = fitted - begin
-        candidate.score_seconds[number] = perf_counter() - fitted
-        candidate.n_epochs[number], candidate.n_rows[number] = model.n_iter_, len(fold.train)
-        candidate.rounds[number] = round_number
-        self.report(self._epochs(each))
+        candidate.score[fold] = self._score(model, test)
+        candidate.fit_seconds[fold] = fitted - begin
+        candidate.score_seconds[fold] = perf_counter() - fitted
+        candidate.n_epochs[fold], candidate.n_rows[fold] = model.n_iter_, len(train)
+        candidate.rounds[fold] = number
+        known = [np.nanmax(c.score) for c in self.candidates if np.isfinite(c.score).any()]
+        self.bar.set_postfix_str(f"best {max(known, default=np.nan):.4g}", refresh=False)
+        self.bar.update(epochs)
+
+    def _score(self, model: Any, test: NDArray[np.integer]) -> float:
+        X, y, weight = self.rows.take(test)
+        options = {} if weight is None else {"sample_weight": weight}
+        with config_context(skip_parameter_validation=True):  # of metrics, which takes longer
+            score = self.scorer(model, X, y, **options)
+        if not isinstance(score, Real):
+            raise ValueError(f"scoring must return one number per fold, got {score!r}.")
+        return float(score)
 
     def results(self) -> dict[str, Any]:
+        """Return the table of candidates."""
         every, result = self.candidates, {}
         for name in ("fit", "score"):
             times = np.ma.masked_invalid([getattr(c, f"{name}_seconds") for c in every])
@@ -353,37 +270,17 @@ class Race:
         result["params"] = [c.params for c in every]
         for fold in range(len(self.folds)):
             result[f"split{fold}_test_score"] = np.array([c.score[fold] for c in every])
-        rounds = np.array([c.round for c in every])
         places = sorted(c.place for c in every)
         ranks = [places.index(c.place) + 1 for c in every]  # equal ones share the first place
         return result | {
             "mean_test_score": np.array([c.mean for c in every]),
-            "std_test_score": np.array([c.std for c in every]),
+            "std_test_score": np.array([c.latest.std() for c in every]),
             "rank_test_score": np.array(ranks, dtype=np.int32),
-            "round": rounds,
-            "finished": rounds == len(self.rounds),
+            "round": np.array([c.round for c in every]),
+            "finished": np.array([(c.rounds == self.n_rounds).all() for c in every]),
             "n_epochs": np.array([c.n_epochs.max() for c in every]),
             "n_rows": np.array([c.n_rows.max() for c in every]),
         }
-
-
-def _may_win(hoped: NDArray, best: Entrant) -> bool:
-    """Return True if hoped-for scores are ahead on the folds that have some."""
-    known = np.isfinite(hoped)
-    return not known.any() or bool(hoped[known].mean() > best.score[known].mean())
-
-
-def find_adjacent(candidates: Sequence[dict[str, Any]]) -> list[list[int]]:
-    """Return for every candidate those that are one step away in one parameter."""
-    places = np.zeros((len(candidates), len(candidates[0])), dtype=int)
-    for k, name in enumerate(candidates[0]):
-        entries = [candidate[name] for candidate in candidates]
-        values = [v for i, v in enumerate(entries) if v not in entries[:i]]
-        if all(isinstance(value, Real) for value in values):
-            values.sort()
-        places[:, k] = [values.index(entry) for entry in entries]
-    steps = np.abs(places[:, None] - places).sum(axis=2)  # (n_candidates, n_candidates)
-    return [np.flatnonzero(row == 1).tolist() for row in steps]
 
 
 def _as_array(values: list[Any]) -> NDArray:

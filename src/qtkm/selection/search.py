@@ -4,10 +4,8 @@ Candidates are a grid of parameters with "auto" filled in, or steps away from th
 """
 
 import re
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from functools import wraps
 from numbers import Integral, Real
 from time import perf_counter
@@ -23,14 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from .. import interruption
-from ..engines import Threads
+from ..escaping import visible
 from ..estimators import automatic, defaults, parts
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.prepare import Prepared
 from ..estimators.tables import THREADED_ROWS
 from ..estimators.targets import check_weight, refuse_unequal
-from ..estimators.wording import Shown, found, readable
+from ..estimators.wording import Shown, readable
 from ..estimators.working import ended_by_interrupts, threads
 from ..features.feature_map import SCALINGS
 from ..parameters import (
@@ -41,7 +39,7 @@ from ..parameters import (
     plain_entries,
 )
 from ..penalties import Matern
-from .race import LAST, ROUNDS, WHOLE_FITS, Entrant, GivenRows, Race, TrainTest, sample, split
+from .race import Entrant, GivenRows, Race, split
 
 #: lists of a search, each with the parameter of the estimator, and type and least of its entries
 LISTS: dict[str, tuple[str, Any, float]] = {
@@ -117,38 +115,34 @@ class Candidates:
         self.shape = max(count, round(n_rows * count / n_used)), n_columns
         has_validation = prepared.validation is not None
         self.is_automatic = automatic.is_wanted(estimator, prepared.objective, has_validation)
-        lists = {LISTS[name][0]: getattr(search, name) for name in LISTS}
-        self.is_varied = self.is_automatic and all(map(defaults.is_auto, lists.values()))
-        self.steps: dict[str, Any] = {}
-        #: what "auto" stands for in the defaults, from which steps begin
-        self.resolved: dict[str, Any] = {}
-        grid: dict[str, list[Any]] = {}
         has_period = any(hasattr(each, "period") for each in prepared.inputs.maps)
-        for name, given in lists.items():
-            if name == "period" and not has_period:
-                continue
-            if not defaults.is_auto(given):
-                grid[name] = plain_entries(given)
-            elif (default := self._default(name)) is not None and not self.is_automatic:
-                self.steps[name] = FACTORS[name]
+        lists = {LISTS[name][0]: getattr(search, name) for name in LISTS}
+        grid = {name: plain_entries(v) for name, v in lists.items() if not defaults.is_auto(v)}
+        self.is_varied = self.is_automatic and not grid
+        if not has_period:
+            grid.pop("period", None)
+        steps: dict[str, Any] = STEPS if self.is_varied else {} if self.is_automatic else FACTORS
+        #: what "auto" stands for, from which steps begin
+        self.resolved = {name: self._default(name) for name in steps if name not in grid}
+        self.resolved = {name: own for name, own in self.resolved.items() if own is not None}
+        self.steps = {name: steps[name] for name in self.resolved}
+        for name, default in self.resolved.items():
+            if self.is_varied:
+                grid[name] = [getattr(estimator, name)]
+            else:
                 values = {default, *self._beside(name, default)}
                 grid[name] = sorted(values, reverse=name == "alpha")
-            elif default is not None and self.is_varied and name in STEPS:
-                self.resolved[name] = default
-        if self.is_varied:
-            if defaults.is_auto(estimator.scaling):
-                self.resolved["scaling"] = defaults.scaling(estimator)
-            if isinstance(estimator.penalty, str) and estimator.penalty == "matern":
-                self.resolved["penalty"] = "matern"
-            self.steps = {name: STEPS[name] for name in STEPS if name in self.resolved}
-            grid = {name: [getattr(estimator, name)] for name in self.steps}
         self.grid = list(ParameterGrid(grid))
 
     def _default(self, name: str) -> Any:
-        """Return the estimator's default; None if it has a value of its own."""
+        """Return what "auto" stands for; None if the estimator has a value of its own."""
         estimator, prepared, own = self.estimator, self.prepared, [getattr(self.estimator, name)]
         default: Any
-        if name == "alpha":
+        if name == "penalty":
+            return "matern" if isinstance(own[0], str) and own[0] == "matern" else None
+        if name == "scaling":
+            default = defaults.scaling(estimator)
+        elif name == "alpha":
             default = defaults.alpha(*self.shape)
         elif name == "rank":
             own.append(getattr(estimator.network, "rank", defaults.AUTO))
@@ -163,7 +157,7 @@ class Candidates:
         return default if all(map(defaults.is_auto, own)) else None
 
     def _beside(self, name: str, value: Any) -> list[Any]:
-        step, default = self.steps[name], self.resolved.get(name)
+        step, default = self.steps[name], self.resolved[name]
         if isinstance(step, list):
             return [other for other in step if other is not default]
         start: Any = default if defaults.is_auto(value) else value
@@ -233,19 +227,29 @@ class SearchCV(Shown, BaseEstimator):
         self._check_parameters()
         estimator, rows = self._make_estimator(), self._read(X, y, sample_weight)
         rng = as_random_state(self.random_state)
-        n_jobs = 1 if len(rows) < THREADED_ROWS else self.n_jobs
         trial = clone(estimator).set_params(
-            n_jobs=n_jobs, verbose=0, checkpoint=None, posterior=False, warm_start=False
-        )
+            n_jobs=1 if len(rows) < THREADED_ROWS else self.n_jobs,
+            verbose=0, checkpoint=None, posterior=False, warm_start=False,
+        )  # fmt: skip
         self.scorer_ = check_scoring(estimator, scoring=self.scoring)
-        begin = perf_counter()
-        with threads(self.n_jobs) as engine, warnings.catch_warnings():
+        size = SAMPLE_ROWS if isinstance(self.sample_rows, str) else self.sample_rows
+        folds = split(rows, self.cv, size, rng)
+        begin, was_interrupted = perf_counter(), False
+        bar = tqdm(total=0, desc="tune", unit="epoch", disable=not self.verbose)
+        with threads(self.n_jobs) as engine, bar, warnings.catch_warnings():
             # of single trials; the last fit has its own
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", UserWarning)
-            race, best, was_interrupted = self._search(trial, rows, engine, rng)
+            race = Race(trial, rows, folds, self.scorer_, engine, bar)
+            try:
+                self._search(race)
+            except KeyboardInterrupt:
+                if not any(candidate.round for candidate in race.candidates):
+                    raise  # there is nothing to choose from
+                was_interrupted = True
+            bar.update(bar.total - bar.n)
         self.search_time_ = perf_counter() - begin
-        self._store(race, best)
+        self._store(race)
         if interruption.take() or was_interrupted:  # not to be taken by the last fit
             tried = sum(candidate.round > 0 for candidate in race.candidates)
             self.message_ = (
@@ -292,53 +296,30 @@ class SearchCV(Shown, BaseEstimator):
         X = X if hasattr(X, "columns") else np.asarray(X)
         return GivenRows(X, target, weight, is_classifier(self))
 
-    def _search(
-        self, trial: Any, rows: GivenRows, engine: Threads, rng: np.random.RandomState
-    ) -> tuple[Race, Entrant, bool]:
-        """Return the race, the chosen candidate, and whether the search was interrupted."""
-        size = SAMPLE_ROWS if isinstance(self.sample_rows, str) else self.sample_rows
-        is_large = size is not None and len(rows) > size
-        pairs = split(rows, self.cv, is_large, rng)
-        folds, sampled = [TrainTest(rows, *pair) for pair in pairs], None
-        if is_large:
-            pairs = sample(pairs, rows, size, rng)
-            sampled = [TrainTest(rows, *pair) for pair in pairs]
-        first = (sampled or folds)[0]
-        with clone(trial)._prepare(*first.trained) as prepared:
-            candidates = Candidates(self, trial, prepared, len(rows), len(first.train))
+    def _search(self, race: Race) -> None:
+        train = race.folds[0][0]
+        with clone(race.estimator)._prepare(*race.rows.take(train)) as prepared:
+            candidates = Candidates(self, race.estimator, prepared, len(race.rows), len(train))
         for params in candidates.grid:
             candidates.check(params)
-        race = Race(trial, folds, self.scorer_, engine, sampled)
         race.add(candidates.grid)
-        search = self._vary if candidates.is_varied else self._race
-        with _progress(race) if self.verbose else nullcontext():
-            try:
-                best = search(race, candidates)
-            except KeyboardInterrupt:
-                if not any(candidate.round for candidate in race.candidates):
-                    raise  # there is nothing to choose from
-                return race, race.order()[0], True
-            finally:
-                race.is_stopped = True
-        return race, best, False
-
-    def _race(self, race: Race, candidates: Candidates) -> Entrant:
-        """Race over a grid, and continue if the best value of an "auto" list is at its end."""
-        race.run(WHOLE_FITS if candidates.is_automatic else ROUNDS)
-        best = race.order()[0]
-        for _ in range(MOST_STEPS):
-            tried = [candidate.params for candidate in race.candidates]
-            race.run_round(race.add(candidates.beyond(best.params, tried)))
-            best, last = race.order()[0], best
-            if best is last:
+        if candidates.is_varied:
+            return self._vary(race, candidates)
+        if candidates.is_automatic:
+            race.run_folds(race.candidates)
+        else:
+            race.run()
+        for _ in range(MOST_STEPS):  # beyond the ends of lists that were not given
+            best, tried = race.best, [candidate.params for candidate in race.candidates]
+            beyond = race.add(candidates.beyond(best.params, tried))
+            race.run_round(beyond, range(len(race.folds)), race.n_rounds)
+            if race.best is best:
                 break
         self.message_ = f"The best of {len(race.candidates)} candidates is chosen."
-        return best
 
-    def _vary(self, race: Race, candidates: Candidates) -> Entrant:
+    def _vary(self, race: Race, candidates: Candidates) -> None:
         """Proceed step by step from the defaults to settings that are better on all folds."""
-        race.rounds = (*WHOLE_FITS[:1], LAST)
-        best = default = race.candidates[0]
+        race.chosen = best = default = race.candidates[0]
         race.run_folds([default])
         hopeful = candidates.steps_from(default.params)
         for _ in range(MOST_STEPS):
@@ -347,7 +328,8 @@ class SearchCV(Shown, BaseEstimator):
             clear = [each for each in ahead if self._is_clear(each, best)]
             if not clear:
                 break
-            last, best = best, max(clear, key=lambda each: each.mean)
+            last, best = best, clear[0]
+            race.chosen = best
             # next: further in this direction, and combined with what else was ahead
             moved = _find_change(best, last)[0]
             hopeful = [_find_change(each, last) for each in ahead]
@@ -366,16 +348,15 @@ class SearchCV(Shown, BaseEstimator):
                 f"Better than the defaults on all folds: {said}, with {name_score(self)} "
                 f"{readable(best.mean)} instead of {readable(default.mean)}."
             )
-        return best
 
     def _is_clear(self, candidate: Entrant, best: Entrant) -> bool:
         gain = candidate.score - best.score
         error = 1 - best.mean if self.scoring is None else abs(best.mean)
         return bool((gain > 0).all() and gain.mean() > max(gain.std(), CLEAR * error))
 
-    def _store(self, race: Race, best: Entrant) -> None:
-        last = max(candidate.round for candidate in race.candidates)
-        if all(np.isnan(each.mean) for each in race.candidates if each.round == last):
+    def _store(self, race: Race) -> None:
+        best = race.best
+        if np.isnan(best.mean):
             raise ValueError(
                 f"All scores are NaN with scoring={self.scoring!r}; use another scoring, or check "
                 "the predictions of one candidate."
@@ -385,19 +366,21 @@ class SearchCV(Shown, BaseEstimator):
         self.best_index_ = race.candidates.index(best)
         self.best_params_, self.best_score_ = best.params, best.mean
 
-    def _learned_html(self) -> str:
+    def _learned(self) -> str:
         if not hasattr(self, "best_params_"):
             return ""
         tried = int((self.cv_results_["round"] > 0).sum())
         ended = int(self.cv_results_["finished"].sum())
         folds = "1 fold" if self.n_splits_ == 1 else f"mean of {self.n_splits_} folds"
         times = (("search", "search_time_"), ("last fit", "refit_time_"))
-        return found([
+        facts = [
             *((name, _shown(value)) for name, value in self.best_params_.items()),
             (name_score(self), f"{readable(self.best_score_)}, {folds}"),
             ("candidates", f"{tried:,} tried, {ended:,} fitted to convergence"),
             *((what, f"{_shown(getattr(self, n))} s") for what, n in times if hasattr(self, n)),
-        ])  # fmt: skip
+        ]
+        width = max(len(name) for name, _ in facts) + 2
+        return "\n".join(visible(f"{name:<{width}}{fact}") for name, fact in facts)
 
     @available_if(is_refitted)
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -429,22 +412,3 @@ def _shown(value: Any) -> Any:
 def _find_change(candidate: Entrant, before: Entrant) -> tuple[str, Any]:
     """Return name and value of the parameter in which two candidates differ."""
     return next((k, v) for k, v in candidate.params.items() if v != before.params[k])
-
-
-@contextmanager
-def _progress(race: Race) -> Iterator[None]:
-    """Show a progress bar with the remaining time during a search."""
-    lock = threading.Lock()
-    with tqdm(total=race.n_epochs, desc="tune", unit="epoch") as bar:
-
-        def report(epochs: int) -> None:
-            with lock:
-                scores = [np.nanmax(c.score) for c in race.candidates if c.rounds.any()]
-                best = np.nanmax(scores) if scores else np.nan
-                bar.set_postfix_str(f"best {best:.4g}", refresh=False)
-                bar.total = max(bar.total, bar.n + epochs)
-                bar.update(epochs)
-
-        race.report = report
-        yield
-        bar.update(bar.total - bar.n)

@@ -21,29 +21,25 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
     alphas : sequence of float or "auto", default="auto"
         Penalties to choose from.
     periods : sequence of float or "auto", default="auto"
-        Periods of the Fourier basis to choose from; an entry may be a sequence with one period
-        per column.
+        Periods of the Fourier basis to choose from; an entry may be a sequence with one per column.
     n_basis : sequence of int or "auto", default="auto"
-        Numbers of basis functions to choose from; an entry may be a sequence with one number
-        per column.
+        Numbers of basis functions to choose from; an entry may be a sequence with one per column.
     ranks : sequence of int or "auto", default="auto"
         Ranks to choose from. For this and the three above, "auto" keeps the value of the estimator
         if it has one, or lets fits search for it; otherwise, as with ``penalty="ridge"``, it tries
         the default for these rows, half and twice that (for `alphas`, a hundredth and a hundred
         times), and continues if the best is at an end.
     cv : int, splitter, iterable of (train, test), float, "hold-out" or None, default=None
-        Folds, as in scikit-learn: an integer splits the rows without shuffling, so shuffle
-        sorted ones or pass ``KFold(3, shuffle=True)``. A float is the fraction of rows to hold
-        out at random; "hold-out" is a fifth. None is 3 folds, or "hold-out" if the search uses a
-        sample.
+        Folds, as in scikit-learn: an integer splits the rows without shuffling, so shuffle sorted
+        ones or pass ``KFold(3, shuffle=True)``. A float is the fraction of rows to hold out at
+        random, "hold-out" a fifth. None is 3 folds, or "hold-out" if the search uses a sample.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn; None is R².
     refit : bool, default=True
         Whether to fit a model with the best parameters to all rows.
     sample_rows : int, "auto" or None, default="auto"
-        Number of rows for the search; larger tables are sampled at random, and only the best few
-        candidates of a grid are compared on all rows. "auto" is 50,000 (`qtkm tune` without lists
-        uses 20,000), None all rows.
+        Number of rows of the search, sampled from larger tables; the last fit is to all rows.
+        "auto" is 50,000 (`qtkm tune` without lists uses 20,000), None all rows.
     random_state : int, RandomState or None, default=None
         Seed for hold-out and sample, and for the estimator if it has none.
     n_jobs : int or None, default=None
@@ -67,16 +63,14 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
         One entry per candidate, as in `sklearn.model_selection.GridSearchCV`: ``param_alpha`` …,
         ``params``, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``mean_fit_time`` …. Abandoned candidates have the scores of their
-        last round ``round``, NaN on folds that were not fitted, and rank behind all that got
-        further; ``n_epochs`` and ``n_rows`` are the epochs and rows they used. ``finished`` marks
-        those fitted to convergence on all folds.
+        last ``round``, NaN on folds that were not fitted, and rank behind all that got further.
+        ``n_epochs`` and ``n_rows`` are what they used; ``finished`` marks those fitted to
+        convergence on all folds.
     n_splits_ : int
         Number of folds.
     scorer_ : callable
-    refit_time_ : float
-        Seconds of the last fit.
-    search_time_ : float
-        Seconds of the search, without the last fit.
+    refit_time_, search_time_ : float
+        Seconds of the last fit, and of the search before it.
     n_features_in_, feature_names_in_
         Same as the estimator's.
 
@@ -88,12 +82,10 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
     deviation of the differences and 1 % of the error.  The search then continues from there, in
     the same direction and combined with other settings that were ahead.
 
-    A grid is searched by a race: all candidates get a few epochs on one fold, the best ninth some
-    more on two folds, and so on; the best of the last few is fitted to convergence on all folds,
-    and so are others that may still overtake it, so these have the scores of a plain grid search.
-    See docs/decisions/0011-a-race-of-candidates.md for the time this saves and what it misses.
-
-    Ctrl-C stops the search with a ConvergenceWarning and chooses the best candidate so far.
+    A grid is searched by a race: all candidates get a few epochs on one fold, the best quarter
+    three times as many on two folds, and so on; the best two are fitted to convergence on all
+    folds, with the scores of a plain grid search.  Ctrl-C stops the search with a
+    ConvergenceWarning and chooses the best candidate so far.
 
     Examples
     --------
@@ -131,10 +123,8 @@ class QTKMClassifierCV(ClassifierMixin, SearchCV):
     estimator : QTKMClassifier or None, default=None
         Estimator to tune; None for one with default parameters, `random_state` and `n_jobs`.
     cv : int, splitter, iterable of (train, test), float, "hold-out" or None, default=None
-        Folds, as in scikit-learn: an integer splits the rows of each class without shuffling, so
-        shuffle sorted ones or pass ``StratifiedKFold(3, shuffle=True)``. A float is the fraction
-        of rows of each class to hold out at random; "hold-out" is a fifth. None is 3 folds, or
-        "hold-out" if the search uses a sample.
+        Folds as in `QTKMRegressorCV`, with equal shares of each class; shuffle sorted rows with
+        ``StratifiedKFold(3, shuffle=True)``.
     scoring : str, callable or None, default=None
         Score to maximize, as in scikit-learn; None is the accuracy. "neg_log_loss" is more
         sensitive to small differences.
@@ -145,10 +135,6 @@ class QTKMClassifierCV(ClassifierMixin, SearchCV):
         Model with these parameters, fitted to all rows; only with ``refit=True``.
     classes_ : array
         Classes in ascending order; only with ``refit=True``.
-
-    Notes
-    -----
-    As in `QTKMRegressorCV`.
 
     Examples
     --------
