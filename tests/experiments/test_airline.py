@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -47,26 +47,26 @@ def new_york(monkeypatch):
 def few_models(monkeypatch):
     """Two quick models of the table, and one other."""
 
-    def machine(name, rank, family):
-        def make(setting):
-            return QTKMRegressor(
-                n_basis=8, rank=rank, max_iter=1, random_state=setting.seed, penalty="ridge"
-            )
+    def make(n_columns, seed, rank):
+        return QTKMRegressor(
+            n_basis=8, rank=rank, max_iter=1, random_state=seed, penalty="ridge", alpha=1e-3
+        )
 
-        return airline.Contender(name, make, 1.0, family)
-
-    table = [machine("TKM R=8", 2, "TKM"), machine("QTKM R=40", 1, "QTKM")]
-    process = next(c for c in airline.alternatives() if c.family == "GP")
-    linear = airline.Contender("linear", lambda _: LinearRegression(), 1.0, "boosting")
-    monkeypatch.setattr(airline, "table_one", lambda: table)
-    monkeypatch.setattr(airline, "alternatives", lambda: [linear, process])
-    monkeypatch.setattr(airline_models, "PACKAGE", "no_such_package")
+    found = {
+        "TKM R=8": airline.Contender("TKM", partial(make, rank=2), None),
+        "QTKM R=40": airline.Contender("QTKM", partial(make, rank=1), None),
+        "linear": airline.Contender("boosting", lambda **_: LinearRegression()),
+        airline.GAUSSIAN_PROCESS: airline.contenders(True)[airline.GAUSSIAN_PROCESS],
+    }
+    monkeypatch.setattr(airline, "contenders", lambda quick: found)
+    for module in (airline, airline_models):
+        monkeypatch.setattr(module, "PACKAGE", "no_such_package")
 
 
 @pytest.fixture
 def no_figure(monkeypatch):
     """Saves the time that drawing takes."""
-    monkeypatch.setattr(airline.runs, "try_to_draw", lambda draw: {})
+    monkeypatch.setattr(airline.runs, "save_figures", lambda folder, drawn: {})
 
 
 def options(folder, **changes):
@@ -82,19 +82,17 @@ def test_a_quick_run_writes_results_figure_and_page(tmp_path, monkeypatch):
     monkeypatch.setattr(airline, "QUICK_EPOCHS", 1)
     monkeypatch.setattr(airline, "QUICK_COMPONENTS", 20)
     given = {"alpha": 1e-3, "max_iter": 1, "posterior": False}  # a search takes seconds
-    quick = [
-        replace(one, make=lambda to, make=one.make: make(to).set_params(**given))
-        if "TKM" in one.name
-        else one
-        for one in airline.alternatives()
-    ]
-    monkeypatch.setattr(airline, "alternatives", lambda: quick)
+    quick = airline.contenders(True)
+    for name, one in quick.items():
+        if "TKM" in one.family:
+            make = partial(lambda make, **to: make(**to).set_params(**given), one.make)
+            quick[name] = one._replace(make=make)
+    monkeypatch.setattr(airline, "contenders", lambda quick_run: quick)
     page = airline.run(options(tmp_path, quick=True))
 
     rows, text = read(tmp_path), page.read_text(encoding="utf-8")
     assert page == tmp_path / "airline.md"
-    names = [c.name for c in airline.table_one() + airline.alternatives() if c.family != "GP"]
-    assert [row["model"] for row in rows] == names
+    assert [row["model"] for row in rows] == [n for n in quick if n != airline.GAUSSIAN_PROCESS]
     for row in rows:
         error = f"{float(row['test_mse']):.4f}"
         assert any(row["model"] in line and error in line for line in text.splitlines())
@@ -102,15 +100,15 @@ def test_a_quick_run_writes_results_figure_and_page(tmp_path, monkeypatch):
     assert (tmp_path / "airline.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "airline.pdf").read_bytes().startswith(b"%PDF")
     assert "A quick run" in text
-    assert "not part of a quick run" in text
 
 
 def test_models_of_the_table_have_the_parameters_of_the_paper(tmp_path):
     halves = airline.rows_of("nyc_flights", 0, options(tmp_path))
-    for candidate in airline.table_one():
-        model = candidate.make(airline.FitSetting(8, 0, 1)).set_params(max_iter=1)
+    every = airline.contenders(True)
+    for name in set(every) & set(airline.TABLE):
+        model = every[name].make(n_columns=8, seed=0).set_params(max_iter=1)
         model.fit(halves.X_train[:40], halves.y_train[:40])
-        assert count_parameters(model) == airline.TABLE[candidate.name].parameters
+        assert count_parameters(model) == airline.TABLE[name].parameters
 
 
 def test_all_splits_of_both_substitutes_are_run_once(tmp_path, few_models, no_figure):

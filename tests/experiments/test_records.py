@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from qtkm.experiments.runs import Fit, Records
+from qtkm.experiments.runs import Fit, Options, Records
 
 KEYS, VALUES = ("set", "seed"), ("error",)
 
 
 def make(path, **settings):
-    return Records(path, KEYS, VALUES, settings)
+    return Records(Options(path.parent, command="qtkm"), path.stem, KEYS, VALUES, settings)
 
 
 def rows_of(records):
@@ -30,19 +30,23 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert again.left(fits) == fits[:1]
 
 
-def test_a_line_that_was_cut_off_is_dropped_and_the_file_goes_on(tmp_path):
+def test_whatever_ends_a_run_the_file_is_whole(tmp_path, monkeypatch):
     path = tmp_path / "raw.csv"
     records = make(path)
-    for seed in range(3):
-        records.append({"set": "yacht", "seed": seed, "error": seed / 7})
-    text, whole = path.read_text(), rows_of(records)
-    for length in range(len(text)):
-        path.write_text(text[:length])
-        again = make(path)
-        before = rows_of(again)
-        assert before == whole[: len(before)]
-        again.append({"set": "yacht", "seed": 9, "error": 0.5})
-        assert rows_of(make(path)) == [*before, ("yacht", 9, 0.5)]
+    records.append({"set": "yacht", "seed": 0, "error": 1 / 7})
+    whole = rows_of(records)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            records.append({"set": "yacht", "seed": 1, "error": 0.5})
+    again = make(path)
+    assert rows_of(again) == whole == [("yacht", 0, 1 / 7)]
+    again.append({"set": "yacht", "seed": 9, "error": 0.5})
+    assert rows_of(make(path)) == [*whole, ("yacht", 9, 0.5)]
 
 
 def test_other_settings_are_not_mixed(tmp_path):
@@ -51,7 +55,9 @@ def test_other_settings_are_not_mixed(tmp_path):
     make(path, tolerance=1e-3)
     with pytest.raises(ValueError, match=r"tolerance \(there 0.001, here 0.01\); choose another"):
         make(path, tolerance=1e-2)
-    assert json.loads(path.with_suffix(".settings.json").read_text()) == {"tolerance": 1e-3}
+    kept = json.loads(path.with_suffix(".settings.json").read_text())
+    assert kept.pop("made").startswith("Made by `qtkm` on ")
+    assert kept == {"tolerance": 1e-3}
 
 
 def test_a_file_of_other_columns_is_left_alone(tmp_path):

@@ -119,5 +119,5 @@ def demo(
     from .output import check_writable
 
     # before the fits, which take minutes
-    check_writable(output / nyc_flights.PLOT_FILE, makes_folder=True)
+    check_writable(output / f"{nyc_flights.PLOT}.png", makes_folder=True)
     nyc_flights.run(output, rows, seed)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..baselines.baseline import blocks
 from ..baselines.random_fourier import ridge_weights
-from ..datasets._files import is_installed, need
+from ..datasets._files import need
 from ..parameters import check_option, keep_parameters
 
 PACKAGE, INSTALL = "gpjax", 'pip install "qtkm[gp]"'
@@ -25,13 +25,6 @@ WIDTHS = (0.25, 1.0, 4.0)
 #: penalties that are tried: the noise over the variance of the function, about 1 for delays
 RIDGES = (0.1, 1.0, 10.0)
 MEDIAN_ROWS = 1000
-
-
-def why_no_process(quick: bool) -> str | None:
-    """Return why the Gaussian process is not run, or None if it is."""
-    if quick:
-        return "not part of a quick run"
-    return None if is_installed(PACKAGE) else f"GPJax is not installed; try: `{INSTALL}`"
 
 
 class KernelFeatureRidge(RegressorMixin, BaseEstimator):

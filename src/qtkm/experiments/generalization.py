@@ -4,15 +4,12 @@ For each set and split: the penalty and the period by cross-validated kernel rid
 (KRR), which is also the unconstrained model; then the non-quantized (TKM) and the quantized
 (QTKM) model at several ranks and random Fourier features (RFF) at several numbers of frequencies,
 each from several seeds.
-
-A panel of a figure shows where TKM and QTKM can be compared. Models of rank one and random features
-of few parameters have errors many times as large: these are written as numbers into a strip above
-it.
 """
 
 from collections import namedtuple
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -75,20 +72,19 @@ def run(options: Options, *, splits: int = 1, protocol: CurveProtocol | None = N
     protocol = protocol or (QUICK if options.quick else CurveProtocol())
     protocol = replace(protocol, splits=tuple(range(splits)))
     settings = {name: getattr(protocol, name) for name in ("max_iter", "window", "tolerance")}
-    krr = Records(options.output / "generalization_krr.csv", KRR_KEYS, KRR_VALUES)
-    records = Records(options.output / "generalization.csv", KEYS, VALUES, settings)
-    progress, home, cores = options.progress, options.data_home, options.cores
-    fits = []
-    for name in protocol.sets:
-        for split in protocol.splits:
-            cost = (len(draw_rows(name, split, TEST_SIZE, home).y_train) / 1000) ** 3
-            own = {"data_home": home, "n_jobs": cores}
-            fits.append(Fit({"set": name, "split": split}, fit_krr, own, cost))
-    chosen = run_fits(fits, krr, title="kernel ridge", progress=progress)
+    krr = Records(options, "generalization_krr", KRR_KEYS, KRR_VALUES)
+    records = Records(options, "generalization", KEYS, VALUES, settings)
+    home = options.data_home
+    own = {"data_home": home, "n_jobs": options.cores}
+    fits = [
+        Fit({"set": name, "split": split}, fit_krr, own)
+        for name in protocol.sets
+        for split in protocol.splits
+    ]
+    chosen = run_fits(fits, krr)
     fits = [fit for row in chosen.to_dict("records") for fit in make_fits(protocol, row, home)]
-    fits.sort(key=lambda fit: -fit.cost)
-    rows = run_fits(fits, records, title="generalization", n_jobs=cores, progress=progress)
-    return write(options, protocol, rows, chosen, krr.n_new + records.n_new > 0)
+    rows = run_fits(fits, records, options.cores)
+    return write(records, protocol, rows, chosen)
 
 
 def fit_krr(set: str, split: int, data_home: str | None, n_jobs: int) -> dict[str, Any]:
@@ -182,16 +178,10 @@ def _errors(model: Any, rows: Split) -> dict[str, float]:
     }
 
 
-DOUBLE_DESCENT = ("qsar", "qsar_fish", "airfoil")
 MODELS = ("RFF", "TKM", "QTKM")
 TITLES = {"test_mse": "test", "train_mse": "training"}
-NOTE = """grey strip: errors above the scale,
-written at their P
-RFF begin at P = 1, left of the panels
-shaded: one standard deviation
-both axes are logarithmic"""
-#: share of a panel's height below the strip, and middles of its three lines of numbers
-BELOW, LINES = 0.76, {SAME_ALPHA: 0.955, "TKM": 0.88, "QTKM": 0.805}
+#: set → model → its curve
+Lines = Mapping[str, Mapping[str, Any]]
 
 
 def curve(rows: Any, name: str, model: str, error: str = "test_mse") -> Any:
@@ -217,10 +207,10 @@ def compare(quantized: Any, full: Any, n_rows: int) -> Lead:
     return Lead(len(both), n_ahead, int((excess > limit).sum()), holds, gap)
 
 
-def turning_point(line: Any) -> int | None:
-    """Return the number of parameters with the least mean error, None if it is the largest."""
+def turning_point(line: Any) -> float:
+    """Return the number of parameters with the least mean error, infinity if it is the largest."""
     best = line["mean"].idxmin()
-    return None if best == line.index[-1] else int(best)
+    return np.inf if best == line.index[-1] else best
 
 
 def descends_twice(line: Any) -> bool:
@@ -238,28 +228,25 @@ def descends_twice(line: Any) -> bool:
     return False
 
 
-def write(options: Options, protocol: CurveProtocol, rows: Any, krr: Any, has_new: bool) -> Path:
-    """Draw the figures and write the page; `has_new` tells whether fits were made since."""
-
-    def draw_both() -> dict[str, str]:
-        figures = {
-            kind: draw(rows, krr, protocol.sets, f"{kind}_mse") for kind in ("test", "train")
-        }
-        return {
-            f"{kind}_figure": runs.save_figure(each, options.output / f"generalization_{kind}")
-            for kind, each in figures.items()
-        }
-
-    lines = {
-        name: {model: curve(rows, name, model) for model in (*MODELS, SAME_ALPHA)}
-        for name in protocol.sets
-    }
+def write(records: Records, protocol: CurveProtocol, rows: Any, krr: Any) -> Path:
+    """Draw the figures and write the page."""
+    every = (*MODELS, SAME_ALPHA)
+    tests, trainings = (
+        {name: {m: curve(rows, name, m, error) for m in every} for name in protocol.sets}
+        for error in TITLES
+    )
     by_set = krr.groupby("set", sort=False)
     full, n_rows = by_set["test_mse"].mean(), by_set["rows"].first()
+    leads = {
+        name: [compare(lines[name]["QTKM"], lines[name]["TKM"], n_rows[name])
+               for lines in (tests, trainings)]
+        for name in tests
+    }  # fmt: skip
+    points = [[turning_point(lines[m]) for m in ("QTKM", "TKM")] for lines in tests.values()]
+    twice = [n for n, lines in tests.items() if any(map(descends_twice, list(lines.values())[1:3]))]
     splits = len(protocol.splits)
     epochs = rows[rows["model"].isin(("TKM", "QTKM"))]["epochs"].astype(int)
     values = {
-        **runs.try_to_draw(draw_both),
         "n_seeds": len(protocol.seeds),
         "splits": f"{splits} split{'s' if splits > 1 else ''}",
         "choices": table(
@@ -268,24 +255,27 @@ def write(options: Options, protocol: CurveProtocol, rows: Any, krr: Any, has_ne
             "{test_mse:.4f} | {time}",
             ({**row, "time": runs.duration(row["seconds"])} for row in krr.to_dict("records")),
         ),
-        "errors": _error_table(lines, full),
+        "errors": _error_table(tests, full),
         "n_sets": len(protocol.sets),
-        **_quantized_ahead(rows, n_rows),
-        "yacht": _yacht(lines, full),
-        **_overfitting(lines),
-        "double_descent": _double_descent(lines),
-        "random_features": _random_features(lines, n_rows),
+        "n_tested": sum(test.holds for test, _ in leads.values()),
+        "n_trained": sum(train.holds for _, train in leads.values()),
+        "ahead": _lead_table(leads),
+        **_yacht(tests, full),
+        "n_sooner": sum(ours < theirs for ours, theirs in points),
+        "n_later": sum(theirs < ours for ours, theirs in points),
+        "twice": ", ".join(twice) or "no set",
+        **_random_features(tests, n_rows),
         "protocol": protocol,
         "n_capped": (epochs >= protocol.max_iter).sum(),
         "n_fits": len(epochs),
         "median_epochs": int(epochs.median()),
     }
+    drawn = {
+        "generalization_test": partial(draw, tests, krr, "test_mse"),
+        "generalization_train": partial(draw, trainings, krr, "train_mse"),
+    }
     seconds = rows["seconds"].sum() + krr["seconds"].sum()
-    return runs.write_page(options, "generalization", seconds, has_new, values)
-
-
-#: set → model → its curve
-Lines = Mapping[str, Mapping[str, Any]]
+    return runs.write_page(records, seconds, values, drawn)
 
 
 def _error_table(lines: Lines, full: Any) -> str:
@@ -302,73 +292,30 @@ def _error_table(lines: Lines, full: Any) -> str:
     return table(head, "{name} | {krr:.4f} | {more}", rows)
 
 
-def _quantized_ahead(rows: Any, n_rows: Any) -> dict[str, Any]:
-    lines, holds = [], {"test": 0, "train": 0}
-    for name, below in n_rows.items():
-        entry = [name]
-        for kind in holds:
-            ours, theirs = (curve(rows, name, model, f"{kind}_mse") for model in ("QTKM", "TKM"))
-            lead = compare(ours, theirs, below)
-            holds[kind] += lead.holds
-            entry.append(
-                f"{lead.n_ahead} of {lead.n_compared} | {lead.n_clearly_behind} | "
-                f"{100 * lead.gap:+.1f} % | {'yes' if lead.holds else 'no'}"
-            )
-        lines.append({"line": " | ".join(entry)})
+def _lead_table(leads: Mapping[str, list[Lead]]) -> str:
     whats = ("ahead", "clearly behind", "gap", "holds")
-    head = " | ".join(["set", *(f"{kind}: {what}" for kind in holds for what in whats)])
-    ahead = table(head, "{line}", lines)
-    return {"n_tested": holds["test"], "n_trained": holds["train"], "ahead": ahead}
+    head = " | ".join(["set", *(f"{k}: {what}" for k in ("test", "train") for what in whats)])
+    form = "{0.n_ahead} of {0.n_compared} | {0.n_clearly_behind} | {1:+.1f} % | {2}"
+    cells = {
+        name: [form.format(one, 100 * one.gap, "yes" if one.holds else "no") for one in pair]
+        for name, pair in leads.items()
+    }
+    rows = ({"name": name, "pair": " | ".join(pair)} for name, pair in cells.items())
+    return table(head, "{name} | {pair}", rows)
 
 
-def _yacht(lines: Lines, full: Any) -> str:
+def _yacht(lines: Lines, full: Any) -> dict[str, Any]:
     if "yacht" not in lines:
-        return "Not run."
+        return {}
     line, krr = lines["yacht"]["QTKM"], full["yacht"]
     size = line["mean"].idxmin()
-    mean, error = line.loc[size, ["mean", "error"]]
-    return (
-        f"{'Found' if mean < krr else 'Not found'}: the least mean test error of QTKM is "
-        f"{mean:.5f} ± {error:.5f} (P={size:,}), that of KRR {krr:.5f}."
-    )
+    best = line.loc[size]
+    found = "Found" if best["mean"] < krr else "Not found"
+    return {"yacht": best, "yacht_size": size, "yacht_krr": krr, "yacht_found": found}
 
 
-def _overfitting(lines: Lines) -> dict[str, Any]:
-    rows, sooner, later = [], 0, 0
-    for name, models in lines.items():
-        ours, theirs = (turning_point(models[model]) for model in ("QTKM", "TKM"))
-        rows.append({"name": name, "pair": [f"{p:,}" if p else "none" for p in (ours, theirs)]})
-        sooner += ours is not None and (theirs is None or ours < theirs)
-        later += theirs is not None and (ours is None or theirs < ours)
-    points = table("set | QTKM | TKM", "{name} | {pair[0]} | {pair[1]}", rows)
-    return {"n_sooner": sooner, "n_later": later, "turning_points": points}
-
-
-def _double_descent(lines: Lines) -> str:
-    found = [
-        name
-        for name, models in lines.items()
-        if any(descends_twice(models[model]) for model in ("QTKM", "TKM"))
-    ]
-    run = [name for name in DOUBLE_DESCENT if name in lines]
-    if not run:
-        return "Not run."
-    there = [name for name in run if name in found]
-    also = [name for name in found if name not in run]
-    text = f"Found on {', '.join(there)}." if there else f"Not found on {', '.join(run)}."
-    if len(run) < len(DOUBLE_DESCENT):
-        text += " The others were not run."
-    if also:
-        text += f" Also on {', '.join(also)}."
-    return (
-        f"{text} It counts when the mean test error falls, rises and falls again by more than two "
-        "standard errors each."
-    )
-
-
-def _random_features(lines: Lines, n_rows: Any) -> str:
-    if "banana" not in lines:
-        return "Not run."
+def _random_features(lines: Lines, n_rows: Any) -> dict[str, str]:
+    """List the sets on which both kinds of random features compete."""
 
     def least(name: str, model: str) -> float:
         line = lines[name][model]["mean"]
@@ -378,38 +325,33 @@ def _random_features(lines: Lines, n_rows: Any) -> str:
     for model in ("RFF", SAME_ALPHA):
         ahead = [name for name in lines if least(name, model) <= 1.05 * least(name, "QTKM")]
         verdict = "found" if ahead == ["banana"] else "not found"
-        said.append(f"they compete on {', '.join(ahead) or 'no set'}: {verdict}")
-    return (
-        "They compete on a set if their best test error of P < N is at most 5 % above QTKM's. With "
-        "the penalty α/M^D, which means the same to them as α to the other models because their "
-        f"kernel is smaller by that factor, {said[0]}. With α itself, which is far too much for "
-        f"them on most sets, {said[1]}. Real random features are in the raw results as `RFF real`."
-    )
+        said.append(f"{', '.join(ahead) or 'no set'}: {verdict}")
+    return {"competing": said[0], "competing_same": said[1]}
 
 
-def draw(rows: Any, krr: Any, sets: Sequence[str], error: str) -> Any:
+def draw(lines: Lines, krr: Any, error: str) -> Any:
     """Draw one panel for each set."""
-    n_columns = min(3, len(sets) + 1)
-    n_lines = -(-(len(sets) + 1) // n_columns)  # one cell more, for the legend
+    n_columns = min(3, len(lines) + 1)
+    n_lines = -(-(len(lines) + 1) // n_columns)  # one cell more, for the legend
     figure = runs.new_figure(3.0 * n_columns, 2.6 * n_lines)
     axes = figure.subplots(n_lines, n_columns, squeeze=False)
-    for ax in axes.flat[len(sets) :]:
-        ax.axis("off")
-    handles: dict[str, Any] = {}
-    for ax, name in zip(axes.flat, sets, strict=False):
-        curves = {model: curve(rows, name, model, error) for model in (*MODELS, SAME_ALPHA)}
-        _panel(ax, curves, krr[krr["set"] == name], error)
-        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+    for ax, (name, curves) in zip(axes.flat, lines.items(), strict=False):
+        _draw_panel(ax, curves, krr[krr["set"] == name], error)
     for ax in axes[:, 0]:
         ax.set_ylabel(f"{TITLES[error]} mean squared error")
-    last = axes.flat[len(sets)]
-    last.legend(handles.values(), handles, loc="upper left", frameon=False, fontsize=9)
-    where = {"transform": last.transAxes, "va": "bottom"}
-    last.text(0.02, 0.02, NOTE, fontsize=8.5, linespacing=1.4, **where)
+    for ax in axes.flat[len(lines) :]:
+        ax.axis("off")
+    handles = dict(
+        pair
+        for ax in axes.flat[: len(lines)]
+        for pair in zip(*ax.get_legend_handles_labels()[::-1], strict=True)
+    )
+    legend = {"loc": "upper left", "frameon": False, "fontsize": 9}
+    axes.flat[len(lines)].legend(handles.values(), handles, **legend)
     return figure
 
 
-def _panel(ax: Any, curves: Mapping[str, Any], krr: Any, error: str) -> None:
+def _draw_panel(ax: Any, curves: Mapping[str, Any], krr: Any, error: str) -> None:
     level, n_rows = krr[error].mean(), krr["rows"].iloc[0]
     for model in MODELS:
         line, colour = curves[model], COLOURS[model]
@@ -418,15 +360,16 @@ def _panel(ax: Any, curves: Mapping[str, Any], krr: Any, error: str) -> None:
         ax.fill_between(line.index, low, mean + deviation, color=colour, alpha=0.2, lw=0)
         ax.plot(line.index, mean, "o-", ms=3, lw=1.5, color=colour, label=model)
     ax.axhline(level, color=COLOURS["KRR"], lw=1.2, label="KRR, all weights", zorder=1)
-    across, (low, high) = _limits(curves, level)
+    across, up = _limits(curves, level)
     if across[0] < n_rows < across[1]:
         ax.axvline(n_rows, color="0.5", ls="--", lw=1.2, label="P = N", zorder=1)
-    ax.set(xscale="log", yscale="log", xlim=across, ylim=(low, low * (high / low) ** (1 / BELOW)))
+    ax.set(xscale="log", yscale="log", xlim=across, ylim=up, xlabel="parameters P")
     ax.set_title("{set}, N={rows:,}, D={columns}".format(**krr.iloc[0]), fontsize=10)
-    ax.set_xlabel("parameters P")
     ax.grid(True, which="major", alpha=0.25)
-    _set_ticks(ax, low, high)
-    _fill_strip(ax, curves, high)
+    runs.label_decades(ax.xaxis)
+    # an axis may be shorter than a power of ten
+    runs.label_decades(ax.yaxis, (1, 2, 5) if up[1] > 8 * up[0] else (1, 1.5, 2, 3, 4, 5, 6, 8))
+    ax.tick_params(which="both", labelsize=8)
 
 
 def _limits(curves: Mapping[str, Any], level: float) -> tuple[Any, Any]:
@@ -439,37 +382,3 @@ def _limits(curves: Mapping[str, Any], level: float) -> tuple[Any, Any]:
     low = min(level, *(line["mean"].loc[across[0] :].min() for line in (*pair, curves["RFF"])))
     margin = (high / low) ** 0.1
     return across, (low / margin, high * margin)
-
-
-def _set_ticks(ax: Any, low: float, high: float) -> None:
-    """Put plain numbers at round values, also where an axis is shorter than a power of ten."""
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
-    wide = runs.label_decades(ax.xaxis, "{x:g}")
-    ticks = (wide if high > 8 * low else MaxNLocator(5)).tick_values(low, high)
-    ax.set_yticks([tick for tick in ticks if low <= tick <= high])
-    ax.set_yticks([], minor=True)
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    ax.tick_params(which="both", labelsize=8)
-
-
-def _fill_strip(ax: Any, curves: Mapping[str, Any], high: float) -> None:
-    """Write the errors above the scale, one line for each model."""
-    left, right = ax.get_xlim()
-    ax.axhspan(high, ax.get_ylim()[1], color="0.95", zorder=4)
-    style = {"va": "center", "fontsize": 7.5, "zorder": 5, "transform": ax.get_xaxis_transform()}
-    for model in ("TKM", "QTKM"):
-        for size, value in curves[model]["mean"].items():
-            if value > high:
-                at, colour = (size, LINES[model], f"{value:.2g}"), COLOURS[model]
-                ax.text(*at, color=colour, ha="center", weight="bold", **style)
-            else:  # once more, as the strip may cover a part of the point
-                ax.plot(size, value, "o", ms=3, color=COLOURS[model], zorder=6)
-    same = curves[SAME_ALPHA]["mean"]
-    values = same.loc[left:]
-    if values.min() <= high:
-        ax.plot(same.index, same, ":", lw=1.3, color=COLOURS["RFF"], label="RFF, same α")
-    if values.max() > high:
-        text = " to ".join(dict.fromkeys(f"{values.iloc[i]:.2g}" for i in (0, -1)))
-        at = (right / 1.03, LINES[SAME_ALPHA], f"RFF, same α: {text}")
-        ax.text(*at, color=COLOURS["RFF"], ha="right", weight="bold", **style)

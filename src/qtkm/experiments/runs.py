@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
+from io import StringIO
 from pathlib import Path
 from string import Formatter
 from time import perf_counter
@@ -95,79 +96,86 @@ def draw_rows(
     return Split.standardize(X[train], X[test], y[train], y[test])
 
 
-class Records:
-    """Rows of a CSV file that only grows, a row for each finished fit.
+@dataclass(frozen=True)
+class Fit:
+    """One fit: a function of the record's key columns and further arguments, and its work."""
 
-    `keys` are the columns that name a fit, `values` hold its results; the settings of all rows are
-    kept beside the file.
+    name: Mapping[str, Any]
+    function: Callable[..., Mapping[str, Any]]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    cost: float = 1.0
+
+    def run(self) -> tuple[float, dict[str, Any]]:
+        """Return the cost and the row to record."""
+        return self.cost, {**self.name, **self.function(**self.name, **self.arguments)}
+
+
+class Records:
+    """Rows of the CSV file of an experiment, a row for each finished fit.
+
+    `keys` are the columns that name a fit, `values` hold its results. The settings of all rows, and
+    how the last of them were made, are kept beside the file.
     """
 
     def __init__(
-        self, path: Path, keys: Iterable[str], values: Iterable[str], settings: Any = None
-    ):
-        self.path, self.keys, self.columns = path, list(keys), [*keys, *values]
-        self.n_new = 0
-        self._check_settings(json.loads(json.dumps(settings or {})))
-        if path.exists():
-            self._check_file()
+        self, options: Options, name: str, keys: Iterable[str], values: Iterable[str],
+        settings: Mapping[str, Any] | None = None,
+    ):  # fmt: skip
+        self.options, self.path = options, options.output / f"{name}.csv"
+        self.keys, self.columns = list(keys), [*keys, *values]
+        self.made = ""
+        self._settings = json.loads(json.dumps(settings or {}))
+        self._notes = self.path.with_suffix(".settings.json")
+        self._text = ",".join(self.columns) + "\n"
+        if self.path.exists():
+            self._continue()
 
     @property
     def frame(self) -> Any:
         """All rows as a pandas frame."""
-        if not self.path.exists():
-            return pandas().DataFrame(columns=self.columns)
         # by Python: versions of pandas differ in the last bit of what they read
-        return pandas().read_csv(self.path, converters=dict.fromkeys(self.columns, _number))
+        kinds = dict.fromkeys(self.columns, _number)
+        return pandas().read_csv(StringIO(self._text), converters=kinds)
 
-    def of(self, fits: Iterable["Fit"]) -> Any:
+    def of(self, fits: Iterable[Fit]) -> Any:
         """Return the rows of fits, in their order."""
         names = pandas().DataFrame([dict(fit.name) for fit in fits], columns=self.keys)
         return names.merge(self.frame, on=self.keys)
 
-    def left(self, fits: Iterable["Fit"]) -> list["Fit"]:
+    def left(self, fits: Iterable[Fit]) -> list[Fit]:
         """Return the fits that are not recorded yet."""
         done = set(self.frame[self.keys].itertuples(index=False, name=None))
         return [fit for fit in fits if tuple(fit.name[key] for key in self.keys) not in done]
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a finished fit and put it safely on disk."""
-        is_new = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", newline="", encoding="utf-8") as file:
-            line = pandas().DataFrame([row], columns=self.columns)
-            line.to_csv(file, header=is_new, index=False, lineterminator="\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self.n_new += 1
+        """Add a finished fit; the file is whole, whatever ends the run."""
+        if self.made != (made := origin(self.options.command)):
+            self.made = made
+            notes = json.dumps({**self._settings, "made": made}, indent=2)
+            replace_text(self._notes, notes + "\n")
+        line = pandas().DataFrame([row], columns=self.columns)
+        self._text += line.to_csv(header=False, index=False, lineterminator="\n")
+        replace_text(self.path, self._text)
 
-    def _check_file(self) -> None:
-        """Compare the columns, and drop a last line that was cut off."""
-        text = self.path.read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]
-        if not whole:
-            self.path.unlink()
-            return
-        if (found := whole.partition("\n")[0].split(",")) != self.columns:
+    def _continue(self) -> None:
+        """Read the file of an earlier run, if it is of the same columns and settings."""
+        self._text = self.path.read_text(encoding="utf-8")
+        if (found := self._text.partition("\n")[0].split(",")) != self.columns:
             raise ValueError(
                 f"{self.path} has columns {', '.join(found)} where {', '.join(self.columns)} "
                 "were expected; it comes from another version: choose another output folder"
             )
-        if whole != text:
-            replace_text(self.path, whole)
-
-    def _check_settings(self, settings: dict[str, Any]) -> None:
-        file = self.path.with_suffix(".settings.json")
-        if self.path.exists() and file.exists():
-            found = json.loads(file.read_text(encoding="utf-8"))
-            pairs = {n: (found.get(n), settings.get(n)) for n in sorted({*found, *settings})}
-            differ = [f"{n} (there {a!r}, here {b!r})" for n, (a, b) in pairs.items() if a != b]
-            if differ:
-                raise ValueError(
-                    f"{self.path} holds results of other settings: {', '.join(differ)}; choose "
-                    "another output folder, or remove that file to start again"
-                )
-        elif settings:
-            replace_text(file, json.dumps(settings, indent=2) + "\n")
+        here = there = self._settings
+        if self._notes.exists():
+            there = json.loads(self._notes.read_text(encoding="utf-8"))
+        self.made = there.pop("made", "")
+        names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+        if names:
+            differ = (f"{n} (there {there.get(n)!r}, here {here.get(n)!r})" for n in names)
+            raise ValueError(
+                f"{self.path} holds results of other settings: {', '.join(differ)}; choose "
+                "another output folder, or remove that file to start again"
+            )
 
 
 def _number(text: str) -> Any:
@@ -186,31 +194,15 @@ def replace_text(path: Path, text: str) -> None:
     os.replace(partial, path)
 
 
-@dataclass(frozen=True)
-class Fit:
-    """One fit: a function of the record's key columns and further arguments, and its work."""
-
-    name: Mapping[str, Any]
-    function: Callable[..., Mapping[str, Any]]
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    cost: float = 1.0
-
-    def run(self) -> tuple[float, dict[str, Any]]:
-        """Return the cost and the row to record."""
-        return self.cost, {**self.name, **self.function(**self.name, **self.arguments)}
-
-
-def run_fits(
-    fits: Iterable[Fit], records: Records, *, title: str, n_jobs: int = 1, progress: bool = True
-) -> Any:
-    """Run the fits that are not recorded yet, record each as it ends, and return all rows."""
+def run_fits(fits: Iterable[Fit], records: Records, n_jobs: int = 1) -> Any:
+    """Run the fits that are not recorded yet, the longest first, and return the rows of all."""
     every = list(fits)
-    left = records.left(every)
+    left = sorted(records.left(every), key=lambda fit: -fit.cost)
     total = sum(fit.cost for fit in every)
     bar = tqdm(
-        total=total, initial=total - sum(fit.cost for fit in left), desc=title, mininterval=0.5,
+        total=total, initial=total - sum(fit.cost for fit in left), desc=records.path.stem,
         bar_format="{l_bar}{bar}| {elapsed} so far, {remaining} left{postfix}",
-        disable=not progress,
+        disable=not records.options.progress, mininterval=0.5,
     )  # fmt: skip
     with bar, parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
         parallel = Parallel(return_as="generator_unordered", pre_dispatch="all", batch_size=1)
@@ -235,12 +227,11 @@ def fit_timed(
     return seconds
 
 
-def compile_loops(models: Iterable[Any], X: Any, y: NDArray) -> None:
+def compile_loops(model: Any, rows: Split) -> None:
     """Fit briefly, so that no time that is measured contains compilation."""
-    X, y = X[:COMPILED_ROWS], np.ascontiguousarray(y[:COMPILED_ROWS])
-    for model in models:
-        if isinstance(model, QTKMRegressor):
-            clone(model).set_params(max_iter=1).fit(X, y).predict(X[:100])
+    if isinstance(model, QTKMRegressor):
+        X, y = rows.X_train[:COMPILED_ROWS], np.ascontiguousarray(rows.y_train[:COMPILED_ROWS])
+        clone(model).set_params(max_iter=1).fit(X, y).predict(X[:100])
 
 
 def count_parameters(model: Any) -> int:
@@ -284,8 +275,7 @@ def quantized_start(
 def unquantized(cores: Start) -> Start:
     """Merge the cores of each column into one: the same function, not quantized.
 
-    Row m = Σ_k q_k·B_k of a column's core is the product Π_k W_k[q_k] of the rows of its levels,
-    so that a quantized model and its counterpart begin at the same function.
+    Row m = Σ_k q_k·B_k of a column's core is the product Π_k W_k[q_k] of the rows of its levels.
     """
     return [[weights_of(Diagonal(), levels)] for levels in cores]
 
@@ -296,20 +286,16 @@ def table(head: str, form: str, rows: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join([f"| {head} |", ruler, *(f"| {form.format(**row)} |" for row in rows)])
 
 
-def origin(command: str, seconds: float, page: Path | None = None) -> str:
-    """Say how fits were made, as on an earlier `page` if none was made since, and their time."""
+def origin(command: str) -> str:
+    """Say when, where and how fits are made."""
     machine = f"{cpu_count()} cores"
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
         machine += f", {gib:.0f} GiB"
-    text = (
+    return (
         f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
         f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
     )
-    if page is not None and page.exists():
-        said = re.search(r"^Made by .*(?=; the fits took )", page.read_text("utf-8"), re.MULTILINE)
-        text = said[0] if said else text
-    return f"{text}; the fits took {duration(seconds)}."
 
 
 def duration(seconds: float) -> str:
@@ -320,21 +306,10 @@ def duration(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
 
 
-def spread(values: Iterable[float], digits: int = 4) -> str:
-    """Format mean ± standard deviation."""
-    array = np.asarray(list(values), dtype=float)
-    deviation = array.std(ddof=1) if array.size > 1 else 0.0
-    return f"{array.mean():.{digits}f} ± {deviation:.{digits}f}"
-
-
-def try_to_draw(draw: Callable[[], dict[str, str]]) -> dict[str, str]:
-    """Return the file names that `draw` gives; print a line if matplotlib is missing."""
-    try:
-        return draw()
-    except ModuleNotFoundError as missing:
-        package = (missing.name or "").partition(".")[0]
-        print(f'no figures: {package} is not installed; try: pip install "qtkm[plot]"')
-        return {}
+def spread(values: Any) -> str:
+    """Format mean ± standard deviation, or the only value."""
+    mean = f"{np.mean(values):.4f}"
+    return f"{mean} ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else mean
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -344,46 +319,55 @@ def new_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def label_decades(axis: Any, form: str) -> Any:
-    """Label a logarithmic axis with plain numbers at 1, 2 and 5 of every decade."""
+def label_decades(axis: Any, steps: Sequence[float] = (1, 2, 5)) -> None:
+    """Label a logarithmic axis with plain numbers at some steps of every decade."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    locator = LogLocator(subs=(1, 2, 5))
-    axis.set_major_locator(locator)
+    axis.set_major_locator(LogLocator(subs=steps))
     axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(StrMethodFormatter(form))
-    return locator
+    axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
 
 
-def save_figure(figure: Any, path: Path) -> str:
-    """Write a figure as PNG and PDF, and return the name of the former."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path.with_suffix(".png"), dpi=150)
-    # without the date of the run, so that the same numbers give the same files
-    figure.savefig(path.with_suffix(".pdf"), dpi=150, metadata={"CreationDate": None})
-    return path.with_suffix(".png").name
+def save_figures(folder: Path, drawn: Mapping[str, Callable[[], Any]]) -> dict[str, str]:
+    """Draw figures into PNG and PDF files of their names, and return the names of the former.
+
+    Without matplotlib, a line that says so is printed, and nothing returned.
+    """
+    try:
+        figures = {name: draw() for name, draw in drawn.items()}
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        print(f'no figures: {package} is not installed; try: pip install "qtkm[plot]"')
+        return {}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in figures.items():
+        figure.savefig(folder / f"{name}.png", dpi=150)
+        # without the date of the run, so that the same numbers give the same files
+        figure.savefig(folder / f"{name}.pdf", dpi=150, metadata={"CreationDate": None})
+    return {name: f"{name}.png" for name in figures}
 
 
 def write_page(
-    options: Options, name: str, seconds: float, has_new: bool, values: dict[str, Any]
-) -> Path:
-    """Write the page of an experiment from the template of that name in the folder ``pages``.
+    records: Records, seconds: float, values: Mapping[str, Any],
+    drawn: Mapping[str, Callable[[], Any]],
+) -> Path:  # fmt: skip
+    """Draw the figures of an experiment, and write its page from the template in ``pages``.
 
-    `seconds` is the time of all fits, `has_new` says whether any was made since the page was
-    written last. A paragraph is left out if a value that it names, ``{name}`` or ``{if_name}``, is
-    None or missing.
+    `seconds` is the time of all fits. A paragraph is left out if a value that it names, ``{name}``
+    or ``{if_name}``, is None or missing; the name of a figure has that of its file.
     """
-    path = options.output / f"{name}.md"
-    made = origin(options.command, seconds, None if has_new else path)
-    values = {"made": made, "quick": options.quick or None, **values}
+    options, path = records.options, records.path.with_suffix(".md")
+    made = f"{records.made or origin(options.command)}; the fits took {duration(seconds)}."
+    known = {"made": made, "quick": options.quick or None, **values}
+    known |= save_figures(options.output, drawn)
     parts = []
-    template = Path(__file__).parent.joinpath("pages", f"{name}.md").read_text(encoding="utf-8")
+    template = Path(__file__).parent.joinpath("pages", path.name).read_text(encoding="utf-8")
     for paragraph in template.strip().split("\n\n"):
         fields = [
             re.split(r"[.\[]", field)[0] for _, field, _, _ in Formatter().parse(paragraph) if field
         ]
-        if all(values.get(field.removeprefix("if_")) is not None for field in fields):
+        if all(known.get(field.removeprefix("if_")) is not None for field in fields):
             empty = {field: "" for field in fields if field.startswith("if_")}
-            parts.append(paragraph.format(**values | empty))
+            parts.append(paragraph.format(**known | empty))
     replace_text(path, "\n\n".join(parts) + "\n")
     return path

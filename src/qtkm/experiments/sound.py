@@ -4,16 +4,13 @@
 
 Everything follows the paper: L = 1, no penalty, Gaussian cores to start from, all distinct values
 exactly, no row set aside.  Fits run to convergence, by momentum in a fraction of the paper's
-sweeps; some are repeated without it, to show that the end is the same.  Fits run several at a
-time, each in a process of one thread, the longest first; cores are kept, so that figures are
+sweeps, several at a time, each in a process of one thread; cores are kept, so that figures are
 drawn again without fitting.
 """
 
-import os
-import re
 from collections import namedtuple
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +21,19 @@ from sklearn.metrics import mean_absolute_error
 
 from ..datasets import load_sound
 from ..inspection.plotting import plain
-from ..solvers import ALS, Progress
+from ..solvers import ALS
 from . import runs
-from .runs import COLOURS, Fit, Options, Records, Split, new_figure, run_fits, save_figure, table
+from .runs import COLOURS, Fit, Options, Records, Split, new_figure, run_fits, table
 
 #: a quick run takes the samples up to this position, and so many starts
 QUICK_SAMPLES, QUICK_STARTS = 6000, 2
-KEYS = ("solver", "rank", "start")
+KEYS = ("rank", "start")
 VALUES = ("parameters", "compression", "weight_error", "smae", "train_smae", "objective",
           "epochs", "status", "seconds")  # fmt: skip
-#: file of a fit's cores and course
-KEPT = "{solver}_rank{rank}_start{start}.npz"
-MOMENTUM, PLAIN = "momentum", "plain"
-TRACE = ("epoch", "objective", "weight_error", "smae")
+#: file of a fit's cores
+KEPT = "rank{rank}_start{start}.npz"
 #: largest residual of the normal equations, relative to their right side; 5e-15 on the sound
 ACCURACY = 1e-6
-#: points on the courses of fits are compared with the paper's table if so near in weight error
-NEAR = 0.01
 #: colour of the unconstrained spectrum, and the share of its energy in the drawn band
 FREE, ENERGY = "#202020", 0.999
 TITLE = (
@@ -54,27 +47,13 @@ PUBLISHED = {
     50: TableTwoRow(1300, 6.3, 0.528, 0.451),
     100: TableTwoRow(2600, 3.1, 0.310, 0.182),
 }
-
-
-@dataclass(frozen=True)
-class SoundProtocol:
-    """Sizes of the experiment: M, rank → most epochs, and the least relative progress of one.
-
-    `plain_epochs` are those of the ranks whose first start is repeated without momentum.
-    """
-
-    n_basis: int
-    epochs: Mapping[int, int]
-    plain_epochs: Mapping[int, int]
-    tol: float
-
-
 #: A start of rank 10 crept at 1.1e-6 an epoch for sixty epochs before it fell by another 2 %, so a
 #: tolerance of 1e-6 ends too early.
-FULL = SoundProtocol(
-    2**13, {10: 2000, 25: 2000, 50: 1000, 100: 600}, {10: 5000, 25: 5000, 50: 1500}, tol=1e-8
-)
-QUICK = SoundProtocol(2**9, {5: 60, 10: 60}, {5: 60}, tol=1e-8)
+TOLERANCE = 1e-8
+#: sizes of the experiment: M, and rank → most epochs
+SoundProtocol = namedtuple("SoundProtocol", "n_basis epochs")
+FULL = SoundProtocol(2**13, {10: 2000, 25: 2000, 50: 1000, 100: 600})
+QUICK = SoundProtocol(2**9, {5: 60, 10: 60})
 
 
 def run(options: Options, *, starts: int = 5) -> Path:
@@ -89,23 +68,17 @@ def run(options: Options, *, starts: int = 5) -> Path:
     starts = min(starts, QUICK_STARTS) if options.quick else starts
     sound = load(options)
     free = solve_free(sound, chosen.n_basis)
-    # keys of JSON would be text
-    epochs = {name: list(getattr(chosen, name).items()) for name in ("epochs", "plain_epochs")}
-    records = Records(options.output / "sound.csv", KEYS, VALUES, asdict(chosen) | epochs)
-    folder = options.output / "sound_fits"
-    arguments = {"sound": sound, "free": free, "tol": chosen.tol, "folder": folder}
-    limits = [(MOMENTUM, s, *item) for item in chosen.epochs.items() for s in range(starts)]
-    limits += [(PLAIN, 0, *item) for item in chosen.plain_epochs.items()]
-    fits = [
-        Fit({"solver": solver, "rank": rank, "start": start}, fit_one,
-            arguments | {"max_iter": limit}, cost=limit * rank**1.4)
-        for solver, start, rank, limit in limits
+    settings = {"n_basis": chosen.n_basis, "tol": TOLERANCE, "epochs": list(chosen.epochs.items())}
+    records = Records(options, "sound", KEYS, VALUES, settings)
+    arguments = {"sound": sound, "free": free, "folder": options.output / "sound_fits"}
+    fits = [  # an epoch takes 14, 45, 109, 358 ms at the paper's ranks
+        Fit({"rank": rank, "start": start}, fit_one, arguments | {"max_iter": limit},
+            cost=limit * rank**1.4)
+        for rank, limit in chosen.epochs.items()
+        for start in range(starts)
     ]  # fmt: skip
-    # the longest first; an epoch takes 14, 45, 109, 358 ms at the paper's ranks
-    fits.sort(key=lambda fit: -fit.cost)
-    rows = run_fits(fits, records, title="sound", n_jobs=options.cores, progress=options.progress)
-    rows = rows.sort_values(list(KEYS), ignore_index=True)
-    return write(options, Results(rows, sound, free, folder), chosen, records.n_new > 0)
+    rows = run_fits(fits, records, n_jobs=options.cores)
+    return write(records, rows, sound, free, chosen)
 
 
 def load(options: Options) -> Split:
@@ -178,58 +151,30 @@ def respond(weights: NDArray, sound: Split, X: NDArray) -> NDArray:
 
 
 def fit_one(
-    solver: str, rank: int, start: int, *, sound: Split, free: NDArray, tol: float, max_iter: int,
-    folder: Path,
-) -> dict[str, Any]:  # fmt: skip
-    """Fit a model on one thread, measure it, and keep its cores and its course."""
-    trace = Trace(sound, free)
+    rank: int, start: int, *, sound: Split, free: NDArray, max_iter: int, folder: Path
+) -> dict[str, Any]:
+    """Fit a model on one thread, measure it, and keep its cores."""
     model = runs.paper_model(
-        n_basis=len(free), period=1, quantization=2, rank=rank, alpha=0, max_iter=max_iter, tol=tol,
-        solver=ALS(momentum=solver == MOMENTUM), init="random", normalize_y=False,
-        random_state=start, n_jobs=1, callbacks=trace,
+        n_basis=len(free), period=1, quantization=2, rank=rank, alpha=0, max_iter=max_iter,
+        tol=TOLERANCE, solver=ALS(momentum=True), init="random", normalize_y=False,
+        random_state=start, n_jobs=1,
     )  # fmt: skip
     seconds = runs.fit_timed(model, sound, 1)
-    cores, objective = model.cores_[0], model.history_["objective"][-1]
-    trace.note(model.n_iter_, objective, model.cores_)
-    file = folder / KEPT.format(solver=solver, rank=rank, start=start)
     folder.mkdir(parents=True, exist_ok=True)
-    partial = file.with_suffix(".partial.npz")
-    np.savez(partial, cores=np.stack(cores), trace=np.array(trace.rows))
-    os.replace(partial, file)  # in one step: a file that is there is whole
+    np.savez(folder / KEPT.format(rank=rank, start=start), cores=np.stack(model.cores_[0]))
+    weights = weights_of(model.cores_[0])
     return {
         "parameters": model.n_parameters_,
         "compression": len(free) / model.n_parameters_,
-        "weight_error": weight_error(weights_of(cores), free),
+        # relative to the norm of the unconstrained weights
+        "weight_error": np.linalg.norm(weights - free) / np.linalg.norm(free),
         "smae": mean_absolute_error(sound.y_test, model.predict(sound.X_test)),
         "train_smae": mean_absolute_error(sound.y_train, model.predict(sound.X_train)),
-        "objective": objective,
+        "objective": model.history_["objective"][-1],
         "epochs": model.n_iter_,
         "status": model.status_,
         "seconds": seconds,
     }
-
-
-class Trace:
-    """Callback that measures a fit on its way: `rows` with the columns `TRACE`."""
-
-    def __init__(self, sound: Split, free: NDArray):
-        self.free, self.sound = free, sound
-        self.rows: list[tuple[float, ...]] = []
-
-    def __call__(self, progress: Progress) -> None:
-        """Measure at the end of epochs 1, 2, 3, 4, 5, 6, 8, 10, 20, and so on."""
-        is_round = re.fullmatch("[1234568]0*", str(progress.epoch)) is not None
-        if progress.event == "epoch" and is_round:
-            self.note(progress.epoch, progress.history.objective[-1], progress.cores)
-
-    def note(self, epoch: int, objective: float, cores: Any) -> None:
-        """Measure cores as they stand, unless that epoch was measured."""
-        if self.rows and self.rows[-1][0] == epoch:
-            return
-        weights = weights_of(cores[0])
-        response = respond(weights, self.sound, self.sound.X_test).real
-        smae = mean_absolute_error(self.sound.y_test, response)
-        self.rows.append((epoch, objective, weight_error(weights, self.free), smae))
 
 
 def weights_of(cores: list[NDArray]) -> NDArray:
@@ -237,13 +182,8 @@ def weights_of(cores: list[NDArray]) -> NDArray:
     return runs.unquantized([cores])[0][0].sum(axis=1)
 
 
-def weight_error(weights: NDArray, free: NDArray) -> float:
-    """Return the distance to the unconstrained weights, relative to their norm."""
-    return float(np.linalg.norm(weights - free) / np.linalg.norm(free))
-
-
-def read_kept(folder: Path, row: Mapping[str, Any]) -> tuple[NDArray, NDArray]:
-    """Return weights (M,) and course (n_epochs, 4) of a recorded fit; columns as in `TRACE`."""
+def read_kept(folder: Path, row: Mapping[str, Any]) -> NDArray:
+    """Return the weights (M,) of a recorded fit."""
     file = folder / KEPT.format(**row)
     if not file.exists():
         raise FileNotFoundError(
@@ -251,34 +191,7 @@ def read_kept(folder: Path, row: Mapping[str, Any]) -> tuple[NDArray, NDArray]:
             "output folder to fit again"
         )
     with np.load(file) as kept:
-        return weights_of(list(kept["cores"])), kept["trace"]
-
-
-class Results:
-    """Records, courses and spectra (M,) of the fits, and what needs none.
-
-    `smae` and `silence` are the errors on test and training rows of the unconstrained model and
-    of predicting the mean, and `objective` is the mean squared complex residual of the former.
-    """
-
-    def __init__(self, rows: Any, sound: Split, free: NDArray, folder: Path):
-        self.sound, self.free = sound, np.abs(free)
-        self.rows, self.plain = (rows[rows["solver"] == each] for each in (MOMENTUM, PLAIN))
-        self.by_rank = dict(tuple(self.rows.groupby("rank")))
-        kept = {index: read_kept(folder, row) for index, row in rows.iterrows()}
-        self.traces = {index: trace for index, (_, trace) in kept.items()}
-        self.spectra = {r: np.abs(kept[median_row(f).name][0]) for r, f in self.by_rank.items()}
-        test, train = (respond(free, sound, X) for X in (sound.X_test, sound.X_train))
-        pairs = [(sound.y_test, test), (sound.y_train, train)]
-        self.smae = tuple(mean_absolute_error(y, found.real) for y, found in pairs)
-        self.silence = tuple(np.abs(y).mean() for y, _ in pairs)
-        self.objective = float(np.mean(np.abs(train - sound.y_train) ** 2))
-        #: rows of the paper's table whose models have the same numbers of parameters
-        self.published = {
-            rank: row
-            for rank, row in PUBLISHED.items()
-            if rank in self.by_rank and row.parameters in self.by_rank[rank]["parameters"].values
-        }
+        return weights_of(list(kept["cores"]))
 
 
 class Range:
@@ -298,197 +211,156 @@ def median_row(rows: Any) -> Any:
 
 #: head of a table of the page, and the form of its rows
 MAIN = (
-    "R | P | M/P | weight error, paper | here | SMAE, paper | here",
+    "R | P | M/P | weight error, paper | here | SMAE, paper | here | of training rows",
     "{rank} | {size:,} | {compression:.1f} | {paper[0]} | {weight_error:.3f} | {paper[1]} | "
-    "{smae:.3f}",
+    "{smae:.3f} | {train_smae:.3f}",
 )
 FITS = (
-    "R | epochs | converged | seconds | objective | SMAE of training rows | "
-    "second half: weight error | second half: SMAE",
-    "{rank} | {epochs:,.0f} | {done} | {seconds:.3g} | {objective:.4f} | {train_smae:.3f} | "
-    "{halves[0]} | {halves[1]}",
-)
-SOLVERS = (
-    "R | solver | epochs | seconds | objective | weight error | SMAE",
-    "{rank} | {solver} | {epochs:,} | {seconds:.3g} | {objective:.5f} | {weight_error:.3f} | "
-    "{smae:.3f}",
-)
-RATIOS = (
-    "R | SMAE, test rows | SMAE, training rows | ratio",
-    "{name} | {test:.3f} | {train:.3f} | {ratio:.2f}",
-)
-POINTS = (
-    "R | weight error, paper | points here | their SMAE | SMAE, paper",
-    "{rank} | {paper.weight_error:.3f} | {count} | {span} | {paper.smae:.3f}",
+    "R | epochs | converged | seconds | objective",
+    "{rank} | {epochs:,.0f} | {done} | {seconds:.3g} | {objective:.4f}",
 )
 
 
-def write(options: Options, results: Results, chosen: SoundProtocol, has_new: bool) -> Path:
-    """Draw the figures and write the page; `has_new` tells whether fits were made since."""
-    folder = options.output
-    figures = runs.try_to_draw(
-        lambda: {
-            "spectra": draw_spectra(results, folder / "sound"),
-            "errors": draw_errors(results, folder / "sound_errors"),
-        }
+def write(records: Records, rows: Any, sound: Split, free: NDArray, chosen: SoundProtocol) -> Path:
+    """Draw the figures and write the page."""
+    folder = records.path.with_name("sound_fits")
+    by_rank = dict(tuple(rows.groupby("rank")))
+    spectra = {rank: np.abs(read_kept(folder, median_row(f))) for rank, f in by_rank.items()}
+    # errors on test and training rows of the unconstrained model, and of predicting the mean
+    test, train = (respond(free, sound, X) for X in (sound.X_test, sound.X_train))
+    pairs = [(sound.y_test, test), (sound.y_train, train)]
+    smae, silence = zip(
+        *((mean_absolute_error(y, found.real), np.abs(y).mean()) for y, found in pairs), strict=True
     )
-    sound, gaps, free = results.sound, find_gaps(results.sound), len(results.free)
-    errors = results.rows[["weight_error", "smae"]]
-    by_rank = results.rows.groupby("rank")[["weight_error", "smae"]]
+    # rows of the paper's table whose models have the same numbers of parameters
+    published = {
+        rank: PUBLISHED[rank]
+        for rank, fits in by_rank.items()
+        if rank in PUBLISHED and PUBLISHED[rank].parameters in fits["parameters"].values
+    }
+    lines = [_describe(rank, fits, published.get(rank)) for rank, fits in by_rank.items()]
+    more = (
+        f"\n| all weights | {len(free):,} | 1.0 | – | 0 | – | {smae[0]:.3f} | {smae[1]:.3f} |"
+        f"\n| predicting the mean | 0 | – | – | 1 | – | {silence[0]:.3f} | {silence[1]:.3f} |"
+    )
+    errors = rows[["weight_error", "smae"]]
+    of_rank = rows.groupby("rank")[["weight_error", "smae"]]
     widths = [
         f"{row.weight_error:.3f} and {row.smae:.3f} (R={row.Index})"
-        for row in (by_rank.max() - by_rank.min()).itertuples()
+        for row in (of_rank.max() - of_rank.min()).itertuples()
     ]
-    lines = [_describe(results, rank, fits) for rank, fits in results.by_rank.items()]
-    all_weights = f"\n| all weights | {free:,} | 1.0 | – | 0 | – | {results.smae[0]:.3f} |"
-    pairs = {r: fits[["smae", "train_smae"]].median() for r, fits in results.by_rank.items()}
-    pairs |= {"all weights": results.smae, "predicting the mean": results.silence}
-    ratios = [{"name": n, "test": a, "train": b, "ratio": a / b} for n, (a, b) in pairs.items()]
-    both = [
-        row
-        for plain in results.plain.to_dict("records")
-        for row in (results.by_rank[plain["rank"]].iloc[0], plain)
-    ]
+    gaps = find_gaps(sound)
     values = {
-        **figures,
-        "results": results,
-        "sound": sound,
+        "n_train": len(sound.y_train),
+        "n_test": len(sound.y_test),
         "protocol": chosen,
         "n_gaps": len(gaps),
         "gaps": " to ".join(str(length) for length in sorted({min(gaps), max(gaps)})),
         "samples_each": (len(sound.y_train) + len(sound.y_test)) / chosen.n_basis,
-        "main_table": table(*MAIN, lines) + all_weights,
-        "starts": by_rank.size().max(),
-        "louder": results.silence[0] / results.silence[1],
-        "ratio_table": table(*RATIOS, ratios),
+        "main_table": table(*MAIN, lines) + more,
+        "starts": of_rank.size().max(),
+        "louder": silence[0] / silence[1],
         "widths": ", ".join(widths),
         "correlation": errors.corr().fillna(0.0).iloc[0, 1],
-        "correlation_within": (errors - by_rank.transform("mean")).corr().fillna(0.0).iloc[0, 1],
+        "correlation_within": (errors - of_rank.transform("mean")).corr().fillna(0.0).iloc[0, 1],
         "fits_table": table(*FITS, lines),
+        "tol": TOLERANCE,
         "limits": ", ".join(f"{epochs:,} (R={rank})" for rank, epochs in chosen.epochs.items()),
-        "solver_table": table(*SOLVERS, both) if both else None,
-        **_beside_the_paper(results),
+        "free_smae": smae[0],
+        "free_objective": np.mean(np.abs(train - sound.y_train) ** 2),
     }
-    seconds = results.rows["seconds"].sum() + results.plain["seconds"].sum()
-    return runs.write_page(options, "sound", seconds, has_new, values)
+    if published:
+        values |= _beside_the_paper(by_rank, published)
+        # the functions are nearly orthogonal over the training rows
+        expected = values["free_objective"] + values["top"].weight_error ** 2 * np.vdot(free, free)
+        values |= {"expected": expected.real, "more": expected.real / values["free_objective"],
+                   "off": abs(values["top"].smae - smae[0])}  # fmt: skip
+    drawn = {
+        "sound": partial(draw_spectra, by_rank, spectra, np.abs(free)),
+        "sound_errors": partial(draw_errors, by_rank, published, smae[0], silence[0]),
+    }
+    return runs.write_page(records, rows["seconds"].sum(), values, drawn)
 
 
-def _describe(results: Results, rank: int, fits: Any) -> dict[str, Any]:
+def _describe(rank: int, fits: Any, paper: TableTwoRow | None) -> dict[str, Any]:
     """Return what the tables say of a rank: the paper's errors, and ranges over the starts."""
-    paper = results.published.get(rank)
-    changes = []  # since at most half of the epochs, of fits not converged
-    for index, row in fits[fits["status"] != "converged"].iterrows():
-        trace = results.traces[index]
-        before = trace[trace[:, 0] <= max(1, row["epochs"] / 2)][-1]
-        changes.append(np.abs(trace[-1] - before)[2:])
     return {
         **{name: Range(fits[name]) for name in VALUES if name != "status"},
         "rank": rank,
         "size": fits["parameters"].iloc[0],
         "compression": fits["compression"].iloc[0],
         "paper": [f"{error:.3f}" for error in paper[2:]] if paper else "––",
-        "done": f"{len(fits) - len(changes)} of {len(fits)}",
-        "halves": [f"{change:.4f}" for change in np.max(changes, axis=0)] if changes else "––",
+        "done": f"{(fits['status'] == 'converged').sum()} of {len(fits)}",
     }
 
 
-def _beside_the_paper(results: Results) -> dict[str, Any]:
-    """Return what compares the starts with the paper's, if they are of the same models."""
-    published = results.published
-    if not published:
-        return {}
+def _beside_the_paper(
+    by_rank: Mapping[int, Any], published: Mapping[int, TableTwoRow]
+) -> dict[str, Any]:
+    """Return what compares the starts with the paper's of the same models."""
+    differences: list[str] = []
     places: dict[bool, list[str]] = {True: [], False: []}
-    differences, lines = [], []
     for rank, paper in published.items():
-        rows = results.by_rank[rank]
-        is_inside = bool(rows["smae"].min() <= paper.smae <= rows["smae"].max())
-        places[is_inside].append(f"R={rank}")
-        differences.append(f"{rows['weight_error'].median() - paper.weight_error:+.3f} (R={rank})")
-        _, _, errors, smae = np.concatenate([results.traces[i] for i in rows.index]).T
-        near = smae[np.abs(errors - paper.weight_error) <= NEAR]
-        span = f"{near.min():.3f} – {near.max():.3f}" if len(near) else "no such point"
-        lines.append({"rank": rank, "paper": paper, "count": len(near), "span": span})
+        error, smae = by_rank[rank]["weight_error"], by_rank[rank]["smae"]
+        places[smae.min() <= paper.smae <= smae.max()].append(f"R={rank}")
+        differences.append(f"{error.median() - paper.weight_error:+.3f} (R={rank})")
     top = max(published)
-    expected = results.objective + published[top].weight_error ** 2 * np.sum(results.free**2)
     return {
         "source": runs.PAPER,
         "differences": ", ".join(differences),
         "inside": ", ".join(places[True]) or "none",
         "outside": ", ".join(places[False]) or "none",
-        "near": NEAR,
-        "near_table": table(*POINTS, lines),
         "top_rank": top,
         "top": published[top],
-        "top_objective": results.by_rank[top]["objective"].median(),
-        "expected": expected,
-        "more": expected / results.objective,
-        "off": abs(published[top].smae - results.smae[0]),
+        "top_objective": by_rank[top]["objective"].median(),
     }
 
 
-def draw_spectra(results: Results, path: Path) -> str:
+def draw_spectra(by_rank: Mapping[int, Any], spectra: Mapping[int, NDArray], free: NDArray) -> Any:
     """Draw magnitudes of the weights against frequency, a panel for each rank."""
-    from matplotlib.lines import Line2D
-
-    ranks = sorted(results.spectra)
-    rows = -(-len(ranks) // 2)
-    figure = new_figure(11, 3.1 * rows + 0.6)
-    panels = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
-    n_basis, magnitudes = len(results.free), results.free
-    frequencies = np.arange(n_basis) - n_basis // 2
+    n_rows = -(-len(spectra) // 2)
+    figure = new_figure(11, 3.1 * n_rows + 0.6)
+    panels = figure.subplots(n_rows, 2, sharex=True, sharey=True, squeeze=False).flat
+    frequencies = np.arange(len(free)) - len(free) // 2
     # the band around 0 that holds nearly all energy, in round hundreds
-    energy = np.bincount(np.abs(frequencies), magnitudes**2).cumsum()
+    energy = np.bincount(np.abs(frequencies), free**2).cumsum()
     needed = int(np.searchsorted(energy, ENERGY * energy[-1]))
-    band = min(n_basis // 2, -(-needed // 100) * 100)
-    for axes, rank in zip(panels.flat, ranks, strict=False):
-        axes.plot(frequencies, magnitudes, color=FREE, linewidth=0.6)
-        axes.plot(frequencies, results.spectra[rank], color=COLOURS["TKM"], linewidth=0.6)
-        axes.set_title(TITLE.format(**median_row(results.by_rank[rank])), fontsize=10)
+    band = min(len(free) // 2, -(-needed // 100) * 100)
+    handles: list[Any] = []
+    for axes, (rank, spectrum) in zip(panels, spectra.items(), strict=False):
+        label = f"unconstrained, all {len(free):,} weights"
+        handles = axes.plot(frequencies, free, color=FREE, lw=0.6, label=label)
+        style = {"color": COLOURS["TKM"], "lw": 0.6, "label": "quantized, rank R"}
+        handles += axes.plot(frequencies, spectrum, **style)
+        axes.set_title(TITLE.format(**median_row(by_rank[rank])), fontsize=10)
         axes.set(xlim=(-band, band), ylim=(0, None))
         plain(axes)
-    for axes in panels.flat[len(ranks) :]:
+    for axes in panels[len(spectra) :]:
         axes.set_visible(False)
     figure.supxlabel("frequency, cycles in the whole stretch", fontsize=10)
     figure.supylabel("|w|, standard deviations of the sound", fontsize=10)
-    handles = [
-        Line2D([], [], color=FREE, label=f"unconstrained, all {n_basis:,} weights"),
-        Line2D([], [], color=COLOURS["TKM"], label="quantized, rank R"),
-    ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False)
-    return save_figure(figure, path)
+    return figure
 
 
-def draw_errors(results: Results, path: Path) -> str:
-    """Draw the error on the test rows against that of the weights, along every fit."""
-    from matplotlib import colormaps
-
+def draw_errors(
+    by_rank: Mapping[int, Any], published: Mapping[int, TableTwoRow], free: float, silence: float
+) -> Any:
+    """Draw the error on the test rows against that of the weights."""
     figure = new_figure(7, 4.6)
     axes = figure.subplots()
-    last = max(1, len(results.by_rank) - 1)
-    for k, (rank, rows) in enumerate(sorted(results.by_rank.items())):
-        colour = colormaps["viridis_r"](0.1 + 0.8 * k / last)  # from light to dark with the rank
-        for index in rows.index:
-            _, _, errors, smae = results.traces[index].T
-            axes.plot(errors, smae, color=colour, linewidth=0.8, alpha=0.6)
-        axes.plot(
-            rows["weight_error"], rows["smae"], "o",
-            color=colour, markeredgecolor="white", markersize=7, label=f"R = {rank}",
-        )  # fmt: skip
-    axes.plot(0, results.smae[0], "*", color=FREE, markersize=12, label="unconstrained")
-    if paper := list(results.published.values()):
-        axes.plot(
-            [row.weight_error for row in paper], [row.smae for row in paper], "x",
-            color=FREE, markersize=8, markeredgewidth=1.8, label="paper",
-        )  # fmt: skip
-    axes.axhline(results.silence[0], color="0.6", linestyle=":", linewidth=1)
-    axes.annotate(
-        "predicting the mean", (0, results.silence[0]), xytext=(4, 4),
-        textcoords="offset points", color="0.4", fontsize=8,
-    )  # fmt: skip
+    axes.set_prop_cycle(color=["#addc30", "#28ae80", "#2c728e", "#472d7b"])  # darker with the rank
+    for rank, rows in by_rank.items():
+        axes.plot(rows["weight_error"], rows["smae"], "o", mec="white", ms=7, label=f"R = {rank}")
+    axes.plot(0, free, "*", color=FREE, markersize=12, label="unconstrained")
+    if published:
+        _, _, errors, smae = zip(*published.values(), strict=True)
+        axes.plot(errors, smae, "x", color=FREE, ms=8, mew=1.8, label="paper")
+    axes.axhline(silence, color="0.6", linestyle=":", linewidth=1, label="predicting the mean")
     axes.set_xlabel("relative error of the weights")
     axes.set_ylabel("SMAE on the test rows, standard deviations")
     axes.set(xlim=(-0.03, 1), ylim=(0, None))
     axes.grid(color="0.92")
     axes.legend(frameon=False, loc="lower right")
     plain(axes)
-    return save_figure(figure, path)
+    return figure
