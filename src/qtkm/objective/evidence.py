@@ -46,17 +46,30 @@ REFUSED = 1e10
 
 def matern(distance: Array, nu: float) -> tuple[Array, Array]:
     """Return the Matérn kernel at distances over the length scale, and its slope by log(scale)."""
+    slope, value = np.array(distance, dtype=np.float64), np.empty(np.shape(distance))
+    _matern(slope, nu, value)
+    return value, slope
+
+
+def _matern(t: Array, nu: float, value: Array) -> None:
+    """Write the kernel into `value`, and its slope in place of the distances `t`."""
     if np.isinf(nu):
-        square = distance**2
-        value = np.exp(-0.5 * square)
-        return value, square * value
+        t *= t
+        np.exp(np.multiply(t, -0.5, out=value), out=value)
+        t *= value
+        return
     degree = round(nu - 0.5)
-    t = math.sqrt(2 * degree + 1) * distance
-    decay = np.exp(-t)
+    t *= math.sqrt(2 * degree + 1)
+    decay = np.exp(np.negative(t, out=value), out=value)
     if degree == 0:
-        return decay, t * decay
-    slope = _polynomial(t, degree - 1, 1 / (2 * degree - 1))
-    return _polynomial(t, degree) * decay, slope * t * t * decay
+        t *= decay
+        return
+    factor = _polynomial(t, degree)
+    slope = _polynomial(t, degree - 1, 1 / (2 * degree - 1)) if degree > 1 else 1.0
+    t *= t
+    t *= decay
+    t *= slope
+    value *= factor
 
 
 def _polynomial(t: Array, degree: int, factor: float = 1.0) -> Array:
@@ -162,8 +175,9 @@ class Likelihood:
         self.scatter = scatter if self.repeated else 0.0
         self.target, self.weight, self.smoothness = target, weight, smoothness
         self.run = run
-        self.pairs = np.tril_indices(n)
-        first, second = self.pairs
+        first, second = np.tril_indices(n)
+        #: places of the pairs in the matrix
+        self.pairs = first * n + second
         self.is_diagonal = first == second
         self.distances: list[NDArray] = []
         self.gaps = np.ones(len(first))
@@ -177,7 +191,10 @@ class Likelihood:
                 self.gaps *= 1 - rows.gap_share * differs
         spread = rows.plain.std(axis=0)
         z = (rows.plain - rows.plain.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
-        self.linear = (z @ z.T)[self.pairs]
+        self.linear = (z @ z.T).ravel()[self.pairs]
+        #: kernels of the columns, what they are multiplied by, and their slopes: kept from call to
+        #: call, because the system takes longer to provide new memory than to fill it
+        self.own, self.factor, self.change = np.empty((3, self.n_columns, len(first)))
         start, spread, low, high = np.array(VARIANCES).T
         count = self.n_columns
         scale = SCALE + 0.5 * math.log(count)
@@ -198,39 +215,44 @@ class Likelihood:
         scales, shares = np.exp(parameters[:count]), 1 / (1 + np.exp(-parameters[count:-4]))
         product, slope, noise, smooth = np.exp(parameters[-4:])
 
-        def of_column(d: int) -> tuple[Array, Array, Array | None]:
+        def of_column(d: int) -> None:
             if self.distances[d].dtype == bool:
-                own, change = 1.0 - self.distances[d], None
+                np.subtract(1.0, self.distances[d], out=self.own[d])
             else:
-                own, change = matern(self.distances[d] * (1 / scales[d]), self.smoothness[d])
-            return (1 - shares[d]) + shares[d] * own, own, change
+                np.multiply(self.distances[d], 1 / scales[d], out=self.change[d])
+                _matern(self.change[d], self.smoothness[d], self.own[d])
+            np.multiply(self.own[d], shares[d], out=self.factor[d])
+            self.factor[d] += 1 - shares[d]
 
+        self.run(of_column, range(count))
         kernel, total = product * self.gaps, np.zeros(len(self.linear))
-        parts = self.run(of_column, range(count))
-        for factor, own, _ in parts:
+        for factor, own in zip(self.factor, self.own, strict=True):
             kernel *= factor
             total += own
         matrix = np.zeros((n, n))
-        matrix[self.pairs] = kernel + slope * self.linear + (smooth / count) * total + CONSTANT
+        matrix.ravel()[self.pairs] = (
+            kernel + slope * self.linear + (smooth / count) * total + CONSTANT)  # fmt: skip
         matrix[np.diag_indices(n)] += noise / self.weight + JITTER
-        root, failed = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+        # LAPACK reads columns first: the lower triangle is the upper one there
+        root, failed = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
         if failed:
             return REFUSED, np.zeros_like(parameters)
-        solved = lapack.dpotrs(root, self.target, lower=1)[0]
+        solved = lapack.dpotrs(root, self.target, lower=0)[0]
         value = 0.5 * float((self.target * solved).sum())
         value += n_outputs * float(np.log(np.diagonal(root)).sum())
         value += 0.5 * (self.repeated * float(parameters[-2]) + self.scatter / noise)
-        inverse = lapack.dpotri(root, lower=1, overwrite_c=1)[0]
-        slopes = n_outputs * inverse[self.pairs] - (solved @ solved.T)[self.pairs]
+        inverse = lapack.dpotri(root, lower=0, overwrite_c=1)[0].T
+        slopes = (n_outputs * inverse - solved @ solved.T).ravel()[self.pairs]
         slopes[self.is_diagonal] *= 0.5
         gradient, weighted = np.zeros_like(parameters), slopes * kernel
 
         def differentiate(d: int) -> None:
-            factor, own, change = parts[d]
-            apart, share = weighted / factor, shares[d]
-            if change is not None:
+            share = shares[d]
+            apart = np.divide(weighted, self.factor[d], out=self.factor[d])
+            if self.distances[d].dtype != bool:
+                change = self.change[d]
                 gradient[d] = share * (apart @ change) + (slopes @ change) * (smooth / count)
-            gradient[count + d] = (apart @ own - apart.sum()) * share * (1 - share)
+            gradient[count + d] = (apart @ self.own[d] - apart.sum()) * share * (1 - share)
 
         self.run(differentiate, range(count))
         gradient[-4:] = (
