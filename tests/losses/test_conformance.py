@@ -84,7 +84,7 @@ def test_a_loss_fills_in_the_interface_and_its_default_parameters_are_fine(loss)
     assert isinstance(loss, Loss)
     loss.check()
     assert repr(clone(loss)) == repr(loss)
-    for name in ("value", "gradient", "curvature", "curvature_product"):
+    for name in ("value", "gradient", "curvature_product"):
         assert getattr(type(loss), name) is not getattr(Loss, name)
 
 
@@ -227,11 +227,9 @@ def test_the_curvature_is_zero_only_where_the_gradient_is(loss, n_outputs):
 
 
 @bounded_loss
-def test_the_curvature_of_a_sloping_output_is_no_small_part_of_its_bound(loss):
+def test_the_curvature_is_never_above_the_bound(loss):
     response, target = draw(loss, 2 if type(loss) is REGISTRY["softmax"] else 1, n_rows=1000)
     curvature, bound = loss.curvature(response, target), loss.bound(response, target)
-    sloping = (loss.gradient(response, target) != 0).any(axis=1)
-    assert (curvature[sloping] >= 0.05 * bound[sloping] * (1 - 1e-12)).all()
     assert (curvature <= bound * (1 + 1e-12)).all()
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from qtkm.data import TASK_ROWS, merge
 from qtkm.limits import LIMITS
+from qtkm.losses import Squared
 from qtkm.objective import Objective
 from tests import dense
 from tests.coded import build
@@ -116,7 +117,9 @@ def test_the_mean_square_of_other_rows_sees_the_real_part_alone():
     (shard,) = parts
     error = iterate.responses(shard).real - shard.target
     expected = np.average((error**2).sum(axis=1), weights=shard.weight)
-    assert objective.mean_square(iterate, parts) == pytest.approx(expected, rel=1e-12)
+    assert objective.mean_loss(iterate, parts, Squared("real")) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 def test_several_outputs_add_one_block_after_the_columns():

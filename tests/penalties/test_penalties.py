@@ -3,35 +3,45 @@
 import numpy as np
 import pytest
 
-from qtkm import Fourier, QTKMRegressor
+from qtkm import Categorical, Fourier, QTKMRegressor
+from qtkm.features import WithGaps
 from qtkm.penalties import RBF, REGISTRY, Family, Matern, Ridge
 
 MAP = Fourier(n_basis=9, period=2.0, quantization=3)
 
 
 @pytest.mark.parametrize("name", [name for name in REGISTRY if name != "ridge"])
-def test_all_members_of_a_family_have_unit_trace(name):
-    members = REGISTRY[name]().members()
-    assert len(members) > 10
-    for member in members:
-        assert member.variances(MAP.frequencies).sum() == pytest.approx(1)
+@pytest.mark.parametrize("feature_map", [MAP, WithGaps(MAP)])
+def test_all_members_of_a_family_have_unit_trace(name, feature_map):
+    family = Family(REGISTRY[name](), feature_map)
+    assert len(family.members) > 10
+    np.testing.assert_allclose((1 / family.precisions).sum(axis=1), 1)
+    for member, precision in zip(family.members, family.precisions, strict=True):
+        np.testing.assert_allclose(member.precision(feature_map), precision)
 
 
 def test_given_parameters_stay_and_others_are_chosen():
-    members = Matern(nu=0.5, length_scale=0.7).members()
+    members = Family(Matern(nu=0.5, length_scale=0.7), MAP).members
     assert {(m.nu, m.length_scale) for m in members} == {(0.5, 0.7)}
     assert len({m.share for m in members}) == len(members)
-    assert RBF(length_scale=1.0, share=0.5).members()[0].share == 0.5
+    assert Family(RBF(length_scale=1.0, share=0.5), MAP).members[0].share == 0.5
     assert Family(Ridge(), MAP).precisions is None
+
+
+def test_of_pooled_categories_only_the_share_is_chosen():
+    family = Family(Matern(), Categorical(4, pooled=True))
+    assert len(family.members) == len({m.share for m in family.members}) > 2
+    for member, precision in zip(family.members, family.precisions, strict=True):
+        np.testing.assert_allclose(member.precision(Categorical(4, pooled=True)), precision)
 
 
 def test_the_cheapest_member_costs_least():
     family = Family(Matern(), MAP)
     energies = np.random.default_rng(0).uniform(size=9)
-    costs = [1 / m.variances(MAP.frequencies) @ energies for m in Matern().members()]
+    costs = [1 / m.variances(MAP.frequencies) @ energies for m in family.members]
     found = family.choose(energies, 0.0)
     assert found @ energies == pytest.approx(min(costs))
-    assert family.member_of(found).get_params() == Matern().members()[np.argmin(costs)].get_params()
+    assert family.member_of(found).get_params() == family.members[np.argmin(costs)].get_params()
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,8 @@ def validation_score(model: Any, objective: Objective, shards: Shards) -> Callab
     if not isinstance(objective.loss, Squared) or is_classifier(model):
         return lambda state: -objective.mean_loss(state.iterate, shards)
     variance = spread(shards, objective.engine)
-    return lambda state: 1 - objective.mean_square(state.iterate, shards) / variance
+    loss = Squared("real")
+    return lambda state: 1 - objective.mean_loss(state.iterate, shards, loss) / variance
 
 
 @contextmanager

@@ -147,16 +147,10 @@ class FeatureMap(BaseEstimator):
         frequencies = self.frequencies
         return None if frequencies is None else np.abs(frequencies[: self.n_main - 1])
 
-    def first_functions(self, values: Array) -> Array:
-        """Return the smoothest real functions, (n, few), whose products interactions start from."""
-        return self.features(values)[:, :2].real
-
-    def combine(self, coefficients: Array, constant: float) -> Array:
-        """Return weights (M,) of the features for a sum of the first functions and a constant."""
-        levels = reversed(self.constant())
-        weights = constant * reduce(lambda a, b: np.multiply.outer(a, b).reshape(-1), levels)
-        weights[: len(coefficients)] += coefficients
-        return weights
+    @property
+    def first(self) -> Array:
+        """Numbers of the smoothest functions, whose products interactions start from."""
+        return np.arange(min(2, self.n_features))
 
     def take_learned(self, known: Any) -> None:
         """Take over what a fit has learned of the column's values: its warp, if it has one."""

@@ -103,17 +103,10 @@ class Fourier(NumberMap):
         waves = np.sqrt(2) * np.stack([np.cos(angles), np.sin(angles)], axis=2)
         return np.concatenate([plain[:, None], waves.reshape(len(plain), -1)], axis=1)
 
-    def first_functions(self, values: Array) -> Array:
-        return self.main_functions(values)[:, 1:3]
-
-    def combine(self, coefficients: Array, constant: float) -> Array:
-        weights, zero = np.zeros(self.n_basis, dtype=np.complex128), self.n_basis // 2
-        weights[zero] = constant
-        if len(coefficients):
-            cosine, sine = coefficients
-            pair = np.array([cosine + 1j * sine, cosine - 1j * sine])
-            weights[[zero - 1, zero + 1]] = pair / np.sqrt(2)
-        return weights
+    @property
+    def first(self) -> Array:
+        zero = self.n_basis // 2
+        return np.array([zero - 1, zero + 1] if self.n_basis > 2 else [], dtype=int)
 
     def constant(self) -> list[Array]:
         zero_frequency, levels = self.n_basis // 2, []
@@ -191,13 +184,9 @@ class Power(NumberMap):
     def main_frequencies(self) -> Array:
         return np.arange(2, self.n_main + 1, dtype=np.float64)
 
-    def first_functions(self, values: Array) -> Array:
-        return moved(values, self.warp)[:, None] ** np.arange(1, min(3, self.n_basis))
-
-    def combine(self, coefficients: Array, constant: float) -> Array:
-        weights = np.zeros(self.n_basis)
-        weights[: 1 + len(coefficients)] = [constant, *coefficients]
-        return weights
+    @property
+    def first(self) -> Array:
+        return np.arange(1, min(3, self.n_basis))
 
     def bin_error(self, width: float) -> float:
         return (self.n_basis - 1) * width / 2
@@ -230,7 +219,7 @@ class Categorical(FeatureMap):
         return (int(self.n_categories) + bool(self.pooled),)
 
     def factors(self, values: Array) -> Array:
-        found = self.first_functions(values)
+        found = self._one_hot(values)
         if not self.pooled:
             return found
         return np.concatenate([np.ones((len(found), 1)), found], axis=1)
@@ -256,15 +245,15 @@ class Categorical(FeatureMap):
         return count if count <= MOST_CATEGORIES else 0
 
     def main_functions(self, values: Array) -> Array:
-        return self.first_functions(values)[:, : self.n_main]
+        return self._one_hot(values)[:, : self.n_main]
 
-    def first_functions(self, values: Array) -> Array:
+    @property
+    def first(self) -> Array:
+        return np.arange(bool(self.pooled), self.n_features)
+
+    def _one_hot(self, values: Array) -> Array:
         codes = np.asarray(values, dtype=np.int64)
         return (codes[:, None] == np.arange(self.n_categories)).astype(np.float64)
-
-    def combine(self, coefficients: Array, constant: float) -> Array:
-        weights = np.asarray(coefficients, dtype=np.float64)
-        return np.concatenate([[constant], weights]) if self.pooled else weights + constant
 
     def bin_error(self, width: float) -> float:
         return 0.0
@@ -303,6 +292,7 @@ class WithGaps(FeatureMap):
     is_complex: ClassVar[Any] = property(attrgetter("inner.is_complex"))
     kind: Any = property(attrgetter("inner.kind"))
     bin_error: Any = property(attrgetter("inner.bin_error"))
+    first: Any = property(attrgetter("inner.first"))
     main_frequencies: Any = property(attrgetter("inner.main_frequencies"))
     warp = property(attrgetter("inner.warp"), lambda self, warp: setattr(self.inner, "warp", warp))
 
@@ -343,13 +333,6 @@ class WithGaps(FeatureMap):
         if self.means is not None:
             found = np.where(missing[:, None], self.means, found)
         return np.concatenate([found, missing[:, None]], axis=1)
-
-    def first_functions(self, values: Array) -> Array:
-        return self.inner.first_functions(self._filled(values)[0])
-
-    def combine(self, coefficients: Array, constant: float) -> Array:
-        weights = self.inner.combine(coefficients, constant)
-        return np.concatenate([weights, 0 * weights])
 
     def constant(self) -> list[Array]:
         return [*self.inner.constant(), np.array([1.0, 0.0])]

@@ -1,8 +1,8 @@
 """Losses: pointwise functions of response and target."""
 
-from .loss import Loss
-from .margins import Logistic, ResidualLoss, Softmax, SquaredHinge
-from .residuals import Hinge, Huber, Quantile, RegressionLoss, Squared
+from .loss import Loss, ResidualLoss
+from .margins import Logistic, Softmax, SquaredHinge
+from .residuals import Hinge, Huber, Quantile, Squared
 from .tweedie import Gamma, Poisson, Tweedie
 
 #: shorthand in the estimators -> class; a new loss is one file and one line here
@@ -19,5 +19,5 @@ REGISTRY: dict[str, type[Loss]] = {
     "squared_hinge": SquaredHinge,
 }
 
-__all__ = ["REGISTRY", "Loss", "RegressionLoss", "ResidualLoss"]
+__all__ = ["REGISTRY", "Loss", "ResidualLoss"]
 __all__ += sorted(loss.__name__ for loss in REGISTRY.values())

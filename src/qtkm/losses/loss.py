@@ -4,31 +4,28 @@ Responses are real or complex arrays (n, k) of n rows and k outputs; targets are
 same shape.
 """
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 
 Array = NDArray[Any]
-
-#: least share of `bound` that `curvature` may have where the loss has a slope: a Newton step
-#: of one row is then at most 20 times as long as the step of the majoriser
-FLOOR = 0.05
 
 
 class Loss(BaseEstimator):
     """Interface of a pointwise loss; parameters are those of the constructor.
 
-    The two quadratics that alternating least squares may minimize instead of the loss,
+    Alternating least squares minimizes one of two parabolas instead of the loss,
 
         ℓ(f₀) + ℓ'(f₀)·(f - f₀) + ½ c |f - f₀|²,
 
-    take c from `curvature` (close to the loss near f₀) or from `bound` (above the loss everywhere,
-    so that its minimum never raises the loss).  Both have one c per row, which gives a
-    least-squares problem with weights c and targets f₀ - ℓ'(f₀)/c.
+    whose c is `curvature` (close to the loss near f₀) or `bound` (above the loss everywhere, so
+    that its minimum never raises the loss).  Both have one c per row, which gives a least-squares
+    problem with weights c and targets f₀ - ℓ'(f₀)/c.
     """
 
     #: the loss is quadratic in f, so one local system gives the exact minimum
@@ -46,7 +43,6 @@ class Loss(BaseEstimator):
     is_robust: ClassVar[bool] = False
     #: `link` gives probabilities
     has_probabilities: ClassVar[bool] = False
-
     #: the largest curvature at any response and target; None if there is none
     steepest: ClassVar[float | None] = None
 
@@ -104,16 +100,15 @@ class Loss(BaseEstimator):
     def curvature(self, response: Array, target: Array) -> Array:
         """Return the curvature c >= 0 of every row at this response, shape (n,).
 
-        c·I is the (generalised) Hessian or an upper bound of it.  An output with a slope has c
-        at least `FLOOR` times its own `bound`; c = 0 means that the gradient of the row is 0.
+        c·I is the (generalized) Hessian or an upper bound of it; by default the largest entry of a
+        diagonal one.  Without a `bound`, c = 0 means that the gradient of the row is 0; with one,
+        c is raised to a small share of it.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__} has no curvature, which alternating least squares needs; "
-            "implement it, or use a solver that only needs gradients, such as 'lbfgs'."
-        )
+        ones = np.ones_like(response.real)
+        return largest_output(self.curvature_product(response, target, ones).real)
 
     def bound(self, response: Array, target: Array) -> Array:
-        """Return the curvature of a quadratic that touches the loss here and bounds it, shape (n,).
+        """Return the curvature of a parabola that touches the loss here and bounds it, shape (n,).
 
         Optional: without it, steps by `curvature` that raise the objective are repeated with a
         larger curvature.
@@ -127,7 +122,9 @@ class Loss(BaseEstimator):
         loss that sees complex f maps complex directions to complex products.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no curvature_product, which Gauss-Newton needs."
+            f"{type(self).__name__} has no curvature_product, which alternating least squares and "
+            "Gauss-Newton need; implement it, or use a solver that only needs gradients, such as "
+            "'lbfgs'."
         )
 
     def prediction(self, response: Array) -> Array:
@@ -178,6 +175,12 @@ class WithResidual(Loss):
     def sees_complex(self) -> bool:
         return (self.default_residual if self.residual == "auto" else self.residual) == "complex"
 
+    def for_outputs(self, n_outputs: int) -> Loss:
+        # all outputs of a row share one curvature, and Im f needs that of its own output
+        if n_outputs == 1 or not self.sees_complex or self.steepest is not None:
+            return self
+        return clone(self).set_params(residual="real")
+
     def check(self) -> None:
         if not isinstance(self.residual, str) or self.residual not in ("complex", "real", "auto"):
             raise ValueError(
@@ -185,6 +188,71 @@ class WithResidual(Loss):
                 "pushes the imaginary part of the response to 0, 'real' for a loss of the real "
                 "part only, or 'auto'."
             )
+
+    def _seen(self, response: Array) -> Array:
+        return response if self.sees_complex else response.real
+
+
+class ResidualLoss(WithResidual):
+    """ℓ(Re f), or ℓ(Re f) + ½κ(Im f)² with the curvature κ of a parabola above ℓ.
+
+    A subclass implements ℓ for real responses by `_value`, `_gradient` and `_product`, which are
+    like the methods of these names, and κ by `_pull`.
+
+    The weights of a complex model have two real numbers per entry, and a loss of Re f alone leaves
+    half of that freedom to fit noise: on spambase (2,760 rows, 57 columns) the logistic loss of
+    unseen rows was 2.4 without the penalty on Im f and 0.19 with it; on magic (11,412 rows, 10
+    columns) 0.336 and 0.316.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        With the penalty on Im f, or without; "auto" means "real" for classes, but "complex" in a
+        classifier.
+
+    Notes
+    -----
+    With the penalty, κ is the curvature of a row: the parabola ½κ|f - z|² that touches the loss
+    at f₀ then has a real z = Re f₀ - ℓ'(Re f₀)/κ, so that it is the squared loss of a complex
+    residual with real targets.
+    """
+
+    _value: Callable[[Array, Array], Array]
+    _gradient: Callable[[Array, Array], Array]
+    _product: Callable[[Array, Array, Array], Array]
+
+    def _pull(self, response: Array, target: Array) -> tuple[Array, Array | float]:
+        """Return κ (n, k), and its derivative by Re f divided by κ."""
+        raise NotImplementedError
+
+    def value(self, response: Array, target: Array) -> Array:
+        result = self._value(response.real, target)
+        if self.sees_complex and np.iscomplexobj(response):
+            pull, _ = self._pull(response.real, target)
+            result += add_outputs(pull * np.square(response.imag)) / 2
+        return result
+
+    def gradient(self, response: Array, target: Array) -> Array:
+        slope = self._gradient(response.real, target)
+        if not (self.sees_complex and np.iscomplexobj(response)):
+            return slope
+        pull, rate = self._pull(response.real, target)
+        slope += rate * pull * np.square(response.imag) / 2
+        return slope + 1j * pull * response.imag
+
+    def curvature(self, response: Array, target: Array) -> Array:
+        if not self.sees_complex:
+            return super().curvature(response, target)
+        return largest_output(self._pull(response.real, target)[0])
+
+    def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
+        product = self._product(response.real, target, direction.real)
+        if not (self.sees_complex and np.iscomplexobj(response + direction)):
+            return product
+        pull, rate = self._pull(response.real, target)
+        mixed = rate * response.imag
+        product += pull * mixed * (mixed / 2 * direction.real + direction.imag)
+        return product + 1j * pull * (mixed * direction.real + direction.imag)
 
 
 def add_outputs(values: Array) -> Array:
@@ -195,8 +263,8 @@ def add_outputs(values: Array) -> Array:
 def largest_output(values: Array) -> Array:
     """Return the maximum over outputs, (n, k) -> (n,).
 
-    A reduction over a short last axis is slow, so a few whole columns are compared (3 outputs,
-    a million rows: 4 ms against 40 ms).
+    Columns are compared, as a reduction over a short last axis is slow (3 outputs, a million rows:
+    40 ms against 4 ms).
     """
     if values.shape[-1] > 8:
         return values.max(axis=-1)

@@ -7,9 +7,9 @@ squared loss of Re f and 0.80 with that of f.
 
 from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.metrics import d2_absolute_error_score, d2_pinball_score
 
 from ..parameters import check_number, keep_parameters
@@ -19,20 +19,7 @@ from .loss import Array, WithResidual, add_outputs, largest_output
 SHARPEST = 1e-8
 
 
-class RegressionLoss(WithResidual):
-    """Loss of the residual f - y or, with ``residual="real"``, of its real part."""
-
-    def for_outputs(self, n_outputs: int) -> "RegressionLoss":
-        # all outputs of a row share one curvature, and Im f needs that of its own output
-        if n_outputs == 1 or not self.sees_complex:
-            return self
-        return clone(self).set_params(residual="real")
-
-    def _seen(self, response: Array) -> Array:
-        return response if self.sees_complex else response.real
-
-
-class Squared(RegressionLoss):
+class Squared(WithResidual):
     """|f - y|² with complex f (the paper's, which also pushes Im f to 0), or (Re f - y)².
 
     Parameters
@@ -43,9 +30,7 @@ class Squared(RegressionLoss):
 
     is_quadratic = True
     for_classes = True
-
-    def for_outputs(self, n_outputs: int) -> "Squared":
-        return self  # all outputs have the same curvature
+    steepest = 2.0
 
     def value(self, response: Array, target: Array) -> Array:
         difference = self._seen(response) - target
@@ -57,9 +42,6 @@ class Squared(RegressionLoss):
     def gradient(self, response: Array, target: Array) -> Array:
         return 2 * (self._seen(response) - target)
 
-    def curvature(self, response: Array, target: Array) -> Array:
-        return self.bound(response, target)
-
     def bound(self, response: Array, target: Array) -> Array:
         return np.full(response.shape[:-1], 2, dtype=response.real.dtype)
 
@@ -67,7 +49,7 @@ class Squared(RegressionLoss):
         return 2 * self._seen(direction)
 
 
-class RadialLoss(RegressionLoss):
+class RadialLoss(WithResidual):
     """g(|f - y|) or g(|Re f - y|); a subclass defines s and h as `_corner`.
 
     Notes
@@ -82,10 +64,8 @@ class RadialLoss(RegressionLoss):
        Statistics & Data Analysis 53, 2009.
     """
 
-    @property
-    def _corner(self) -> tuple[float, float]:
-        """Return the slope s of the straight line, and the distance h at which it begins."""
-        raise NotImplementedError
+    #: slope s of the straight line, and the distance h at which it begins
+    _corner: Any
 
     def value(self, response: Array, target: Array) -> Array:
         distance, (slope, width) = np.abs(self._seen(response) - target), self._corner
@@ -96,11 +76,10 @@ class RadialLoss(RegressionLoss):
         difference = self._seen(response) - target
         return difference * self._touching(difference)
 
-    def curvature(self, response: Array, target: Array) -> Array:
-        return self.bound(response, target)
-
     def bound(self, response: Array, target: Array) -> Array:
         return largest_output(self._touching(self._seen(response) - target))
+
+    curvature = bound
 
     def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
         difference, direction = self._seen(response) - target, self._seen(direction)

@@ -11,8 +11,7 @@ from scipy.special import xlogy
 from sklearn.metrics import d2_tweedie_score
 
 from ..parameters import is_number, keep_parameters
-from .loss import Array, add_outputs, largest_output
-from .residuals import RegressionLoss
+from .loss import Array, ResidualLoss, add_outputs, largest_output
 
 #: largest offset
 MOST_OFFSET = 100.0
@@ -20,7 +19,7 @@ MOST_OFFSET = 100.0
 EXPONENT_SHARE = 0.45
 
 
-class LogLinkLoss(RegressionLoss):
+class LogLinkLoss(ResidualLoss):
     """Deviance of a distribution of mean μ = exp(Re f) and variance proportional to μ^p.
 
     A subclass has the attribute `power`, a number p from 1 to 2.
@@ -50,8 +49,8 @@ class LogLinkLoss(RegressionLoss):
     power: float
     has_log_link = True
 
-    def value(self, response: Array, target: Array) -> Array:
-        a, p = response.real, self.power
+    def _value(self, a: Array, target: Array) -> Array:
+        p = self.power
         if p == 1:
             half = _exp(a) - target * (a + 1) + xlogy(target, target)
         elif p == 2:
@@ -60,34 +59,29 @@ class LogLinkLoss(RegressionLoss):
         else:
             half = _exp((2 - p) * a) / (2 - p) + target * _exp((1 - p) * a) / (p - 1)
             half -= target ** (2 - p) / ((p - 1) * (2 - p))
-        half *= 2
-        np.maximum(half, 0, out=half)
-        if self._has_imaginary(response):
-            half += self._kappa(a, target)[0] * np.square(response.imag) / 2
-        return add_outputs(half)
+        return add_outputs(np.maximum(2 * half, 0))
 
-    def gradient(self, response: Array, target: Array) -> Array:
-        high, low = self._powers(response.real, target)
-        slope = 2 * (high - low)
-        if not self._has_imaginary(response):
-            return slope
-        kappa, rate = self._kappa(response.real, target)
-        slope += rate * kappa * np.square(response.imag) / 2
-        return slope + 1j * kappa * response.imag
+    def _gradient(self, a: Array, target: Array) -> Array:
+        high, low = self._powers(a, target)
+        return 2 * (high - low)
+
+    def _product(self, a: Array, target: Array, direction: Array) -> Array:
+        p = self.power
+        high, low = self._powers(a, target)
+        return 2 * ((2 - p) * high + (p - 1) * low) * direction
+
+    def _pull(self, a: Array, target: Array) -> tuple[Array, Array]:
+        high, low = self._powers(a, target)
+        rate = np.where(high >= low, 2 - self.power, 1 - self.power).astype(a.dtype)
+        return 2 * np.maximum(high, low), rate
 
     def curvature(self, response: Array, target: Array) -> Array:
-        return largest_output(self._kappa(response.real, target)[0])
+        return largest_output(self._pull(response.real, target)[0])
 
-    def curvature_product(self, response: Array, target: Array, direction: Array) -> Array:
+    def _powers(self, a: Array, target: Array) -> tuple[Array, Array]:
+        """Return μ^(2-p) and y·μ^(1-p)."""
         p = self.power
-        high, low = self._powers(response.real, target)
-        product = 2 * ((2 - p) * high + (p - 1) * low) * direction.real
-        if not (self._has_imaginary(response) or self._has_imaginary(direction)):
-            return product
-        kappa, rate = self._kappa(response.real, target)
-        mixed = rate * response.imag
-        product += kappa * mixed * (mixed / 2 * direction.real + direction.imag)
-        return product + 1j * kappa * (mixed * direction.real + direction.imag)
+        return _capped_exp((2 - p) * a), target * _capped_exp((1 - p) * a)
 
     def prediction(self, response: Array) -> Array:
         limit = _limit(response.real)
@@ -138,20 +132,6 @@ class LogLinkLoss(RegressionLoss):
                 f"{name} fits the logarithm of a mean, which is -inf if y is 0 in all rows; add "
                 "rows with y > 0."
             )
-
-    def _has_imaginary(self, values: Array) -> bool:
-        return self.sees_complex and np.iscomplexobj(values)
-
-    def _powers(self, a: Array, target: Array) -> tuple[Array, Array]:
-        """Return μ^(2-p) and y·μ^(1-p)."""
-        p = self.power
-        return _capped_exp((2 - p) * a), target * _capped_exp((1 - p) * a)
-
-    def _kappa(self, a: Array, target: Array) -> tuple[Array, Array]:
-        """Return κ, and its derivative by a divided by κ."""
-        high, low = self._powers(a, target)
-        rate = np.where(high >= low, 2 - self.power, 1 - self.power).astype(a.dtype)
-        return 2 * np.maximum(high, low), rate
 
 
 class Poisson(LogLinkLoss):

@@ -2,6 +2,6 @@
 
 from ..protocols import Setting
 from .column import Column
-from .objective import Objective, are_here
+from .objective import Objective
 
-__all__ = ["Column", "Objective", "Setting", "are_here"]
+__all__ = ["Column", "Objective", "Setting"]

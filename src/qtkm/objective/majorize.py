@@ -71,8 +71,6 @@ def update(
         if after <= before:
             return [after]
         iterate.restore(start)
-    if responses is not None:
-        objective.keep_responses(iterate, responses, mean_loss)
     return [before]
 
 

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..data import Shard
 from ..engines import Engine, add_in_order
-from ..losses import Loss, Squared
+from ..losses import Loss
 from ..networks import Cores, Iterate, Network, flatten, unflatten
 from ..networks.additive import AdditiveIterate
 from ..networks.network import Point
@@ -54,19 +54,18 @@ class Objective:
         self.n_rows = int(n_rows[0])
         self.n_outputs = len(squares)
         self.loss = self.loss.for_outputs(self.n_outputs)
-        #: token of the cores that were last looked at, and what is known of them
+        #: token of the cores that were last looked at, and what is kept of them until others are
         self._known: tuple[object, dict[str, Given]] = (None, {})
 
     def _known_of(self, iterate: Point) -> dict[str, Given]:
-        """Return what is kept of some cores until others are looked at."""
         if self._known[0] is not iterate.token:
             self._known = iterate.token, {}
         return self._known[1]
 
     @property
     def rows_are_here(self) -> bool:
-        """Whether the training rows are in this process's memory."""
-        return are_here(self.shards)
+        """Whether the training rows are in this process's memory, as those of a list are."""
+        return getattr(self.shards, "are_here", True)
 
     @cached_property
     def is_complex(self) -> bool:
@@ -158,14 +157,13 @@ class Objective:
     def with_parts(self, network: Network | None = None, alpha: float | None = None) -> "Objective":
         """Return the objective with another network or α; what networks cache of rows is shared."""
         other = copy.copy(self)
-        kept = self.setting.kept
-        vars(other)["families"] = self.families
-        for name in ("setting", *(("precisions",) if network is not None else ())):
-            vars(other).pop(name, None)
-        other.network = self.network if network is None else network
+        vars(other).update(families=self.families, _known=(None, {}))
+        if network is not None:
+            other.network = network
+            vars(other).pop("precisions", None)
         other.alpha = self.alpha if alpha is None else alpha
-        other._known = (None, {})
-        other.setting.kept = kept
+        vars(other).pop("setting", None)
+        other.setting.kept = self.setting.kept
         return other
 
     def problem(self, iterate: Iterate, block: int) -> Given:
@@ -208,24 +206,19 @@ class Objective:
         value = self.alpha * iterate.penalty()
         return value + iterate.main_penalty() if isinstance(iterate, AdditiveIterate) else value
 
-    def mean_loss(self, iterate: Iterate, shards: Sequence[Shard] | None = None) -> float:
-        """Weighted mean loss over the training rows, or over those of other shards."""
+    def mean_loss(
+        self, iterate: Iterate, shards: Sequence[Shard] | None = None, loss: Loss | None = None
+    ) -> float:
+        """Weighted mean loss over the training rows, or of any loss over those of other shards."""
         if shards is not None:
-            return self._mean(self.loss, iterate, shards)
+            function = partial(losses, loss=loss or self.loss)
+            total, weight = self.engine.sum(self.after_responses(function, iterate), shards)
+            return float(total / weight)
         known = self._known_of(iterate)
         if "mean loss" not in known:
             total, _ = self.sum_with_responses(partial(losses, loss=self.loss), iterate)
             known["mean loss"] = (float(total) + self.scatter) / self.total_weight
         return known["mean loss"]
-
-    def mean_square(self, iterate: Iterate, shards: Sequence[Shard]) -> float:
-        """Weighted mean square error of Re f over rows that need not be those of the fit."""
-        return self._mean(Squared("real"), iterate, shards)
-
-    def _mean(self, loss: Loss, iterate: Iterate, shards: Sequence[Shard]) -> float:
-        added = self.after_responses(partial(losses, loss=loss), iterate)
-        total, weight = self.engine.sum(added, shards)
-        return float(total / weight)
 
     def mean_size(self, iterate: Iterate) -> float:
         """Mean of |f|² over the training rows."""
@@ -242,10 +235,6 @@ class Objective:
             known["responses"] = responses
         return known["responses"]
 
-    def keep_responses(self, iterate: Iterate, responses: list[NDArray], mean_loss: float) -> None:
-        """Say what responses and mean loss of the training rows are, if it is known."""
-        self._known_of(iterate).update({"responses": responses, "mean loss": mean_loss})
-
     def gradient(
         self, iterate: Point, shards: Sequence[Shard] | None = None
     ) -> tuple[float, Cores]:
@@ -253,15 +242,13 @@ class Objective:
 
         The gradient of a complex core is ∂/∂Re + i·∂/∂Im.
         """
-        every = shards is None
         chosen = self.shards if shards is None else shards
-        total = self.total_weight if every else sum(map(weight_of, chosen))
+        total = self.total_weight if shards is None else sum(map(weight_of, chosen))
         add_slopes = partial(
-            slopes, respond=iterate.response_pass(), gradient=iterate.gradient_pass(),
-            loss=self.loss, total_weight=total,
-        )  # fmt: skip
-        value, *sums = self.engine.sum(add_slopes, chosen)
-        mean = float(value[0]) + (self.scatter / total if every else 0.0)
+            slopes, gradient=iterate.gradient_pass(), loss=self.loss, total_weight=total
+        )
+        value, *sums = self.engine.sum(self.after_responses(add_slopes, iterate), chosen)
+        mean = float(value[0]) + (self.scatter / total if shards is None else 0.0)
         gradient = iterate.gradient(sums)
         self._add_penalty(gradient, iterate, iterate.penalty_gradient, iterate.cores)
         return mean + self.penalty(iterate), gradient
@@ -360,10 +347,9 @@ def sizes(shard: Shard, run: Run, respond: Pass) -> NDArray:
 
 
 def slopes(
-    shard: Shard, run: Run, respond: Pass, gradient: Pass, loss: Loss, total_weight: float
+    shard: Shard, response: NDArray, run: Run, gradient: Pass, loss: Loss, total_weight: float
 ) -> tuple[Given, ...]:
     """Mean loss of the rows and what its gradient needs."""
-    response = respond(shard, run=run)
     total = weighed(shard, loss.value(response, shard.target))
     found = loss.gradient(response, shard.target)
     found *= scale_of(shard, total_weight)
@@ -388,8 +374,3 @@ def after_responses(shard: Shard, run: Run, respond: Pass, then: Pass, real: boo
 def scale_of(shard: Shard, total_weight: float) -> Given:
     """Weights of the rows over the total one."""
     return 1 / total_weight if shard.weight is None else shard.weight[:, None] / total_weight
-
-
-def are_here(shards: Sequence[Shard]) -> bool:
-    """Whether the rows are in this process's memory, as those of a plain list are."""
-    return getattr(shards, "are_here", True)

@@ -21,15 +21,15 @@ times as many functions.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import combinations, pairwise
+from functools import partial, reduce
+from itertools import combinations
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ..networks import Cores, Iterate
-from ..protocols import AnyColumn, AnyShard, Arrays, Columns, Given, Pass, Run, Span
+from ..protocols import AnyColumn, AnyShard, Arrays, Given, Pass, Run
 from .column import Column
 
 #: size of the noise in the cores of a new term, in units of the prior
@@ -94,8 +94,7 @@ def _start(
         for level in reversed(constants[1:]):
             above = above * len(level) + int(np.argmax(level))
         variances = 1 / precision[above * first : (above + 1) * first]
-    size = NOISE / np.sqrt(len(objective.columns))
-    noise = noise * np.sqrt(variances / first)[:, None] * size
+    noise *= NOISE * np.sqrt(variances / first / len(objective.columns))[:, None]
     if not column.is_categorical:
         noise[int(np.argmax(constants[0]))] = 0
     cores[0] = cores[0] + noise
@@ -133,9 +132,7 @@ def residuals_of(
     return rest
 
 
-def _pair_sums(
-    shard: AnyShard, run: Run, residuals: Pass, functions: Arrays
-) -> NDArray[np.float64]:
+def _pair_sums(shard: AnyShard, run: Run, residuals: Pass, functions: Arrays) -> NDArray:
     """Σ ω·r·ψψᵀ of all columns' first functions, (n_outputs, n, n)."""
     rest = _weighed(residuals(shard, run=run), shard)
     parts = [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(functions)]
@@ -145,10 +142,11 @@ def _pair_sums(
 
 def _fits(shard: AnyShard, run: Run, residuals: Pass, terms: Sequence[Term]) -> NDArray[np.float64]:
     """Σ ω·h² and Σ ω·h·r of terms, (n_terms, 1 + n_outputs)."""
-    rest = _weighed(residuals(shard, run=run), shard)
-    values = [term.at(shard.codes) for term in terms]
-    squares = [each @ _weighed(each[:, None], shard)[:, 0] for each in values]
-    return np.array([[s, *(each @ rest)] for s, each in zip(squares, values, strict=True)])
+    values = np.stack([term.at(shard.codes) for term in terms])
+    both = np.concatenate([values.T**2, residuals(shard, run=run)], axis=1)
+    both = _weighed(both, shard)
+    squares = both[:, : len(terms)].sum(axis=0)
+    return np.column_stack([squares, values @ both[:, len(terms) :]])
 
 
 def _weights(shard: AnyShard, run: Run) -> tuple[NDArray, ...]:
@@ -164,63 +162,54 @@ def _weighed(values: NDArray, shard: AnyShard) -> NDArray:
 
 
 def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list[Term]:
-    columns = objective.columns
+    maps = [column.feature_map for column in objective.columns]
     shards, engine = some_rows(objective, shards), objective.engine
-    counts = engine.sum(_weights, shards)
-    functions = [_functions(column) for column in columns]
-    means = [w @ own / w.sum() for w, own in zip(counts, functions, strict=True)]
-    functions = [own - mean for own, mean in zip(functions, means, strict=True)]
-    ends = np.cumsum([0, *(own.shape[1] for own in functions)]).tolist()
-    spans = [slice(*pair) for pair in pairwise(ends)]
-    moving = [d for d, own in enumerate(functions) if own.any()]
-    pairs = list(combinations(moving, 2))
+    functions, means = [], []
+    for column, weight in zip(objective.columns, engine.sum(_weights, shards), strict=True):
+        own = np.zeros((len(column), 1))
+        if not column.is_categorical or len(column) <= MOST_CATEGORIES:
+            own = column.functions(slice(None), None)[:, column.feature_map.first]
+        means.append(weight @ own / weight.sum())
+        functions.append(own - means[-1])
+    pairs = list(combinations((d for d, own in enumerate(functions) if own.any()), 2))
     if not pairs:
         return []
+    counts = [own.shape[1] for own in functions]
+    spans = [slice(end - size, end) for size, end in zip(counts, np.cumsum(counts), strict=True)]
+
+    def made(d: int, coefficients: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the table of a combination of first functions, and its weights."""
+        constant = -(means[d] @ coefficients)
+        weights = constant * reduce(np.kron, reversed(maps[d].constant()))
+        weights[maps[d].first] += coefficients
+        table = functions[d] @ coefficients
+        largest = table[np.argmax(np.abs(table))]
+        turn = np.abs(largest) / largest  # which makes it real
+        return (turn * table).real, turn * weights
+
     terms: list[Term] = []
-    respond = iterate.response_pass()
-    residuals = partial(residuals_of, respond=respond, loss=objective.loss, terms=terms)
+    residuals = partial(
+        residuals_of, respond=iterate.response_pass(), loss=objective.loss, terms=terms
+    )
     for _ in range(count):
         sums = engine.sum(partial(_pair_sums, residuals=residuals, functions=functions), shards)
-        trials = _best(sums, pairs, spans, columns, functions, means)
+        blocks = np.zeros((len(pairs), len(sums), max(counts), max(counts)), dtype=sums.dtype)
+        for block, (d, e) in zip(blocks, pairs, strict=True):  # smaller ones end in zeros
+            block[:, : counts[d], : counts[e]] = sums[:, spans[d], spans[e]]
+        left, values, right = np.linalg.svd(blocks)
+        order = np.argsort(-values[..., 0], axis=None, kind="stable")[:MOST_PAIRS]
+        trials = []
+        for n, k in zip(*np.unravel_index(order, values.shape[:2]), strict=True):
+            d, e = pairs[n]
+            table, weights = made(d, left[n, k, : counts[d], 0].conj())
+            other, others = made(e, right[n, k, 0, : counts[e]].conj())
+            trials.append(Term({d: table, e: other}, {d: weights, e: others}))
         fits = engine.sum(partial(_fits, residuals=residuals, terms=trials), shards)
         squares = np.maximum(fits[:, 0], 1e-300)
         chosen = int(np.argmax((fits[:, 1:] ** 2).sum(axis=1) / squares))
-        term = trials[chosen]
-        term.size = fits[chosen, 1:] / squares[chosen]
-        terms.append(term)
+        trials[chosen].size = fits[chosen, 1:] / squares[chosen]
+        terms.append(trials[chosen])
     return terms
-
-
-def _best(
-    sums: NDArray, pairs: Sequence[tuple[int, int]], spans: Sequence[Span],
-    columns: Columns, functions: Arrays, means: Arrays,
-) -> list[Term]:  # fmt: skip
-    """Terms of the pairs whose matrices have the largest singular values."""
-    counts = [span.stop - span.start for span in spans]
-    width = max(counts)
-    blocks = np.zeros((len(pairs), len(sums), width, width))  # smaller ones end in zeros
-    for block, (d, e) in zip(blocks, pairs, strict=True):
-        block[:, : counts[d], : counts[e]] = sums[:, spans[d], spans[e]]
-    left, values, right = np.linalg.svd(blocks)
-    order = np.argsort(-values[..., 0], axis=None, kind="stable")[:MOST_PAIRS]
-    terms = []
-    for n, k in zip(*np.unravel_index(order, values.shape[:2]), strict=True):
-        d, e = pairs[n]
-        u, v = left[n, k, : counts[d], 0], right[n, k, 0, : counts[e]]
-        tables = {d: functions[d] @ u, e: functions[e] @ v}
-        weights = {
-            d: columns[d].feature_map.combine(u, -float(means[d] @ u)),
-            e: columns[e].feature_map.combine(v, -float(means[e] @ v)),
-        }
-        terms.append(Term(tables, weights))
-    return terms
-
-
-def _functions(column: AnyColumn) -> NDArray[np.float64]:
-    """First functions of a column at its grid values; those of `FeatureMap.combine`."""
-    if column.is_categorical and len(column) > MOST_CATEGORIES:
-        return np.zeros((len(column), 1))
-    return column.feature_map.first_functions(column.values)
 
 
 def some_rows(objective: Given, shards: Given) -> Sequence[Given]:

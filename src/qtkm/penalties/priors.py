@@ -8,7 +8,7 @@ Parameters that are "auto" are learned: the variances of all members of a family
 member under which the weights cost least can be chosen at any time, and the objective never rises.
 """
 
-from collections.abc import Sequence
+from functools import cached_property
 from itertools import product
 from numbers import Real
 from typing import Any, ClassVar
@@ -19,13 +19,13 @@ from sklearn.base import BaseEstimator
 
 from ..parameters import is_number, keep_parameters
 
+Choices = dict[str, tuple[float, tuple[float, ...], float, str]]
+
 #: columns of more functions keep the penalty they start with: their weights are too many
 MOST_FUNCTIONS = 4096
 #: how much a member gains by variances that are small throughout, which keeps columns alive: with
 #: 0 the one under which the weights cost least is chosen, with 1 the likeliest given the weights
 FLATTENING = 0.1
-#: precisions of families that were asked for, by penalty and functions
-_KNOWN: dict[object, NDArray[np.float64]] = {}
 #: variances below this fraction of the largest are raised to it, so that weights stay finite
 LEAST_VARIANCE = 1e-13
 #: part of its variance in which a missing value differs from a typical one; see record 0017. With
@@ -35,6 +35,10 @@ GAP_SHARE = 0.1
 
 class Penalty(BaseEstimator):
     """Interface of a column's prior; parameters are those of the constructor."""
+
+    #: for every parameter that may be learned: where it starts, what there is to choose from, its
+    #: greatest value, and what it must be
+    choices: ClassVar[Choices] = {}
 
     def variances(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return the prior variance of the weight of each function; they sum to 1.
@@ -61,8 +65,8 @@ class Penalty(BaseEstimator):
             share = getattr(self.settled(), "share", None)
             if share is None or feature_map.is_one_hot:
                 return None
-            found = np.full(feature_map.n_features, float(share))
-            found[0] = max(1 - share, 1e-3)
+            found = share * np.ones(feature_map.n_features)
+            found[..., :1] = np.maximum(1 - share, 1e-3)
             return found
         own = feature_map.inner if feature_map.has_gaps else feature_map
         variances = None if own.frequencies is None else self.variances(own.frequencies)
@@ -75,16 +79,26 @@ class Penalty(BaseEstimator):
         variances = self.variances_of(feature_map)
         return None if variances is None else 1 / variances
 
-    def members(self) -> "list[Penalty]":
-        """Return the members of the family that a fit chooses from, or only itself."""
-        return [self]
+    def learned(self) -> Choices:
+        """Return the entries of `choices` whose parameters are "auto"."""
+        return {name: c for name, c in self.choices.items() if isinstance(getattr(self, name), str)}
 
-    def settled(self) -> "Penalty":
-        """Return the same penalty with learned parameters at their initial values."""
-        return self
+    def settled(self, **values: Any) -> Any:
+        """Return the same penalty with learned parameters as given, or where they start."""
+        other = object.__new__(type(self))  # scikit-learn's copies cost ten times as much
+        start = {name: choice[0] for name, choice in self.learned().items()}
+        other.__dict__.update(self.__dict__ | start | values)
+        return other
 
     def check(self, name: str) -> None:
         """Raise a ValueError for invalid parameters; `name` is that of the column."""
+        for parameter, (_, _, most, what) in self.choices.items():
+            value = getattr(self, parameter)
+            is_valid = is_number(value, Real) and 0 < value <= most and value < np.inf
+            if not is_valid and not (isinstance(value, str) and value == "auto"):
+                raise ValueError(
+                    f"{parameter}={value!r} of {name} must be {what} or 'auto' to learn it."
+                )
 
 
 class Ridge(Penalty):
@@ -111,9 +125,7 @@ class SpectralPenalty(Penalty):
 
     length_scale: Any
     share: Any
-    #: for every parameter that may be learned: where it starts, what there is to choose from, its
-    #: greatest value, and what it must be
-    choices: ClassVar[dict[str, tuple[float, tuple[float, ...], float, str]]] = {
+    choices: ClassVar[Choices] = {
         "length_scale": (
             0.4, (0.1, 0.2, 0.4, 0.8, 1.6, 3.2), np.inf,
             "a finite number > 0, in units of the box, such as 0.3;",
@@ -128,37 +140,12 @@ class SpectralPenalty(Penalty):
         """Return the spectral density up to a factor."""
         raise NotImplementedError
 
-    def settled(self) -> Any:
-        learned = self._learned()
-        return self._with([each[0] for each in learned.values()]) if learned else self
-
-    def members(self) -> list[Penalty]:
-        choices = product(*(each[1] for each in self._learned().values()))
-        return [self._with(values) for values in choices]
-
-    def _learned(self) -> dict[str, Any]:
-        return {name: c for name, c in self.choices.items() if isinstance(getattr(self, name), str)}
-
-    def _with(self, values: Sequence[float]) -> Any:
-        other = object.__new__(type(self))  # scikit-learn's copies cost ten times as much
-        other.__dict__.update(self.__dict__, **dict(zip(self._learned(), values, strict=True)))
-        return other
-
     def variances(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
-        own = self.settled()
+        own = self.settled()  # parameters are numbers, or (n_members, 1) for a whole family
         density = own.density(frequencies)
-        variances = own.share * density / density.sum()
-        variances[np.abs(frequencies) == np.abs(frequencies).min()] += 1 - own.share
-        return np.maximum(variances, LEAST_VARIANCE * variances.max())
-
-    def check(self, name: str) -> None:
-        for parameter, (_, _, most, what) in self.choices.items():
-            value = getattr(self, parameter)
-            is_valid = is_number(value, Real) and 0 < value <= most and value < np.inf
-            if not is_valid and not (isinstance(value, str) and value == "auto"):
-                raise ValueError(
-                    f"{parameter}={value!r} of {name} must be {what} or 'auto' to learn it."
-                )
+        variances = own.share * density / density.sum(axis=-1, keepdims=True)
+        variances[..., np.abs(frequencies) == np.abs(frequencies).min()] += 1 - own.share
+        return np.maximum(variances, LEAST_VARIANCE * variances.max(axis=-1, keepdims=True))
 
 
 class Matern(SpectralPenalty):
@@ -222,27 +209,28 @@ class Family:
     """Members of a column's penalty, and their precisions (n_members, M) if there is a choice."""
 
     def __init__(self, penalty: Any, feature_map: Any):
-        self.start = penalty.precision(feature_map)
-        self.members = [penalty.settled()]
+        self.penalty, self.start = penalty, penalty.precision(feature_map)
         self.precisions: NDArray[np.float64] | None = None
-        is_categorical, count = feature_map.is_categorical, feature_map.n_features
-        if self.start is None or (count > MOST_FUNCTIONS and not is_categorical):
-            return
-        members = penalty.members()
-        if is_categorical:  # shares alone make a difference
-            members = list({member.share: member for member in members}.values())
-        if len(members) == 1:
-            return
-        frequencies = feature_map.frequencies
-        functions = b"" if frequencies is None else frequencies.tobytes()
-        key = repr(penalty), count, feature_map.has_gaps, functions
-        if key not in _KNOWN:
-            if len(_KNOWN) > 64:
-                _KNOWN.clear()
-            _KNOWN[key] = 1 / np.array([member.variances_of(feature_map) for member in members])
-        self.members, self.precisions = members, _KNOWN[key]
-        self.sizes = np.log(self.precisions).mean(axis=1)
-        self.start = self.precision_of(penalty.settled())
+        is_categorical = feature_map.is_categorical  # whose shares alone make a difference
+        choices = {
+            n: c[1] for n, c in penalty.learned().items() if n == "share" or not is_categorical
+        }
+        few = is_categorical or feature_map.n_features <= MOST_FUNCTIONS
+        self.names, self.values = list(choices), list(product(*choices.values()))
+        if self.start is not None and choices and few:
+            columns = np.array(self.values).T[:, :, None]
+            whole = penalty.settled(**dict(zip(choices, columns, strict=True)))
+            self.precisions = 1 / whole.variances_of(feature_map)
+            self.sizes = np.log(self.precisions).mean(axis=1)
+            self.start = self.precision_of(penalty.settled())
+
+    @cached_property
+    def members(self) -> list[Penalty]:
+        """Penalties that a fit chooses from."""
+        if self.precisions is None:
+            return [self.penalty.settled()]
+        pairs = (zip(self.names, each, strict=True) for each in self.values)
+        return [self.penalty.settled(**dict(each)) for each in pairs]
 
     def choose(self, energies: NDArray[np.float64], most: float) -> NDArray[np.float64]:
         """Return the precision of the member that suits weights with these energies.
@@ -259,11 +247,9 @@ class Family:
 
     def precision_of(self, member: Penalty) -> NDArray[np.float64] | None:
         """Return the precision of a member."""
-        if self.precisions is None:
-            return self.start
         wanted = vars(member)
-        found = [vars(each) == wanted for each in self.members]
-        return self.precisions[found.index(True)] if any(found) else self.start
+        found = [i for i, each in enumerate(self.members) if vars(each) == wanted]
+        return self.precisions[found[0]] if found and self.precisions is not None else self.start
 
     def member_of(self, precision: NDArray[np.float64] | None) -> Penalty:
         """Return the member that a precision belongs to."""

@@ -122,10 +122,9 @@ class Directions:
     """Orthonormal directions q₁ = -g/‖g‖, q₂, … in which a symmetric matrix is tridiagonal."""
 
     def __init__(self, multiply: Callable[[Vector], Vector], gradient: Vector):
-        self.multiply = multiply
-        self.norm = float(np.linalg.norm(gradient))
+        self.multiply, self.norm = multiply, float(np.linalg.norm(gradient))
         self.basis = -gradient[None] / (self.norm or 1.0)
-        self.matrix, self.beside = np.zeros((0, 0)), 0.0
+        self.matrix = np.zeros((0, 0))
         self._advance()
 
     def extend(self, damping: float, count: int, tol: float) -> None:
@@ -144,9 +143,7 @@ class Directions:
         """Compute one product, and the next direction."""
         image = self.multiply(self.basis[-1])
         self.matrix = np.pad(self.matrix, (0, 1))
-        self.matrix[-1, -1] = self.basis[-1] @ image
-        if len(self.matrix) > 1:
-            self.matrix[-1, -2] = self.matrix[-2, -1] = self.beside
+        self.matrix[-1] = self.matrix[:, -1] = self.basis @ image
         for _ in range(2):  # once more, for what rounding leaves of the earlier directions
             image = image - (self.basis @ image) @ self.basis
         self.beside = float(np.linalg.norm(image))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,6 @@ from sklearn.base import BaseEstimator, clone
 
 from ..networks import Cores, Iterate, flatten, unflatten
 from ..objective import Objective
-from ..protocols import AnyShard
 from .solver import Vector
 
 #: largest relative error that finite differences in double precision explain
@@ -105,15 +103,20 @@ def check_gradient(
                 n_directions=n_directions, step=step, random_state=random_state,
             )  # fmt: skip
     (cores,) = cores_or_rows
-    rng, precisions = np.random.default_rng(random_state), objective.precisions
+    rng, precisions, norm = (
+        np.random.default_rng(random_state),
+        objective.precisions,
+        np.linalg.norm,
+    )
     objective = replace(objective, dtype=np.dtype(np.float64))
     objective.precisions = precisions
-    vector, run, norm = objective.to_vector(cores), objective.engine.run, np.linalg.norm
-    here = objective.at(cores)
-    value, slopes = objective.value(here), _slopes(objective, here)
+    vector, here = objective.to_vector(cores), objective.at(cores)
 
-    def of_rows(function: Callable[[AnyShard], NDArray]) -> NDArray:
-        return np.concatenate([function(shard) for shard in objective.shards])
+    def slopes(iterate: Iterate) -> Vector:
+        return objective.to_vector(objective.gradient(iterate)[1])
+
+    def responses(iterate: Iterate) -> NDArray:
+        return np.concatenate([iterate.responses(shard) for shard in objective.shards])
 
     def draw(part: NDArray | bool = True) -> Vector:
         """Return a direction of some of the numbers, as long as these are."""
@@ -121,11 +124,9 @@ def check_gradient(
         return direction * ((norm(vector * part) or 1.0) / norm(direction))
 
     def compare(
-        function: Callable[[Iterate], NDArray | float],
-        direction: Vector,
-        given: NDArray,
+        function: Callable[[Iterate], NDArray | float], direction: Vector, given: NDArray,
         least: float = 0.0,
-    ) -> float:
+    ) -> float:  # fmt: skip
         """Return the relative error of a derivative, of which less than `least` is rounding."""
         ends = (vector + sign * step * direction for sign in (1, -1))
         ahead, behind = (function(objective.at(objective.from_vector(end))) for end in ends)
@@ -133,13 +134,15 @@ def check_gradient(
         scale = max(float(norm(found)), float(norm(given)), least)
         return float(norm(found - given)) / (scale or 1.0)
 
-    def moved(direction: Vector) -> NDArray:
-        return of_rows(partial(here.tangent(objective.from_vector(direction)), run=run))
+    def tangent_error(direction: Vector) -> float:
+        tangent = here.tangent(objective.from_vector(direction))
+        moved = [tangent(shard, run=objective.engine.run) for shard in objective.shards]
+        return compare(responses, direction, np.concatenate(moved))
 
     def curvature_error(part: NDArray, direction: Vector) -> float:
         product = objective.curvature(here)(objective.from_vector(direction))
-        given, least = objective.to_vector(product)[part], 1e-4 * float(norm(slopes[part]))
-        return compare(lambda at: _slopes(objective, at)[part], direction, given, least)
+        given, least = objective.to_vector(product)[part], 1e-4 * float(norm(slope[part]))
+        return compare(lambda at: slopes(at)[part], direction, given, least)
 
     # for every real number, which core it belongs to
     units = [(1 + 1j if np.iscomplexobj(core) else 1) + 0 * core for core in flatten(cores)]
@@ -148,16 +151,13 @@ def check_gradient(
     parts = [owners == core for core in rng.integers(len(units), size=n_directions)]
     own = [(part, draw(part)) for part in parts]
     # a derivative far below the objective itself drowns in its rounding
-    typical = float(norm(slopes) * (norm(vector) or 1.0)) / np.sqrt(len(vector))
-    least = max(typical, 1e-4 * abs(value))
-    gradient = [compare(objective.value, d, slopes @ d, least) for d in directions]
-    tangent = [compare(lambda at: of_rows(at.responses), d, moved(d)) for d in directions]
+    slope = slopes(here)
+    typical = float(norm(slope) * (norm(vector) or 1.0)) / np.sqrt(len(vector))
+    least = max(typical, 1e-4 * abs(objective.value(here)))
+    gradient = [compare(objective.value, d, slope @ d, least) for d in directions]
+    tangent = [tangent_error(d) for d in directions]
     try:
         curvature = np.array([curvature_error(*each) for each in own])
     except NotImplementedError:
         curvature = None
     return GradientCheck(np.array(gradient), np.array(tangent), curvature)
-
-
-def _slopes(objective: Objective, iterate: Iterate) -> Vector:
-    return objective.to_vector(objective.gradient(iterate)[1])

@@ -8,17 +8,16 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from .. import interruption, storage
 from ..networks import Cores
 from ..objective import Objective
-from ..protocols import Kept
+from ..protocols import Given, Kept
 from .solver import History, Result, Solver, State, Stop
 
 #: least `window` of a solver that is not monotone: enough epochs for a learning rate that was
@@ -35,21 +34,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Stopping:
-    """Stopping criteria.
+    """Stopping criteria."""
 
-    Attributes
-    ----------
-    max_iter : int
-        Maximum number of epochs.
-    tol : float
-        Stop when epochs lower the objective by less than this fraction, on average over one epoch
-        for most solvers, five for L-BFGS and ten for those that are not monotone.
-    patience : int
-        Stop after this many epochs without a better validation score.
-    """
-
+    #: maximum number of epochs
     max_iter: int
+    #: stop when epochs lower the objective by less than this fraction, on average over one epoch
+    #: for most solvers, five for L-BFGS and ten for those that are not monotone
     tol: float
+    #: stop after this many epochs without a better validation score
     patience: int = 10
 
 
@@ -104,8 +96,7 @@ class Checkpoint:
         now = time.monotonic()
         if not force and now - self._last < self.seconds:
             return
-        tree = {"fingerprint": self.fingerprint, "epoch": epoch, **kept}
-        storage.write(self.folder / f"epoch-{epoch:06}.qtkm", KIND, tree)
+        self._write(f"epoch-{epoch:06}", {"epoch": epoch, **kept})
         self._last = now
         for old in self.files()[KEPT:]:
             old.unlink(missing_ok=True)
@@ -113,23 +104,20 @@ class Checkpoint:
     def load(self) -> Kept | None:
         """Load the newest complete file; None if there is no file.
 
-        Raises
-        ------
-        ValueError
-            If a file belongs to another fit, or all files are damaged.
+        Raises a ValueError if a file belongs to another fit, or all files are damaged.
         """
         damage: list[str] = []
         for path in self.files():
-            try:
-                tree = self._read(path)
-            except FileNotFoundError:  # another process has written a newer one, and removed this
-                continue
-            except storage.DamagedFileError as error:
-                damage.append(str(error))
-                continue
-            for text in damage:
-                warnings.warn(f"{text} The fit resumes from {path.name} instead.", stacklevel=2)
-            return tree
+            # another process may have written a newer file, and removed this one
+            with suppress(FileNotFoundError):
+                try:
+                    tree = self._read(path)
+                except storage.DamagedFileError as error:
+                    damage.append(str(error))
+                    continue
+                for text in damage:
+                    warnings.warn(f"{text} The fit resumes from {path.name} instead.", stacklevel=2)
+                return tree
         if damage:
             raise ValueError(
                 f"No checkpoint in {self.folder} can be read. {damage[0]} Remove the folder to "
@@ -142,12 +130,15 @@ class Checkpoint:
 
         A deterministic computation can thus skip what it has done before.
         """
-        path = self.folder / f"{name}.qtkm"
         with suppress(FileNotFoundError, storage.DamagedFileError):
-            return self._read(path)
+            return self._read(self.folder / f"{name}.qtkm")
         kept = make()
-        storage.write(path, KIND, {"fingerprint": self.fingerprint, **kept})
+        self._write(name, kept)
         return kept
+
+    def _write(self, name: str, kept: Kept) -> None:
+        tree = {"fingerprint": self.fingerprint, **kept}
+        storage.write(self.folder / f"{name}.qtkm", KIND, tree)
 
     def _read(self, path: Path) -> Kept:
         """Return the contents of a file, if it belongs to this fit."""
@@ -167,26 +158,21 @@ class Checkpoint:
 Score = Callable[[State], float]
 Callback = Callable[[Progress], object]
 #: what a checkpoint holds of the loop, beside history and the solver's state
-_KEPT = ("latest", "best", "best_score", "best_epoch", "precisions", "best_precisions")
+_KEPT = ("latest", "best", "best_score", "best_epoch")
 
 
-@dataclass
 class _Run:
-    solver: Solver
-    stopping: Stopping
-    score: Score | None
-    callbacks: Sequence[Callback]
-    bar: tqdm
-    checkpoint: Checkpoint | None
-    latest: Cores
-    history: History = field(default_factory=History)
-    begin: float = field(default_factory=time.perf_counter)
-    best: Cores | None = None
-    best_score: float = float("-inf")
-    best_epoch: int = 0
-    precisions: list[NDArray | None] | None = None
-    best_precisions: list[NDArray | None] | None = None
-    stop_requested: bool = False
+    def __init__(
+        self, solver: Solver, stopping: Stopping, score: Score | None,
+        callbacks: Sequence[Callback], bar: tqdm, checkpoint: Checkpoint | None, cores: Cores,
+    ):  # fmt: skip
+        self.solver, self.stopping, self.score, self.callbacks = solver, stopping, score, callbacks
+        self.bar, self.checkpoint = bar, checkpoint
+        self.history, self.begin = History(), time.perf_counter()
+        #: cores, and their precisions after an epoch
+        self.latest: list[Given] = [cores, None]
+        self.best: list[Given] | None = None
+        self.best_score, self.best_epoch, self.stop_requested = float("-inf"), 0, False
 
     @property
     def n_iter(self) -> int:
@@ -211,37 +197,35 @@ class _Run:
                 "solver has one, a smaller learning_rate.",
             )
         self.history.objective_updates.extend(map(float, values))
-        self.latest = cores
+        self.latest[0] = cores
         self._call("block", self.n_iter + 1)
         interruption.check()
 
     def end_epoch(self, state: State) -> None:
         """Record an epoch, and stop if it was the last."""
-        seconds = time.perf_counter() - self.begin
+        history, seconds = self.history, time.perf_counter() - self.begin
         # the score first: an interruption leaves the lists of the history equally long
         score = None if self.score is None else self.score(state)
-        self.precisions = copy.copy(getattr(state.iterate, "precisions", None))
-        self.history.objective.append(self.history.objective_updates[-1])
-        self.history.seconds.append(seconds)
+        self.latest[1] = copy.copy(getattr(state.iterate, "precisions", None))
+        history.objective.append(history.objective_updates[-1])
+        history.seconds.append(seconds)
         for name, value in state.record.items():
-            self.history.records.setdefault(name, []).append(value)
-        text = f"objective {self.history.objective[-1]:.6g}"
+            history.records.setdefault(name, []).append(value)
+        text = f"objective {history.objective[-1]:.6g}"
         if score is not None:
             text += f", validation {score:.4f}"
-            self.history.validation_score.append(score)
+            history.validation_score.append(score)
             self.consider(score)
         elif not self.solver.is_monotone:
-            self.consider(-self.history.objective[-1])
+            self.consider(-history.objective[-1])
         self._call("epoch", self.n_iter)
         logger.debug("epoch %d after %.1f s: %s", self.n_iter, seconds, text)
         self.bar.set_postfix_str(text, refresh=False)
         self.bar.update()
-        stop = self.stop
-        if stop is None and state.finished:
-            stop = Stop("converged", state.finished)
+        stop = self.stop or (Stop("converged", state.finished) if state.finished else None)
         if self.checkpoint is not None:
             kept = {name: getattr(self, name) for name in _KEPT}
-            kept |= {"history": vars(self.history), "state": state.keep()}
+            kept |= {"history": vars(history), "state": state.keep()}
             self.checkpoint.save(self.n_iter, kept, force=stop is not None)
         if stop is not None:
             raise stop
@@ -250,14 +234,12 @@ class _Run:
     def consider(self, score: float) -> None:
         """Keep the cores if they are the best so far."""
         if score > self.best_score:
-            self.best_score, self.best_epoch = score, self.n_iter
-            self.best, self.best_precisions = self.latest, self.precisions
+            self.best_score, self.best_epoch, self.best = score, self.n_iter, list(self.latest)
 
     def _call(self, event: str, epoch: int) -> None:
         for callback in self.callbacks:
-            answer = callback(Progress(event, epoch, self.latest, self.history))
-            if isinstance(answer, bool | np.bool_) and answer:
-                self.stop_requested = True
+            answer = callback(Progress(event, epoch, self.latest[0], self.history))
+            self.stop_requested |= isinstance(answer, bool | np.bool_) and bool(answer)
 
     @property
     def stop(self) -> Stop | None:
@@ -295,16 +277,14 @@ class _Run:
             if kept is not None and solver.state is not None:
                 state = solver.state.regain(objective, kept)
             elif state is None:
-                state = solver.start(objective, self.latest)
+                state = solver.start(objective, self.latest[0])
             state = solver.step(objective, state, self.report)
             self.end_epoch(state)
             if self.checkpoint is not None:
                 kept = storage.join(*storage.split(state.keep()))
 
     def result(self, status: str, message: str) -> Result:
-        cores, precisions = self.latest, self.precisions
-        if self.best is not None:
-            cores, precisions = self.best, self.best_precisions
+        cores, precisions = self.best or self.latest
         logger.info("%s after %d epochs: %s", status, self.n_iter, message)
         return Result(cores, self.n_iter, status, message, self.history, precisions)
 

@@ -30,12 +30,7 @@ Own = TypeVar("Own", bound="State")
 class Stop(Exception):
     """End of a fit, raised by the loop or by a solver that cannot continue.
 
-    Parameters
-    ----------
-    status : str
-        A status of `Result`.
-    message : str
-        The status in a sentence.
+    `status` is one of `Result`, `message` the same in a sentence.
     """
 
     def __init__(self, status: str, message: str):
@@ -45,20 +40,13 @@ class Stop(Exception):
 
 @dataclass
 class State:
-    """State of a solver between epochs; solvers add what they need.
+    """State of a solver between epochs; solvers add what they need."""
 
-    Attributes
-    ----------
-    iterate : Iterate
-        Current cores, from which the validation score is computed.
-    record : dict
-        Numbers of this epoch for `History.records`, by name; the same names every epoch.
-    finished : str
-        Why another epoch cannot be better, in a sentence; empty while one may be.
-    """
-
+    #: current cores, from which the validation score is computed
     iterate: Iterate
+    #: numbers of this epoch for `History.records`, by name; the same names every epoch
     record: Kept = field(default_factory=dict, kw_only=True)
+    #: why another epoch cannot be better, in a sentence; empty while one may be
     finished: str = field(default="", kw_only=True)
 
     def keep(self) -> Kept:
@@ -106,17 +94,10 @@ class Solver(BaseEstimator, Generic[Own]):
         raise NotImplementedError(f"{type(self).__name__} implements neither step nor run.")
 
     def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
-        """Run epochs until a `Stop`, in place of `start` and `step`.
+        """Run epochs from `cores` until a `Stop`, in place of `start` and `step`.
 
-        Parameters
-        ----------
-        objective : Objective
-        cores : list
-            Where to start.
-        report : callable
-            report(cores, objectives), called after every update of the cores.
-        end_epoch : callable
-            end_epoch(state), called after every epoch; it raises the `Stop` in most cases.
+        Call `report(cores, objectives)` after every update of the cores, and `end_epoch(state)`
+        after every epoch, which raises the `Stop` in most cases.
         """
         raise NotImplementedError
 
@@ -138,53 +119,35 @@ def shrink(objective: Objective, cores: Cores) -> Cores:
 
 @dataclass
 class History:
-    """Course of a fit.
+    """Course of a fit."""
 
-    Attributes
-    ----------
-    objective_updates : list of float
-        Objective after every update that a solver reports: of a core (ALS), an iteration
-        (L-BFGS), a step (Gauss-Newton) or an epoch (Adam).
-    objective : list of float
-        Objective after every epoch.
-    seconds : list of float
-        Seconds from the start of the first epoch to the end of each.
-    validation_score : list of float
-        Score on the validation rows after every epoch; empty without them.
-    records : dict of lists
-        Other numbers that a solver records for every epoch, by name, such as "damping".
-    """
-
+    #: objective after every update that a solver reports: of a core (ALS), an iteration (L-BFGS),
+    #: a step (Gauss-Newton) or an epoch (Adam)
     objective_updates: list[float] = field(default_factory=list)
+    #: objective after every epoch
     objective: list[float] = field(default_factory=list)
+    #: seconds from the start of the first epoch to the end of each
     seconds: list[float] = field(default_factory=list)
+    #: score on the validation rows after every epoch; empty without them
     validation_score: list[float] = field(default_factory=list)
+    #: other numbers that a solver records for every epoch, by name, such as "damping"
     records: Kept = field(default_factory=dict)
 
 
 @dataclass
 class Result:
-    """Outcome of a solver.
+    """Outcome of a solver."""
 
-    Attributes
-    ----------
-    cores : list
-        Cores with the best validation score or, without validation rows, the lowest objective.
-    n_iter : int
-        Number of finished epochs.
-    status : {"converged", "stopped early", "max_iter", "interrupted", "failed"}
-        "failed": the objective became infinite or NaN.
-    message : str
-        The status in a sentence, with what to try.
-    history : History
-    precisions : list or None
-        Factors of the squared weights in the penalty, as learned along with the cores; None if
-        there was no epoch.
-    """
-
+    #: cores with the best validation score or, without validation rows, the lowest objective
     cores: Cores
+    #: number of finished epochs
     n_iter: int
+    #: "converged", "stopped early", "max_iter", "interrupted", or "failed" if the objective became
+    #: infinite or NaN
     status: str
+    #: the status in a sentence, with what to try
     message: str
     history: History
+    #: factors of the squared weights in the penalty, as learned along with the cores; None if there
+    #: was no epoch
     precisions: list[NDArray | None] | None = None
