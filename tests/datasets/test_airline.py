@@ -123,7 +123,10 @@ class TestKept:
         assert not (home / "flights" / KEPT).exists()
 
     def test_a_home_that_cannot_be_written_to_is_no_obstacle(self, home, monkeypatch):
-        monkeypatch.setattr("os.access", lambda path, mode: False)
+        def refuse(*_):
+            raise PermissionError
+
+        monkeypatch.setattr("pathlib.Path.replace", refuse)
         assert len(load_airline(data_home=home, expected_rows=2).data) == 2
         assert not (home / "flights" / KEPT).exists()
 

