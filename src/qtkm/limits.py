@@ -24,8 +24,6 @@ class Limits:
     few_rows: int = 6000
     #: rows that are evaluated at a time; a CPD is evaluated by compiled loops from this many
     predict_rows: int = 1 << 14
-    #: rows that the command line prints at once: few, so that the first ones are seen soon
-    printed_rows: int = 1 << 14
     #: rows that are written at once: those of a row group of Parquet
     group_rows: int = 1 << 17
     #: bytes of a CSV file that are parsed at once, and that the types are taken from; pyarrow reads

@@ -27,7 +27,8 @@ BAD_ROWS = [
 ]  # fmt: skip
 BAD_FITS = [
     (spoil("wind", "calm"), "column 'wind' has text among its numbers: 'calm' in row 1,701 of "
-     "the table; correct them, or drop the column (--drop wind)"),
+     "the table, in parts/b.parquet, row group 2 of 3; correct them, or use --category wind or "
+     "--drop wind"),
     (lambda rows: rows.assign(power=np.nan), "parts has 0 rows with a target"),
     (lambda rows: rows.assign(power=pandas.Timestamp("2026-01-01")),
      "the target 'power' holds dates or times"),

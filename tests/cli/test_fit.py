@@ -121,7 +121,7 @@ def test_a_target_of_text_is_no_number(tmp_path, frame, capsys):
     words = ["--target", "high", "--task", "regression", "--out", tmp_path / "m.qtkm"]
     assert command("fit", tmp_path / "a.csv", *words) == 1
     error = sentence(capsys)
-    assert "the target 'high' holds text such as" in error
+    assert "the target 'high' has text among its numbers" in error
     assert "use --task classification" in error
 
 
@@ -227,7 +227,7 @@ def test_a_loss_for_classes_does_not_fit_numbers(tmp_path, frame, capsys):
     frame.to_csv(tmp_path / "a.csv", index=False)
     words = ["--target", "power", "--loss", "hinge"]
     assert command("fit", tmp_path / "a.csv", *words) == 1
-    assert "add --task classification" in capsys.readouterr().err
+    assert "use --task classification, or one of 'squared'" in capsys.readouterr().err
     assert command("fit", tmp_path / "a.csv", "--target", "power", "--task", "guess") == 2
 
 

@@ -30,7 +30,7 @@ def write(name, **columns):
         ({"power": [None] * 200}, "a.csv has 0 rows with a target"),
         ({"wind": [0, 0, np.inf]}, "'wind' has infinite values in 1 of 200 rows, first in row 3"),
         ({"wind": [None, np.inf]},
-         "missing values in 1 of 200 rows and infinite values in 1 of 200 rows, first in row 1"),
+         "'wind' has infinite values in 1 of 200 rows, first in row 2"),
         ({"wind": ["5/20/2013"] * 200}, "column 'wind' holds dates or times as text; write"),
         ({"power": ["2013-05-20"] * 200}, "the target 'power' holds dates or times"),
         ({"power": ["high"] * 200}, "the target 'power' is 'high' in all rows; at least two"),
@@ -45,9 +45,9 @@ def test_a_mistake_in_a_table_is_named(inside, columns, message, capsys):
 
 #: rows without a target do not count
 TOLD = [
-    "column 'sun' has missing values in 1 of 195 rows and infinite values in 1 of 195 rows, first ",
+    "column 'sun' has infinite values in 1 of 195 rows, first in row 8; correct them, remove ",
     "column 'when' holds dates or times as text; write them as 2013-05-20 or ",
-    "column 'speed' has text among its numbers: 'fast' in row 7; correct them, or drop ",
+    "column 'speed' has text among its numbers: 'fast' in row 7; correct them, or use ",
     "5 of 200 rows have no 'power' and are skipped: rows 1, 2, 3, …",
     "to drop all of these columns: --drop sun --drop when --drop speed",
 ]
@@ -92,7 +92,8 @@ def test_gaps_in_new_rows_are_remarked_upon(inside, capsys):
         ["predict", "m.qtkm", "a.csv", "--out", "p.csv"],
     ):
         assert command(*words) == 0
-        assert "2 of 200 rows have missing numbers in columns" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert said.count("Values are missing in column 'wind', but none were in the fit") == 1
 
 
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
@@ -118,10 +119,13 @@ def test_rows_without_a_target_are_counted(inside, limit, capsys):
         ),
         (
             [1, -1] * 100,
-            "column 'w' are negative in 100 of 200 rows, first in row 2; they must be 0",
+            "'w' must be 0 or more, and finite, but are not in 100 of 200 rows, first in row 2",
         ),
-        ([0] * 200, "the weights in column 'w' are zero in all rows; some must be positive"),
-        ([1, np.inf] * 100, "column 'w' have infinite values in 100 of 200 rows, first in row 2"),
+        ([0] * 200, "the source has no rows of positive weight"),
+        (
+            [1, np.inf] * 100,
+            "'w' must be 0 or more, and finite, but are not in 100 of 200 rows, first in row 2",
+        ),
     ],
 )
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
@@ -165,7 +169,7 @@ def test_the_only_row_of_a_class_is_trained_on(inside, capsys):
         assert "rare" in qtkm.load("a.qtkm").classes_
 
 
-@pytest.mark.parametrize("suffix", [".csv.zip", ".csv.gz", ".csv.bz2"])
+@pytest.mark.parametrize("suffix", [".csv.gz", ".csv.bz2"])
 def test_a_file_of_another_kind_than_its_name_is_named(inside, suffix, capsys):
     (inside / f"a{suffix}").write_bytes((inside / "rows.csv").read_bytes())
     assert command("fit", f"a{suffix}", "--target", "power") == 1

@@ -23,13 +23,14 @@ FIT = ["fit", "a.csv", "--target", "power", "--out", "a.qtkm", *TINY]
 def test_columns_of_one_value_are_named(inside, limit, capsys):
     make_rows().assign(country="UK").to_csv("a.csv", index=False)
     assert command(*FIT, *limit) == 0
-    assert sentence(capsys) == "qtkm: column 'country' is constant and has no effect\n"
+    assert "Constant columns have no effect: column 'country'. Remove them." in sentence(capsys)
     rows = make_rows().assign(country="UK", code=7, some="x", flag=True)
     rows.loc[::2, "some"] = None  # whether it is there may tell something
     rows.to_csv("a.csv", index=False)
     assert command(*FIT, *limit, "--category", "code") == 0
     assert sentence(capsys) == (
-        "qtkm: 3 columns are constant and have no effect: 'country', 'code', 'flag'\n"
+        "qtkm: Constant columns have no effect: column 'country', column 'code', column 'flag'. "
+        "Remove them.\n"
     )
     assert command(*FIT, *limit, "--quiet") == 0
     assert capsys.readouterr().err == ""
@@ -177,7 +178,7 @@ def test_what_may_be_a_mistake_is_remarked_upon(inside, capsys):
     text.to_parquet("a.parquet")
     words = ["--target", "power", "--out", "a.qtkm", *TINY]
     assert command("fit", "a.parquet", *words) == 0
-    assert "numbers stored as text are read as numbers: 'wind'" in capsys.readouterr().err
+    assert "column 'wind' contains numbers stored as text, such as" in capsys.readouterr().err
     assert qtkm.load("a.qtkm").columns_[0]["categories"] is None
 
 

@@ -88,8 +88,8 @@ def test_the_best_at_an_edge_is_remarked_upon(tmp_path, data, capsys):
     lists = ["--ranks", "1,3", "--n-basis", "4,8,16", "--periods", "2", "--alphas", "1e-3,10"]
     assert command("tune", data, *words, *lists) == 0
     said = capsys.readouterr().err
-    assert said.startswith("qtkm: the best rank, 3, is the largest tried, ")
-    assert "the best alpha, 0.001, the smallest; --ranks 3,6 " in said
+    assert said.startswith("qtkm: the best value of rank and of ")
+    assert "alpha is at an end of those tried; --ranks 3,6 " in said
     assert said.endswith("--alphas 0.0001,0.001 may be better\n")
     assert "period" not in said
 
@@ -98,12 +98,12 @@ def test_the_best_at_an_edge_is_remarked_upon(tmp_path, data, capsys):
     ("name", "values", "best", "remark"),
     [
         ("rank", [1, 2], 1, None),
-        ("rank", [7, 14], 7, "the best rank, 7, is the smallest tried; --ranks 3,7 "),
+        ("rank", [7, 14], 7, "the best value of rank is at an end of those tried; --ranks 3,7 may"),
         ("rank", [7, 14, 28], 14, None),
         ("period", [1.0, 2.0], 1.0, None),
         ("period", [1.5, 2.0], 1.5, "--periods 1,1.5 may be better"),
         ("alpha", [0.0, 1.0], 0.0, None),
-        ("n_basis", [8, 16], 16, "the best n_basis, 16, is the largest tried; --n-basis "),
+        ("n_basis", [8, 16], 16, "the best value of n_basis is at an end of those tried; "),
         ("n_basis", [16], 16, None),
         ("period", ["auto", 4.0], "auto", None),
     ],
@@ -170,9 +170,9 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--ranks", "1,two"], 2, "--ranks '1,two' must be integers, such as 5,10,20"),
-        (["--alphas", ""], 2, "--alphas '' must be numbers"),
-        (["--cv", "all"], 2, "--cv 'all' must be a number of folds, a fraction, or hold-out"),
+        (["--ranks", "1,two"], 2, "'--ranks': '1,two' must be integers, such as 5,10,20"),
+        (["--alphas", ""], 2, "'--alphas': '' must be numbers"),
+        (["--cv", "all"], 2, "'--cv': 'all' must be a number of folds, a fraction, or hold-out"),
         (["--task", "guess"], 2, "'guess' is not one of"),
         (["--cv", "1"], 1, "--cv 1 must be at least 2 folds"),
         (["--ranks", "0"], 1, "an entry of ranks=0 must be an integer >= 1"),
@@ -180,9 +180,9 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
         (
             ["--scoring", "auc"],
             2,
-            "--scoring 'auc' is not a score of scikit-learn; did you mean roc_auc or ",
+            "'--scoring': 'auc' is not a score of scikit-learn; did you mean roc_auc? ",
         ),
-        (["--loss", "hinge"], 1, "add --task classification"),
+        (["--loss", "hinge"], 1, "use --task classification"),
     ],
 )
 def test_what_cannot_be_used_is_said(words, code, message, tmp_path, data, capsys):

@@ -4,8 +4,6 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -38,8 +36,12 @@ class Commands(TyperGroup):
             raise typer.Exit(FAILED) from None
 
 
-#: warnings of the library that the commands report in their own words
-REPORTED = ("Values are missing in", ".* contains numbers stored as text")
+#: what errors of the library name, in the words of the command line
+WORDS = {
+    "memory_limit=": "--memory-limit ",
+    "use QTKMClassifier": "use --task classification",
+    "declare the column with categorical_features": "use --category",
+}
 
 app = typer.Typer(
     name="qtkm",
@@ -49,9 +51,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 commands: list[Any] = [fit.fit, fit.tune, models.predict, models.evaluate, models.inspect]
-for command in [*commands, models.report, models.export, models.compare, reproduce.demo]:
-    app.command()(unbroken(command))
-app.add_typer(reproduce.app, name="reproduce")
+commands += [models.report, models.export, models.compare, reproduce.demo, reproduce.reproduce]
+for command in commands:
+    app.command(no_args_is_help=command is reproduce.reproduce)(unbroken(command))
 
 
 def _show_version(wanted: bool) -> None:
@@ -81,11 +83,22 @@ def options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command given by `arguments`, by default those of the process, and exit."""
-    with warnings.catch_warnings(), _remarks_of_the_library():
-        warnings.showwarning = _show_warning
-        for beginning in REPORTED:
-            warnings.filterwarnings("ignore", beginning, UserWarning)
-        app(arguments, prog_name="qtkm")
+    logger, handler, said = logging.getLogger("qtkm"), _Remarks(), set[str]()
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        text = visible(_in_one_line(message))
+        if text not in said:
+            typer.echo(f"qtkm: {text}", err=True)
+        said.add(text)
+
+    logger.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = show
+            app(arguments, prog_name="qtkm")
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
 
 
 class _Remarks(logging.Handler):
@@ -97,30 +110,18 @@ class _Remarks(logging.Handler):
         tqdm.write(visible(record.getMessage(), keep="\n"), file=sys.stderr)
 
 
-@contextmanager
-def _remarks_of_the_library() -> Iterator[None]:
-    """Show the library's log messages unless a command is quiet (`qtkm.cli.output.is_watched`)."""
-    logger, handler = logging.getLogger("qtkm"), _Remarks()
-    level, propagate = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagate
-
-
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    typer.echo(f"qtkm: {visible(' '.join(str(message).split()))}", err=True)
+def _in_one_line(message: Any) -> str:
+    text = " ".join(str(message).split())
+    for python, shell in WORDS.items():
+        text = text.replace(python, shell)
+    return text
 
 
 def _sentence(error: Any) -> str:
     if isinstance(error, TableError):
         return str(error)  # one line for each problem
-    text = " ".join(str(error).split())
-    if not isinstance(error, ImportError | OSError | ValueError | MemoryError):
+    text = _in_one_line(error)
+    if not isinstance(error, ImportError | OSError | ValueError | MemoryError | UserWarning):
         return f"unexpected error: {type(error).__name__}: {text}; --debug shows the traceback"
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"{error.filename} does not exist"  # as for tables

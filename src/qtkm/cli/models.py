@@ -1,6 +1,7 @@
 """``qtkm predict``, ``evaluate``, ``inspect``, ``report``, ``export`` and ``compare``."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +43,8 @@ def predict(
     from .. import load
     from ..data.sources import MappedSource
     from ..data.sources.files import check_format
+    from ..estimators.predicting import predicted_tables
+    from ..limits import LIMITS
     from .output import check_writable, is_watched, note, write
     from .reading import ModelTable
 
@@ -53,56 +56,35 @@ def predict(
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(f"{model} does not predict probabilities; remove --proba")
     keep = list(dict.fromkeys(keep))
-    table, shown = ModelTable(fitted, data, keep), is_watched(quiet)
+    # a bar among rows on a screen would spoil both
+    is_screen = out is None and sys.stdout.isatty()
+    fitted.verbose = int(is_watched(quiet) and not is_screen)
+    table = ModelTable(fitted, data, keep)
     checked = MappedSource(table.source, table.check, needs=table.names)
-    wanted: dict[str, Any] = {"proba": proba, "std": std, "interval": interval}
+    wanted: dict[str, Any] = {"proba": proba, "std": std, "interval": interval, "offset": offset}
     if out is None:
-        _print(table, checked, keep, shown, offset, wanted)
+        rows = LIMITS.predict_rows  # few, so that the first ones are seen soon
+        _print(predicted_tables(fitted, checked, table.names, keep, rows=rows, **wanted), is_screen)
     else:
-        fitted.verbose = int(shown)
-        n_rows = fitted.predict_dataset(
-            checked, out, columns=table.names, keep=keep, offset=offset, **wanted
-        )
+        n_rows = fitted.predict_dataset(checked, out, columns=table.names, keep=keep, **wanted)
         if not quiet:
             write(f"{n_rows:,} row{'s' * (n_rows != 1)} written to {out}")
     for remark in [] if quiet else table.remarks():
         note(remark)
 
 
-def _print(
-    table: Any, checked: Any, keep: list[str], shown: bool, offset: str | None,
-    wanted: dict[str, Any],
-) -> None:  # fmt: skip
-    """Print predictions as CSV."""
+def _print(parts: Iterator[Any], is_screen: bool) -> None:
+    """Print tables of pyarrow as CSV."""
     import pandas
 
-    from ..estimators.predicting import as_X, predictor
-    from ..limits import LIMITS
-    from .output import watched
-
-    predicted = predictor(table.model, keep=keep, has_offset=offset is not None, **wanted)
-    is_screen, header = sys.stdout.isatty(), True
-    names = list(dict.fromkeys([*table.names, *filter(None, [offset])]))
-    blocks = checked.blocks(names, LIMITS.printed_rows, keep)
-    # a bar among the rows would spoil both
-    shown = shown and not is_screen
-    for block in watched(blocks, checked.expected_rows(), "predict", shown):
-        shift = None if offset is None else block.columns[offset]
-        X = as_X(table.model, block, table.names)
-        result = pandas.DataFrame(predicted(X, block.where, shift))
-        for position, name in enumerate(keep):
-            # of its own type, so that whole numbers with gaps stay whole
-            carried = block.carried[name]
-            values = pandas.Series(carried, dtype=pandas.ArrowDtype(carried.type))
-            result.insert(position, name, values)
+    for number, part in enumerate(parts):
+        frame = part.to_pandas(types_mapper=pandas.ArrowDtype)
         if is_screen:
-            result = result.rename(columns=visible)
-            for name in result:
-                if any(isinstance(value, str) for value in result[name]):
-                    result[name] = [visible(v) if isinstance(v, str) else v for v in result[name]]
-        result.to_csv(sys.stdout, index=False, header=header)
+            frame = frame.rename(columns=visible).map(
+                lambda value: visible(value) if isinstance(value, str) else value
+            )
+        frame.to_csv(sys.stdout, index=False, header=number == 0)
         sys.stdout.flush()
-        header = False
 
 
 def evaluate(
@@ -139,8 +121,9 @@ def evaluate(
     needed = [find_target(fitted, target, model), *filter(None, [offset])]
     if offset is not None and hasattr(fitted, "classes_"):
         raise ValueError(f"--offset {offset} is for regression, but {model} predicts classes")
+    shown = is_watched(quiet)
     table = ModelTable(fitted, data, needed)
-    sums = score_table(table, is_watched(quiet), offset=offset)
+    sums = score_table(table, shown, offset=offset)
     if sums.n_rows == 0:
         raise ValueError(f"{table.name} has no row with a target")
     if as_json:
@@ -307,9 +290,9 @@ def compare(
     from .output import note, show, write, write_json
     from .training import TableRows
 
-    job = Job(data=data, target=target, category=category, drop=drop, test_size=0.0)
-    rows = TableRows(job, 0)
-    X, y = rows.sample(rows.survey.n_rows, 0)[0][:2]
+    job = Job(data=data, target=target, category=category, drop=drop, test_size=0.0, quiet=True)
+    rows = TableRows(job)
+    X, y = rows.sample(rows.survey.n_rows)[0][:2]
     found = run(
         X, y, task=rows.survey.task, categorical_features=rows.survey.categories, cv=folds,
         max_rows=max_rows, progress=None if as_json else lambda name: note(f"{name} …"),

@@ -2,14 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-TASKS = ("auto", "regression", "classification")
+Task = StrEnum("Task", ["auto", "regression", "classification"])
 #: exit codes: failure, Ctrl-C, closed pipe
 FAILED, INTERRUPTED, CLOSED = 1, 130, 141
 #: most problems of a table to list
@@ -25,12 +26,6 @@ class TableError(ValueError):
         more = [f"… and {count - MOST_LINES} more"] if count > MOST_LINES else []
         lines = [f"{where}: {problems[0]}"] if count == 1 else [*lines, *more]
         super().__init__("\n  ".join([*lines, *hints]))
-
-
-def _known_task(task: str) -> str:
-    if task not in TASKS:
-        raise typer.BadParameter(f"{task!r} is not one of {', '.join(TASKS)}")
-    return task
 
 
 def option(metavar: str, text: str, *names: str, **more: Any) -> Any:
@@ -82,26 +77,6 @@ TASK = (
 TEST_SIZE = "Fraction of rows held out and scored; 0 trains on all rows."
 
 
-@dataclass(kw_only=True)
-class Job:
-    """Table to learn from, column to predict, and file to save the model to."""
-
-    data: Data
-    target: Target
-    out: Annotated[Path, option("FILE", "File to save the model to.", "--out")] = Path("model.qtkm")
-    task: Annotated[str, option("TASK", TASK, callback=_known_task)] = "auto"
-    drop: Drop = NO_COLUMNS
-    category: Category = NO_COLUMNS
-    weight: Annotated[str | None, option("COLUMN", "Column of sample weights.")] = None
-    offset: Offset = None
-    test_size: Annotated[float, option("SHARE", TEST_SIZE, min=0.0, max=0.9)] = 0.2
-
-    @property
-    def needed(self) -> list[str]:
-        """Columns other than features: target, weight and offset."""
-        return [name for name in (self.target, self.weight, self.offset) if name is not None]
-
-
 BASIS = "Basis functions of numeric columns: fourier (waves) or power (polynomials)."
 NETWORK = "Tensor network of the weights: cpd, train, ring, tucker, …; cpd is the fastest."
 SOLVER = "Solver: als (alternating least squares), lbfgs, adam, …"
@@ -122,27 +97,6 @@ SEED = "Seed for test rows and initialization."
 THREADS = "Number of threads; default: one per core."
 
 
-@dataclass(kw_only=True)
-class ModelOptions:
-    """Model and solver options; the attributes are parameters of the estimators."""
-
-    basis: Annotated[str, option("NAME", BASIS)] = "fourier"
-    network: Annotated[str, option("NAME", NETWORK)] = "cpd"
-    solver: Annotated[str, option("NAME", SOLVER)] = "als"
-    loss: Annotated[str | None, option("NAME", LOSS)] = None
-    penalty: Annotated[str, option("NAME", PENALTY)] = "matern"
-    cyclic: Annotated[list[str], option("COLUMN=PERIOD", CYCLIC)] = NO_COLUMNS
-    max_iter: Annotated[int, option("N", EPOCHS, min=1)] = 200
-    random_state: Annotated[int, option("SEED", SEED, min=0)] = 0
-    n_jobs: Annotated[int | None, option("N", THREADS)] = None
-
-    def parameters(self, **more: Any) -> dict[str, Any]:
-        """Return parameters of the estimator, updated with `more`, without those that are None."""
-        own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        own["cyclic"] = dict(map(_period, self.cyclic)) or None
-        return {name: value for name, value in (own | more).items() if value is not None}
-
-
 def _period(text: str) -> tuple[str, Any]:
     """Return column and period of an option such as hour=24."""
     column, _, period = text.rpartition("=")
@@ -154,6 +108,52 @@ def _period(text: str) -> tuple[str, Any]:
         return column, period
 
 
+@dataclass(kw_only=True)
+class Job:
+    """Options that `fit` and `tune` share: table, model, and file to save it to."""
+
+    data: Data
+    target: Target
+    out: Annotated[Path, option("FILE", "File to save the model to.", "--out")] = Path("model.qtkm")
+    task: Annotated[Task, option("TASK", TASK)] = Task.auto
+    drop: Drop = NO_COLUMNS
+    category: Category = NO_COLUMNS
+    weight: Annotated[str | None, option("COLUMN", "Column of sample weights.")] = None
+    offset: Offset = None
+    test_size: Annotated[float, option("SHARE", TEST_SIZE, min=0.0, max=0.9)] = 0.2
+    basis: Annotated[str, option("NAME", BASIS)] = "fourier"
+    network: Annotated[str, option("NAME", NETWORK)] = "cpd"
+    solver: Annotated[str, option("NAME", SOLVER)] = "als"
+    loss: Annotated[str | None, option("NAME", LOSS)] = None
+    penalty: Annotated[str, option("NAME", PENALTY)] = "matern"
+    cyclic: Annotated[list[str], option("COLUMN=PERIOD", CYCLIC)] = NO_COLUMNS
+    max_iter: Annotated[int, option("N", EPOCHS, min=1)] = 200
+    random_state: Annotated[int, option("SEED", SEED, min=0)] = 0
+    n_jobs: Annotated[int | None, option("N", THREADS)] = None
+    as_json: Json = False
+    quiet: Quiet = False
+    #: whether progress is shown
+    shown: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        from .output import is_watched
+
+        self.shown = is_watched(self.quiet)
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns other than features: target, weight and offset."""
+        return [name for name in (self.target, self.weight, self.offset) if name is not None]
+
+    def parameters(self, *more: str) -> dict[str, Any]:
+        """Return those parameters of the estimator that are not None, and `more` of them."""
+        names = ("basis", "network", "solver", "loss", "penalty", "max_iter", "random_state",
+                 "n_jobs", *more)  # fmt: skip
+        given = {name: getattr(self, name) for name in names}
+        given |= {"cyclic": dict(map(_period, self.cyclic)) or None, "verbose": int(self.shown)}
+        return {name: value for name, value in given.items() if value is not None}
+
+
 def unbroken(command: Callable[..., None]) -> Callable[..., None]:
     """Join the lines of each paragraph of a command's help, which Typer does not reflow."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
@@ -161,23 +161,16 @@ def unbroken(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace dataclass parameters of a command by one option per field."""
-    groups: dict[str, Any] = {}
-    flat: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        if is_dataclass(parameter.annotation):
-            groups[parameter.name] = parameter.annotation
-            flat += inspect.signature(parameter.annotation).parameters.values()  # type: ignore[arg-type]
-        else:
-            flat.append(parameter)
+def takes(group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the fields of a dataclass as options."""
 
-    @wraps(command)
-    def run(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = group(**{entry.name: given.pop(entry.name) for entry in fields(group)})
-        command(**given)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command(group(**given))
 
-    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
-    return run
+        run.__signature__ = signature = inspect.signature(group)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+        return run
+
+    return decorate

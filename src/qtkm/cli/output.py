@@ -5,6 +5,7 @@ import logging
 import math
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
 from ..escaping import as_json, visible
@@ -69,9 +71,11 @@ def note(text: str) -> None:
 
 
 def is_watched(quiet: bool) -> bool:
-    """Return True if progress is shown, on terminals only; `quiet` also silences the library."""
-    if quiet:
-        logging.getLogger("qtkm").setLevel(logging.ERROR)
+    """Choose which remarks of the library are shown, and return whether progress is."""
+    logging.getLogger("qtkm").setLevel(logging.ERROR if quiet else logging.NOTSET)
+    warnings.simplefilter("ignore" if quiet else "default", UserWarning)
+    warnings.simplefilter("ignore", ConvergenceWarning)  # which a model's status contains
+    warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
     return not quiet and sys.stderr.isatty()
 
 

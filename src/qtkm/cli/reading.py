@@ -1,10 +1,8 @@
 """Tables of the commands: sources of blocks of rows, checked against a model."""
 
 import os
-import shutil
-import tempfile
-import weakref
-import zipfile
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,8 +19,8 @@ from ..limits import LIMITS
 from .options import TableError
 from .output import is_watched, note, watched
 
-#: extension of files to unpack first
-ZIPPED = ".csv.zip"
+#: kinds of columns, not categorical and categorical
+KINDS = ("numbers", "categories")
 #: memory of a value, in bytes
 BYTES_PER_VALUE = 16
 #: default for the most rows of a sample in memory
@@ -51,23 +49,7 @@ def open_table(
     Columns in `text` are read as text whatever they contain, those in `categories` even if they
     look like times.
     """
-    if len(data) == 1 and data[0].name.lower().endswith(ZIPPED):
-        return _unpack(data[0])
     return FileSource(*find_files(data), text, categories)
-
-
-def _unpack(path: Path) -> Source:
-    """Open the table in a zip file; it is unpacked to a folder that lives as long as the source."""
-    folder = tempfile.mkdtemp(prefix="qtkm-")
-    try:
-        with zipfile.ZipFile(path) as packed:
-            inside = Path(packed.extract(packed.namelist()[0], folder))
-    except (zipfile.BadZipFile, IndexError, OSError) as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise ValueError(f"{path} cannot be read as csv: {error}") from None
-    source = open_table([inside.rename(Path(folder) / path.name.removesuffix(".zip"))])
-    weakref.finalize(source, shutil.rmtree, folder, True)
-    return source
 
 
 def find_target(model: Any, target: str | None, model_file: Path) -> str:
@@ -82,12 +64,14 @@ class ModelTable:
     """Table for a model to predict; blocks are checked, and unseen values counted.
 
     `needed` are required columns other than the features `names`, which are in the order of the
-    model. `unseen` has, for each kind of unseen values, the number of rows by column.
+    model. `unseen` has the number of rows with unseen values by column, for both kinds of columns.
     """
 
     def __init__(
         self, model: Any, data: Sequence[Path] | Source, needed: Sequence[str], name: str = ""
     ):
+        # a remark on a fit
+        warnings.filterwarnings("ignore", ".* contains numbers stored as text", UserWarning)
         self.model, self.needed = model, list(needed)
         if isinstance(data, Source):
             self.source, self.name = data, name
@@ -105,27 +89,25 @@ class ModelTable:
                 "in the same order"
             )
         self.n_rows, self.n_left_out = 0, 0
-        self.unseen: dict[str, dict[str, int]] = {"categories": {}, "numbers": {}, "gaps": {}}
-        self._n_any = dict.fromkeys(self.unseen, 0)
+        self.unseen = {kind: Counter[str]() for kind in KINDS}
+        self._n_any = Counter[str]()
 
     def check(self, block: Block) -> Block:
         """Return the block, or raise a TableError that lists all unreadable columns."""
         own = self.model._reading.inputs
         try:
             columns = [block.columns[name] for name in self.names]
-            found = list(own.read(columns, None, block.first_row))
+            found = own.read(columns, None, block.first_row)
         except (TypeError, ValueError) as error:
             first, *others = str(error).splitlines()
             raise TableError(block.where, [line.strip() for line in others or [first]]) from None
         self.n_rows += block.n_rows
         anywhere = {kind: np.zeros(block.n_rows, dtype=bool) for kind in self.unseen}
         for name, column, values in zip(self.names, own.columns, found, strict=True):
-            for kind, rows in column.find_unseen(values).items():
-                if count := int(rows.sum()):
-                    self.unseen[kind][name] = self.unseen[kind].get(name, 0) + count
-                    anywhere[kind] |= rows
-        for kind, rows in anywhere.items():
-            self._n_any[kind] += int(rows.sum())
+            kind, rows = KINDS[column.is_categorical], column.find_unseen(values)
+            self.unseen[kind][name] += int(rows.sum())
+            anywhere[kind] |= rows
+        self._n_any.update({kind: int(rows.sum()) for kind, rows in anywhere.items()})
         return block
 
     def blocks(self, what: str, shown: bool) -> Iterator[tuple[Block, Any]]:
@@ -147,16 +129,14 @@ class ModelTable:
         texts = {
             "categories": "unseen categories, which are predicted as an average one",
             "numbers": f"numbers outside the training range{end}",
-            "gaps": "missing numbers in columns that had none in the fit, replaced by the median",
         }
         found = []
-        for kind, counts in self.unseen.items():
-            most = sorted(counts.items(), key=lambda entry: -entry[1])
-            names = ", ".join(f"{name!r} in {count:,}" for name, count in most[:MOST_NAMES])
-            names += ", …" * (len(most) > MOST_NAMES)
+        for kind, text in texts.items():
             count, verb = self._n_any[kind], "has" if self._n_any[kind] == 1 else "have"
+            most = [f"{name!r} in {n:,}" for name, n in self.unseen[kind].most_common() if n]
+            names = ", ".join(most[:MOST_NAMES]) + ", …" * (len(most) > MOST_NAMES)
             if most:
-                found.append(f"{count:,} of {self.n_rows:,} rows {verb} {texts[kind]}: {names}")
+                found.append(f"{count:,} of {self.n_rows:,} rows {verb} {text}: {names}")
         return found
 
 
@@ -200,8 +180,9 @@ def read_sample(
     """
     import pandas
 
+    shown = is_watched(False)
     table = ModelTable(model, data, [] if target is None else [target])
-    blocks = (block for block, _ in table.blocks("read", is_watched(False)))
+    blocks = (block for block, _ in table.blocks("read", shown))
     block, n_rows = draw_sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
     if block.n_rows == 0:
         raise ValueError(f"{table.name} has no row with a target")

@@ -1,13 +1,14 @@
-"""Scores accumulated over blocks of rows."""
+"""Scores of ``qtkm fit``, ``tune``, ``evaluate`` and ``inspect``, from sums over blocks of rows."""
 
 from typing import Any
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 
 from ..data.sources import draw_rows
 from ..estimators import uncertainty
-from ..estimators.columns import factorize
+from ..estimators.targets import read_labels, refuse_unknown
 from ..estimators.wording import readable
 from ..losses.loss import Loss
 from .output import score
@@ -21,10 +22,11 @@ MOST_ROWS = 100_000
 
 
 class Sums:
-    """Number of rows, and the sums over them that scores are computed from.
+    """Sums over `n_rows` rows of total `weight` from which scores are computed.
 
-    `add(X, y, weight, offset, mask)` adds rows; slow scores use only those of `mask`, or all if it
-    is None. `scores()` returns labels, names in JSON, and values, NaN if undefined.
+    `add(X, y, weight, offset, some)` adds rows; slow scores are computed from those of the mask
+    `some`, by default from all. `scores()` returns labels, names in JSON, and values, NaN if
+    undefined.
     """
 
     n_rows = n_left_out = 0
@@ -34,9 +36,8 @@ class Sums:
 
     def facts(self) -> dict[str, Any]:
         """Return counts and scores by their names in JSON."""
-        found: dict[str, Any] = {"n_rows": self.n_rows, "n_rows_without_target": self.n_left_out}
-        scores = self.scores() if self.weight else []
-        return found | {name: value for _, name, value in scores}
+        counts = {"n_rows": self.n_rows, "n_rows_without_target": self.n_left_out}
+        return counts | {name: value for _, name, value in (self.scores() if self.weight else [])}
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the scores as pairs of label and text."""
@@ -59,17 +60,14 @@ def score_table(
     table: ModelTable, shown: bool, weight: str | None = None, offset: str | None = None
 ) -> Sums:
     """Accumulate the scores of a model over all rows of a table that have a target."""
-    sums, target = start_sums(table.model), table.needed[0]
-    expected = table.source.expected_rows()
-    share = min(1.0, MOST_ROWS / expected) if expected else 1.0
+    sums, expected = start_sums(table.model), table.source.expected_rows()
+    share, target = min(1.0, MOST_ROWS / expected) if expected else 1.0, table.needed[0]
     for block, X in table.blocks("score", shown):
-        truth = block.columns[target]
-        if hasattr(truth, "rename"):
-            truth = truth.rename(target)
+        truth = pandas.Series(block.columns[target], name=target)
         weights, shift = (None if name is None else block.columns[name]
                           for name in (weight, offset))  # fmt: skip
         try:
-            sums.add(X, truth, weights, shift, None if share == 1 else draw_rows(block, share, 0))
+            sums.add(X, truth, weights, shift, draw_rows(block, share, 0))
         except ValueError as error:
             raise ValueError(f"{block.where}: {error}") from None
     sums.n_left_out = table.n_left_out
@@ -85,16 +83,20 @@ class NumberSums(Sums):
         #: to the first one, so that little is lost where numbers are large and differ little
         self.sums = np.zeros(5)
         self._origin: float | None = None
-        is_sure = hasattr(model, "noise_") and model._y_ndim == 1
-        self._known: Any = model._uncertainty if is_sure else None
-        self._sure, self._sure_weight = np.zeros(4), 0.0
-        # deviances around the best constant need all targets at once
+        self._has_std = hasattr(model, "noise_") and model._y_ndim == 1
         loss = getattr(model, "loss_", None)
         self._has_deviance = loss is not None and type(loss).score is not Loss.score
-        self._held: list[Any] = []
+        #: rows of slow scores: X, y, weights and offsets
+        self._some: list[tuple[Any, ...]] = []
 
-    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None, mask: Any = None) -> None:
-        truth = _numbers(y)
+    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None, some: Any = None) -> None:
+        try:
+            truth = np.asarray(y, dtype=np.float64)
+        except (ValueError, TypeError) as reason:
+            raise ValueError(
+                f"the target {getattr(y, 'name', 'y')!r} must be numeric, as the model is a "
+                f"regressor ({reason})"
+            ) from None
         shift = {} if offset is None else {"offset": np.asarray(offset, dtype=float)}
         predicted = self.model.predict(X, **shift)
         if predicted.ndim > 1:
@@ -106,36 +108,13 @@ class NumberSums(Sums):
         if self._origin is None and len(truth):
             self._origin = float(truth[0])
         error, moved = predicted - truth, truth - (self._origin or 0.0)
-        parts = (weights * part for part in (1.0, moved, moved**2, error**2, np.abs(error)))
-        self.sums += [part.sum() for part in parts]
+        parts = (np.ones(len(truth)), moved, moved**2, error**2, np.abs(error))
+        self.sums += [weights @ part for part in parts]
         self.n_rows, self.weight = self.n_rows + len(truth), float(self.sums[0])
-        rows = slice(None) if mask is None else mask
-        part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        truth, predicted, error, weights = (v[rows] for v in (truth, predicted, error, weights))
-        if self._known is not None and not shift and len(part):
-            deviation = self.model.predict(part, return_std=True)[1]
-            self._sure += weights @ self._scores(error, deviation)
-            self._sure_weight += float(weights.sum())
-        if self._has_deviance and len(part):
-            if shift:  # taken out of targets and weights, as in a fit
-                column, weights = self.model.loss_.take_offset(
-                    truth[:, None], weights, shift["offset"][rows][:, None]
-                )
-                truth, predicted = column[:, 0], self.model.predict(part)
-            self._held.append((truth, predicted, weights))
-
-    def _scores(self, error: NDArray, deviation: NDArray) -> NDArray[np.float64]:
-        """Return scores of the predictive distributions, (n, 4)."""
-        known = self._known
-        tail, (width,) = float(known.tails[0]), uncertainty.half_widths(known, LEVEL, "auto")
-        square = deviation**2 * (1.0 if np.isinf(tail) else (tail - 2) / tail)
-        least = np.finfo(float).tiny  # a constant target has no deviation
-        square, positive = np.maximum(square, least), np.maximum(deviation, least)
-        parts = [
-            -uncertainty.log_density(error, square, tail), uncertainty.crps(error, positive, tail),
-            np.abs(error) <= width * deviation, 2 * width * deviation,
-        ]  # fmt: skip
-        return np.stack(parts, axis=1)
+        if self._has_std or self._has_deviance:
+            rows = slice(None) if some is None else some
+            self._some.append((pandas.DataFrame(X)[rows], truth[rows], weights[rows],
+                               *(each[rows] for each in shift.values())))  # fmt: skip
 
     def scores(self) -> list[tuple[str, str, Any]]:
         weight, total, squares, errors, sizes = self.sums
@@ -146,81 +125,76 @@ class NumberSums(Sums):
             ("root mean squared error", "rmse", np.sqrt(errors / weight)),
             ("mean absolute error", "mae", sizes / weight),
         ]
-        if self._held:
-            truth, predicted, weights = map(np.concatenate, zip(*self._held, strict=True))
-            unit = float(self.model._reading.scale.scale[0])
-            deviance = self.model.loss_.score(truth / unit, predicted / unit, weights)
-            found.append(("D²", "d2", deviance))
-        if self._sure_weight:
-            likelihood, crps, share, width = self._sure / self._sure_weight
-            found += [
-                ("negative log-likelihood", "nll", likelihood), ("CRPS", "crps", crps),
-                ("within 90 % intervals", "coverage_90", share),
-                ("width of 90 % intervals", "width_90", width),
-            ]  # fmt: skip
+        if not sum(part[2].sum() for part in self._some):
+            return found
+        frames, *columns = zip(*self._some, strict=True)
+        X, known = pandas.concat(frames), getattr(self.model, "feature_names_in_", None)
+        y, weights, *shift = map(np.concatenate, columns)
+        X = X.to_numpy() if known is None else X
+        if self._has_deviance:
+            found.append(("D²", "d2", self.model.score(X, y, weights, *shift)))
+        if self._has_std and not shift:
+            names = [("negative log-likelihood", "nll"), ("CRPS", "crps"),
+                     ("within 90 % intervals", "coverage_90"),
+                     ("width of 90 % intervals", "width_90")]  # fmt: skip
+            values = np.average(self._of_distributions(X, y), axis=1, weights=weights)
+            found += [(*name, value) for name, value in zip(names, values, strict=True)]
         return found
+
+    def _of_distributions(self, X: Any, y: NDArray) -> NDArray[np.float64]:
+        """Return scores of the predictive distributions, (4, n)."""
+        predicted, deviation = self.model.predict(X, return_std=True)
+        known, error = self.model._uncertainty, predicted - y
+        tail, (width,) = float(known.tails[0]), uncertainty.half_widths(known, LEVEL, "auto")
+        square = deviation**2 * (1.0 if np.isinf(tail) else (tail - 2) / tail)
+        least = np.finfo(float).tiny  # a constant target has no deviation
+        square, positive = np.maximum(square, least), np.maximum(deviation, least)
+        return np.array([
+            -uncertainty.log_density(error, square, tail), uncertainty.crps(error, positive, tail),
+            np.abs(error) <= width * deviation, 2 * width * deviation,
+        ])  # fmt: skip
 
 
 class LabelSums(Sums):
     """Accuracies, and log-loss if the classifier predicts probabilities."""
 
     def __init__(self, model: Any):
-        self.model, self.has_proba = model, hasattr(model, "predict_proba")
-        self.positions = {label: k for k, label in enumerate(model.classes_.tolist())}
-        self.loss = 0.0
-        self.by_class, self.right = np.zeros((2, len(self.positions)))  # weights of rows
+        self.model, self.loss = model, 0.0
+        #: weights of the rows of each class, and of those that are predicted right
+        self.by_class, self.right = np.zeros((2, len(model.classes_)))
 
-    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None, mask: Any = None) -> None:
-        codes, n_classes = self._codes(y), len(self.positions)
+    def add(self, X: Any, y: Any, weight: Any = None, offset: Any = None, some: Any = None) -> None:
+        classes = self.model.classes_
+        distinct, inverse = read_labels(y, "the target")
+        refuse_unknown(distinct, classes, "the target has labels that are unknown to the model: ",
+                       "Remove these rows, or fit a model to rows that contain them.")  # fmt: skip
+        codes = np.searchsorted(classes, distinct)[inverse]
         weights = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
-        if self.has_proba:  # predicted labels are the most probable ones
+        if hasattr(self.model, "predict_proba"):  # predicted labels are the most probable ones
             proba = self.model.predict_proba(X)
-            is_right = proba.argmax(axis=1) == codes
-            least = np.finfo(proba.dtype).eps
+            is_right, least = proba.argmax(axis=1) == codes, np.finfo(proba.dtype).eps
             own = np.clip(proba[np.arange(len(codes)), codes], least, 1 - least)
-            self.loss -= float(np.sum(weights * np.log(own)))
+            self.loss -= float(weights @ np.log(own))
         else:
-            is_right = np.asarray(self.model.predict(X)) == self.model.classes_[codes]
-        self.n_rows += len(codes)
-        self.weight += float(weights.sum())
-        self.by_class += np.bincount(codes, weights, n_classes)
-        self.right += np.bincount(codes[is_right], weights[is_right], n_classes)
-
-    def _codes(self, y: Any) -> NDArray[np.int64]:
-        distinct, inverse = factorize(y, "the target")
-        unknown = sorted(str(label) for label in distinct if label not in self.positions)
-        if unknown:
-            raise ValueError(
-                f"the target has labels that are unknown to the model: {unknown[0]!r:.60}; remove "
-                "these rows, or fit a model to rows that contain them"
-            )
-        return np.array([self.positions[label] for label in distinct], dtype=np.int64)[inverse]
+            is_right = np.asarray(self.model.predict(X)) == classes[codes]
+        self.n_rows, self.weight = self.n_rows + len(codes), self.weight + float(weights.sum())
+        self.by_class += np.bincount(codes, weights, len(classes))
+        self.right += np.bincount(codes, weights * is_right, len(classes))
 
     def scores(self) -> list[tuple[str, str, Any]]:
         some, most = self.by_class > 0, int(np.argmax(self.by_class))
-        label, share = list(self.positions)[most], self.by_class[most] / self.weight
+        label = self.model.classes_.tolist()[most]
         found = [
             ("accuracy", "accuracy", self.right.sum() / self.weight),
-            (f"  of always {label!r:.30}", "accuracy_of_most_frequent_class", share),
+            (f"  of always {label!r:.30}", "accuracy_of_most_frequent_class",
+             self.by_class[most] / self.weight),
             ("balanced accuracy", "balanced_accuracy",
              np.mean(self.right[some] / self.by_class[some])),
         ]  # fmt: skip
-        if self.has_proba:
+        if hasattr(self.model, "predict_proba"):
             found.append(("log-loss", "log_loss", self.loss / self.weight))
         return found
 
     def facts(self) -> dict[str, Any]:
-        found = super().facts()
-        if self.weight:
-            found["most_frequent_class"] = list(self.positions)[int(np.argmax(self.by_class))]
-        return found
-
-
-def _numbers(y: Any) -> NDArray[np.float64]:
-    try:
-        return np.asarray(y, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        name = f" {y.name!r}" if getattr(y, "name", None) is not None else ""
-        raise ValueError(
-            f"the target{name} must be numeric, as the model is a regressor ({error})"
-        ) from None
+        most = self.model.classes_.tolist()[int(np.argmax(self.by_class))]
+        return super().facts() | ({"most_frequent_class": most} if self.weight else {})

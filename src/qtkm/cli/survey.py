@@ -1,6 +1,8 @@
 """First pass over a table: checks the columns, finds the task and collects remarks."""
 
 import re
+from bisect import bisect_right
+from functools import cached_property
 from shlex import quote
 from typing import Any
 
@@ -9,9 +11,8 @@ import pandas
 from numpy.typing import NDArray
 
 from ..data import prefetched
-from ..data.sources import Block, Source, is_there
-from ..data.sources.conversion import listed
-from ..estimators.columns import NumberSummary, factorize
+from ..data.sources import Block, Source, is_there, take_rows
+from ..estimators.columns import NumberSummary
 from ..estimators.values import look_like_times
 from ..estimators.wording import readable
 from .options import Job, TableError
@@ -19,8 +20,6 @@ from .output import watched
 
 #: most distinct texts or labels, and most distinct numbers or times, to count
 MOST_TEXTS, MOST_NUMBERS = 1 << 17, 100
-#: with more categories than this fraction of the rows, a column identifies rows
-MOST_CATEGORIES = 0.5
 #: text in a column is an error if at least this fraction of its values are numbers
 MOSTLY = 0.9
 #: up to the first number of categories there is no remark, beyond the second there always is
@@ -45,86 +44,75 @@ class Survey:
     Raises a TableError that lists everything that prevents a fit, such as infinite numbers.
     """
 
-    def __init__(self, job: Job, source: Source, name: str, shown: bool):
-        self.job = job
-        taken = {*job.needed, *job.drop}
+    def __init__(self, job: Job, source: Source, name: str):
+        self.job, taken = job, {*job.needed, *job.drop}
         self.features = [column for column in source.names if column not in taken]
         if not self.features:
             raise ValueError(f"{name} has no columns left to predict {job.target!r} from")
-        several = len(source.paths) > 1
-        self.columns = {n: ColumnSurvey(n, several, n in job.category) for n in self.features}
-        self.target = TargetSurvey(job, several)
-        self.weights = [] if job.weight is None else [WeightSurvey(job.weight, several)]
+        self.columns = {n: ColumnSurvey(n, n in job.category) for n in self.features}
+        self.target = TargetSurvey(job)
+        weights = [] if job.weight is None else [WeightSurvey(job.weight)]
+        surveys = [*self.columns.values(), self.target, *weights]
         self.n_rows = self.n_total = 0
-        self._left_out: list[int] = []
-        names = list(dict.fromkeys([*self.features, *job.needed]))
-        blocks = prefetched(source.blocks(names))
-        for block in watched(blocks, source.expected_rows(), "check", shown):
+        left_out: list[int] = []
+        starts: list[int] = []
+        wheres: list[str] = []
+        blocks = prefetched(source.blocks(list(dict.fromkeys([*self.features, *job.needed]))))
+        for block in watched(blocks, source.expected_rows(), "check", job.shown):
+            starts.append(block.first_row + 1)
+            wheres.append(f" of the table, in {block.where}" * (len(source.paths) > 1))
             keep = complete(block, job.needed)
-            self.n_rows += int(keep.sum())
+            left_out += (np.flatnonzero(~keep)[:FIRST_ROWS] + starts[-1]).tolist()
+            rows, kept = np.flatnonzero(keep) + starts[-1], take_rows(block, keep)
+            for survey in surveys:
+                survey.add(kept.columns[survey.name], rows)
+            self.n_rows += kept.n_rows
             self.n_total += block.n_rows
-            first = np.flatnonzero(~keep)[: FIRST_ROWS - len(self._left_out)]
-            self._left_out += (first + block.first_row + 1).tolist()
-            for column in [*self.columns.values(), self.target, *self.weights]:
-                column.add(block.columns[column.name], block, keep)
         if self.n_total == 0:
             raise ValueError(f"{name} has columns but no rows")
         if self.n_rows < 2:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")
-        self._refuse(name)
-        self.task = self.target.find_task(self.n_rows)
-        self.first_rows = self.target.first_rows
+        self._on_rows = self._remarks_on_rows(left_out)
 
-    def _refuse(self, name: str) -> None:
-        found = {n: c.problem(self.n_rows) for n, c in self.columns.items()}
-        wrong = [n for n, text in found.items() if text is not None]
-        own = [each.problem(self.n_rows) for each in (self.target, *self.weights)]
-        problems = [text for text in (*found.values(), *own) if text is not None]
-        if problems:
-            hints = self._remarks_on_rows()
-            if len(wrong) > 1:
-                options = " ".join(f"--drop {quote(n)}" for n in wrong)
-                hints.append(f"to drop all of these columns: {options}")
-            raise TableError(name, problems, hints)
+        def place(row: int) -> str:
+            return f"row {row:,}{wheres[bisect_right(starts, row) - 1]}"
+
+        found = {s.name: s.problem(self.n_rows, place) for s in surveys}
+        if problems := [text for text in found.values() if text is not None]:
+            wrong = [f"--drop {quote(n)}" for n in self.columns if found[n] is not None]
+            hint = f"to drop all of these columns: {' '.join(wrong)}"
+            raise TableError(name, problems, [*self._on_rows, *[hint] * (len(wrong) > 1)])
+        self.task = self.target.find_task(self.n_rows)
+        #: first row of each label, from 0
+        self.first_rows = self.target.seen["row"].to_numpy() - 1
 
     @property
     def categories(self) -> list[str]:
         """Categorical columns: text, and those given by --category."""
         return [name for name in self.features if self.columns[name].is_category]
 
-    def remarks(self, loss: str | None = None) -> list[str]:
-        """Return remarks to show before a fit with `loss`, None for the default."""
-        found = self._remarks_on_rows()
-        constant = [n for n, column in self.columns.items() if column.is_constant(self.n_rows)]
-        if len(constant) == 1:
-            found.append(f"column {constant[0]!r} is constant and has no effect")
-        elif constant:
-            found.append(f"{len(constant)} columns are constant and have no effect: "
-                         f"{listed(constant)}")  # fmt: skip
+    def remarks(self) -> list[str]:
+        """Return remarks to show before a fit."""
+        found, loss = list(self._on_rows), self.job.loss
         if len(self.features) > 1 and _is_numeric(self.features).all():
             names = ", ".join(map(repr, self.features[:3]))
             found.append(f"column names {names}, … look like values; does the file have a header?")
-        texts = [n for n, c in self.columns.items() if c.is_numeric_text and not c.is_category]
-        if texts:
-            found.append(f"numbers stored as text are read as numbers: {listed(texts)}; "
-                         "use --category to treat them as categories")  # fmt: skip
         most = min(MANY_CATEGORIES, max(FEW_CATEGORIES, self.n_rows / ROWS_PER_CATEGORY))
         for name, column in self.columns.items():
-            almost = None if column.is_given else column.find_almost_number()
-            if column.is_category and almost is not None:
+            drop, almost = f"--drop {quote(name)}", column.find_almost_number()
+            if column.is_category and not column.is_given and almost is not None:
                 found.append(f"column {name!r} holds text that is almost a number, such as "
                              f"{almost!r:.40}, and is read as {column.count} categories; write "
                              "plain numbers such as 1250.5 to use it as numeric")  # fmt: skip
-            elif column.is_category and len(column.counts) > most:
+            elif column.is_category and len(column.seen) > most:
                 found.append(f"column {name!r} has {column.count} categories in {self.n_rows:,} "
                              "rows; rare ones are predicted close to the average. If they identify "
-                             f"rows, drop the column: --drop {quote(name)}")  # fmt: skip
-            if column.is_running and not column.is_category and self.n_rows >= FEWEST_RUNNING:
+                             f"rows, drop the column: {drop}")  # fmt: skip
+            elif column.is_running and not column.is_category and self.n_rows >= FEWEST_RUNNING:
                 found.append(f"column {name!r} numbers the rows, and new rows will be outside its "
-                             "range; unless order matters, drop it: "
-                             f"--drop {quote(name)}")  # fmt: skip
-        target, count = self.target, len(self.first_rows)
+                             f"range; unless order matters, drop it: {drop}")  # fmt: skip
+        target, count = self.target, len(self.target.seen)
         is_few = 2 < count <= FEW_CATEGORIES and count <= self.n_rows / ROWS_PER_CATEGORY
         is_open = self.task == "regression" and self.job.task == "auto" and loss is None
         if is_open and target.is_whole and is_few:
@@ -140,10 +128,10 @@ class Survey:
                          f"read as classes; fitting this many takes long{more}")  # fmt: skip
         return found
 
-    def _remarks_on_rows(self) -> list[str]:
+    def _remarks_on_rows(self, left_out: list[int]) -> list[str]:
         count = self.n_total - self.n_rows
         names = " or no ".join(map(repr, self.job.needed))
-        rows = ", ".join(f"{row:,}" for row in self._left_out)
+        rows = ", ".join(f"{row:,}" for row in left_out[:FIRST_ROWS])
         verbs = f"have no {names} and are" if count > 1 else f"has no {names} and is"
         text = (
             f"{count:,} of {self.n_total:,} rows {verbs} skipped: "
@@ -163,160 +151,130 @@ def _is_numeric(texts: Any) -> NDArray[np.bool_]:
 
 
 class ColumnSurvey:
-    """Type and values of a column, and whether it numbers the rows.
+    """Kind and values of a column, and whether it numbers the rows.
 
-    `counts` has the number of rows per value, until there are too many values (`are_more`).
+    `seen` has the number of rows and the first row of each value, until there are too many values.
     """
 
     most = MOST_NUMBERS
 
-    def __init__(self, name: str, is_several: bool, is_given: bool = False):
-        self.name, self.is_several, self.is_given = name, is_several, is_given
+    def __init__(self, name: str, is_given: bool = False):
+        self.name, self.is_given = name, is_given
         self.is_text = self.is_time = self.are_more = False
-        self.is_running = True
-        self._last: int | None = None
-        self.counts: dict[Any, int] = {}
-        self.first_rows: dict[Any, int] = {}
-        self.missing, self.infinite, self.first = 0, 0, ""
+        self.are_integers, self._shifts = True, set[int]()
+        self.seen = pandas.DataFrame({"count": [], "row": []}, dtype=np.int64)
+        self.n_wrong = self.first_wrong = 0
 
-    def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
-        """Update with the rows of a block selected by `keep`."""
-        is_array = isinstance(values, np.ndarray)
-        self.is_time |= is_array and values.dtype.kind in "mM"
-        self.is_text |= not is_array
-        if not is_array or self.is_given:
+    def add(self, values: Any, rows: NDArray[np.int64]) -> None:
+        """Add the values of some rows, which are given by their numbers, from 1."""
+        kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
+        self.is_text |= kind == "O"
+        self.is_time |= kind in "mM"
+        if kind == "O" or self.is_given:
             self.most = MOST_TEXTS
         # the first rows usually show that there are too many values
         for part in (slice(None, 1000), slice(1000, None)):
             if not self.are_more:
-                self._count(values[part], keep[part], block.first_row + (part.start or 0))
-        self.is_running = self.is_running and is_array and self._counts_on(values)
-        if is_array and values.dtype.kind == "f":
-            wrong = ~np.isfinite(values) & keep
-            if wrong.any():
-                infinite = int(np.isinf(values[wrong]).sum())
-                self.missing += int(wrong.sum()) - infinite
-                self.infinite += infinite
-                self.first = self.first or self._place(block, int(np.argmax(wrong)))
+                self._count(values[part], rows[part])
+        self.are_integers &= kind in "iu"
+        if self.are_integers and len(rows):
+            shift = values.astype(np.int64) - rows
+            self._shifts |= {int(shift.min()), int(shift.max())}
+        wrong = rows[self._is_wrong(values)] if kind in "iuf" else rows[:0]
+        if len(wrong):
+            self.n_wrong += len(wrong)
+            self.first_wrong = self.first_wrong or int(wrong[0])
 
-    def _count(self, values: Any, keep: NDArray[np.bool_], first_row: int) -> None:
-        if getattr(values.dtype, "kind", "O") == "m":
-            values = values.astype("m8[us]")
-        distinct, inverse = factorize(values, "a column")
-        rows = np.flatnonzero(keep)
-        codes = inverse[rows]
-        found = np.bincount(codes, minlength=len(distinct)).tolist()
-        first = np.zeros(len(distinct), dtype=np.int64)
-        first[codes[::-1]] = rows[::-1]  # of several rows with a code, the first one stays
-        for value, count, row in zip(distinct, found, first.tolist(), strict=True):
-            if not count or value is None or value != value:  # missing
-                continue
-            if value not in self.counts and len(self.counts) == self.most:
-                self.are_more = True
-                return
-            self.counts[value] = self.counts.get(value, 0) + count
-            self.first_rows.setdefault(value, first_row + row)
+    def _is_wrong(self, values: NDArray) -> NDArray[np.bool_]:
+        return np.isinf(values)
 
-    def _counts_on(self, values: NDArray) -> bool:
-        """Return True if integers continue those of the last block in steps of 1."""
-        if values.dtype.kind not in "iu" or not len(values):
-            return False
-        last, self._last = self._last, int(values[-1])
-        follows = last is None or int(values[0]) == last + 1
-        return follows and bool((np.diff(values.astype(np.int64)) == 1).all())
+    def _count(self, values: Any, rows: NDArray[np.int64]) -> None:
+        by_value = pandas.DataFrame({"value": values, "row": rows}).groupby(
+            "value", observed=True, sort=False
+        )
+        found = by_value["row"].agg(count="size", row="min")
+        found.index = found.index.astype(object)
+        if len(self.seen):
+            both = pandas.concat([self.seen, found]).groupby(level=0, sort=False)
+            found = both.agg({"count": "sum", "row": "min"})
+        self.are_more = len(found) > self.most
+        self.seen = found[: self.most]
 
-    def _place(self, block: Block, row: int) -> str:
-        text = f"row {block.first_row + row + 1:,}"
-        return f"{text} of the table, in {block.where}" if self.is_several else text
+    @property
+    def is_running(self) -> bool:
+        """Whether the column holds integers that follow each other in steps of 1."""
+        return self.are_integers and len(self._shifts) == 1
 
     @property
     def count(self) -> str:
         """Number of distinct values."""
-        return f"more than {self.most:,}" if self.are_more else f"{len(self.counts):,}"
+        return f"more than {self.most:,}" if self.are_more else f"{len(self.seen):,}"
 
-    @property
+    @cached_property
     def is_category(self) -> bool:
-        """Whether the column is categorical."""
-        return self.is_given or (self.is_text and not self.is_numeric_text)
-
-    @property
-    def is_numeric_text(self) -> bool:
-        """Whether the column is text and all of its values are numbers."""
-        is_known = self.is_text and bool(self.counts) and not self.are_more
-        return is_known and bool(_is_numeric(self.counts).all())
+        """Whether the column is categorical: given as such, or text that is not all numbers."""
+        is_known = len(self.seen) > 0 and not self.are_more
+        is_numeric = is_known and bool(_is_numeric(self.seen.index).all())
+        return self.is_given or (self.is_text and not is_numeric)
 
     def find_almost_number(self) -> str | None:
         """Return the first text if nearly all are numbers with a unit or separators, else None."""
-        texts = [text for text in self.counts if isinstance(text, str)]
+        texts = [text for text in self.seen.index if isinstance(text, str)]
         count = sum(ALMOST_NUMBER.fullmatch(text) is not None for text in texts)
         return texts[0] if texts and count >= MOSTLY * len(texts) else None
 
-    def is_constant(self, n_rows: int) -> bool:
-        """Return True if all rows have the same value."""
-        # if only some rows have a value, missing ones carry information
-        return len(self.counts) <= 1 and sum(self.counts.values()) in (0, n_rows)
-
-    def problem(self, n_rows: int) -> str | None:
+    def problem(self, n_rows: int, place: Any) -> str | None:
         """Return why the column cannot be used and what to try; None if it can be used."""
-        if self.is_given:
-            return None
-        what, name = f"column {self.name!r}", quote(self.name)
-        drop = f"drop the column (--drop {name})"
-        few = not self.are_more and len(self.counts) <= min(MOST_NUMBERS, MOST_CATEGORIES * n_rows)
-        rest = [drop, *[f"treat its values as categories (--category {name})"] * few]
-        if self.is_text and look_like_times(self.counts):
-            do = _either("write them as 2013-05-20 or 2013-05-20 17:05", *rest)
-            return f"{what} holds dates or times as text; {do}"
-        if self.infinite:
-            do = _either("correct them", "remove these rows", drop)
-            return f"{what} has {self.gaps(n_rows)}; {do}"
-        mixed = self.text_among_numbers(n_rows)
-        return None if mixed is None else f"{what} has {mixed}; {_either('correct them', *rest)}"
+        name, problem = quote(self.name), None
+        ways = f"or use --category {name} or --drop {name}"
+        if self.is_text and look_like_times(self.seen.index):
+            problem = (f"holds dates or times as text; write them as 2013-05-20 or "
+                       f"2013-05-20 17:05, {ways}")  # fmt: skip
+        elif self.n_wrong:
+            infinite = self.infinite(n_rows, place)
+            problem = f"{infinite}; correct them, remove these rows, or use --drop {name}"
+        elif text := self.text_among_numbers(n_rows, place):
+            problem = f"{text}; correct them, {ways}"
+        return None if problem is None or self.is_given else f"column {self.name!r} {problem}"
 
-    def gaps(self, n_rows: int) -> str:
-        """Return the number of rows with missing or infinite values, and the first such row."""
-        kinds = (("missing", self.missing), ("infinite", self.infinite))
-        parts = [f"{what} values in {n:,} of {n_rows:,} rows" for what, n in kinds if n]
-        return f"{' and '.join(parts)}, first in {self.first}"
+    def infinite(self, n_rows: int, place: Any) -> str:
+        """Return the number of rows with infinite values, and the first of them."""
+        first = place(self.first_wrong)
+        return f"has infinite values in {self.n_wrong:,} of {n_rows:,} rows, first in {first}"
 
-    def text_among_numbers(self, n_rows: int) -> str | None:
-        """Return the first text among numbers, its row, and the number of such rows, or None."""
-        texts = list(self.counts) if self.is_text else []
-        strange = [t for t, number in zip(texts, _is_numeric(texts), strict=True) if not number]
-        if not strange or len(strange) > (1 - MOSTLY) * len(texts):
+    def text_among_numbers(self, n_rows: int, place: Any, mostly: float = MOSTLY) -> str | None:
+        """Return the first text, its row, and the number of such rows if most values are numbers.
+
+        None if no text is there, or fewer than a fraction `mostly` of the values are numbers.
+        """
+        strange = self.seen[~_is_numeric(self.seen.index)] if self.is_text else self.seen[:0]
+        if not len(strange) or len(strange) > (1 - mostly) * len(self.seen):
             return None
-        text = min(strange, key=lambda text: self.first_rows[text])
-        count = sum(self.counts[text] for text in strange)
-        where = f"row {self.first_rows[text] + 1:,}{' of the table' * self.is_several}"
+        text, count = strange["row"].idxmin(), strange["count"].sum()
         like = "" if count == 1 else f", and text in {count:,} of {n_rows:,} rows"
-        return f"text among its numbers: {text!r:.40} in {where}{like}"
-
-
-def _either(*ways: str) -> str:
-    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+        return f"has text among its numbers: {text!r:.40} in {place(strange['row'].min())}{like}"
 
 
 class TargetSurvey(ColumnSurvey):
-    """Survey of the target; counts and first rows are those of its labels."""
+    """Survey of the target, whose values may be labels."""
 
     most = MOST_TEXTS
     is_whole = True
 
-    def __init__(self, job: Job, is_several: bool):
-        super().__init__(job.target, is_several)
+    def __init__(self, job: Job):
+        super().__init__(job.target)
         self.task = job.task
-        self._seen = NumberSummary(None, 0)
+        self._summary = NumberSummary(None, 0)
 
-    def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
-        super().add(values, block, keep)
-        if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and keep.any():
-            kept = values[keep]
-            self.is_whole = self.is_whole and bool((kept == np.round(kept)).all())
-            self._seen.add(kept)
+    def add(self, values: Any, rows: NDArray[np.int64]) -> None:
+        super().add(values, rows)
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and len(values):
+            self.is_whole = self.is_whole and bool((values == np.round(values)).all())
+            self._summary.add(values)
 
     def remark_on_wild_values(self) -> list[str]:
         """Return a remark if the target has values very far from its interquartile range."""
-        seen = self._seen
+        seen = self._summary
         if not len(seen.sample):
             return []
         low, high = np.quantile(seen.sample, [0.25, 0.75])
@@ -330,29 +288,25 @@ class TargetSurvey(ColumnSurvey):
     @property
     def are_numbers(self) -> bool:
         """Whether the target could be predicted as a number."""
-        return not any(isinstance(label, str | bool) for label in self.counts)
+        return not any(isinstance(label, str | bool) for label in self.seen.index)
 
-    def problem(self, n_rows: int) -> str | None:
+    def problem(self, n_rows: int, place: Any) -> str | None:
         is_class, is_open = self.task == "classification", self.task == "auto"
-        are_times = self.is_text and look_like_times(self.counts)
-        mixed = None if is_class else self.text_among_numbers(n_rows)
-        text = f"{next(iter(self.counts), None)!r:.40}"
-        if self.is_time or (is_open and are_times):
+        mixed = None
+        if not is_class:
+            mixed = self.text_among_numbers(n_rows, place, MOSTLY if is_open else 0.0)
+        if self.is_time or (is_open and self.is_text and look_like_times(self.seen.index)):
             problem = "holds dates or times; convert it to numbers, such as hours since a date"
-        elif self.infinite:
-            problem = f"has {self.gaps(n_rows)}; correct them, or remove these rows"
-        elif (is_class or (is_open and self.is_text)) and len(self.counts) == 1:
+        elif self.n_wrong:
+            problem = f"{self.infinite(n_rows, place)}; correct them, or remove these rows"
+        elif (is_class or (is_open and self.is_text)) and len(self.seen) == 1:
+            text = f"{self.seen.index[0]!r:.40}"
             problem = f"is {text} in all rows; at least two classes are needed"
         elif is_class and not self.is_whole:
             problem = ("has non-integer values, which cannot be classes; remove --task "
                        "classification, or write the classes as text or integers")  # fmt: skip
         elif mixed is not None:
-            problem = (
-                f"has {mixed}; correct them, or use --task classification if these are classes"
-            )
-        elif self.task == "regression" and self.is_text and not self.are_numbers:
-            problem = (f"holds text such as {text}, which cannot be predicted as a number; write "
-                       "it as numbers, or use --task classification")  # fmt: skip
+            problem = f"{mixed}; correct them, or use --task classification if these are classes"
         else:
             return None
         return f"the target {self.name!r} {problem}"
@@ -360,38 +314,20 @@ class TargetSurvey(ColumnSurvey):
     def find_task(self, n_rows: int) -> str:
         """Return the task given by --task, or the one that fits the target."""
         # ratings and counts are integers too, so numbers are classes only if there are two
-        is_pair = self.is_whole and len(self.counts) == 2 <= n_rows / 20
+        is_pair = self.is_whole and len(self.seen) == 2 <= n_rows / 20
         own = "classification" if self.is_text or is_pair else "regression"
-        return own if self.task == "auto" else self.task
+        return own if self.task == "auto" else str(self.task)
 
 
 class WeightSurvey(ColumnSurvey):
     """Survey of a column of sample weights."""
 
-    negative, are_zero = 0, True
+    def _is_wrong(self, values: NDArray) -> NDArray[np.bool_]:
+        return np.isinf(values) | (values < 0)
 
-    def add(self, values: Any, block: Block, keep: NDArray[np.bool_]) -> None:
-        if getattr(values.dtype, "kind", "O") == "b":
-            values = values.astype(float)
-        super().add(values, block, keep)
+    def problem(self, n_rows: int, place: Any) -> str | None:
+        what = f"the weights in column {self.name!r} must be"
         if self.is_text or self.is_time:
-            return
-        self.are_zero &= not values[keep].any()
-        negative = (values < 0) & keep
-        self.negative += int(negative.sum())
-        if negative.any() and not self.first:
-            self.first = self._place(block, int(np.argmax(negative)))
-
-    def problem(self, n_rows: int) -> str | None:
-        problem = None
-        if self.is_text or self.is_time:
-            like = f" such as {next(iter(self.counts))!r:.40}" if self.is_text else ""
-            problem = f"must be numbers, not text or times{like}"
-        elif self.infinite:
-            problem = f"have {self.gaps(n_rows)}; correct them, or remove these rows"
-        elif self.negative:
-            problem = (f"are negative in {self.negative:,} of {n_rows:,} rows, first in "
-                       f"{self.first}; they must be 0 or more")  # fmt: skip
-        elif self.are_zero:
-            problem = "are zero in all rows; some must be positive"
-        return None if problem is None else f"the weights in column {self.name!r} {problem}"
+            return f"{what} numbers, not text or times such as {str(self.seen.index[0])!r:.40}"
+        where = f"{self.n_wrong:,} of {n_rows:,} rows, first in {place(self.first_wrong)}"
+        return f"{what} 0 or more, and finite, but are not in {where}" if self.n_wrong else None

@@ -244,12 +244,11 @@ class NumberColumn:
             found = np.where(missing, self.center, found)
         return found
 
-    def find_unseen(self, found: NDArray) -> dict[str, NDArray[np.bool_]]:
-        """Return masks of the rows with unseen values, by kind, from the result of `read`."""
+    def find_unseen(self, found: NDArray) -> NDArray[np.bool_]:
+        """Return a mask of the rows with values outside the box, from the result of `read`."""
         values = np.asarray(found, dtype=np.float64)
         margin = ROUNDING * max(abs(self.box.low), abs(self.box.high))
-        outside = (values < self.box.low - margin) | (values > self.box.high + margin)
-        return {"numbers": outside, "gaps": np.isnan(values) & (not self.has_gaps)}
+        return (values < self.box.low - margin) | (values > self.box.high + margin)
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "basis": self.feature_map,
@@ -363,9 +362,9 @@ class CategoryColumn:
         untrained = np.append(self.counts == 0, True)[plain]
         return np.where(untrained, UNKNOWN, plain)
 
-    def find_unseen(self, found: Factorized) -> dict[str, NDArray[np.bool_]]:
+    def find_unseen(self, found: Factorized) -> NDArray[np.bool_]:
         distinct, inverse = found
-        return {"categories": (self.values(self.codes_of(distinct)) == UNKNOWN)[inverse]}
+        return (self.values(self.codes_of(distinct)) == UNKNOWN)[inverse]
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "basis": self.feature_map, "bounds": None,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
-from ..data.sources import Block, Source, open_source
+from ..data.sources import BLOCK_ROWS, Block, Source, open_source
 from ..data.sources.conversion import DataFileError, need
 from ..data.sources.files import TableWriter
 from ..data.sources.source import deal
@@ -77,29 +77,54 @@ class PredictsDatasets:
         or "probability of …".  Memory holds one block of rows at a time; with `verbose`, a progress
         bar is shown.
         """
-        check_is_fitted(self)
-        keep = [keep] if isinstance(keep, str) else list(keep)
+        keep, n_rows = [keep] if isinstance(keep, str) else list(keep), 0
         table = open_source(source)
-        features = find_features(self, table, columns, keep)
-        predict = predictor(self, proba, keep, std, interval, offset is not None)
-        bar = tqdm(
-            total=table.expected_rows(), desc="predict", unit=" rows", unit_scale=True,
-            disable=not getattr(self, "verbose", 0),
-        )  # fmt: skip
-        n_rows = 0
-        table_of = need("pyarrow", "predictions are written").table
-        names = list(dict.fromkeys([*features, *([] if offset is None else [offset])]))
-        with bar, TableWriter(out, avoid=table.paths) as writer:
-            blocks = _of_one_schema(table.blocks(names, carry=keep))
-            for block in deal(blocks, _whole_steps, attrgetter("n_rows"), _cut, _join):
-                shift = None if offset is None else block.columns[offset]
-                found = predict(as_X(self, block, features), block.where, shift)
-                found = {name: np.ascontiguousarray(values) for name, values in found.items()}
-                writer.write(table_of(block.carried | found))
-                n_rows += block.n_rows
-                bar.update(block.n_rows)
+        parts = predicted_tables(
+            self, table, columns, keep, proba=proba, std=std, interval=interval, offset=offset
+        )
+        with TableWriter(out, avoid=table.paths) as writer:
+            for part in parts:
+                writer.write(part)
+                n_rows += len(part)
             table.refuse_changes()
         return n_rows
+
+
+def predicted_tables(
+    model: Any,
+    table: Source,
+    columns: Sequence[str] | None,
+    keep: Sequence[str],
+    *,
+    rows: int = BLOCK_ROWS,
+    offset: str | None = None,
+    **wanted: Any,
+) -> Iterator[Any]:
+    """Check the columns of a source and return an iterator of its predictions, as pyarrow tables.
+
+    The source is read in blocks of `rows` rows; for the rest see `predict_dataset`.
+    """
+    check_is_fitted(model)
+    features = find_features(model, table, columns, keep)
+    predict = predictor(model, keep=keep, has_offset=offset is not None, **wanted)
+    names = list(dict.fromkeys([*features, *([] if offset is None else [offset])]))
+    blocks = _of_one_schema(table.blocks(names, rows, keep))
+    table_of = need("pyarrow", "predictions are written").table
+
+    def parts() -> Iterator[Any]:
+        bar = tqdm(
+            total=table.expected_rows(), desc="predict", unit=" rows", unit_scale=True,
+            disable=not getattr(model, "verbose", 0),
+        )  # fmt: skip
+        with bar:
+            for block in deal(blocks, _whole_steps, attrgetter("n_rows"), _cut, _join):
+                shift = None if offset is None else block.columns[offset]
+                found = predict(as_X(model, block, features), block.where, shift)
+                found = {name: np.ascontiguousarray(values) for name, values in found.items()}
+                yield table_of(block.carried | found)
+                bar.update(block.n_rows)
+
+    return parts()
 
 
 def find_features(
