@@ -123,7 +123,7 @@ def test_other_displays_draw_them(constant, rows):
         InteractionStrengthsDisplay.from_estimator(constant, rows),
     ]
     if type(constant.network_).__name__ == "CPD":
-        displays += [RankOneTermsDisplay.from_estimator(constant, name) for name in CONSTANT]
+        displays += [RankOneTermsDisplay.from_estimator(constant)]
         assert len(displays[-1].terms.values[2]) == 1
     for display in displays:
         draw(display, constant)

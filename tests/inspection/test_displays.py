@@ -43,7 +43,6 @@ DISPLAYS = {
     "spectrum": lambda m, X, y, **k: SpectrumDisplay.from_estimator(m, "b", **k),
     "coefficients": lambda m, X, y, **k: CoefficientsDisplay.from_estimator(m, 6, **k),
     "sizes": lambda m, X, y, **k: RankOneTermsDisplay.from_estimator(m, **k),
-    "terms": lambda m, X, y, **k: RankOneTermsDisplay.from_estimator(m, "a", **k),
     "history": lambda m, X, y, **k: HistoryDisplay.from_estimator(m, **k),
     "observed": lambda m, X, y, **k: ResidualsDisplay.from_estimator(m, X, y, **k),
     "residuals": lambda m, X, y, **k: ResidualsDisplay.from_estimator(
@@ -159,10 +158,10 @@ def test_numbers_of_a_map_may_come_in_any_order(cpd, X):
 
 
 def test_importances_stand_in_order(cpd, X):
-    display = ImportancesDisplay.from_estimator(cpd, X, max_columns=2)
+    display = ImportancesDisplay.from_estimator(cpd, X)
     shares = importances(cpd, X)
     ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
-    order = np.argsort(-shares.total)[:2]
+    order = np.argsort(-shares.total)
     assert ticks == [shares.names[d] for d in order]
     widths = [bar.get_width() for bar in display.ax_.containers[0]]
     np.testing.assert_allclose(widths, shares.total[order])
@@ -186,18 +185,10 @@ def test_coefficients_that_are_not_certain_are_grey(cpd):
     assert set(colours[certain:]) == {to_rgba(FAINT)}
 
 
-def test_a_term_is_a_line(cpd):
-    display = RankOneTermsDisplay.from_estimator(cpd, 0, n_terms=2)
-    # the line at zero, and two terms
-    assert len(display.ax_.lines) == 3
-    assert len(display.ax_.get_legend().get_texts()) == 2
-    assert labels(display)[0] == "a"
-
-
 @pytest.mark.parametrize(("n_terms", "last"), [(3, 3), (60, 60)])
 def test_terms_are_counted_from_one(n_terms, last):
     sizes = np.linspace(2, 1, n_terms)
-    terms = RankOneTerms(["a"], sizes, sizes, [], [], 0.0, [False], "response")
+    terms = RankOneTerms(["a"], sizes, sizes, [], [], 0.0, "response")
     display = RankOneTermsDisplay(terms).plot()
     ticks = display.ax_.get_xticks()
     assert ticks[0] == 1

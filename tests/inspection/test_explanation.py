@@ -43,8 +43,6 @@ def test_contributions_are_shapley_values_and_add_up(each, X):
         np.testing.assert_allclose(found.contributions[n], expected, atol=1e-9)
         base = given(each, X.iloc[n], (), background, weight)
         assert found.base == pytest.approx(base, rel=1e-10)
-        alone = [given(each, X.iloc[n], [name], background, weight) - base for name in NAMES]
-        np.testing.assert_allclose(found.alone[n], alone, atol=1e-9)
     total = found.base + found.contributions.sum(axis=1)
     np.testing.assert_allclose(total, each.predict(X), rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(found.prediction, total, rtol=1e-10, atol=1e-10)
@@ -72,11 +70,12 @@ def test_contributions_to_a_class_are_in_log_odds(three_classes, two_classes, X)
     assert found.response == "log-odds of yes"
 
 
-def test_an_explanation_is_a_frame_and_a_drawing(cpd, X):
+def test_an_explanation_is_a_frame_and_a_drawing(cpd, X, monkeypatch):
     frame = explain(cpd, X[:2], X).to_frame()
-    assert frame.columns.tolist() == ["row", "column", "value", "contribution", "alone"]
+    assert frame.columns.tolist() == ["row", "column", "value", "contribution"]
     assert frame["value"].tolist()[2] == X["kind"].iloc[0]
-    display = ExplanationDisplay.from_estimator(cpd, X, X, row=4, max_columns=1)
+    monkeypatch.setattr("qtkm.inspection.displays.MOST_PARTS", 1)
+    display = ExplanationDisplay.from_estimator(cpd, X, X, row=4)
     ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert ticks[-1] == "2 others"
     widths = [bar.get_width() for bar in display.ax_.containers[0]]

@@ -74,7 +74,7 @@ def test_of_a_search_the_best_model_is_inspected(regressor, rows, y):
         n_epochs = len(HistoryDisplay.from_estimator(search).objective)
         assert n_epochs == search.best_estimator_.n_iter_
     bare = QTKMRegressorCV(regressor, **lists, refit=False).fit(rows, y)
-    with pytest.raises(TypeError, match="refit=False, so there is no model to inspect"):
+    with pytest.raises(TypeError, match="with refit=True, got QTKMRegressorCV"):
         importances(bare, rows)
 
 

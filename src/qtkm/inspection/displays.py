@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..estimators.wording import readable
 from . import effects, importance, plotting, weights
 from .plotting import FAINT, FIRST, LONGEST_WORDS, PALE, SECOND, Display, is_numeric, units, written
-from .response import find_column, fitted, take_rows
+from .response import fitted, take_rows
 from .results import place
 from .support import FEW, TAIL, edges, inner_range
 
@@ -26,8 +25,10 @@ MOST_DOTS = 128
 FAINTEST = 1e-12
 #: longest name of a product of basis functions
 LONGEST_PRODUCT = 72
-#: columns up to which a map has numbers, and the part of a cell's width that one may fill
-MOST_NUMBERED, FILLED = 12, 0.9
+#: bars of importances, and of contributions
+MOST_BARS, MOST_PARTS = 20, 12
+#: sizes of the font that a number in a cell takes
+NUMBER = 4.0
 
 
 class MainEffectDisplay(Display):
@@ -189,29 +190,22 @@ class InteractionDisplay(Display):
 
 
 class ImportancesDisplay(Display):
-    """Bars of first-order and total shares, the most important column on top.
+    """Bars of first-order and total shares of at most twenty columns, the most important on top."""
 
-    Parameters
-    ----------
-    importances : Importances
-    max_columns : int, default=20
-        Maximum number of columns to draw, the most important ones.
-    """
-
-    def __init__(self, importances: importance.Importances, max_columns: int = 20):
-        self.importances, self.max_columns = importances, max_columns
-        self.figure_size = (6.4, 1.4 + 0.32 * min(max_columns, len(importances.names)))
+    def __init__(self, importances: importance.Importances):
+        self.importances = importances
+        self.figure_size = (6.4, 1.4 + 0.32 * min(MOST_BARS, len(importances.names)))
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, *, max_columns: int = 20, ax: "Axes | None" = None, **options: Any
+        cls, model: Any, X: Any, *, ax: "Axes | None" = None, **options: Any
     ) -> Self:
         """Compute and draw the importances of all columns; arguments are those of `importances`."""
-        return cls(importance.importances(model, X, **options), max_columns).plot(ax)
+        return cls(importance.importances(model, X, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         shares = self.importances
-        order = shares.order[: self.max_columns]
+        order = shares.order[:MOST_BARS]
         where = plotting.bars(ax, [written(shares.names[d]) for d in order])
         ax.barh(where, shares.total[order], 0.75, color=SECOND, label="total, with others")
         ax.barh(where, shares.first_order[order], 0.4, color=FIRST, label="first order, alone")
@@ -225,10 +219,6 @@ class InteractionStrengthsDisplay(Display):
     """Strengths of the interactions of all pairs of columns as a heat map.
 
     Columns without interactions, such as constant ones, are not shown.
-
-    Parameters
-    ----------
-    importances : Importances
     """
 
     def __init__(self, importances: importance.Importances):
@@ -249,7 +239,6 @@ class InteractionStrengthsDisplay(Display):
 
     def _draw(self, ax: "Axes") -> list[str]:
         found, shown = self.importances, self._shown
-        # cells are measured, so what takes room comes first
         ax.set_title("Strength of the interactions")
         # the first row and the last column have nothing below the diagonal
         lower, names = (
@@ -265,26 +254,14 @@ class InteractionStrengthsDisplay(Display):
         )  # fmt: skip
         plotting.name_ticks(ax.xaxis, names[:-1])
         plotting.name_ticks(ax.yaxis, names[1:])
-        if len(names) <= MOST_NUMBERED:
-            _write_cells(ax, lower, top)
+        if plotting.length(ax.xaxis) > NUMBER * len(lower):
+            for e, d in np.argwhere(np.tri(len(lower))).tolist():
+                colour = "white" if lower[e, d] > 0.6 * top else "black"
+                ax.text(d, e, readable(lower[e, d], 2), color=colour, ha="center", va="center",
+                        fontsize="small")  # fmt: skip
         left_out = len(found.names) - len(shown)
         columns = f"{left_out} column{'s' * (left_out > 1)} without any"
         return [f"not shown: {columns}"] if left_out else []
-
-
-def _write_cells(ax: "Axes", lower: NDArray, top: float) -> None:
-    """Write the numbers of a heat map into its cells, if they fit."""
-    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9 if len(lower) < 6 else 7}
-    texts = []
-    for e, d in np.argwhere(np.tri(len(lower))).tolist():
-        colour = "white" if lower[e, d] > 0.6 * top else "black"
-        texts.append(ax.text(d, e, readable(lower[e, d], 2), color=colour, **style))
-    # only the layout tells how large cells are
-    ax.figure.figure.draw_without_rendering()
-    cell = ax.get_window_extent().width / len(lower)
-    if max(text.get_window_extent().width for text in texts) > FILLED * cell:
-        for text in texts:
-            text.remove()
 
 
 class ExplanationDisplay(Display):
@@ -295,29 +272,25 @@ class ExplanationDisplay(Display):
     explanation : Explanation
     row : int, default=0
         Index among the explained rows.
-    max_columns : int, default=12
-        Maximum number of contributions with a bar of their own, the largest ones.
     """
 
-    def __init__(self, explanation: effects.Explanation, row: int = 0, max_columns: int = 12):
-        self.explanation, self.row, self.max_columns = explanation, row, max_columns
-        shown = min(max_columns + 1, len(explanation.names))
-        self.figure_size = (6.4, 1.4 + 0.32 * shown)
+    def __init__(self, explanation: effects.Explanation, row: int = 0):
+        self.explanation, self.row = explanation, row
+        self.figure_size = (6.4, 1.4 + 0.32 * min(MOST_PARTS + 1, len(explanation.names)))
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, background: Any, *, row: int = 0, max_columns: int = 12,
-        ax: "Axes | None" = None, **options: Any,
+        cls, model: Any, X: Any, background: Any, *, row: int = 0, ax: "Axes | None" = None,
+        **options: Any,
     ) -> Self:  # fmt: skip
         """Explain the prediction of a row and draw it; `options` are those of `explain`."""
-        found = effects.explain(model, take_rows(X, [row]), background, **options)
-        return cls(found, 0, max_columns).plot(ax)
+        return cls(effects.explain(model, take_rows(X, [row]), background, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         found, n = self.explanation, self.row
         parts = found.contributions[n]
         order = np.argsort(-np.abs(parts), kind="stable")
-        shown = order[: self.max_columns] if len(order) > self.max_columns + 1 else order
+        shown = order[:MOST_PARTS] if len(order) > MOST_PARTS + 1 else order
         steps = [parts[d] for d in shown]
         labels = [f"{written(found.names[d])} = {written(place(found.values[d][n]))}"
                   for d in shown]  # fmt: skip
@@ -359,28 +332,20 @@ class SpectrumDisplay(Display):
         return cls(weights.spectrum(model, column, output=output)).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
         found, name = self.spectrum, written(self.spectrum.name, LONGEST_WORDS)
         lines = [(found.magnitudes, FIRST, "network")]
         if found.main is not None:
             lines.append((found.main, SECOND, "main effect"))
         every = np.concatenate([sizes for sizes, _, _ in lines])
         floor = FAINTEST * (every.max() or 1.0)
-        style, shown = ".-" if len(found.numbers) <= MOST_DOTS else "-", every[every > floor]
+        style = ".-" if len(found.numbers) <= MOST_DOTS else "-"
         for sizes, colour, label in lines:
             above = np.where(sizes > floor, sizes, np.nan)
             ax.plot(found.frequencies, above, style, color=colour, linewidth=1, label=label)
         if len(lines) > 1:
             ax.legend(frameon=False)
-        if len(shown):  # 0.2 and not 2·10⁻¹, between powers of ten only where these are few
+        if (every > floor).any():
             ax.set_yscale("log")
-            write = FuncFormatter(plotting.write_number)
-            is_short = shown.max() < 200 * shown.min()
-            ax.yaxis.set_major_formatter(write)
-            ax.yaxis.set_minor_formatter(write if is_short else NullFormatter())
-            if is_short:
-                ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
         ax.set(title=f"Spectrum of {name}", xlabel=f"frequency (periods per unit of {name})",
                ylabel=f"norm of the weights{units(found.response)}")  # fmt: skip
         return ["the only function, a constant"] if len(found.numbers) == 1 else []
@@ -412,35 +377,21 @@ class CoefficientsDisplay(Display):
 
 
 class RankOneTermsDisplay(Display):
-    """Sizes of the rank-one terms, or their functions of one column.
+    """Bars of the sizes of the rank-one terms, the largest first."""
 
-    Parameters
-    ----------
-    terms : RankOneTerms
-    column : str or None
-        Whose functions to draw; None draws the sizes.
-    """
-
-    def __init__(self, terms: weights.RankOneTerms, column: str | None = None):
-        self.terms, self.column = terms, column
+    def __init__(self, terms: weights.RankOneTerms):
+        self.terms = terms
 
     @classmethod
     def from_estimator(
-        cls, model: Any, column: Any = None, n_terms: int | None = None, *,
-        ax: "Axes | None" = None, **options: Any,
-    ) -> Self:  # fmt: skip
+        cls, model: Any, n_terms: int | None = None, *, ax: "Axes | None" = None, **options: Any
+    ) -> Self:
         """Compute and draw the rank-one terms of a CPD; arguments are those of `rank_one_terms`."""
-        if column is not None:
-            names = fitted(model)._reading.inputs.names
-            column = names[find_column(names, column)]
-            n_terms = n_terms or 5
-        return cls(weights.rank_one_terms(model, n_terms, **options), column).plot(ax)
+        return cls(weights.rank_one_terms(model, n_terms, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
-        if self.column is not None:
-            return self._draw_functions(ax, self.terms.names.index(self.column))
         sizes = self.terms.sizes
         ax.bar(np.arange(1, len(sizes) + 1), sizes, color=FIRST)
         ax.set(title="Rank-one terms, the largest first", xlabel="term",
@@ -448,18 +399,3 @@ class RankOneTermsDisplay(Display):
         ticks = MaxNLocator(12, integer=True).tick_values(1, len(sizes))
         # the first term, and round numbers after it
         ax.set_xticks([1, *(tick for tick in ticks if 1 < tick <= len(sizes))])
-
-    def _draw_functions(self, ax: "Axes", d: int) -> None:
-        terms, values, categorical = self.terms, self.terms.values[d], self.terms.is_categorical[d]
-        where = np.arange(len(values)) if categorical else values
-        ax.axhline(0, color=FAINT, linewidth=1)
-        for t, function in enumerate(terms.functions[d]):
-            label = f"{t + 1}: size {readable(terms.sizes[t], 3)}"
-            style = "o" if categorical or len(where) == 1 else "-"
-            ax.plot(where, function.real, style, label=label)
-        if categorical:
-            plotting.name_ticks(ax.xaxis, values.tolist())
-        name = written(self.column, LONGEST_WORDS)
-        ax.set(title=f"Rank-one terms in {name}", xlabel=name,
-               ylabel="function of the term, real part")  # fmt: skip
-        ax.legend(title="term", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))

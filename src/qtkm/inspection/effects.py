@@ -1,8 +1,7 @@
 """Exact effects of columns: partial dependence, interactions, and contributions to a prediction.
 
-The response is a sum of products of the columns' tables, so its mean over the rows with one
-column fixed is the table of that column times the mean contribution of all others.  One pass over
-the rows computes this mean for every column, after which more values are almost free.
+The response is a sum of products of the columns' tables.  One pass over the rows computes the mean
+of what all others contribute to each column, after which more values are almost free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,14 +40,13 @@ class MainEffect(Finding):
     deciles : (9,) array or None
         Unweighted deciles of the column's numbers in the rows; None for categories.
     inner : (float, float) or None
-        Range of all but the outermost hundredth of the rows on either side, or of all rows if
-        the column has at most twelve distinct numbers; None for categories.
+        Range of all but the outermost hundredth of the rows on either side, or of all rows of at
+        most twelve distinct numbers; None for categories.
     support : (n_grid,) array or None
         Number of rows near each value, or the sum of their weights: of its category, or within
         a twentieth of the column's range, which for heavy tails is that of `inner`.
     missing : float or None
-        Mean response over the rows with the column missing; None if no value was missing in the
-        fit.
+        Mean response with the column missing; None if no value was missing in the fit.
     std : (n_grid,) array or None
         Posterior standard deviation of the effect; only with ``std=True``.
     """
@@ -113,13 +111,8 @@ class Interaction(Finding):
         Partial dependence on each column.
     mean : float
         Mean response over the rows.
-    inner : (pair or None, pair or None)
-        Range of the inner rows of each column, as in `MainEffect`.
-    support : (n_first, n_second) array or None
-        Number of rows near each pair of values, or the sum of their weights: of the category
-        and within a twentieth of the column's range, which for heavy tails is that of `inner`.
-    std : (n_first, n_second) array or None
-        Posterior standard deviation of the effect; only with ``std=True``.
+    inner, support, std : pairs, (n_first, n_second) array, (n_first, n_second) array
+        Of both columns or each pair of values, as in `MainEffect`.
     """
 
     names: tuple[str, str]
@@ -337,8 +330,6 @@ class Explanation(Finding):
     contributions : (n_rows, n_columns) array
         Shapley value of each column, in units of the response. ``base`` and the contributions
         of a row sum to its prediction.
-    alone : (n_rows, n_columns) array
-        The part that is the column's main effect; the rest is its share in interactions.
     prediction : (n_rows,) array
         Responses of the rows: predictions of a regressor without `prediction_margin`, their
         logarithms for a loss with a logarithmic link, decisions or log-odds of a classifier.
@@ -349,7 +340,6 @@ class Explanation(Finding):
     names: list[str]
     values: list[NDArray]
     contributions: NDArray[np.float64]
-    alone: NDArray[np.float64]
     prediction: NDArray[np.float64]
     base: float
     response: str
@@ -365,7 +355,6 @@ class Explanation(Finding):
             "column": self.names * n_rows,
             "value": [values[n] for n in range(n_rows) for values in self.values],
             "contribution": self.contributions.ravel(),
-            "alone": self.alone.ravel(),
         }
 
 
@@ -412,28 +401,19 @@ def explain(
     means, main_means = known.column_means(), known.main_means
     nodes, weights = np.polynomial.legendre.leggauss((response.n_columns + 1) // 2)
     nodes, weights = (nodes + 1) / 2, weights / 2
-    main = np.stack([response.main(d, v) for d, v in enumerate(rows.values)], axis=1) - main_means
-    shapley, alone = main.copy(), main.copy()
+    mains = [response.main(d, v) for d, v in enumerate(rows.values)]
+    shapley = np.stack(mains, axis=1) - main_means
     for part, tables in rows.blocks():
         moved = [table - mean for table, mean in zip(tables, means, strict=True)]
         for t, weight in zip(nodes, weights, strict=True):
             between = [mean + t * move for mean, move in zip(means, moved, strict=True)]
-            shapley[part] += weight * _gains(response, moved, between)
-        alone[part] += _gains(response, moved, [mean[None] for mean in means])
+            outer = environments(response.algebra, between, response.closing)
+            for d, (move, other) in enumerate(zip(moved, outer, strict=True)):
+                gain = (move * other).reshape(len(move), -1).sum(axis=1).real
+                shapley[part, d] += weight * gain
     whole = closed_product(response.algebra, means, response.closing)
     base = response.offset + float(main_means.sum()) + float(whole.real)
     values = [response.raw(d, array) for d, array in enumerate(rows.arrays)]
     return Explanation(
-        list(response.names), values, shapley, alone, base + shapley.sum(axis=1), base,
-        response.label,
-    )  # fmt: skip
-
-
-def _gains(
-    response: Response, moved: Sequence[NDArray], others: Sequence[NDArray]
-) -> NDArray[np.float64]:
-    """Return what each column's move adds where all others are as given: (n, n_columns)."""
-    outer = environments(response.algebra, others, response.closing)
-    parts = [(m * o).reshape(len(m), -1).sum(axis=1).real
-             for m, o in zip(moved, outer, strict=True)]  # fmt: skip
-    return np.stack(parts, axis=1)
+        list(response.names), values, shapley, base + shapley.sum(axis=1), base, response.label
+    )

@@ -62,7 +62,7 @@ class Display:
         _use_fonts(ax)
         if self.notes:
             line = "; ".join(self.notes)
-            below = line if LETTER * len(line) <= _length(ax.xaxis) else "\n".join(self.notes)
+            below = line if LETTER * len(line) <= length(ax.xaxis) else "\n".join(self.notes)
             ax.set_xlabel(f"{ax.get_xlabel()}\n{below}")
         return self
 
@@ -90,7 +90,7 @@ def plain(ax: "Axes") -> None:
 def in_lines(axis: Any, first: str, second: str) -> str:
     """Join two parts of a label in one line, or in two if it is longer than an axis."""
     first, second = written(first, LONGEST_WORDS), written(second, LONGEST_WORDS)
-    has_room = LETTER * len(f"{first} {second}") <= _length(axis)
+    has_room = LETTER * len(f"{first} {second}") <= length(axis)
     return f"{first} {second}" if has_room else f"{first}\n{second}"
 
 
@@ -161,7 +161,7 @@ def name_ticks(axis: Any, labels: Sequence[Any]) -> None:
     texts = [written(label) for label in labels]
     shown = range(0, len(texts), labels_apart(axis, len(texts)))
     axis.set_ticks(list(shown), [texts[i] for i in shown])
-    if axis is axis.axes.xaxis and LETTER * sum(len(texts[i]) + 2 for i in shown) > _length(axis):
+    if axis is axis.axes.xaxis and LETTER * sum(len(texts[i]) + 2 for i in shown) > length(axis):
         axis.set_tick_params(rotation=45)
         for text in axis.get_ticklabels():
             text.set_horizontalalignment("right")
@@ -170,10 +170,10 @@ def name_ticks(axis: Any, labels: Sequence[Any]) -> None:
 
 def labels_apart(axis: Any, n_labels: int) -> int:
     """Return the step between labels that fit on an axis."""
-    return max(1, math.ceil(n_labels * LINE / _length(axis)))
+    return max(1, math.ceil(n_labels * LINE / length(axis)))
 
 
-def _length(axis: Any) -> float:
+def length(axis: Any) -> float:
     """Return the length of an axis in font sizes; the layout may make it a little shorter."""
     from matplotlib import rcParams
 
@@ -201,7 +201,7 @@ def number_ticks(axis: Any, values: NDArray | None = None) -> None:
     if axis is not axis.axes.xaxis or not isinstance(locator, MaxNLocator):
         return
     texts = axis.get_major_formatter().format_ticks(axis.get_majorticklocs())
-    room = _length(axis) / (LETTER * max(map(len, texts), default=0) + 1.5)
+    room = length(axis) / (LETTER * max(map(len, texts), default=0) + 1.5)
     if len(texts) > room:
         locator.set_params(nbins=max(2, int(room)))
 
@@ -210,14 +210,13 @@ def number_formatter() -> Any:
     """Return a tick formatter: 20,000 and 0.002, with enough digits to distinguish ticks."""
     from matplotlib.ticker import FuncFormatter
 
-    formatter = FuncFormatter(write_number)
+    formatter = FuncFormatter(_write_tick)
     formatter.format_ticks = write_ticks  # type: ignore[method-assign]
     return formatter
 
 
-def write_number(number: float, position: int | None = None) -> str:
-    """Format the number of a tick; a module-level function, so that figures can be pickled."""
-    return readable(number)
+def _write_tick(number: float, position: int | None = None) -> str:
+    return readable(number)  # not a lambda, so that figures can be pickled
 
 
 def write_ticks(values: Any) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..escaping import visible
@@ -147,26 +146,17 @@ def _as_given(column: Any, plain: NDArray) -> NDArray:
 
 def fitted(model: Any) -> Any:
     """Return the fitted model, or the best one of a search."""
-    if isinstance(model, Model):
-        check_is_fitted(model)
-        return model
-    name = type(model).__name__
     if hasattr(model, "best_estimator_"):
         return fitted(model.best_estimator_)
-    if isinstance(model, Pipeline):
-        raise TypeError(
-            "Inspection does not support a Pipeline; pass its last step and transformed rows, for "
-            "example importances(pipe[-1], pipe[:-1].transform(X))."
-        )
-    if hasattr(model, "refit"):  # a search
+    if isinstance(model, Model) or hasattr(model, "refit"):  # a search
         check_is_fitted(model)
-        raise TypeError(
-            f"This {name} has refit=False, so there is no model to inspect; fit one with its "
-            "best_params_, or use refit=True."
-        )
+    if isinstance(model, Model):
+        return model
     raise TypeError(
-        f"Inspection needs a QTKMRegressor or QTKMClassifier, or a search for one, got {name}; for "
-        "other models use sklearn.inspection."
+        "Inspection needs a QTKMRegressor or QTKMClassifier, or a search for one with refit=True, "
+        f"got {type(model).__name__}; of a Pipeline pass the last step and transformed rows, for "
+        "example importances(pipe[-1], pipe[:-1].transform(X)), and for other models use "
+        "sklearn.inspection."
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..escaping import shorten, visible
-from ..networks.algebra import Diagonal, environments
+from ..networks.algebra import Diagonal
 from .response import Response, find_column
 from .results import Finding, largest
 from .support import square
@@ -246,11 +246,11 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     if feature_map.has_gaps:  # where a value is there
         weights = weights.reshape(2, -1, *weights.shape[1:]).sum(axis=0)
     zero = len(weights) // 2
-    squares = [reduce(algebra.multiply, [square(algebra, level) for level in levels])
-               for levels in response.levels]  # fmt: skip
-    outer = environments(algebra, squares, square(algebra, response.closing[None]))[d]
+    # what the column's elements are multiplied with, in the order of a cycle
+    others = *response.levels[d + 1 :], [response.closing[None]], *response.levels[:d]
+    product = reduce(algebra.multiply, (square(algebra, each) for own in others for each in own))
+    form = algebra.form(algebra.join(product, algebra.last(product)), weights.shape[1:])
     flat = weights.reshape(len(weights), -1)
-    form = algebra.form(outer, weights.shape[1:])
     magnitudes = np.sqrt(np.maximum(np.sum((flat.conj() @ form) * flat, axis=1).real, 0.0))
     coefficients = None
     if response.n_columns == 1:
@@ -292,8 +292,6 @@ class RankOneTerms(Finding):
         to be as real as possible, and positive where they are largest.
     offset : float
         Constant added to the terms.
-    is_categorical : list of bool
-        Whether each column is categorical.
     main : list of (n_grid,) arrays
         Main effects at these values; zero for a model without them.
 
@@ -308,7 +306,6 @@ class RankOneTerms(Finding):
     values: list[NDArray]
     functions: list[NDArray]
     offset: float
-    is_categorical: list[bool]
     response: str
     main: list[NDArray] = field(default_factory=list)
 
@@ -377,7 +374,7 @@ def rank_one_terms(
         coefficients = coefficients / turn
     return RankOneTerms(
         list(response.names), sizes[order], coefficients, values, functions, response.offset,
-        response.is_categorical, response.label, main,
+        response.label, main,
     )  # fmt: skip
 
 
