@@ -2,7 +2,6 @@
 
 from datetime import date
 from importlib.metadata import version
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from .. import inspection
 from ..escaping import as_json, shorten, visible
 from ..estimators.values import TIMES
 from ..estimators.wording import learned_priors, name_network, name_score, readable
-from ..inspection.effects import effect_std
 from ..inspection.plotting import is_numeric
 from ..inspection.response import Response, default_output, output_number, take_rows
 from ..inspection.results import place
@@ -28,8 +26,8 @@ PAIRS, ROWS, CATEGORIES, SPECTRA, EPOCHS = 8, 15, 40, 12, 400
 MOST_SCORED, MOST_COVERED = 200_000, 5000
 #: share in the variance below which a pair is not shown: each map has a scale of its own
 LEAST_SHARE = 1e-4
-#: columns whose effects have a band, and values at which it is computed
-BANDS, BAND_STEPS = 12, 25
+#: columns whose effects have a band
+BANDS = 12
 #: classes of a table of confusions
 MOST_CLASSES = 12
 #: digits of numbers, and letters of names
@@ -95,21 +93,21 @@ class SampleFindings:
         self.output = default_output(model) if output is None else output
         self.response = Response(model, self.output)
         self.shares = inspection.importances(model, sample, output=self.output)
-        self.order = np.argsort(-self.shares.total, kind="stable")
+        self.order = self.shares.order.tolist()
 
     def columns(self, X: Any) -> list[dict[str, Any]]:
         gaps, priors, lines = None, learned_priors(self.model), []
         if hasattr(X, "isna"):
-            gaps = [float(v) for v in X.isna().mean()]
+            gaps = X.isna().mean().tolist()
         elif np.asarray(X).dtype.kind == "f":
-            gaps = list(np.isnan(np.asarray(X)).mean(axis=0))
-        for rank, d in enumerate(self.order):
+            gaps = np.isnan(np.asarray(X)).mean(axis=0)
+        for rank, d in enumerate(self.order, start=1):
             column, own = self.model.columns_[d], priors[d]
             categories, bounds = column["categories"], column["bounds"]
             scale = None if own is None or categories is not None else round(float(own[0]), 3)
             ends = [place(end) for end in self.response.raw(d, np.array(bounds))] if bounds else []
             lines.append({
-                "name": _text(self.shares.names[d]), "rank": rank + 1, "kind": column["holds"],
+                "name": _text(self.shares.names[d]), "rank": rank, "kind": column["holds"],
                 "range": " to ".join(ends) or f"{len(categories)} categories",
                 "distinct": column["n_grid"], "gaps": None if gaps is None else gaps[d],
                 "functions": column["basis"].n_features, "scale": scale,
@@ -118,46 +116,40 @@ class SampleFindings:
         return lines
 
     def effects(self) -> list[dict[str, Any]]:
-        effects = inspection.main_effects(self.model, self.sample, n_grid=GRID, output=self.output)
-        rows, found = Rows(self.response, self.sample), []
-        for rank, d in enumerate(self.order):
-            effect, fact = effects[d], {"name": _text(effects[d].name), "mean": effects[d].mean}
-            values, support = effect.values, effect.support
-            assert support is not None
+        rows, found, effects = Rows(self.response, self.sample), [], []
+        for columns, std in ((self.order[:BANDS], self.model._has_posterior),
+                             (self.order[BANDS:], False)):  # fmt: skip
+            effects += inspection.main_effects(
+                self.model, self.sample, columns, n_grid=GRID, output=self.output, std=std
+            )
+        for d, effect in zip(self.order, effects, strict=True):
+            values, shown = effect.values, np.arange(len(effect.values))
+            fact: dict[str, Any] = {"name": _text(effect.name), "mean": effect.mean}
+            assert effect.support is not None
             if self.response.is_categorical[d]:
                 shown = np.argsort(-np.abs(effect.effect), kind="stable")[:CATEGORIES]
                 shown = shown[np.argsort(-effect.effect[shown], kind="stable")]
-                fact |= {"x": [_text(values[i]) for i in shown], "counts": support[shown],
-                         "left": len(values) - len(shown)}  # fmt: skip
+                fact |= {"counts": effect.support[shown], "left": len(values) - len(shown)}
             else:
-                shown = np.argsort(values, kind="stable")
                 low, high = _axis(effect.inner or (values.min(), values.max()))
                 ends = low, high if high > low else low + 1
                 counts, edges = np.histogram(rows.known(d)[0], BINS, ends)
-                fact |= {"x": _axis(values[shown]), "counts": counts, "edges": edges,
-                         "time": values.dtype.kind == "M"}  # fmt: skip
-            has_band = rank < BANDS and self.model._has_posterior
-            band = _band(rows, d, values[shown]) if has_band else None
-            found.append(fact | {"y": effect.effect[shown], "sure": effect.is_supported[shown],
-                                 "band": band})  # fmt: skip
+                fact |= {"counts": counts, "edges": edges, "time": values.dtype.kind == "M"}
+            band = None if effect.std is None else effect.std[shown]
+            found.append(fact | {"x": _axis(values[shown]), "y": effect.effect[shown],
+                                 "sure": effect.is_supported[shown], "band": band})  # fmt: skip
         return found
 
     def pairs(self) -> list[dict[str, Any]]:
         strength, maps = self.shares.second_order, []
-        pairs = combinations(range(len(strength)), 2)
-        strongest = sorted(
-            (p for p in pairs if strength[p] > LEAST_SHARE), key=lambda p: -strength[p]
-        )
-        for pair in strongest[:PAIRS]:
+        strong = [pair for pair in self.shares.pairs if strength[pair] > LEAST_SHARE]
+        for pair in strong[:PAIRS]:
             both = inspection.interaction(
                 self.model, self.sample, pair, n_grid=MAP, output=self.output
             )
-            keep = []
-            for number, values in enumerate(both.values):
-                # the places of numbers, or of the categories with the largest effects, in order
-                sizes = np.abs(both.effect).max(axis=1 - number)
-                largest = np.sort(np.argsort(-sizes, kind="stable")[:MAP])
-                keep.append(np.argsort(values, kind="stable") if is_numeric(values) else largest)
+            # all numbers, or the categories with the largest effects, in order
+            sizes = (np.abs(both.effect).max(axis=1 - number) for number in (0, 1))
+            keep = [np.sort(np.argsort(-size, kind="stable")[:MAP]) for size in sizes]
             maps.append({
                 "names": [_text(name) for name in both.names], "share": strength[pair],
                 "x": _axis(both.values[0][keep[0]]), "y": _axis(both.values[1][keep[1]]),
@@ -168,20 +160,10 @@ class SampleFindings:
 
     def spectra(self) -> list[dict[str, Any]]:
         bases = [column["basis"] for column in self.model.columns_]
-        fourier = [int(d) for d in self.order if bases[d].is_complex][:SPECTRA]
+        fourier = [d for d in self.order if bases[d].is_complex][:SPECTRA]
         found = [inspection.spectrum(self.model, d, output=self.output) for d in fourier]
         return [{"name": _text(s.name), "x": s.frequencies, "network": s.magnitudes, "main": s.main}
                 for s in found if len(s.numbers) > 1]  # fmt: skip
-
-
-def _band(rows: Rows, d: int, values: NDArray) -> NDArray:
-    """Return standard deviations of a main effect at values, interpolated for numbers."""
-    places = np.arange(len(values))
-    where = places
-    if is_numeric(values) and len(values) > BAND_STEPS:
-        where = np.linspace(0, len(values) - 1, BAND_STEPS).astype(int)
-    spread = effect_std(rows, [d], [rows.response.values(d, values[where])])
-    return np.interp(places, where, spread)
 
 
 def _decisions(model: Any) -> list[list[str]]:
