@@ -79,20 +79,17 @@ class Comparison:
         """Return a pandas DataFrame, best model first."""
         import pandas
 
-        frame = pandas.DataFrame({
-            "model": self.names, self.score_name: self.mean, "margin": self.margin,
-            "seconds": self.seconds.mean(axis=1),
-        })  # fmt: skip
+        columns = {self.score_name: self.mean, "margin": self.margin}
+        columns["seconds"] = self.seconds.mean(axis=1)
+        frame = pandas.DataFrame({"model": self.names, **columns})
         return frame.sort_values(self.score_name, ascending=False, ignore_index=True)
 
     def lines(self) -> list[tuple[str, str, str]]:
         """Return name, score with its interval, and seconds of each model, best first."""
-        order = np.argsort(-np.nan_to_num(self.mean, nan=-np.inf), kind="stable")
         return [
-            (visible(self.names[i]), f"{self.mean[i]:.4f} ± {self.margin[i]:.4f}",
-             readable(self.seconds[i].mean(), 3))
-            for i in order
-        ]  # fmt: skip
+            (visible(name), f"{mean:.4f} ± {margin:.4f}", readable(seconds, 3))
+            for name, mean, margin, seconds in self.to_frame().itertuples(index=False)
+        ]
 
     def __repr__(self) -> str:
         width = max(map(len, self.names))
@@ -103,22 +100,12 @@ class Comparison:
         return "\n".join([head, *lines, *(f"  ({note})" for note in self.notes)])
 
     def plot(self, ax: "Axes | None" = None) -> "ComparisonDisplay":
-        """Draw scores with their intervals against seconds.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-        """
+        """Draw scores with their intervals against seconds."""
         return ComparisonDisplay(self).plot(ax)
 
 
 class ComparisonDisplay(Display):
-    """Scores of models against their time.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """Scores of models, with their intervals, against seconds."""
 
     def __init__(self, comparison: Comparison):
         self.comparison = comparison
@@ -134,10 +121,8 @@ class ComparisonDisplay(Display):
                         textcoords="offset points", color=colour)  # fmt: skip
         ax.set_xscale("log")
         ax.margins(x=0.25, y=0.15)
-        ax.set(
-            title=f"{found.score_name} over {found.scores.shape[1]} folds, with 95 % intervals",
-            xlabel="seconds for a fit and its predictions", ylabel=found.score_name,
-        )  # fmt: skip
+        title = f"{found.score_name} over {found.scores.shape[1]} folds, with 95 % intervals"
+        ax.set(title=title, xlabel="seconds for a fit and its predictions", ylabel=found.score_name)
 
 
 def compare(
@@ -183,13 +168,14 @@ def compare(
     >>> found.names[0], found.scores.shape[1]
     ('qtkm', 2)
     """
-    frame, target = _as_frame(X), np.asarray(y)
-    n_rows = len(frame)
+    import pandas
+
+    frame = pandas.DataFrame(X.to_pandas() if hasattr(X, "to_pandas") else X).rename(columns=str)
+    target, n_rows = np.asarray(y), len(frame)
     is_class = task == "classification" or (task == "auto" and target.dtype.kind in "OUSb")
     rng = np.random.default_rng(random_state)
-    if n_rows > max_rows:
-        kept = np.sort(rng.choice(n_rows, max_rows, replace=False))
-        frame, target = frame.iloc[kept].reset_index(drop=True), target[kept]
+    kept = np.sort(rng.choice(n_rows, min(n_rows, max_rows), replace=False))
+    frame, target = frame.iloc[kept].reset_index(drop=True), target[kept]
     text = _split(frame, categorical_features)
     folds = cv or (5 if len(frame) <= FEW_ROWS else 3)
     splitter = (StratifiedKFold if is_class else KFold)(folds, shuffle=True,
@@ -201,27 +187,17 @@ def compare(
     for i, (name, model) in enumerate(chosen.items()):
         if progress is not None:
             progress(name)
+        scoring = "accuracy" if is_class else "r2"
         try:
             with warnings.catch_warnings():  # searches warn at the ends of their grids
                 warnings.simplefilter("ignore")
-                found = cross_validate(
-                    model, frame, target, cv=parts, error_score="raise",
-                    scoring="accuracy" if is_class else "r2",
-                )  # fmt: skip
+                found = cross_validate(model, frame, target, cv=parts, scoring=scoring,
+                                       error_score="raise")  # fmt: skip
             scores[i], seconds[i] = found["test_score"], found["fit_time"] + found["score_time"]
         except Exception as error:  # of any model, without losing the others
             notes.append(f"{name} failed: {' '.join(str(error).split())[:120]}")
     name = "accuracy" if is_class else "R²"
     return Comparison(list(chosen), scores, seconds, name, n_rows, len(frame), notes)
-
-
-def _as_frame(X: Any) -> Any:
-    import pandas
-
-    if isinstance(X, pandas.DataFrame):
-        return X.reset_index(drop=True)  # a copy
-    values = X.to_pandas() if hasattr(X, "to_pandas") else X
-    return pandas.DataFrame(values).rename(columns=str).reset_index(drop=True)
 
 
 def _split(frame: Any, given: Any) -> list[str]:
