@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from qtkm import Power, QTKMClassifier, QTKMRegressor
+from qtkm.inspection import MainEffect
 
 matplotlib.use("Agg")
 pd = pytest.importorskip("pandas")
@@ -104,6 +105,12 @@ def three_classes(request, X, y):
 @pytest.fixture(scope="session")
 def tucker(X, y):
     return fit(X[["a", "b"]], y, "tucker", n_basis=4, rank=2)
+
+
+def make_effect(name, values, effect, mean=0.0, response="response", **changes):
+    """A main effect made by hand, with rows everywhere."""
+    facts = {"deciles": None, "inner": None, "support": np.ones(len(values))} | changes
+    return MainEffect(name, values, effect, mean, response=response, **facts)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from qtkm.inspection import (
     ImportancesDisplay,
     InteractionDisplay,
     InteractionStrengthsDisplay,
-    MainEffect,
     MainEffectDisplay,
     PathDisplay,
     RankOneTerms,
@@ -27,7 +26,7 @@ from qtkm.inspection import (
 )
 from qtkm.inspection.plotting import FAINT
 from qtkm.inspection.results import place
-from tests.inspection.conftest import fit
+from tests.inspection.conftest import fit, make_effect
 
 plt = pytest.importorskip("matplotlib.pyplot")
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
@@ -88,7 +87,7 @@ def test_categories_are_ticks(cpd, X):
 def test_of_too_many_categories_those_of_the_largest_effects_are_shown():
     names = np.array([f"kind {i}" for i in range(200)], dtype=object)
     effect = np.random.default_rng(0).normal(size=200)
-    display = MainEffectDisplay(MainEffect("kind", names, effect, 0.0, None, "response")).plot()
+    display = MainEffectDisplay(make_effect("kind", names, effect)).plot()
     shown = display.ax_.lines[1].get_ydata()
     assert 10 < len(shown) < 50
     largest = effect[np.argsort(-np.abs(effect))[: len(shown)]]
@@ -119,7 +118,7 @@ def test_targets_are_named_on_axes(X, y):
 def test_labels_do_not_overlap_on_small_axes(cpd, X):
     figure, axes = plt.subplots(2, 3, figsize=(7, 4), layout="constrained")
     names = np.array([f"category {i}" for i in range(12)], dtype=object)
-    effect = MainEffect("kind", names, np.arange(12.0), 0.0, None, "response")
+    effect = make_effect("kind", names, np.arange(12.0))
     MainEffectDisplay(effect).plot(axes[0, 0])
     figure.canvas.draw()
     labels = [text for text in axes[0, 0].get_xticklabels() if text.get_text()]
@@ -129,7 +128,7 @@ def test_labels_do_not_overlap_on_small_axes(cpd, X):
 
 def test_whole_numbers_have_whole_ticks(cpd):
     months = np.arange(1.0, 13)
-    effect = MainEffect("month", months, np.sin(months), 0.0, None, "response")
+    effect = make_effect("month", months, np.sin(months))
     ticks = MainEffectDisplay(effect).plot().ax_.get_xticks()
     np.testing.assert_array_equal(ticks, np.round(ticks))
     epochs = HistoryDisplay.from_estimator(cpd).ax_.get_xticks()

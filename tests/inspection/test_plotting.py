@@ -6,8 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from qtkm.inspection import MainEffect, MainEffectDisplay
+from qtkm.inspection import MainEffectDisplay
 from qtkm.inspection.plotting import in_lines, number_ticks, scale_axis, write_ticks
+from tests.inspection.conftest import make_effect
 
 plt = pytest.importorskip("matplotlib.pyplot")
 pytestmark = pytest.mark.usefixtures("close_figures")
@@ -70,7 +71,7 @@ def test_a_title_without_room_has_two_lines():
 @pytest.mark.parametrize(("width", "lines"), [(9, 2), (2.5, 3)])
 def test_notes_without_room_in_one_line_have_two(width, lines):
     values = np.arange(20.0)
-    effect = MainEffect("a", values, values, 0.0, values[:9], "response", (0.0, 15.0))
+    effect = make_effect("a", values, values, deciles=values[:9], inner=(0.0, 15.0))
     _, ax = plt.subplots(figsize=(width, 2))
     label = MainEffectDisplay(effect).plot(ax).ax_.get_xlabel()
     assert len(label.splitlines()) == lines
@@ -91,7 +92,7 @@ def test_only_heavy_tails_are_cut():
 
 def test_letters_of_any_script_are_drawn_or_written_as_codes():
     names = np.array(["北京", "Αθήνα", "القاهرة", "Kraków"], dtype=object)
-    effect = MainEffect("город", names, np.arange(4.0), 0.0, None, "温度")
+    effect = make_effect("город", names, np.arange(4.0), response="温度")
     display = MainEffectDisplay(effect).plot()
     display.figure_.canvas.draw()  # a letter without a glyph would warn, which is an error here
     assert "город" in display.ax_.get_title()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from qtkm.inspection import (
-    MainEffect,
     importances,
     interaction,
     largest_coefficients,
@@ -12,6 +11,7 @@ from qtkm.inspection import (
     rank_one_terms,
     spectrum,
 )
+from tests.inspection.conftest import make_effect
 
 RESULTS = {
     "MainEffect": lambda m, X: main_effects(m, X, "a")[0],
@@ -46,16 +46,12 @@ def test_the_most_important_numbers_come_first(cpd, X):
 
 def test_an_effect_tells_its_ends_where_there_are_rows():
     values = np.array([1.0, 20_000.0, 3.0])
-    effect = MainEffect(
-        "a", values, np.array([1.0, 9.0, 4.0]), 2.0, None, "response",
-        support=np.array([5.0, 0.0, 5.0]),
-    )  # fmt: skip
+    support = np.array([5.0, 0.0, 5.0])
+    effect = make_effect("a", values, np.array([1.0, 9.0, 4.0]), 2.0, support=support)
     assert "a: -1 at 1 to +2 at 3)" in repr(effect)
-    kinds = MainEffect(
-        "kind", np.array(["x", None], dtype=object), np.array([1.0, 9.0]), 2.0, None, "response"
-    )
+    kinds = make_effect("kind", np.array(["x", None], dtype=object), np.array([1.0, 9.0]), 2.0)
     assert "kind: -1 at x to +7 at missing)" in repr(kinds)
-    flat = MainEffect("a", values, np.array([7.0, 7.0 + 1e-15, 7.0]), 7.0, None, "response")
+    flat = make_effect("a", values, np.array([7.0, 7.0 + 1e-15, 7.0]), 7.0)
     assert "a: no effect)" in repr(flat)
 
 

@@ -6,13 +6,12 @@ import pytest
 from qtkm.inspection import (
     Interaction,
     InteractionDisplay,
-    MainEffect,
     MainEffectDisplay,
     interaction,
     main_effects,
 )
 from qtkm.inspection.support import NEAR, inner_range, shown_range, steps
-from tests.inspection.conftest import fit
+from tests.inspection.conftest import fit, make_effect
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.usefixtures("close_figures")
@@ -91,15 +90,14 @@ def test_heavy_tails_are_cut_and_their_columns_looked_at_more_closely():
 # -- displays ---------------------------------------------------------------------------------
 
 
-def make_effect(values, effect, inner, support=None):
-    support = np.ones(len(values)) if support is None else support
-    return MainEffect("a", values, effect, 0.0, values[1:10], "response", inner, support)
+def make_curve(values, effect, inner, **changes):
+    return make_effect("a", values, effect, deciles=values[1:10], inner=inner, **changes)
 
 
 def test_the_wild_ends_of_a_curve_are_dashed_and_do_not_set_the_scale():
     values = np.linspace(0, 10, 101)
     effect = np.where(values > 9, 1000.0 * (values - 9), np.sin(values))
-    display = MainEffectDisplay(make_effect(values, effect, (0.0, 9.0))).plot()
+    display = MainEffectDisplay(make_curve(values, effect, (0.0, 9.0))).plot()
     low, high = display.ax_.get_ylim()
     assert low < effect[values <= 9].min()
     assert 1 < high < 2
@@ -112,7 +110,7 @@ def test_the_wild_ends_of_a_curve_are_dashed_and_do_not_set_the_scale():
 
 def test_tame_ends_of_a_curve_stay_in_sight():
     values = np.linspace(0, 10, 101)
-    display = MainEffectDisplay(make_effect(values, values / 10, (1.0, 9.0))).plot()
+    display = MainEffectDisplay(make_curve(values, values / 10, (1.0, 9.0))).plot()
     low, high = display.ax_.get_ylim()
     assert low <= 0
     assert high >= 1
@@ -122,7 +120,7 @@ def test_a_gap_in_the_rows_is_a_guess():
     values = np.linspace(0, 10, 101)
     support = np.where((values > 4) & (values < 6), 0.0, 3.0)
     effect = np.where(support == 0, 50.0, 1.0)
-    display = MainEffectDisplay(make_effect(values, effect, (0.0, 10.0), support)).plot()
+    display = MainEffectDisplay(make_curve(values, effect, (0.0, 10.0), support=support)).plot()
     assert display.ax_.get_ylim()[1] < 2
     assert np.isnan(display.ax_.lines[2].get_ydata()).sum() == np.sum(support == 0)
 
@@ -156,7 +154,7 @@ def make_map(effect, support):
     sizes = effect.shape
     return Interaction(
         ("a", "b"), (np.arange(1.0, sizes[0] + 1), np.arange(sizes[1]) / 2.0), effect,
-        (np.zeros(sizes[0]), np.zeros(sizes[1])), 0.0, "response", support=support,
+        (np.zeros(sizes[0]), np.zeros(sizes[1])), 0.0, "response", (None, None), support,
     )  # fmt: skip
 
 
@@ -180,9 +178,3 @@ def test_a_map_with_rows_everywhere_has_no_grey():
     display = InteractionDisplay(make_map(np.eye(5), np.ones((5, 5)))).plot()
     assert "grey" not in display.ax_.get_xlabel()
     assert not np.ma.getmaskarray(display.ax_.collections[0].get_array()).any()
-
-
-def test_effects_made_by_hand_are_taken_as_they_are():
-    effect = MainEffect("a", np.arange(3.0), np.arange(3.0), 0.0, None, "response")
-    assert effect.is_supported.all()
-    assert make_map(np.eye(2), None).is_supported.all()

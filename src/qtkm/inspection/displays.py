@@ -163,7 +163,7 @@ class InteractionDisplay(Display):
             where.append(plotting.along(values)[order] if is_scale else order)
         sizes, seen = np.abs(both.effect).ravel(), np.abs(effect[supported]).max(initial=0.0)
         largest = sizes.max()  # effect of the darkest colours; 1 in the place of rounding
-        if both.support is not None and both.support.any():
+        if both.support.any():
             inner_size = inner_range(sizes, both.support.ravel())[1]
             largest = min(seen, (1 + GUESSED) * inner_size)
         largest = 1.0 if effects.is_rounding(largest, both.partial_dependence) else float(largest)

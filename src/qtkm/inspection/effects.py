@@ -42,7 +42,7 @@ class MainEffect(Finding):
     inner : (float, float) or None
         Range of all but the outermost hundredth of the rows on either side, or of all rows of at
         most twelve distinct numbers; None for categories.
-    support : (n_grid,) array or None
+    support : (n_grid,) array
         Number of rows near each value, or the sum of their weights: of its category, or within
         a twentieth of the column's range, which for heavy tails is that of `inner`.
     missing : float or None
@@ -57,8 +57,8 @@ class MainEffect(Finding):
     mean: float
     deciles: NDArray[np.float64] | None
     response: str
-    inner: Range | None = None
-    support: NDArray[np.float64] | None = None
+    inner: Range | None
+    support: NDArray[np.float64]
     missing: float | None = None
     std: NDArray[np.float64] | None = None
 
@@ -70,9 +70,7 @@ class MainEffect(Finding):
     @property
     def is_supported(self) -> NDArray[np.bool_]:
         """Whether each value is near rows and not outermost; other effects are guesses."""
-        supported = np.ones(len(self.values), dtype=bool)
-        if self.support is not None:
-            supported &= self.support > 0
+        supported = self.support > 0
         if self.inner is not None:
             supported &= (self.values >= self.inner[0]) & (self.values <= self.inner[1])
         return supported
@@ -89,9 +87,8 @@ class MainEffect(Finding):
         return f"{self.name}: {' to '.join(told)}"
 
     def _table(self) -> dict[str, Any]:
-        support = np.full(len(self.values), np.nan) if self.support is None else self.support
         return {"column": self.name, "value": self.values, "effect": self.effect,
-                "partial_dependence": self.partial_dependence, "support": support,
+                "partial_dependence": self.partial_dependence, "support": self.support,
                 "std": self.std}  # fmt: skip
 
 
@@ -121,8 +118,8 @@ class Interaction(Finding):
     alone: tuple[NDArray[np.float64], NDArray[np.float64]]
     mean: float
     response: str
-    inner: tuple[Range | None, Range | None] = (None, None)
-    support: NDArray[np.float64] | None = None
+    inner: tuple[Range | None, Range | None]
+    support: NDArray[np.float64]
     std: NDArray[np.float64] | None = None
 
     @property
@@ -134,8 +131,6 @@ class Interaction(Finding):
     @property
     def is_supported(self) -> NDArray[np.bool_]:
         """Whether each pair of values is near rows; other effects are guesses."""
-        if self.support is None:
-            return np.ones(self.partial_dependence.shape, dtype=bool)
         return self.support > 0
 
     def _gist(self) -> str:
@@ -149,10 +144,10 @@ class Interaction(Finding):
 
     def _table(self) -> dict[str, Any]:
         first, second = self.values
-        support = np.full(self.effect.shape, np.nan) if self.support is None else self.support
         return {self.names[0]: np.repeat(first, len(second)),
                 self.names[1]: np.tile(second, len(first)), "effect": self.effect.ravel(),
-                "partial_dependence": self.partial_dependence.ravel(), "support": support.ravel(),
+                "partial_dependence": self.partial_dependence.ravel(),
+                "support": self.support.ravel(),
                 "std": None if self.std is None else self.std.ravel()}  # fmt: skip
 
 

@@ -125,7 +125,6 @@ class SampleFindings:
         for d, effect in zip(self.order, effects, strict=True):
             values, shown = effect.values, np.arange(len(effect.values))
             fact: dict[str, Any] = {"name": _text(effect.name), "mean": effect.mean}
-            assert effect.support is not None
             if self.response.is_categorical[d]:
                 shown = np.argsort(-np.abs(effect.effect), kind="stable")[:CATEGORIES]
                 shown = shown[np.argsort(-effect.effect[shown], kind="stable")]
