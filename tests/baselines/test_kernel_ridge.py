@@ -165,11 +165,6 @@ def test_blocks_change_no_prediction(X, y, new, monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-def test_more_rows_than_allowed_are_refused(X, y):
-    with pytest.raises(ValueError, match=r"X has 60 rows, .*GB.* raise max_rows=50 .* QTKMRegres"):
-        ProductKernelRidge(max_rows=50).fit(X, y)
-
-
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
@@ -184,7 +179,6 @@ def test_more_rows_than_allowed_are_refused(X, y):
         ("penalty", "lasso", "penalty='lasso' is unknown; use a name .*'ridge', 'matern'"),
         ("penalty", ["ridge"], "penalty has 1 entries, but X has 3 columns"),
         ("penalty", Matern(share=2.0), "share=2.0 of column 0 must be a number > 0 and <= 1"),
-        ("max_rows", 0, "max_rows=0 must be an integer >= 1"),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused(X, y, parameter, value, message):

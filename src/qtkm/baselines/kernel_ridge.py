@@ -1,18 +1,17 @@
 """Kernel ridge regression with the kernel of the library's features, and its cross-validation."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.model_selection import check_cv
-from threadpoolctl import threadpool_limits
 
-from ..engines import Threads
 from ..estimators import parts
 from ..estimators.model import filled_from
+from ..estimators.working import threads
 from ..parameters import check_number, keep_parameters
 from .baseline import Baseline, ScaledRows
 from .kernel import Eigenpairs, ProductKernel, solve, times
@@ -25,23 +24,80 @@ TIE = 1e-9
 Fold = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
-class KernelRidge(Baseline):
-    """Base of kernel ridge regression with and without cross-validation."""
+@filled_from(Baseline)
+class ProductKernelRidge(Baseline):
+    """Kernel ridge regression with the kernel of the features of `QTKMRegressor`.
 
-    def _check(self) -> None:
-        check_number("max_rows", self.max_rows, Integral, 1)
+    Minimizes the same objective over unconstrained weights: the limit of the network's fit as its
+    rank grows, if every fit found the minimum.
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> ScaledRows:
-        """Return all rows, or raise a ValueError if there are more than `max_rows`."""
-        rows = super()._read(X, y, sample_weight)
-        if len(rows) > self.max_rows:
-            size = 8 * len(rows) ** 2 / 1e9
-            raise ValueError(
-                f"X has {len(rows)} rows, whose kernel matrix takes {size:.3g} GB, and solving "
-                f"several times that; fit fewer rows, raise max_rows={self.max_rows} if there is "
-                "enough memory, or use QTKMRegressor, which needs no kernel matrix."
-            )
-        return rows
+    Parameters
+    ----------
+    basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
+        Basis of the columns, as in `QTKMRegressor`. Its quantization has no effect.
+    alpha : float or "auto", default="auto"
+        Penalty on the squared norm of the weights, relative to the mean loss of scaled
+        targets. "auto" is 1 over the number of rows.
+    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
+        Prior of the weights of all columns, or of each: "ridge" is the norm of the paper, others
+        have variances s that depend on the frequency, see `qtkm.penalties`.
+
+    Attributes
+    ----------
+    dual_coef_ : array of shape (n_rows, n_outputs)
+        Coefficients of the kernel divided by the product of M_d over the columns whose penalty is
+        "ridge", for the scaled targets and the training rows of positive weight. Complex if any
+        basis is.
+    columns_ : list of dict
+        One dict per column: ``name``; ``basis``, the feature map with all its parameters;
+        ``bounds``.
+
+    See Also
+    --------
+    ProductKernelRidgeCV : The same with `alpha` and `period` chosen by cross-validation.
+
+    Notes
+    -----
+    With N rows the coefficients solve (K + N·alpha·I) c = y, and a prediction is
+    Re Σ_n k(x, x_n) c_n; the kernel itself is complex for Fourier features.  With weights ω of
+    the rows, N·alpha becomes Σω·alpha over ω.  The fit minimizes
+
+        (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·Σ_m |w_m|² / Π_d s_d[m_d],
+
+    which is alpha·‖w‖² if the penalty is "ridge".
+
+    The kernel matrix takes 8·n² bytes, solving up to four times that.  It is often numerically
+    singular: directions whose eigenvalues are rounding errors are then ignored, and alpha = 0
+    means the minimum-norm solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qtkm.baselines import ProductKernelRidge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 3))
+    >>> y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+    >>> ProductKernelRidge(period=9.0).fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.99
+    True
+    """
+
+    def __init__(
+        self,
+        basis="fourier",
+        *,
+        n_basis=16,
+        period="auto",
+        alpha="auto",
+        penalty="ridge",
+        bounds=None,
+        extrapolation="clip",
+        normalize_y=True,
+    ):
+        keep_parameters(self, locals())
+
+    def _fit(self, rows: ScaledRows) -> None:
+        priors = parts.make_penalties(self, self._inputs().labels)
+        self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
 
     def _solve(
         self, rows: ScaledRows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
@@ -89,86 +145,8 @@ def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
     return matrix
 
 
-@filled_from(Baseline)
-class ProductKernelRidge(KernelRidge):
-    """Kernel ridge regression with the kernel of the features of `QTKMRegressor`.
-
-    Minimizes the same objective over unconstrained weights: the limit of the network's fit as its
-    rank grows, if every fit found the minimum.
-
-    Parameters
-    ----------
-    basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
-        Basis of the columns, as in `QTKMRegressor`. Its quantization has no effect.
-    alpha : float or "auto", default="auto"
-        Penalty on the squared norm of the weights, relative to the mean loss of scaled
-        targets. "auto" is 1 over the number of rows.
-    penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
-        Prior of the weights of all columns, or of each: "ridge" is the norm of the paper, others
-        have variances s that depend on the frequency, see `qtkm.penalties`.
-    max_rows : int, default=10000
-        Maximum number of rows: the kernel matrix takes 8·n² bytes, solving up to four times that.
-
-    Attributes
-    ----------
-    dual_coef_ : array of shape (n_rows, n_outputs)
-        Coefficients of the kernel divided by the product of M_d over the columns whose penalty is
-        "ridge", for the scaled targets and the training rows of positive weight. Complex if any
-        basis is.
-    columns_ : list of dict
-        One dict per column: ``name``; ``basis``, the feature map with all its parameters;
-        ``bounds``.
-
-    See Also
-    --------
-    ProductKernelRidgeCV : The same with `alpha` and `period` chosen by cross-validation.
-
-    Notes
-    -----
-    With N rows the coefficients solve (K + N·alpha·I) c = y, and a prediction is
-    Re Σ_n k(x, x_n) c_n; the kernel itself is complex for Fourier features.  With weights ω of
-    the rows, N·alpha becomes Σω·alpha over ω.  The fit minimizes
-
-        (1/Σω) Σ_n ω_n·|f(x_n) - y_n|² + alpha·Σ_m |w_m|² / Π_d s_d[m_d],
-
-    which is alpha·‖w‖² if the penalty is "ridge".
-
-    A kernel matrix is often numerically singular.  Directions whose eigenvalues are rounding
-    errors are then ignored, and alpha = 0 means the minimum-norm solution.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qtkm.baselines import ProductKernelRidge
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(size=(300, 3))
-    >>> y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
-    >>> ProductKernelRidge(period=9.0).fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.99
-    True
-    """
-
-    def __init__(
-        self,
-        basis="fourier",
-        *,
-        n_basis=16,
-        period="auto",
-        alpha="auto",
-        penalty="ridge",
-        bounds=None,
-        extrapolation="clip",
-        normalize_y=True,
-        max_rows=10_000,
-    ):
-        keep_parameters(self, locals())
-
-    def _fit(self, rows: ScaledRows) -> None:
-        priors = parts.make_penalties(self, self._inputs().labels)
-        self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
-
-
 @filled_from(ProductKernelRidge)
-class ProductKernelRidgeCV(KernelRidge):
+class ProductKernelRidgeCV(ProductKernelRidge):
     """`ProductKernelRidge` with `alpha` and `period` chosen by cross-validation.
 
     Parameters
@@ -183,9 +161,6 @@ class ProductKernelRidgeCV(KernelRidge):
     cv : int, splitter or iterable of (train, test), default=3
         Folds, as in scikit-learn: an integer splits the rows without shuffling, so shuffle sorted
         ones or pass ``KFold(3, shuffle=True)``.
-    max_rows : int, default=10000
-        Maximum number of rows: a kernel matrix takes 8·n² bytes, and each thread up to five times
-        that.
     n_jobs : int or None, default=None
         Number of threads, as in joblib, except that None means all cores; each tries another
         period.
@@ -236,13 +211,11 @@ class ProductKernelRidgeCV(KernelRidge):
         bounds=None,
         extrapolation="clip",
         normalize_y=True,
-        max_rows=10_000,
         n_jobs=None,
     ):
         keep_parameters(self, locals())
 
     def _check(self) -> None:
-        super()._check()
         _check_list("alphas", self.alphas, 0.0)
         _check_list("periods", self.periods, 1.0)
 
@@ -260,12 +233,8 @@ class ProductKernelRidgeCV(KernelRidge):
             errors = [_errors(kernel, matrix, rows, fold, alphas) for fold in folds]
             return np.stack(errors, axis=1) @ self._scale.scale**2 / len(self._scale.scale)
 
-        engine = Threads(self.n_jobs)
-        try:
-            with threadpool_limits(1):  # of the libraries, beside threads of our own
-                scores = np.concatenate(engine.run(score, tried))  # (n_pairs, n_folds)
-        finally:
-            engine.close()
+        with threads(self.n_jobs) as engine:
+            scores = np.concatenate(engine.run(score, tried))  # (n_pairs, n_folds)
         self._store([{"alpha": a, "period": p} for p in tried for a in alphas], scores)
         maps = self._make_maps(self.basis, self.best_params_["period"])
         self._solve(rows, maps, self.best_params_["alpha"])

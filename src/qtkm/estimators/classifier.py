@@ -10,11 +10,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
+from ..parameters import check_fraction
 from . import parts, targets
 from .dask import predict_lazily
 from .model import Model, filled_from
 from .regressor import QTKMRegressor
-from .uncertainty import check_coverage, flattened
+from .uncertainty import flattened
 from .working import ended_by_interrupts
 
 
@@ -45,13 +46,11 @@ class QTKMClassifier(ClassifierMixin, Model):
     loss : {"logistic", "softmax", "squared_hinge", "hinge", "squared"} or Loss, default="logistic"
         Loss of a row. With more than two classes, "logistic" means "softmax", and all others,
         including an object `Logistic()`, are one-vs-rest. Only "logistic" and "softmax" have
-        probabilities. The corner of the hinge is slightly rounded, see `Hinge`. All but the
-        one-vs-rest hinge and `Logistic("real")` also push the imaginary part of f to 0, see
-        `ResidualLoss`.
+        probabilities.
     class_weight : "balanced", dict or None, default=None
         Weights of the classes, which multiply those of their rows: a dict from labels to weights
         (1 for missing labels), or "balanced" for weights inversely proportional to the total
-        weight of each class. None gives all classes weight 1.
+        weight of each class.
 
     Attributes
     ----------
@@ -72,13 +71,12 @@ class QTKMClassifier(ClassifierMixin, Model):
 
     summed over the outputs; squared is |f - y|², and softmax -log p, where p = exp(Re f_y) /
     Σ_j exp(Re f_j) is the probability of the row's class y.  Logistic, softmax and squared_hinge
-    add ⅛, ¼ and 1 times (Im f)², in the validation score as well; the hinge of two classes is
-    ½(1 - m + |y - f|).
+    add ⅛, ¼ and 1 times (Im f)²; the hinge of two classes is ½(1 - m + |y - f|), its corner
+    slightly rounded, see `Hinge`.
 
-    "als" fits all losses but the squared one by a quadratic model of the loss, updated for every
-    column, which majorizes the loss if a step would otherwise raise the objective.  Classes
-    without rows of positive weight are ignored; see `QTKMRegressor` for weights, duplicates and
-    Ctrl-C.
+    "als" minimizes a quadratic model of the loss, updated for every column, which majorizes the
+    loss if a step would otherwise raise the objective.  Classes without rows of positive weight
+    are ignored; see `QTKMRegressor` for weights, duplicates and Ctrl-C.
 
     References
     ----------
@@ -222,8 +220,8 @@ class QTKMClassifier(ClassifierMixin, Model):
             Lower and upper ends. With more than two classes, only the response of the class itself
             varies.
         """
-        level = check_coverage(coverage)
-        response, half = self._responses(X), np.sqrt(self._variances(X)) * ndtri(0.5 + level / 2)
+        check_fraction("coverage", coverage)
+        response, half = self._responses(X), np.sqrt(self._variances(X)) * ndtri(0.5 + coverage / 2)
         outputs = np.arange(response.shape[1])
         found = np.empty((len(response), len(self.classes_), 2))
         for k in range(len(self.classes_)):

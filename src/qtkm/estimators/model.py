@@ -104,10 +104,6 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         ------
         qtkm.data.sources.DataFileError
             A ValueError with file and rows, if they cannot be read or used.
-        MemoryError
-            If `memory_limit` is too small; the message contains the smallest that works.
-        OSError
-            If the disk is full.
         """
         check_parameters(self)
         with engine_of(self, reads_blocks=True) as engine:
@@ -204,14 +200,9 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         return self._reading.target_names
 
     def summary(self) -> str:
-        """Describe the fitted model in about a screen of text.
+        """Describe columns, network, penalty and the end of the fit in about a screen of text.
 
-        Contains the columns, the network with its parameters, the penalty, and how the fit ended.
         See `qtkm.inspection` for the effects of columns, which need rows.
-
-        Returns
-        -------
-        str
         """
         check_is_fitted(self)
         return summarize(self)
@@ -231,8 +222,6 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         ------
         TypeError
             If a part's class is in no registry, or a value's type cannot be saved.
-        OSError
-            If the file cannot be written; an existing one is left unchanged.
 
         Notes
         -----

@@ -15,7 +15,7 @@ from ..data.sources.conversion import DataFileError, need
 from ..data.sources.files import TableWriter
 from ..data.sources.source import deal
 from ..limits import LIMITS
-from .uncertainty import check_coverage, half_widths
+from .uncertainty import half_widths
 
 
 class PredictsDatasets:
@@ -63,19 +63,12 @@ class PredictsDatasets:
         int
             Number of rows written.
 
-        Raises
-        ------
-        DataFileError
-            If a file is damaged, lacks a column, or changes meanwhile. A ValueError.
-        OSError
-            If the predictions cannot be written.
-
         Notes
         -----
         The predictions are those of `predict` or `predict_proba` for the whole table, bit for
         bit, in the columns "prediction" ("prediction 0", "prediction 1", … with several outputs)
         or "probability of …".  Memory holds one block of rows at a time; with `verbose`, a progress
-        bar is shown.
+        bar is shown.  Damaged or changing files raise a `qtkm.data.sources.DataFileError`.
         """
         keep, n_rows = [keep] if isinstance(keep, str) else list(keep), 0
         table = open_source(source)
@@ -244,8 +237,8 @@ def predictor(
             raise ValueError(f"keep contains {name!r}, the name of a column of predictions.")
     widths: Any = None
     if words:
-        known, level = model._known_uncertainty(), check_coverage(interval or 0.5)
-        widths = None if is_classifier else half_widths(known, level, "auto")
+        known = model._known_uncertainty()
+        widths = half_widths(known, 0.5 if interval is None else interval, "auto")
 
     def predict(X: Any, where: str, offset: Any = None) -> dict[str, NDArray]:
         more: dict[str, NDArray] = {}

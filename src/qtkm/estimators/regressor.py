@@ -13,7 +13,7 @@ from . import defaults, parts
 from .dask import predict_lazily
 from .model import Model
 from .targets import NumberTarget, check_offset, check_target, check_weight, refuse_unequal
-from .uncertainty import check_coverage, half_widths, samples
+from .uncertainty import half_widths, samples
 from .working import ended_by_interrupts
 
 
@@ -240,15 +240,6 @@ class QTKMRegressor(RegressorMixin, Model):
     >>> model = QTKMRegressor(penalty="ridge", rank=4, random_state=0).fit(X, y)
     >>> [core.shape for core in model.cores_[0]]
     [(2, 4), (2, 4), (2, 4), (2, 4), (2, 4)]
-
-    Searches can set parameters of nested objects:
-
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> grid = {"basis__n_basis": [4, 12], "basis__period": [2.0]}
-    >>> paper = QTKMRegressor(Fourier(), penalty="ridge", random_state=0)
-    >>> search = GridSearchCV(paper, grid, cv=3).fit(X, y)
-    >>> search.best_params_
-    {'basis__n_basis': 12, 'basis__period': 2.0}
     """
 
     def __init__(
@@ -415,8 +406,7 @@ class QTKMRegressor(RegressorMixin, Model):
         --------
         predict : Returns standard deviations with ``return_std=True``.
         """
-        known = self._known_uncertainty()
-        widths = half_widths(known, check_coverage(coverage), method)
+        widths = half_widths(self._known_uncertainty(), coverage, method)
         if self._is_lazy(X):
             if self._y_ndim > 1:
                 raise ValueError("Intervals of Dask collections need a single output; compute X.")

@@ -13,7 +13,7 @@ their standard deviations are kept; conformal intervals use their quantiles.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from .. import losses, networks
 from ..data import Shard
 from ..objective import posterior as posteriors
 from ..objective.posterior import Laplace, Posterior, PosteriorRows
-from ..parameters import as_random_state
+from ..parameters import as_random_state, check_fraction, check_number, check_option
 from . import defaults
 from .inputs import read_columns
 from .rows import joined
@@ -232,11 +232,12 @@ def hashed(shards: Any, most: float, engine: Any) -> Shard:
     """
     n_rows = float(engine.sum(_count, shards)[0])
     n_slots = max(N_SLOTS, int(SLOTS_PER_ROW * most))
-    taken = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows), n_slots), shards)
-    counts, codes, target, weight, n_codes, is_weighted = taken
-    kept = counts == 1
+    count, taken, n_codes = engine.sum(_SamplePass(min(1.0, 1.1 * most / n_rows), n_slots), shards)
+    taken = taken[count == 1]
+    codes, target, weight = np.split(taken, [len(n_codes), taken.shape[1] - 1], axis=1)
     return Shard(
-        codes[kept].astype(np.uint32), target[kept], weight[kept] if is_weighted[0] else None,
+        codes.astype(np.uint32), np.ascontiguousarray(target),
+        None if (weight == 1).all() else weight[:, 0].copy(),
         tuple(int(n) for n in n_codes // len(shards)),
     )  # fmt: skip
 
@@ -253,23 +254,18 @@ class _SamplePass:
     n_slots: int
 
     def __call__(self, shard: Shard, run: Any) -> tuple[Array, ...]:
-        n_slots = self.n_slots
         mixed = np.zeros(len(shard), dtype=np.uint64)
         for column in (*shard.codes.T.astype(np.uint64), *shard.target.T.view(np.uint64)):
             mixed = (mixed ^ column) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
         chosen = np.flatnonzero((mixed >> np.uint64(32)) < np.uint64(self.part * (2**32 - 1)))
-        slots = (mixed[chosen] % np.uint64(n_slots)).astype(np.int64)
-        counts = np.bincount(slots, minlength=n_slots).astype(np.float64)
-        codes = np.zeros((n_slots, shard.codes.shape[1]), dtype=np.int64)
-        target = np.zeros((n_slots, shard.target.shape[1]))
-        weight = np.ones(n_slots) if shard.weight is None else np.zeros(n_slots)
-        codes[slots], target[slots] = shard.codes[chosen], shard.target[chosen]
-        if shard.weight is not None:
-            weight[slots] = shard.weight[chosen]
-        facts = np.array(shard.n_codes, dtype=np.float64)
-        is_weighted = np.array([float(shard.weight is not None)])
-        return counts, codes, target, weight, facts, is_weighted
+        slots = (mixed[chosen] % np.uint64(self.n_slots)).astype(np.int64)
+        weight = np.ones(len(shard)) if shard.weight is None else shard.weight
+        rows = np.column_stack([shard.codes, shard.target, weight])
+        taken = np.zeros((self.n_slots, rows.shape[1]))
+        taken[slots] = rows[chosen]
+        count = np.bincount(slots, minlength=self.n_slots).astype(np.float64)
+        return count, taken, np.array(shard.n_codes, dtype=np.float64)
 
 
 def _calibrated(
@@ -409,26 +405,10 @@ class Uncertain:
         return np.sqrt(self._known_uncertainty().noise) * self._unit
 
 
-def check_coverage(coverage: Any) -> float:
-    """Return the coverage as a float, or raise a ValueError."""
-    is_number = isinstance(coverage, Real) and not isinstance(coverage, bool)
-    if not is_number or not 0 < float(coverage) < 1:
-        raise ValueError(f"coverage={coverage!r} must be a number between 0 and 1, such as 0.9.")
-    return float(coverage)
-
-
-def check_samples(n_samples: Any) -> int:
-    """Return the number of samples, or raise a ValueError."""
-    if not isinstance(n_samples, Integral) or isinstance(n_samples, bool) or n_samples < 1:
-        raise ValueError(f"n_samples={n_samples!r} must be an integer >= 1.")
-    return int(n_samples)
-
-
 def half_widths(known: Uncertainty, coverage: float, method: str) -> Array:
     """Return half widths (n_outputs,) of intervals in units of the standard deviation."""
-    if method not in METHODS:
-        listed = ", ".join(map(repr, METHODS))
-        raise ValueError(f"method={method!r} is unknown; use one of {listed}.")
+    check_fraction("coverage", coverage)
+    check_option("method", method, METHODS)
     n_scores = len(known.scores)
     is_enough = n_scores * (1 - coverage) >= 1
     if method == "conformal" and not is_enough:
@@ -445,15 +425,15 @@ def half_widths(known: Uncertainty, coverage: float, method: str) -> Array:
 
 def samples(model: Any, mean: Array, X: Any, n_samples: Any, random_state: Any) -> Array:
     """Draw samples (n, n_outputs, n_samples) of new observations."""
-    known, count = model._known_uncertainty(), check_samples(n_samples)
-    rng = as_random_state(random_state)
+    check_number("n_samples", n_samples, Integral, 1)
+    known, rng = model._known_uncertainty(), as_random_state(random_state)
     directions = model._directions(X)
-    drawn = directions @ rng.standard_normal((directions.shape[2], count))
+    drawn = directions @ rng.standard_normal((directions.shape[2], n_samples))
     shape = drawn.shape
     noise = rng.standard_normal(shape)
     for output, tail in enumerate(known.tails):
         if np.isfinite(tail):
-            noise[:, output] *= np.sqrt((tail - 2) / rng.chisquare(tail, (shape[0], count)))
+            noise[:, output] *= np.sqrt((tail - 2) / rng.chisquare(tail, (shape[0], n_samples)))
     return mean[:, :, None] + drawn + model._noise()[:, None] * noise
 
 

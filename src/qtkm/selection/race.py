@@ -175,17 +175,15 @@ class Race:
         sizes = [len(self.candidates)]
         while sizes[-1] > LIMITS.fewest_candidates:
             sizes.append(-(-sizes[-1] // FEWER))
-        self.n_rounds, n_folds = len(sizes), len(self.folds)
+        self.n_rounds = last = len(sizes)
         # the scores of large folds differ less between folds than between candidates
-        most = 1 if len(self.folds[0][1]) >= LIMITS.large_fold else n_folds
-        plan = [
-            (min(number, most), max(float(LONGER) ** (number - len(sizes)), LEAST_EPOCHS))
-            for number in range(1, len(sizes))
-        ]
-        plan.append((n_folds, 1.0))
-        each = zip(sizes, plan, strict=True)
-        self.bar.total = sum(n * count * self._epochs(share) for n, (count, share) in each)
-        for number, (size, (count, share)) in enumerate(zip(sizes, plan, strict=True), 1):
+        most = 1 if len(self.folds[0][1]) >= LIMITS.large_fold else len(self.folds)
+        plan: list[tuple[int, int, float]] = []
+        for number, size in enumerate(sizes, 1):
+            share = max(float(LONGER) ** (number - last), LEAST_EPOCHS)
+            plan.append((size, len(self.folds) if number == last else min(number, most), share))
+        self.bar.total = sum(size * count * self._epochs(share) for size, count, share in plan)
+        for number, (size, count, share) in enumerate(plan, 1):
             alive = sorted(self.candidates, key=lambda candidate: candidate.place)[:size]
             self.run_round(alive, range(count), number, share)
 

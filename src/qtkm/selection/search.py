@@ -109,17 +109,14 @@ class Candidates:
     proceeds step by step from the defaults.
     """
 
-    def __init__(self, search: Any, estimator: Any, prepared: Prepared, n_rows: int, n_used: int):
+    def __init__(self, search: Any, estimator: Any, prepared: Prepared):
         self.estimator, self.prepared = estimator, prepared
-        count, n_columns = prepared.shape
-        self.shape = max(count, round(n_rows * count / n_used)), n_columns
         has_validation = prepared.validation is not None
         self.is_automatic = automatic.is_wanted(estimator, prepared.objective, has_validation)
-        has_period = any(hasattr(each, "period") for each in prepared.inputs.maps)
         lists = {LISTS[name][0]: getattr(search, name) for name in LISTS}
         grid = {name: plain_entries(v) for name, v in lists.items() if not defaults.is_auto(v)}
         self.is_varied = self.is_automatic and not grid
-        if not has_period:
+        if not any(hasattr(each, "period") for each in prepared.inputs.maps):
             grid.pop("period", None)
         steps: dict[str, Any] = STEPS if self.is_varied else {} if self.is_automatic else FACTORS
         #: what "auto" stands for, from which steps begin
@@ -136,25 +133,25 @@ class Candidates:
 
     def _default(self, name: str) -> Any:
         """Return what "auto" stands for; None if the estimator has a value of its own."""
-        estimator, prepared, own = self.estimator, self.prepared, [getattr(self.estimator, name)]
-        default: Any
+        estimator, objective = self.estimator, self.prepared.objective
+        own: list[Any] = [getattr(estimator, name)]
+        found: Any = own[0]
         if name == "penalty":
-            return "matern" if isinstance(own[0], str) and own[0] == "matern" else None
+            return found if isinstance(found, str) and found == "matern" else None
         if name == "scaling":
-            default = defaults.scaling(estimator)
+            found = defaults.scaling(estimator)
         elif name == "alpha":
-            default = defaults.alpha(*self.shape)
+            found = objective.alpha
         elif name == "rank":
             own.append(getattr(estimator.network, "rank", defaults.AUTO))
-            network = parts.make_network(estimator, self.shape, prepared.objective.n_outputs, None)
-            default = getattr(network, "rank", None)
+            found = getattr(getattr(objective.network, "network", objective.network), "rank", None)
         else:
             basis = estimator.basis
             bases = basis if isinstance(basis, list | tuple) else [basis]
             own += [getattr(each, name, defaults.AUTO) for each in bases]
-            maps = parts.make_maps(estimator, prepared.inputs, self.shape)
-            default = max((getattr(m, name) for m in maps if hasattr(m, name)), default=None)
-        return default if all(map(defaults.is_auto, own)) else None
+            maps = [each for each in self.prepared.inputs.maps if hasattr(each, name)]
+            found = max((getattr(each, name) for each in maps), default=None)
+        return found if all(map(defaults.is_auto, own)) else None
 
     def _beside(self, name: str, value: Any) -> list[Any]:
         step, default = self.steps[name], self.resolved[name]
@@ -297,9 +294,9 @@ class SearchCV(Shown, BaseEstimator):
         return GivenRows(X, target, weight, is_classifier(self))
 
     def _search(self, race: Race) -> None:
-        train = race.folds[0][0]
-        with clone(race.estimator)._prepare(*race.rows.take(train)) as prepared:
-            candidates = Candidates(self, race.estimator, prepared, len(race.rows), len(train))
+        train = race.rows.take(race.folds[0][0])
+        with clone(race.estimator)._prepare(*train) as prepared:
+            candidates = Candidates(self, race.estimator, prepared)
         for params in candidates.grid:
             candidates.check(params)
         race.add(candidates.grid)

@@ -135,22 +135,6 @@ class QTKMClassifierCV(ClassifierMixin, SearchCV):
         Model with these parameters, fitted to all rows; only with ``refit=True``.
     classes_ : array
         Classes in ascending order; only with ``refit=True``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qtkm import QTKMClassifierCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, size=(400, 2))
-    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "even", "odd")
-    >>> search = QTKMClassifierCV(
-    ...     ranks=[1, 3], n_basis=[8], periods=[3.0], alphas=[1e-3], scoring="neg_log_loss",
-    ...     random_state=0,
-    ... ).fit(X, y)
-    >>> search.best_params_["rank"]
-    3
-    >>> search.predict([[0.5, 0.5], [0.5, -0.5]])
-    array(['even', 'odd'], dtype='<U4')
     """
 
     _kind = QTKMClassifier
