@@ -12,6 +12,7 @@ every process.  A loop contains the loops that it calls, so all files of this pa
 import hashlib
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,18 @@ _FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
 _COMPILATION = "numba:compile"
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile a function on first call, for the types of that call."""
-    compiled = njit(nogil=True, error_model="numpy", fastmath=_FASTMATH)(function)
+    compiled = njit(nogil=True, error_model="numpy", fastmath=_FASTMATH, **options)(function)
     try:
         compiled._cache = CompiledCache(function)
     except RuntimeError:  # there is no place for one
         Notice.is_kept = False
     return compiled
 
+
+#: `jit` for what a loop calls for every row: a call takes longer than what most of them do
+inlined = partial(jit, forceinline=True)
 
 #: hash of the sources that a compiled loop may contain
 SOURCES = hashlib.sha256(

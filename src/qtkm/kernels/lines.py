@@ -4,6 +4,9 @@ A line holds the numbers of an element: all real parts, then, where the model is
 imaginary parts.  The last axis of an element is padded with zeros to whole vectors.
 """
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -18,14 +21,19 @@ def padded(size: int) -> int:
     return size + (-size) % LANES
 
 
-def to_lines(elements: NDArray, is_complex: bool, dtype: DTypeLike = np.float64) -> NDArray:
-    """Lines (n, width) of elements (n, …), which begin at a line of the cache."""
-    n, *shape, size = elements.shape
-    whole = (n, 2 if is_complex else 1, *shape, padded(size))
-    count, kind = int(np.prod(whole)), np.dtype(dtype)
+def empty_lines(shape: Sequence[int], dtype: DTypeLike = np.float64) -> NDArray:
+    """Array of zeros that begins at a line of the cache."""
+    count, kind = math.prod(shape), np.dtype(dtype)
     raw = np.zeros(count + CACHE_LINE // kind.itemsize, dtype=kind)
     first = -raw.ctypes.data % CACHE_LINE // kind.itemsize
-    planes = raw[first : first + count].reshape(whole)
+    return raw[first : first + count].reshape(shape)
+
+
+def to_lines(elements: NDArray, is_complex: bool, out: NDArray | None = None) -> NDArray:
+    """Lines (n, width) of elements (n, …), written to `out` if it is given."""
+    n, *shape, size = elements.shape
+    whole = (n, 2 if is_complex else 1, *shape, padded(size))
+    planes = empty_lines(whole) if out is None else out.reshape(whole)
     planes[:, 0, ..., :size] = elements.real
     if is_complex:
         planes[:, 1, ..., :size] = elements.imag

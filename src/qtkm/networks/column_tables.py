@@ -17,9 +17,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..kernels.lines import as_reals, closing_matrix, from_lines, padded
+from ..kernels.lines import (
+    as_reals,
+    closing_matrix,
+    empty_lines,
+    from_lines,
+    padded,
+    to_lines,
+)
 from ..limits import LIMITS
-from ..protocols import AnyColumn, AnyShard, Arrays, Given, Pass, Run, Span
+from ..protocols import AnyColumn, AnyShard, Arrays, Given, Run, Span
 from . import design
 from .algebra import Algebra, Environments, KeptRows, partial_products
 from .moments import mix, triangle, unpack
@@ -81,7 +88,8 @@ class Tables:
         self.closing: NDArray = np.empty(0)
         #: tables behind a column that is moved, where a train is kept in two gauges
         self.later: list[NDArray] | None = None
-        self.stale = set(range(n_columns))
+        #: buffers of lines by name, with the tables that they were made of
+        self._packed: dict[str, tuple[list[NDArray], NDArray]] = {}
         self._stamps = [0] * n_columns
         self._walks: KeptRows[Environments] = KeptRows()
         #: column that is likely to be the next whose environments are asked for
@@ -90,7 +98,6 @@ class Tables:
     def put(self, d: int, elements: NDArray) -> None:
         """Put in the elements of a column."""
         self.elements[d] = elements.astype(self.kind, copy=False)
-        self.stale.add(d)
         self._stamps[d] += 1
 
     def close(self, closing: NDArray) -> None:
@@ -122,7 +129,7 @@ class Tables:
     def responses(self, shard: AnyShard, run: Run) -> NDArray:
         """Return the responses (n_rows, n_outputs)."""
         if is_large(shard):
-            return self._closed(shard, run, self.loops.products, [self.buffer()], [self.closing])
+            return self._closed(shard, run, "products", [self.buffer()], [self.closing])
         d = self.following  # a walk goes there next
         inside = self.environments(shard.codes, np.empty(0), d, d + 1)
         return self.respond_inside(
@@ -134,7 +141,7 @@ class Tables:
         if not is_large:
             multiply, kind = self.algebra.multiply, self.double
             return lambda codes: self.turn(reduce(multiply, self.rows(codes)).astype(kind))
-        lines_of = self._lines(self.loops.products, [self.buffer()], 1)
+        lines_of = self._lines("products", [self.buffer()], 1)
         shape = self.turn(self.closing).shape[1:]
         return lambda codes: self.turn(from_lines(lines_of(codes)[0], shape, self.is_complex))
 
@@ -286,8 +293,10 @@ class Tables:
     def tangents(self, shard: AnyShard, run: Run, moves: Arrays, closing: NDArray) -> NDArray:
         """Return the change of the responses from changes of tables and closing."""
         if is_large(shard):
-            buffers = [self.buffer(), *self.later_lines(), self.buffer(moves)]
-            return self._closed(shard, run, self.loops.changes, buffers, [closing, self.closing])
+            own = self.buffer()
+            later = own if self.later is None else self.buffer("", self.later)
+            buffers = [own, later, self.buffer("", moves)]
+            return self._closed(shard, run, "changes", buffers, [closing, self.closing])
         rows = self.rows(shard.codes)
         later = rows if self.later is None else self.rows(shard.codes, self.later)
         moves = self.rows(shard.codes, moves)
@@ -298,49 +307,55 @@ class Tables:
             value = self.algebra.multiply(value, rows[d])
         return self.respond(moved) + self.respond(value, closing)
 
-    @property
-    def loops(self) -> Given:
-        """Module of the compiled loops, which is imported when it is first needed."""
-        raise NotImplementedError
+    #: whether every output of a row has an environment of its own
+    outputs_are_rows = False
 
     @property
-    def walk(self) -> tuple[NDArray, NDArray]:
-        """What loops need to find their way through the buffer of all tables."""
+    def around(self) -> Sums:
+        """What loops need to find their way through buffers; see `kernels.walks`."""
         raise NotImplementedError
 
-    def buffer(self, tables: Arrays | None = None) -> NDArray:
-        """Return lines of these tables, which are kept, or of others."""
-        raise NotImplementedError
+    def ends(self, tables: Arrays) -> NDArray[np.int64]:
+        """Return where the lines of every table begin in a buffer, and where the last ones end."""
+        return np.cumsum([0, *(len(table) * self.line_width(table.shape[1:]) for table in tables)])
 
-    def later_lines(self) -> Sums:
-        """Return the buffer of the tables behind a change, where loops take one."""
-        return ()
+    def buffer(self, name: str = "forward", tables: Arrays | None = None) -> NDArray:
+        """Return lines of these tables, or of others; under a name they are kept."""
+        tables = self.elements if tables is None else tables
+        shapes, ends = [table.shape for table in tables], self.ends(tables)
+        known, buffer = self._packed.get(name, ([], np.empty(0)))
+        if [table.shape for table in known] != shapes:
+            known, buffer = [], empty_lines(ends[-1:], self.dtype)
+        for d, table in enumerate(tables):
+            if not known or table is not known[d]:
+                to_lines(table, self.is_complex, buffer[ends[d] : ends[d + 1]])
+        if name:
+            self._packed[name] = list(tables), buffer
+        return buffer
 
-    def behind(self) -> Sums:
-        """Return what walks from the right need."""
-        return ()
-
-    def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
-        """Return the size of an environment, the number of right-hand sides, and what it is of."""
-        raise NotImplementedError
+    def behind(self) -> NDArray:
+        """Return the buffer for walks from the right."""
+        return self.buffer()
 
     def line_width(self, shape: Sequence[int]) -> int:
         """Return how many numbers a line of an element of a shape has."""
         return len(self.planes) * math.prod(shape[:-1]) * padded(shape[-1])
 
-    def _lines(self, loop: Pass, buffers: Arrays, count: int) -> Callable[[NDArray], NDArray]:
+    def _lines(self, loop: str, buffers: Arrays, count: int) -> Callable[[NDArray], NDArray]:
         """Return a function from codes to what a loop gives: lines of products, of changes."""
-        walk, width = self.walk, self.line_width(self.turn(self.closing).shape[1:])
+        from ..kernels import walks
+
+        around, width = self.around, self.line_width(self.turn(self.closing).shape[1:])
 
         def lines(codes: NDArray) -> NDArray:
             out = np.empty((count, len(codes), width))
-            loop(codes, *walk, *buffers, self.planes, *out)
+            getattr(walks, loop)(codes, *buffers, around, self.planes, *out)
             return out
 
         return lines
 
     def _closed(
-        self, shard: AnyShard, run: Run, loop: Pass, buffers: Arrays, closings: Arrays
+        self, shard: AnyShard, run: Run, loop: str, buffers: Arrays, closings: Arrays
     ) -> NDArray:
         """Close the lines that a loop gives, some rows at a time: (n_rows, n_outputs)."""
         out = np.empty((len(shard), len(self.closing) * len(self.planes)))
@@ -355,42 +370,48 @@ class Tables:
         return out.view(self.double)
 
     def _many_gradient(self, shard: AnyShard, slopes: NDArray, run: Run) -> Sums:
+        from ..kernels import walks
+
         slopes = slopes.conj()
         closing = closing_matrix(self.turn(self.closing.conj()), self.is_complex).T
-        loops, buffer, states = self.loops, self.buffer(), self.states(True)
-        around = *self.walk, buffer, *self.behind()
+        buffers, states = (self.buffer(), self.behind()), self.states(True)
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
-            total, closed = np.zeros(buffer.shape), np.zeros(self.closing.shape, self.double)
+            total, closed = np.zeros(len(buffers[0])), np.zeros(self.closing.shape, self.double)
             for rows in pieces(bounds):
                 codes, some = shard.codes[rows], slopes[rows]
                 seeds = as_reals(some, self.is_complex) @ closing
-                loops.gradient(codes, *around, seeds, self.planes, total)
+                walks.gradient(codes, *buffers, self.around, seeds, self.planes, total)
                 if len(closed) > 1:
                     closed += self.close_gradient(some, states(codes))
             return total, closed
 
         total, closed = add_all(run(part, shard.parts(PARTS)))
-        tables = self.elements
-        ends = np.cumsum([len(table) * self.line_width(table.shape[1:]) for table in tables])
+        parts = zip(np.split(total, self.ends(self.elements)[1:-1]), self.elements, strict=True)
         sums = [
             from_lines(lines.reshape(len(table), -1), table.shape[1:], self.is_complex)
-            for lines, table in zip(np.split(total.ravel(), ends[:-1]), tables, strict=True)
+            for lines, table in parts
         ]
         return *sums, closed
 
     def _many_statistics(self, shard: AnyShard, run: Run, column: int, both: bool) -> Sums:
+        from ..kernels import walks
+
         groups, planes = shard.groups(column), self.planes
-        loops, (size, n_right, around) = self.loops, self.outside(column)
-        n_slots, width = groups.n_codes + len(groups.owners), len(planes) * size * (size + 1) // 2
+        size = math.prod(self.elements[column].shape[1:])
+        n_slots, n_right = groups.n_codes + len(groups.owners), len(self.closing)
+        n_right = 1 if self.outputs_are_rows else n_right
+        width = len(planes) * size * (size + 1) // 2
         grams = np.empty((n_slots, width)), np.empty((n_slots if both else 0, width))
         rhs = np.empty((n_slots, n_right, len(planes) * padded(size)))
         sums = (0,) * 4 if both else planes
+        closing = to_lines(self.turn(self.closing), self.is_complex)
+        around = self.buffer(), self.behind(), self.around, closing
 
         def task(segments: NDArray) -> None:
-            loops.statistics(
-                segments, shard.codes, groups.order, *around, *shard.scaled, planes, sums, *grams,
-                rhs,
+            walks.statistics(
+                segments, shard.codes, groups.order, column, size, *around, *shard.scaled, planes,
+                sums, *grams, rhs,
             )  # fmt: skip
 
         run(task, groups.tasks)

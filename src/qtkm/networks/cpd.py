@@ -15,9 +15,8 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from ..kernels.lines import to_lines
 from ..parameters import check_number
-from ..protocols import Arrays, Cores, Given, Levels, Radices
+from ..protocols import Cores, Given, Levels, Radices
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
@@ -26,8 +25,6 @@ from .column_tables import Tables
 
 class CPDTables(Tables):
     """Tables (n_grid, R) of all columns; `closing` is the output core, or one row of ones."""
-
-    _stacked = np.empty((0, 0))
 
     @property
     def mixing(self) -> NDArray | None:
@@ -46,34 +43,10 @@ class CPDTables(Tables):
         return (target if self.mixing is None else target @ self.closing)[:, None]
 
     @property
-    def loops(self) -> Given:
-        from ..kernels import entrywise
-
-        return entrywise
-
-    def buffer(self, tables: Arrays | None = None) -> NDArray:
-        if tables is not None:
-            return to_lines(np.concatenate(tables), self.is_complex, self.dtype)
-        offsets, width = self.walk[1], self.line_width(self.closing.shape[1:])
-        if self._stacked.shape != (offsets[-1], width):
-            self._stacked = self.buffer(self.elements)
-        else:
-            for d in self.stale:
-                lines = to_lines(self.elements[d], self.is_complex)
-                self._stacked[offsets[d] : offsets[d + 1]] = lines
-        self.stale.clear()
-        return self._stacked
-
-    @property
-    def walk(self) -> tuple[NDArray, NDArray]:
-        """Columns, those with the fewest grid values first, and where their lines begin."""
-        sizes = [len(elements) for elements in self.elements]
-        return np.argsort(sizes, kind="stable"), np.cumsum([0, *sizes])
-
-    def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
-        (columns, offsets), rank = self.walk, self.closing.shape[1]
-        others = columns[columns != column]
-        return rank, len(self.closing), (others, offsets, self.buffer(), rank)
+    def around(self) -> tuple[NDArray, ...]:
+        # columns with the fewest grid values first
+        order = np.argsort([len(elements) for elements in self.elements], kind="stable")
+        return self.ends(self.elements), order
 
 
 class CPD(ChainNetwork):

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from ...kernels.lines import padded, to_lines
 from ...parameters import check_number, is_number
 from ...protocols import Arrays, Cores, Given, Levels, Radices
 from ...structure import Edge, Structure
@@ -33,8 +32,10 @@ from . import gauge
 class ProductTables(Tables):
     """Tables (n_grid, left, right) of all columns; `closing` is (n_outputs, right, left)."""
 
+    outputs_are_rows = True
+
     def row_ends(self) -> tuple[NDArray, NDArray]:
-        return np.eye(self.bonds[0], dtype=self.kind)[None, None], self.closing[None]
+        return np.eye(self.elements[0].shape[1], dtype=self.kind)[None, None], self.closing[None]
 
     def environments(self, codes: NDArray, root: NDArray, first: int, last: int) -> NDArray:
         inside = super().environments(codes, root, first, last)
@@ -47,54 +48,16 @@ class ProductTables(Tables):
         return closing.swapaxes(1, 2)
 
     @property
-    def loops(self) -> Given:
-        from ...kernels import matrices
-
-        return matrices
-
-    @property
-    def bonds(self) -> NDArray[np.int64]:
-        """Bonds before, between and after the columns."""
+    def around(self) -> tuple[NDArray, ...]:
         shapes = [elements.shape for elements in self.elements]
-        return np.array([shapes[0][1], *(shape[2] for shape in shapes)], dtype=np.int64)
+        bonds = np.array([shapes[0][1], *(shape[2] for shape in shapes)], dtype=np.int64)
+        return self.ends(self.elements), self.ends(self._turned(self.elements)), bonds
 
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        return self._offsets(self.elements)
+    def _turned(self, tables: Arrays) -> list[NDArray]:
+        return [table.swapaxes(1, 2) for table in tables]
 
-    def _offsets(self, tables: Arrays) -> NDArray[np.int64]:
-        sizes = [len(t) * t.shape[1] * padded(t.shape[2]) for t in tables]
-        return len(self.planes) * np.cumsum([0, *sizes])
-
-    def buffer(self, tables: Arrays | None = None) -> NDArray:
-        if tables is None:
-            return self._cached("forward", self.elements)
-        parts = [to_lines(table, self.is_complex, self.dtype).ravel() for table in tables]
-        return np.concatenate(parts)
-
-    def _cached(self, name: str, tables: Arrays) -> NDArray:
-        if self.stale:
-            self._kept: dict[str, NDArray] = {}
-            self.stale.clear()
-        if name not in self._kept:
-            self._kept[name] = self.buffer(tables)
-        return self._kept[name]
-
-    @property
-    def walk(self) -> tuple[NDArray, NDArray]:
-        return self.offsets, self.bonds
-
-    def later_lines(self) -> tuple[NDArray, ...]:
-        return (self.buffer(self.later),)
-
-    def behind(self) -> tuple[NDArray, ...]:
-        turned = [table.swapaxes(1, 2) for table in self.later or self.elements]
-        return self._cached("backward", turned), self._offsets(turned)
-
-    def outside(self, column: int) -> tuple[int, int, tuple[Given, ...]]:
-        size = int(self.bonds[column] * self.bonds[column + 1])
-        closing = to_lines(self.turn(self.closing), self.is_complex)
-        return size, 1, (column, *self.walk, self.buffer(), *self.behind(), closing)
+    def behind(self) -> NDArray:
+        return self.buffer("", self._turned(self.later or self.elements))
 
 
 class MatrixProduct(ChainNetwork):
