@@ -308,14 +308,11 @@ def multiply_changes(loop: Loop, to: Any, count: Any, half: Any) -> None:
 
 
 @generated
-def row_times_matrix(
-    loop: Loop, offsets: Any, distances: Any, gap: Any, n_rows: Any, n_columns: Any
-) -> None:
+def row_times_matrix(loop: Loop, offsets: Any, distances: Any, n_rows: Any, n_columns: Any) -> None:
     """out[j] = Σ_i row[i]·matrix[i, j].
 
     Arrays are (out, row, matrix), `offsets` where their real parts begin, `distances` how far
-    behind them imaginary parts do.  Numbers of the row are a `gap` apart; `n_columns` is a multiple
-    of `LANES`.
+    behind them imaginary parts do; `n_columns` is a multiple of `LANES`.
     """
     starts, far = (
         [loop.builder.extract_value(a, i) for i in range(3)] for a in (offsets, distances)
@@ -326,7 +323,7 @@ def row_times_matrix(
     def body(j: Any, lanes: int, n_vectors: int) -> None:
         sums = loop.registers(lanes, n_vectors)
         with loop.steps(0, n_rows) as (i, _):
-            factor = row.load_one(loop.at(starts[1], loop.builder.mul(i, gap)), lanes)
+            factor = row.load_one(loop.at(starts[1], i), lanes)
             line = loop.at(starts[2], loop.builder.mul(i, n_columns), j)
             for v, total in enumerate(sums):
                 entries = matrix.load(loop.at(line, v * lanes), lanes)

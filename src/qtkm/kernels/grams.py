@@ -170,7 +170,7 @@ def add_products(block, count, target, line, rhs, slot, sums):
     for k in range(target.shape[0]):
         row_times_matrix(
             (line, target, block), (index(0), index(k * target.shape[1]), index(0)),
-            (width, width, width), index(1), index(count), width, (0,),
+            (width, width, width), index(count), width, (0,),
         )  # fmt: skip
         for r in range(half):
             if len(sums) == 2:  # of X - Y and Y

@@ -77,7 +77,7 @@ def _walk(states, at, to, room, buffer, around, d, code, is_back, planes):
     for a in range(index(bonds[0])):
         row_times_matrix(
             (states, states, buffer), (to + a * columns, at + a * step, base), (room, room, size),
-            index(1), index(left), columns, planes,
+            index(left), columns, planes,
         )  # fmt: skip
 
 
@@ -93,15 +93,23 @@ def _prefix(codes, row, stop, buffer, around, states, room, planes):
 
 
 @inlined
-def _join(states, before, after, to, room, bonds, d, planes):
-    """Line at `to` = Σ_a before[a, i]·after[a, j], the environment of a column."""
-    before, after, to, room = index(before), index(after), index(to), index(room)
-    columns, step = index(padded(bonds[d + 1])), index(padded(bonds[d]))
-    for i in range(index(bonds[d])):
-        row_times_matrix(
-            (states, states, states), (to + i * columns, before + i, after),
-            (index(bonds[d]) * columns, room, room), step, index(bonds[0]), columns, planes,
-        )  # fmt: skip
+def _join(states, before, after, room, bonds, d, scale, out, base, n_columns, half, planes):
+    """Add Σ_a before[a, i]·after[a, j] of a column, times a scale, to a matrix of a flat array.
+
+    It begins at `base`, with rows of `n_columns` numbers and imaginary parts `half` behind.
+    """
+    n, m, room = index(padded(bonds[d])), index(padded(bonds[d + 1])), index(room)
+    before, after, columns = index(before), index(after), index(n_columns)
+    for a in range(index(bonds[0])):
+        for i in range(index(bonds[d])):
+            to = base + i * columns
+            p = scale * states[before + a * n + i]
+            q = scale * states[before + room + a * n + i]
+            for j in range(columns):
+                s, t = states[after + a * m + j], states[after + room + a * m + j]
+                out[to + j] += p * s - q * t
+                if len(planes) == 2:
+                    out[half + to + j] += p * t + q * s
 
 
 @inlined
@@ -133,9 +141,8 @@ def _fill_matrices(
 ):  # fmt: skip
     """Lines of a block = environments of rows of a train or ring, one for each output."""
     bonds, n_outputs, size = around[2], closing.shape[0], closing.shape[1] // len(planes)
-    left, right, step = bonds[column], bonds[column + 1], padded(bonds[column + 1])
-    room = _room_of(bonds)
-    found = 8 * room
+    room, width = _room_of(bonds), index(block.shape[1])
+    flat = block.reshape(block.size)
     for i in range(n):
         row = order[begin + i]
         scale = weight[row] if weight.size else 1.0
@@ -146,14 +153,13 @@ def _fill_matrices(
             for d in range(bonds.size - 2, column, -1):
                 _walk(states, at, to, room, behind, around, d, codes[row, d], True, planes)
                 at, to = to, at
-            _join(states, before, at, found, room, bonds, column, planes)
             line = index(i * n_outputs + k)
-            for plane in range(len(planes)):
-                for a in range(left):
-                    first = index(found + (plane * left + a) * step)
-                    place = index(plane * half + a * right)
-                    for b in range(index(right)):
-                        block[line, place + b] = scale * states[first + b]
+            for r in range(width):
+                block[line, r] = 0
+            _join(
+                states, before, at, room, bonds, column, scale, flat, line * width,
+                bonds[column + 1], index(half), planes,
+            )  # fmt: skip
             wanted[0, line] = target[row, k]
     mix(block, n * n_outputs, half, sums)
 
@@ -181,8 +187,7 @@ def statistics(
     if len(around) == 2:
         places, scales = np.empty((n_rows, codes.shape[1]), dtype=np.uint64), np.ones(n_rows)
     else:
-        largest = around[2].max() * padded(around[2].max())
-        states = np.zeros(8 * _room_of(around[2]) + 2 * largest)
+        states = np.zeros(8 * _room_of(around[2]))
     for segment in range(segments.shape[0]):
         start, stop, slot = segments[segment, 0], segments[segment, 1], segments[segment, 2]
         rhs[slot] = 0
@@ -248,10 +253,9 @@ def gradient(codes, buffer, behind, around, seeds, planes, out):
             )  # fmt: skip
     else:
         offsets, bonds = around[0], around[2]
-        room, largest = _room_of(bonds), bonds.max() * padded(bonds.max())
+        room = _room_of(bonds)
         end = 2 * room * (n_columns + 1)  # states before all columns, then two that take turns
-        found = end + 4 * room
-        states = np.zeros(found + 2 * largest)
+        states = np.zeros(end + 4 * room)
         _unit(states, 0, room, bonds)
         for row in range(codes.shape[0]):
             for d in range(n_columns):
@@ -260,11 +264,12 @@ def gradient(codes, buffer, behind, around, seeds, planes, out):
             at, to = end, end + 2 * room
             _copy(seeds[row], 0, half, states, at, room, half, planes)
             for d in range(n_columns - 1, -1, -1):
-                code, size = codes[row, d], bonds[d] * padded(bonds[d + 1]) * len(planes)
-                base = index(offsets[d]) + index(code) * index(size)
-                _join(states, 2 * room * d, at, found, room, bonds, d, planes)
-                for r in range(index(size)):
-                    out[base + r] += states[index(found) + r]
+                code, columns = codes[row, d], padded(bonds[d + 1])
+                size = index(bonds[d] * columns)
+                base = index(offsets[d]) + index(code) * size * index(len(planes))
+                _join(
+                    states, 2 * room * d, at, room, bonds, d, 1.0, out, base, columns, size, planes
+                )
                 if d:
                     _walk(states, at, to, room, behind, around, d, code, True, planes)
                     at, to = to, at

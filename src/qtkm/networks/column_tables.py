@@ -377,7 +377,8 @@ class Tables:
         buffers, states = (self.buffer(), self.behind()), self.states(True)
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
-            total, closed = np.zeros(len(buffers[0])), np.zeros(self.closing.shape, self.double)
+            total = empty_lines(buffers[0].shape)
+            closed = np.zeros(self.closing.shape, self.double)
             for rows in pieces(bounds):
                 codes, some = shard.codes[rows], slopes[rows]
                 seeds = as_reals(some, self.is_complex) @ closing
