@@ -99,11 +99,11 @@ class Diagonal:
         if windows[0, 0].size == 1:  # one column: every term sees the same environment
             flat = windows.reshape(windows.shape[:2]) @ factors.reshape(len(factors), -1)
             return flat.reshape(-1, *factors.shape[1:])
-        return np.einsum("el...,l...->e...", windows, factors)
+        return np.add.reduce(windows * factors, axis=1)
 
     def sum_left(self, factors: NDArray, windows: NDArray) -> NDArray:
         """Contract environments (e, l, …) with the factors (e, …) on their left: (l, …)."""
-        return np.einsum("e...,el...->l...", factors, windows)
+        return np.add.reduce(factors[:, None] * windows, axis=0)
 
 
 class Matrices:

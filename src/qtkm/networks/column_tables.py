@@ -259,8 +259,8 @@ class Tables:
                 totals[i] = totals[i] + functions(rows, conjugate) @ squares.T
             products = products + right[rows].T @ functions(rows, None)
         if self.is_complex:
-            halves = (np.split(total, 2, axis=1) for total in totals)
-            totals = [real + 1j * imaginary for real, imaginary in halves]
+            count = size * (size + 1) // 2
+            totals = [total[:, :count] + 1j * total[:, count:] for total in totals]
         return *totals, products.T
 
     def gradient(self, shard: AnyShard, slopes: NDArray, run: Run) -> Sums:

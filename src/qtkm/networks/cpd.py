@@ -96,8 +96,9 @@ class CPD(ChainNetwork):
         return core.astype(np.complex128 if is_complex else np.float64)
 
     def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
-        norm = np.sqrt((core.real**2 + core.imag**2).sum(axis=0))
-        norm[norm == 0] = 1
+        norm = np.sqrt(np.add.reduce((core * core.conj()).real, axis=0))
+        if not norm.all():
+            norm[norm == 0] = 1
         return core / norm, norm
 
     def push_right(self, factor: NDArray, core: NDArray) -> NDArray:

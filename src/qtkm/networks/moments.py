@@ -103,13 +103,13 @@ class Digits:
         has_gaps: bool = False,
     ):
         self.algebra, self.kind, self.conjugate = algebra, kind, conjugate
-        self.places = np.ascontiguousarray(places)
         self.sizes = _sizes(kind, [len(algebra.elements(core)) for core in cores], has_gaps)
         self.above: list[NDArray | None] = [None]
         for core, (_, step) in zip(cores[:0:-1], self.sizes[:0:-1], strict=True):
             factor = digit_factors(algebra, core, kind, conjugate)
             above = self.above[0]
             self.above.insert(0, factor if above is None else self._extend(factor, above, step))
+        self._put(0, places)
 
     def _extend(self, factor: NDArray, above: NDArray, step: int) -> NDArray:
         """Products of a digit with those above it: at e + step·l those of e and l."""
@@ -125,22 +125,22 @@ class Digits:
             whole[n : n + length, : part.shape[1]] += part
         return whole.reshape(-1, *shape)[: step * (length - 1) + count]
 
-    def _windows(self, level: int) -> NDArray:
-        """Environments (e, l, …): e the place of a level's digit, l that of those above."""
-        places, (count, step) = self.places, self.sizes[level]
-        length = (len(places) - count) // step + 1
-        if count == step:
-            return places.reshape(length, count, *places.shape[1:]).swapaxes(0, 1)
+    def _put(self, level: int, places: NDArray) -> None:
+        """Put in environments whose lowest digit is that of a level.
+
+        Their windows (e, l, …) are those at the place e of that digit and l of those above.
+        """
+        self.places = places = np.ascontiguousarray(places)
+        count, step = self.sizes[level]
         first, *rest = places.strides
-        shape, strides = (count, length, *places.shape[1:]), (first, step * first, *rest)
-        return np.ndarray(shape, places.dtype, places, 0, strides)  # places overlap
+        shape = (count, max(0, (len(places) - count) // step + 1), *places.shape[1:])
+        strides = (first, step * first, *rest)  # places may overlap
+        self.windows = np.ndarray(shape, places.dtype, places, 0, strides)
 
     def at(self, level: int) -> NDArray:
         """Environments (count, …) of a level, those below it having been summed out."""
         above = self.above[level]
-        if above is None:
-            return self.places
-        return self.algebra.sum_right(self._windows(level), above)
+        return self.places if above is None else self.algebra.sum_right(self.windows, above)
 
     def levels(self, cores: Arrays) -> Iterator[NDArray]:
         """Yield the environments of all levels, lower ones summed out by these cores."""
@@ -152,8 +152,7 @@ class Digits:
     def advance(self, level: int, core: NDArray) -> None:
         """Sum out a level, the lowest that is left."""
         factor = digit_factors(self.algebra, core, self.kind, self.conjugate)
-        places = self.algebra.sum_left(factor, self._windows(level))
-        self.places = np.ascontiguousarray(places)
+        self._put(level + 1, self.algebra.sum_left(factor, self.windows))
 
 
 class LagDigits(Digits):
@@ -213,7 +212,7 @@ class LagDigits(Digits):
             beside = self._correlations(self.turn)
             windows = sliding_window_view(self.lags, len(beside))[:: self.steps[self.turn]]
             flat = windows @ beside.reshape(len(beside), -1)
-            self.places = flat.reshape(-1, *beside.shape[1:])
+            self._put(0, flat.reshape(-1, *beside.shape[1:]))
 
 
 def _both_sides(upper: NDArray) -> NDArray:
@@ -301,7 +300,7 @@ def finish(
         kind = column.kind(conjugate)
         upper, lower = total, total.conj() if conjugate else total
         if column.feature_map.is_complex:
-            real, imaginary = np.split(total, 2)
+            real, imaginary = total.reshape(2, -1, total.shape[1])
             upper = real + 1j * imaginary
             lower = real.conj() + 1j * imaginary.conj() if conjugate else upper
         whole = mix(unpack(upper, lower, size), mixing, conjugate)

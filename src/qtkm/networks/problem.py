@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ..protocols import Arrays, Given, Pass, Setting, Span
+from ..protocols import Arrays, Given, Setting, Span
 from . import moments
-from .algebra import Algebra, Diagonal
+from .algebra import Diagonal, partial_products
 from .column_tables import Statistics
 from .moments import Digits, LagDigits
 
@@ -37,11 +37,8 @@ CHUNK = 1024
 CUT_OFF = 1e-13
 #: a matrix that nothing regularizes is factorized if its reciprocal condition number is above this
 REGULAR = 1e-8
-#: Cholesky factorization, solution and condition number of real and complex systems
-_LAPACK = {
-    "d": (lapack.dpotrf, lapack.dpotrs, lapack.dpocon),
-    "D": (lapack.zpotrf, lapack.zpotrs, lapack.zpocon),
-}
+#: Cholesky factorization with a solution, and condition number, of real and complex systems
+_LAPACK = {"d": (lapack.dposv, lapack.dpocon), "D": (lapack.zposv, lapack.zpocon)}
 
 
 @dataclass
@@ -62,7 +59,7 @@ class LocalSystem:
     def pack(self, block: NDArray) -> NDArray:
         """Return the vector of unknowns of a block."""
         vector = block.reshape(len(self.rhs), -1)
-        return np.hstack([vector.real, vector.imag]) if self.is_split else vector
+        return np.concatenate([vector.real, vector.imag], axis=1) if self.is_split else vector
 
     def unpack(self, vector: NDArray) -> NDArray:
         """Return the block of a vector of unknowns."""
@@ -79,15 +76,19 @@ class LocalSystem:
         image = (self.matrix @ vector[:, :, None])[:, :, 0] - 2 * self.rhs
         return self.constant + float(np.vdot(vector, image).real)
 
-    def minimize(self, block: NDArray) -> tuple[NDArray, float]:
-        """Return the best block and its value, or the given one if rounding finds none better."""
+    def minimize(self, block: NDArray, before: float | None = None) -> tuple[NDArray, float]:
+        """Return the best block and its value, or the given one if rounding finds none better.
+
+        The value `before` of the given one need not be computed where it is known.
+        """
         if not self.rhs.any() and not self.matrix.any():
             # another core is zero: this one waits until that one is not
             return block.reshape(self.shape), self.constant
-        before = self.value_of(block)
+        if before is None:
+            before = self.value_of(block)
         for solve in (self._factorized, self._truncated):
             vector = solve()
-            if vector is not None and np.isfinite(vector).all():
+            if vector is not None:
                 value = self._value(vector)
                 if value <= before:
                     return self.unpack(vector), value
@@ -95,22 +96,23 @@ class LocalSystem:
 
     def _factorized(self) -> NDArray | None:
         """Solve by Cholesky factorizations; without a penalty, where all conditions allow it."""
-        solutions, scale = [], np.ones(1)
+        solutions = []
         for matrix, rhs in zip(self.matrix, self.rhs, strict=True):
+            solve, condition = _LAPACK[matrix.dtype.char]
             if not self.is_regularized:
                 scale = _inverse_root_diagonal(matrix)
-                matrix = scale[:, None] * matrix * scale
-            factorize, solve, condition = _LAPACK[matrix.dtype.char]
+                matrix, rhs = scale[:, None] * matrix * scale, scale * rhs
             # the transpose is the conjugate, and in the order LAPACK reads
-            factor, failed = factorize(matrix.T, lower=True, clean=False)
+            factor, solution, failed = solve(matrix.T, rhs.conj(), lower=True)
             if failed:
                 return None
             if not self.is_regularized:
                 norm = float(np.abs(matrix).sum(axis=0).max())
                 if condition(factor, norm, uplo="L")[0] < REGULAR:
                     return None
-            solutions.append(scale * solve(factor, (scale * rhs).conj(), lower=True)[0].conj())
-        return np.array(solutions)
+                solution = scale * solution
+            solutions.append(solution)
+        return np.array(solutions).conj()
 
     def _truncated(self) -> NDArray | None:
         """Return the least-norm solution of the scaled system without its smallest eigenvalues."""
@@ -149,7 +151,8 @@ def least_squares(
         np.multiply(hermitian, 1 / total, out=matrix.reshape(n_parts, *hermitian.shape[1:]))
         rhs = products / total
     else:
-        matrix = _real_system(*(each.reshape(n_parts, n, n) for each in matrices)) / total
+        matrix = _real_system(*(each.reshape(n_parts, n, n) for each in matrices))
+        matrix *= 0.5 / total
         rhs = np.concatenate([products.real, products.imag], axis=-1) / total
     if alpha > 0:
         penalty = alpha * penalty
@@ -178,11 +181,14 @@ def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
 
 
 def _real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
-    """Return the matrix over [Re w | Im w] of Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
-    plus, minus = (hermitian + symmetric) / 2, (hermitian - symmetric) / 2
-    top = np.concatenate([plus.real, -plus.imag], axis=-1)
-    bottom = np.concatenate([-np.swapaxes(plus.imag, -1, -2), minus.real], axis=-1)
-    return np.concatenate([top, bottom], axis=-2)
+    """Return twice the matrix over [Re w | Im w] of Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
+    n_parts, n, _ = hermitian.shape
+    matrix = np.empty((n_parts, 2, n, 2, n))
+    np.add(hermitian.real, symmetric.real, out=matrix[:, 0, :, 0])
+    np.subtract(-symmetric.imag, hermitian.imag, out=matrix[:, 0, :, 1])
+    np.subtract(hermitian.imag, symmetric.imag, out=matrix[:, 1, :, 0])
+    np.subtract(hermitian.real, symmetric.real, out=matrix[:, 1, :, 1])
+    return matrix.reshape(n_parts, 2 * n, 2 * n)
 
 
 class Problem:
@@ -196,6 +202,8 @@ class Problem:
         self.cores: list[NDArray] = list(entry) if isinstance(entry, list) else [entry]
         self.is_split = bool(setting.real_part and iterate.is_complex)
         self.factor: NDArray | None = None
+        #: objective at the cores, where it is known
+        self.value: float | None = None
 
     @property
     def n_levels(self) -> int:
@@ -216,8 +224,8 @@ class Problem:
     def solve(self, level: int) -> tuple[NDArray, float]:
         """Return the best core of a level, and the objective there."""
         start = np.ascontiguousarray(self.algebra.elements(self.cores[level]))
-        best, value = self.system(level).minimize(start)
-        return self.algebra.core(best), value
+        best, self.value = self.system(level).minimize(start, self.value)
+        return self.algebra.core(best), self.value
 
     def sweep(self) -> list[float]:
         """Update all levels once; return the objective after each."""
@@ -252,8 +260,8 @@ class Problem:
 class ColumnProblem(Problem):
     """Cores of a column from its moments: neither rows nor grid are touched again."""
 
-    parts: "list[Digits | GridDigits]"
-    products: "Digits | GridDigits"
+    #: of Σ ω·ḡgᵀ, maybe of Σ ω·ggᵀ, of the right-hand side and of the penalty
+    digits: list[Digits]
 
     def __init__(self, iterate: "ChainIterate", block: int, setting: Setting, known: Given):
         super().__init__(iterate, block, setting)
@@ -262,15 +270,18 @@ class ColumnProblem(Problem):
 
     def _begin(self) -> None:
         """Begin at the first level, those above it summed out."""
-        self.kinds = [self.column.kind(conjugate) for conjugate in (True, False)]
-        self.parts = [self._squares(n) for n in range(len(self.moments.matrices))]
-        self.products = Digits(self.algebra, self.moments.products, self.cores, "linear")
+        products = Digits(self.algebra, self.moments.products, self.cores, "linear")
+        squares = [self._squares(n) for n in range(len(self.moments.matrices))]
+        self.digits = [*squares, products, self._penalty()]
+
+    def _penalty(self) -> Digits:
         kind, places = self.iterate.penalty_places(self.block, self.outside)
-        self.penalty = Digits(self.algebra, places, self.cores, kind)
+        return Digits(self.algebra, places, self.cores, kind)
 
     def _squares(self, n: int) -> Digits:
         """Return the digits of Σ ω·ḡgᵀ, or of Σ ω·ggᵀ."""
-        places, kind, has_gaps = self.moments.matrices[n], self.kinds[n], self.column.has_gaps
+        places, kind = self.moments.matrices[n], self.column.kind(n == 0)
+        has_gaps = self.column.has_gaps
         is_number = places[0].size == 1 and isinstance(self.algebra, Diagonal)
         numbers = len(places) * self.cores[0].shape[-1] ** 2
         can_turn = kind == "lags" and not has_gaps and is_number and self.n_levels > 1
@@ -279,7 +290,7 @@ class ColumnProblem(Problem):
         return Digits(self.algebra, places, self.cores, kind, n == 0, has_gaps)
 
     def advance(self, level: int) -> None:
-        for digits in (*self.parts, self.products, self.penalty):
+        for digits in self.digits:
             digits.advance(level, self.cores[level])
 
     def restart(self) -> None:
@@ -288,42 +299,16 @@ class ColumnProblem(Problem):
 
     def system(self, level: int) -> LocalSystem:
         radix, *shape = self.shape(level)
+        *squares, products, penalty = [digits.at(level) for digits in self.digits]
         matrices = [
-            moments.matrix_of(kind, self.algebra.form(digits.at(level), shape), radix)
-            for kind, digits in zip(self.kinds, self.parts, strict=False)
+            moments.matrix_of(digits.kind, self.algebra.form(each, shape), radix)
+            for each, digits in zip(squares, self.digits, strict=False)
         ]
-        products = self.products.at(level)
         if products.size < radix * math.prod(shape):  # terms of a single column all see the same
             products = np.broadcast_to(products, (radix, *shape))
         right, block = products.reshape(1, -1), (radix, *shape)
-        penalty = self.algebra.form(self.penalty.at(level), shape)[None]
+        penalty = self.algebra.form(penalty, shape)[None]
         return least_squares(matrices, right, penalty, self.setting.scale, block)
-
-
-class GridDigits:
-    """Environments of a column at its grid values (n_grid, …), whose levels are multiplied out.
-
-    respond(level, core) gives the elements or squares (n_grid, …) of a level, total(level,
-    environments) sums environments of a level over the grid.
-    """
-
-    def __init__(
-        self, algebra: Algebra, values: NDArray, cores: Arrays, respond: Pass, total: Pass
-    ):
-        self.algebra, self.values, self.respond, self.total = algebra, values, respond, total
-        self.above: list[NDArray | None] = [None]
-        for level in range(len(cores) - 1, 0, -1):
-            response, after = respond(level, cores[level]), self.above[0]
-            product = response if after is None else algebra.multiply(response, after)
-            self.above.insert(0, product)
-
-    def at(self, level: int) -> NDArray:
-        above = self.above[level]
-        inside = self.values if above is None else self.algebra.pull_right(self.values, above)
-        return self.total(level, inside)
-
-    def advance(self, level: int, core: NDArray) -> None:
-        self.values = self.algebra.pull_left(self.respond(level, core), self.values)
 
 
 class WideProblem(ColumnProblem):
@@ -332,46 +317,37 @@ class WideProblem(ColumnProblem):
     moments: Statistics
 
     def _begin(self) -> None:
+        self.digits = [self._penalty()]
+
+    def system(self, level: int) -> LocalSystem:
         algebra, sums = self.algebra, self.moments
-        shape = self.iterate.tables.elements[self.block].shape[1:]
-        size = math.prod(shape)
-        self.kinds = [self.column.kind(conjugate) for conjugate in (True, False)]
-        self.parts = []
-        for n, matrices in enumerate(sums.matrices(slice(None))):
-            whole = np.broadcast_to(matrices, (len(matrices), size, size))
-            self.parts.append(self._on_grid(n, algebra.environment(whole, shape)))
-        right = np.broadcast_to(sums.rhs.conj(), (len(self.column), size)).reshape(-1, *shape)
-        self.products = GridDigits(
-            algebra, right, self.cores,
-            lambda level, core: self._response(level, core).conj(),
-            lambda level, inside: np.tensordot(self._factors(level).conj().T, inside, 1),
-        )  # fmt: skip
-        kind, places = self.iterate.penalty_places(self.block, self.outside)
-        self.penalty = Digits(algebra, places, self.cores, kind)
+        factors = [self.column.factors[:, part] for part in self.column.slices]
+        elements = [
+            np.tensordot(factor, algebra.elements(core), 1)
+            for factor, core in zip(factors, self.cores, strict=True)
+        ]
+        before, after = partial_products(algebra, elements, algebra.last(elements[-1]))
 
-    def _factors(self, level: int) -> NDArray:
-        return self.column.factors[:, self.column.slices[level]]
+        def inside(environments: NDArray, conjugate: bool | None) -> NDArray:
+            """Multiply environments of the column at its grid values by its other levels."""
+            left, right = before[level], after[level]
+            if conjugate is not None:
+                left, right = (algebra.squares(each, each, conjugate) for each in (left, right))
+            return algebra.pull_left(left, algebra.pull_right(environments, right))
 
-    def _response(self, level: int, core: NDArray) -> NDArray:
-        """Return the elements (n_grid, …) of a level."""
-        return np.tensordot(self._factors(level), self.algebra.elements(core), 1)
-
-    def _on_grid(self, n: int, values: NDArray) -> GridDigits:
-        """Return the digits of Σ ω·ḡgᵀ, or of Σ ω·ggᵀ."""
-        algebra, kind, conjugate = self.algebra, self.kinds[n], n == 0
-
-        def respond(level: int, core: NDArray) -> NDArray:
-            response = self._response(level, core)
-            return algebra.squares(response, response, conjugate)
-
-        def total(level: int, inside: NDArray) -> NDArray:
-            radix, *shape = self.shape(level)
-            functions = moments.products(self._factors(level), kind, conjugate)
-            forms = algebra.form(inside, shape)
-            sums = (functions @ forms.reshape(len(forms), -1)).reshape(-1, *forms.shape[1:])
-            return algebra.environment(moments.complete(sums, kind, conjugate, [radix]), shape)
-
-        return GridDigits(algebra, values, self.cores, respond, total)
+        factor, matrices = factors[level], []
+        radix, *shape = self.shape(level)
+        whole = self.iterate.tables.elements[self.block].shape[1:]
+        size = math.prod(whole)
+        for each, conjugate in zip(sums.matrices(slice(None)), (True, False), strict=False):
+            each = algebra.environment(np.broadcast_to(each, (len(each), size, size)), whole)
+            form = algebra.form(inside(each, conjugate), shape)
+            pairs = (factor.conj() if conjugate else factor)[:, :, None] * factor[:, None]
+            matrices.append(np.tensordot(pairs, form, (0, 0)).swapaxes(1, 2)[None])
+        rhs = np.broadcast_to(sums.rhs, (len(factor), size)).reshape(-1, *whole)
+        products = np.tensordot(factor, inside(rhs, None), (0, 0)).conj().reshape(1, -1)
+        penalty = algebra.form(self.digits[-1].at(level), shape)[None]
+        return least_squares(matrices, products, penalty, self.setting.scale, (radix, *shape))
 
 
 class SeparateProblem(Problem):

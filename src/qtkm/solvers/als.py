@@ -93,7 +93,7 @@ class ALS(Solver[ALSState]):
 
     def _epoch(self, objective: Objective, iterate: Iterate, report: Report | None = None) -> float:
         """Update every block; return the objective afterwards."""
-        for block in objective.blocks:
+        for block in range(iterate.n_blocks):
             values = objective.update(iterate, block, self.inner_sweeps)
             if report is not None:
                 report(iterate.snapshot(), values)
