@@ -59,7 +59,7 @@ class AnyColumn(Protocol):
     @property
     def group_features(self) -> list[NDArray]: ...  # of every group of levels, at the grid values
     @property
-    def factors(self) -> NDArray: ...  # of all levels at the grid values, the phase in the first
+    def factors(self) -> NDArray: ...  # of all levels at the grid values
     @property
     def main_blocks(self) -> Any: ...  # main functions that share a variance, and their families
     def __len__(self) -> int: ...

@@ -57,16 +57,13 @@ def test_radices_multiply_to_the_number_of_features(feature_map):
 
 
 @pytest.mark.parametrize("feature_map", CASES)
-def test_features_are_the_kronecker_product_of_the_factors_times_the_phase(feature_map):
+def test_features_are_the_kronecker_product_of_the_factors(feature_map):
     values = values_of(feature_map)
     factors = feature_map.factors(values)
     assert factors.shape == (len(values), sum(feature_map.radices))
-    phase = feature_map.phase(values)
     features = feature_map.features(values)
     for n in range(len(values)):
         expected = combine([factors[n, level] for level in feature_map.slices])
-        if phase is not None:
-            expected = expected * phase[n]
         np.testing.assert_allclose(features[n], expected, rtol=0, atol=1e-12)
 
 

@@ -7,11 +7,12 @@ from qtkm.features import Fourier
 
 basis = Fourier(n_basis=8, period=1, quantization=2)
 line = np.linspace(0, 1, 400)
-factors, features = basis.factors(line), basis.features(line)
+features = basis.features(line)
 
 figure, axes = plt.subplots(1, 4, figsize=(9.5, 3.8), width_ratios=[1, 1, 1, 1.9])
-for k, (ax, level) in enumerate(zip(axes, basis.slices, strict=False)):
-    for q, entry in enumerate(factors[:, level].T):
+for k, ax in enumerate(axes[:3]):
+    for q in range(2):
+        entry = np.exp(2j * np.pi * line * q * 2**k)
         ax.plot(line, entry.real + 3 * q, color=f"C{k}")
         ax.plot(line, entry.imag + 3 * q, color=f"C{k}", ls=":", lw=1)
         ax.text(0.5, 3 * q + 1.25, f"$q_{k + 1}$ = {q}", ha="center", fontsize=9)

@@ -1,7 +1,6 @@
 """The interface of a column's feature map: values in the unit box → factors of its levels.
 
-The column's basis is the Kronecker product of the factors, one small matrix per level, times a
-common `phase` where the map has one.
+The column's basis is the Kronecker product of the factors, one small matrix per level.
 """
 
 import math
@@ -65,10 +64,6 @@ class FeatureMap(BaseEstimator):
         """Return the factor entries of all levels, shape (n, sum(radices))."""
         raise NotImplementedError(f"{type(self).__name__} has no factors.")
 
-    def phase(self, values: Array) -> Array | None:
-        """Return the common phase of the column's basis, shape (n,), or None where it has none."""
-        return None
-
     @property
     def groups(self) -> tuple[slice, ...]:
         """Consecutive levels whose functions are multiplied out together."""
@@ -81,9 +76,8 @@ class FeatureMap(BaseEstimator):
         return (*groups, slice(first, len(self.radices)))
 
     def group_features(self, values: Array) -> list[Array]:
-        """Return the functions of every group of levels, (n, M_g), the first with the phase."""
-        factors, phase = self.factors(values), self.phase(values)
-        expected = (len(values), sum(self.radices))
+        """Return the functions of every group of levels, (n, M_g)."""
+        factors, expected = self.factors(values), (len(values), sum(self.radices))
         if np.shape(factors) != expected:
             raise ValueError(
                 f"The factors of {self!r} have shape {np.shape(factors)}; {expected} were "
@@ -95,21 +89,8 @@ class FeatureMap(BaseEstimator):
                 f"The factors of {self!r} are complex, but its class does not say "
                 "is_complex = True."
             )
-        found = [
-            reduce(_product, [factors[:, level] for level in self.slices[group]])
-            for group in self.groups
-        ]
-        if phase is not None:
-            found[0] = found[0] * phase[:, None]
-        return found
-
-    def phased_factors(self, values: Array) -> Array:
-        """Return the factor entries of all levels, the phase in those of the first."""
-        factors, phase = self.factors(values), self.phase(values)
-        if phase is not None:
-            factors = factors.astype(np.result_type(factors, phase))
-            factors[:, self.slices[0]] *= phase[:, None]
-        return factors
+        levels = [factors[:, part] for part in self.slices]
+        return [reduce(_product, levels[group]) for group in self.groups]
 
     def features(self, values: Array) -> Array:
         """Return all M basis functions, shape (n, M), the lowest digit running fastest."""

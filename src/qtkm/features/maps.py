@@ -53,7 +53,7 @@ class Fourier(NumberMap):
     Notes
     -----
     Entry q of level k is exp(2πi·x·q·B_k/L) with B_k = Q_1⋯Q_{k-1}; the phase
-    exp(-2πi·x·⌊M/2⌋/L), once per column, centres the frequencies [1]_.
+    exp(-2πi·x·⌊M/2⌋/L), a factor of the first level, centres the frequencies [1]_.
 
     References
     ----------
@@ -68,16 +68,13 @@ class Fourier(NumberMap):
 
     def factors(self, values: Array) -> Array:
         turns = moved(values, self.warp) / float(self.period)
-        found = []
+        centre, found = turns * (self.n_basis // 2), []
         for radix in self.radices:
             angle = 2j * np.pi * (turns - np.floor(turns))  # digits of large frequencies stay exact
             found.append(np.exp(np.multiply.outer(angle, np.arange(radix))))
             turns = turns * radix
+        found[0] *= np.exp(-2j * np.pi * (centre - np.floor(centre)))[:, None]
         return np.concatenate(found, axis=1)
-
-    def phase(self, values: Array) -> Array:
-        turns = moved(values, self.warp) / float(self.period) * (self.n_basis // 2)
-        return np.exp(-2j * np.pi * (turns - np.floor(turns)))
 
     def kind(self, conjugate: bool) -> str:
         return "lags" if conjugate else "sums"
@@ -315,9 +312,6 @@ class WithGaps(FeatureMap):
         filled, missing = self._filled(values)
         signs = np.stack([np.ones(len(filled)), np.where(missing, -1.0, 1.0)], axis=1)
         return np.concatenate([self.inner.factors(filled), signs], axis=1)
-
-    def phase(self, values: Array) -> Array | None:
-        return self.inner.phase(self._filled(values)[0])
 
     @property
     def frequencies(self) -> Array | None:

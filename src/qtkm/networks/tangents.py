@@ -64,7 +64,7 @@ class ChainTangents:
     def derivatives(self, factors: Sequence[Arrays], single: bool = False) -> Iterator[NDArray]:
         """Yield the derivatives (n, n_outputs, size) by the entries of every core that moves.
 
-        `factors` (n, Q) are those of every column and level, the phase in the first.  With `single`
+        `factors` (n, Q) are those of every column and level.  With `single`
         only the last multiplication is in single precision.
         """
         n_rows, n_outputs = len(factors[0][0]), len(self.closing)

@@ -50,7 +50,7 @@ class Column:
 
     @cached_property
     def factors(self) -> NDArray:
-        return self.feature_map.phased_factors(self.values)
+        return self.feature_map.factors(self.values)
 
     def kind(self, conjugate: bool) -> str:
         return self.feature_map.kind(conjugate)

@@ -18,13 +18,13 @@ covariance of two rows is the real part of their kernel.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from ..losses import Softmax
 from ..networks import CPD, Additive, flatten
 from ..networks.tangents import ChainTangents, largest_terms
 from ..protocols import Given, Map, Pass, Precisions, Span
@@ -74,7 +74,7 @@ class Tangents:
         """Return the factors (n, Q) of the levels of all columns, which the network multiplies."""
         found = []
         for own, column, share in zip(maps, values, self.shares, strict=True):
-            entries = _functions(own, own.phased_factors, column, share)
+            entries = _functions(own, own.factors, column, share)
             found.append([entries[:, part] for part in own.slices])
         return found
 
@@ -230,21 +230,20 @@ class Laplace:
         self._whiten(rows)
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
         n_seen, seen, whole = n_outputs * len(rows), None, None
+        features: Pass = partial(self.features, rows)
         if n_seen < size:  # all that rows can see lies in the span of their features
             seen = np.concatenate([self.features(rows, own) for own in self._chunks(rows)])
             kernel = seen @ seen.T
             kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
-            whole = cholesky(kernel, lower=True, overwrite_a=True)  # features in that span
-        information, kept = self._information(rows, responses, whole)
+            whole = cholesky(kernel, lower=True, overwrite_a=True)
+            features = partial(_rows_of, whole.reshape(len(rows), n_outputs, n_seen))
+        information, kept = self._information(rows, responses, features)
         lower = cholesky(np.eye(min(size, n_seen)) + sum(information.values()), lower=True)
         inverse = solve_triangular(lower, np.eye(len(lower)), lower=True).T
         freedom = len(inverse) - float((inverse**2).sum())
         variances = self._without_own(rows, information, kept)
         some = np.sort(rng.permutation(len(rows))[: max(1, PROBES // n_outputs)])
-        if whole is None:
-            probes = self.features(rows, some)
-        else:
-            probes = whole.reshape(len(rows), n_outputs, -1)[some].reshape(-1, n_seen)
+        probes = features(some)
         half = probes @ inverse
         factor = _thin(half, inverse, rng)
         if seen is not None and whole is not None:
@@ -299,27 +298,20 @@ class Laplace:
         """Features times the root of the loss's curvature (of half of it for squared losses)."""
         if self.loss.is_quadratic:
             return features
-        n_rows, n_outputs = response.shape
-        each = features.reshape(n_rows, n_outputs, -1)
-        if isinstance(self.loss, Softmax):
-            curvature = self.loss.link(response)
-            each = each - np.einsum("nk,nkp->np", curvature, each)[:, None]
-        else:
-            curvature = self.loss.curvature_product(response, target, np.ones_like(response))
-            curvature = np.maximum(curvature.real, 0)
-        return (np.sqrt(curvature)[:, :, None] * each).reshape(features.shape)
+        units = [np.broadcast_to(unit, response.shape) for unit in np.eye(response.shape[1])]
+        product = partial(self.loss.curvature_product, response, target)
+        sizes, axes = np.linalg.eigh(np.stack([product(unit).real for unit in units], axis=2))
+        roots = np.sqrt(np.maximum(sizes, 0))[:, :, None] * axes.swapaxes(1, 2)
+        return (roots @ features.reshape(*response.shape, -1)).reshape(features.shape)
 
     def _information(
-        self, rows: PosteriorRows, responses: Array, whole: Array | None
+        self, rows: PosteriorRows, responses: Array, features: Pass
     ) -> tuple[dict[int, Array], Array]:
         """Σ ω·c·features·featuresᵀ of every group, and the features of rows of groups."""
         sums: dict[int, Array] = {}
         kept, n_outputs = [], self.tangents.n_outputs
         for part in self._chunks(rows):
-            if whole is None:
-                found = self.features(rows, part)
-            else:
-                found = whole[part.start * n_outputs : part.stop * n_outputs]
+            found = features(part)
             seen = self._curved(found, responses[part], rows.target[part])
             seen = np.repeat(np.sqrt(rows.weight[part]), n_outputs)[:, None] * seen
             group = np.repeat(rows.group[part], n_outputs)
@@ -333,15 +325,14 @@ class Laplace:
         self, rows: PosteriorRows, information: dict[int, Array], features: Array
     ) -> Array:
         """Variances of rows by a posterior that their own group has no part in."""
-        n_outputs = self.tangents.n_outputs
-        variances = np.full((len(rows), n_outputs), np.nan)
-        group = rows.group[rows.group >= 0]
+        variances = np.full((len(rows), self.tangents.n_outputs), np.nan)
+        group = np.repeat(rows.group[rows.group >= 0], self.tangents.n_outputs)
         for number in np.unique(group).tolist():
             others = sum(own for name, own in information.items() if name != number)
             lower = cholesky(np.eye(features.shape[1]) + others, lower=True, overwrite_a=True)
-            own = features[np.repeat(group == number, n_outputs)]
-            half = solve_triangular(lower, own.T, lower=True)
-            variances[rows.group == number] = (half**2).sum(axis=0).reshape(-1, n_outputs)
+            half = solve_triangular(lower, features[group == number].T, lower=True)
+            own = (half**2).sum(axis=0)
+            variances[rows.group == number] = own.reshape(-1, self.tangents.n_outputs)
         return variances
 
     def _posterior(self, factor: Array, freedom: float) -> Posterior:
@@ -365,6 +356,10 @@ class Laplace:
         moving = None if tangents.chain is None else tangents.chain.without_penalty()
         own = Tangents(moving, tangents.is_main, tangents.shares, tangents.n_outputs)
         return Posterior(own, chain, main, freedom, self.n_held)
+
+
+def _rows_of(features: Array, part: Span | Array) -> Array:
+    return features[part].reshape(-1, features.shape[2])
 
 
 def _ratio(half: Array, weight: Array, variances: Array) -> float:

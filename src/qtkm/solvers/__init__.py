@@ -20,23 +20,6 @@ REGISTRY: dict[str, type[Solver]] = {
     "riemannian": Riemannian,
 }
 
-__all__ = [
-    "ALS",
-    "DMRG",
-    "LBFGS",
-    "REGISTRY",
-    "Adam",
-    "Checkpoint",
-    "GaussNewton",
-    "GradientCheck",
-    "History",
-    "Progress",
-    "Result",
-    "Riemannian",
-    "Solver",
-    "State",
-    "Stop",
-    "Stopping",
-    "check_gradient",
-    "solve",
-]
+__all__ = ["REGISTRY", "Checkpoint", "GradientCheck", "History", "Progress", "Result", "Solver"]
+__all__ += ["State", "Stop", "Stopping", "check_gradient", "solve"]
+__all__ += [solver.__name__ for solver in REGISTRY.values()]

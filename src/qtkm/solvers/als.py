@@ -44,14 +44,16 @@ class ALS(Solver[ALSState]):
     An epoch takes one pass over the rows per column.  It has no step size and, if the loss is
     quadratic, gains more per epoch than any other solver: the one to start with.
 
-    With momentum an epoch begins at x + β·(x - x'), where x' are the cores one epoch before x
-    and β = (k-1)/(k+2) is Nesterov's; k counts the epochs since one last lowered the objective
-    by more than 1 %. An epoch that raises the objective is repeated from x, and k restarts at 1,
-    so the objective never rises from one epoch to the next.  Within an epoch it may, so callbacks
-    are only called after epochs.
-    The scheme is that of Mitchell, Ye and De Sterck, "Nesterov acceleration of alternating
-    least squares for canonical tensor decomposition" (2020), with the simplest of their
-    restarts; see docs/decisions/0010-momentum.md for measurements.
+    With momentum an epoch begins at x + β·(x - x') [1]_, where x' are the cores one epoch before
+    x, β = (k-1)/(k+2), and k counts the epochs since one last lowered the objective by more than
+    1 %. An epoch that raises the objective is repeated from x, and k restarts at 1.  As the
+    objective may rise within an epoch, callbacks are only called after epochs.  See
+    docs/decisions/0010-momentum.md for measurements.
+
+    References
+    ----------
+    .. [1] Mitchell, Ye, De Sterck, "Nesterov acceleration of alternating least squares for
+       canonical tensor decomposition", 2020.
     """
 
     state: ClassVar[type[State] | None] = ALSState

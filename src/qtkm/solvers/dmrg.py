@@ -14,7 +14,7 @@ from .solver import Report, Solver, State
 
 @dataclass
 class DMRGState(State):
-    """Current state: the iterate, and the largest rank of a bond."""
+    """Iterate, and the largest rank of a bond."""
 
     iterate: ChainIterate
     max_rank: int
@@ -23,10 +23,9 @@ class DMRGState(State):
 class DMRG(Solver[DMRGState]):
     """Density-matrix renormalization group: pairs of neighbouring cores, ranks by truncation.
 
-    An epoch visits the pairs of neighbouring cores of a train from the first to the last.  Each
-    pair is merged, brought to the minimum of the objective with all other cores fixed, and
-    split again by a singular value decomposition, which determines the size of the bond between
-    them, so ranks may grow and shrink.
+    An epoch visits the pairs of neighbouring cores of a train.  Each pair is merged, brought to
+    the minimum of the objective with all other cores fixed, and split again by a singular value
+    decomposition, which determines the size of the bond between them.
 
     Parameters
     ----------
@@ -37,15 +36,14 @@ class DMRG(Solver[DMRGState]):
 
     Notes
     -----
-    Splits that would raise the objective are rejected, so the objective never rises.
-    ``history.records`` contains for every epoch ``"ranks"``, the bonds between the cores, and
-    ``"truncation"``, the increase of the objective by truncation, summed over all splits.
+    Splits that would raise the objective are rejected.  ``history.records`` contains for every
+    epoch ``"ranks"``, the bonds between the cores, and ``"truncation"``, by how much truncation
+    raised the objective.
 
     Pairs inside a column are solved from its moments, pairs of two columns from the rows, with
-    4·(Q²R²)² operations per row: several times the cost of an epoch of alternating least squares.
-    Merged cores of more than 2048 unknowns (columns with many categories) are not updated, and
-    with several outputs the last bond keeps its rank.  Use it to find ranks, and alternating
-    least squares to finish.
+    4·(Q²R²)² operations per row: several times the cost of an epoch of ALS, which should finish the
+    fit.  Merged cores of more than 2048 unknowns (columns with many categories) are not updated,
+    and with several outputs the last bond keeps its rank.
     """
 
     needs_rows: ClassVar[bool] = True

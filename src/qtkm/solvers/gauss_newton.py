@@ -41,17 +41,14 @@ class GaussNewton(Solver[NewtonState]):
 
     Notes
     -----
-    A step δ solves (G + μI)δ = -g, where g is the gradient and G the Gauss-Newton matrix, of which
-    only products with vectors are computed.  The conjugate gradients are written as a Lanczos
-    process, whose directions do not depend on μ: a step that did not lower the objective is
-    repeated with a larger μ at the cost of one evaluation.  μ depends on the ratio of actual and
-    predicted gain [1]_; ``history.records`` has it in ``"damping"``, and the number of products in
-    ``"products"``.  The objective never rises.
+    An epoch is one step δ that solves (G + μI)δ = -g, with the gradient g and products of the
+    Gauss-Newton matrix G.  The conjugate gradients are written as a Lanczos process, whose
+    directions do not depend on μ: a step that did not lower the objective is repeated with a larger
+    μ at the cost of one evaluation.  μ depends on the ratio of actual and predicted gain [1]_;
+    ``history.records`` has it in ``"damping"``, and the number of products in ``"products"``.
 
-    An epoch is one step: a pass for the gradient, up to `cg_iterations` passes of about twice its
-    cost, and a cheap one per trial.  Use it for fits that should end at a minimum: on tiny problems
-    it usually reached a gradient of zero within 100 epochs.  On 1000 and 20,000 synthetic rows ALS
-    reached lower objectives in equal time, and L-BFGS usually did.
+    A product takes about twice as long as the gradient.  Use it for fits that should end at a
+    minimum: on tiny problems it usually reached a gradient of zero within 100 epochs.
 
     References
     ----------

@@ -23,23 +23,19 @@ class LBFGS(Solver[State]):
     Parameters
     ----------
     memory : int
-        Number of past steps for the estimate of the curvature; each keeps two vectors.  50 usually
-        took a half to two thirds of the iterations of 20 on tiny problems, and about as many on
-        20,000 rows.
+        Number of past steps for the estimate of the curvature; each keeps two vectors.
     iterations : int
         Iterations per epoch; the memory is kept from one epoch to the next.
 
     Notes
     -----
     An iteration usually evaluates value and gradient once: one pass over the rows of O(N·D·R)
-    for a CPD, independent of the number of basis functions.  The objective never rises, and there
-    is no learning rate.  Use it for ranks and networks whose local problems are too large for ALS;
-    otherwise ALS reached lower objectives in equal time on all data that we have measured, 1000
-    and 20,000 synthetic rows with squared and logistic loss.
+    for a CPD, independent of the number of basis functions.  Use it for ranks and networks whose
+    local problems are too large for ALS.
 
     The gain of iterations varies widely, so `tol` is compared with the mean of the last five
-    epochs.  A fit that resumes from a checkpoint continues from its cores with a new estimate of
-    the curvature, so it may end at slightly different cores than one without interruption.
+    epochs.  A fit that resumes from a checkpoint begins a new estimate of the curvature, so it may
+    end at slightly different cores than one without interruption.
 
     References
     ----------

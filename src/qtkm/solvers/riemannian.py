@@ -42,15 +42,11 @@ class Riemannian(Solver[FrameState]):
 
     Notes
     -----
-    An iteration projects the gradient to the tangent space of the trains of these ranks, where
-    no direction is redundant and inner products are those of the weight tensor, combines it with
-    the last direction (Polak-Ribière, transported by projection), takes the step determined by
-    the Gauss-Newton curvature along it, halved until the objective falls, and returns to the
-    trains by singular value decompositions.  It costs a gradient, a product with the curvature
-    and a cheap pass per step length tried, O(N·D·R²) in total.
-
-    The cost of an iteration grows with R², that of alternating least squares with R⁴, so this is
-    the solver for trains of ranks above about 10.  The objective never rises.
+    An iteration projects the gradient to the tangent space of the trains of these ranks, combines
+    it with the last direction (Polak-Ribière, transported by projection), takes the step of the
+    Gauss-Newton curvature along it, halved until the objective falls, and returns to the trains by
+    singular value decompositions.  It costs O(N·D·R²), while alternating least squares takes R⁴, so
+    this is a solver for trains of ranks above about 10.
     """
 
     fits: ClassVar[tuple[type[Network], ...]] = (TensorTrain,)

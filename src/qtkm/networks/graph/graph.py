@@ -290,7 +290,7 @@ class GraphEvaluator:
         rows = NetworkRows(structure, self.cores, maps, np.float64)
         rows.tables = []
         for feature_map, share, column in zip(maps, self.frequencies, values, strict=True):
-            factors = feature_map.phased_factors(column)
+            factors = feature_map.factors(column)
             if feature_map.is_categorical:
                 factors[np.asarray(column) < 0] = feature_map.collect(share)
             rows.tables.append(factors)

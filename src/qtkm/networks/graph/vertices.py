@@ -69,7 +69,7 @@ class NetworkRows:
 
     @cached_property
     def tables(self) -> Sequence[NDArray | None]:
-        """Factor entries at the grid values, phase included; None for categories."""
+        """Factor entries at the grid values; None for categories."""
         return [None if column.is_one_hot else self.cast(column.factors) for column in self.columns]
 
     def factors(self, codes: NDArray) -> Factors:
