@@ -5,12 +5,13 @@ obvious, what to try.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 
@@ -88,6 +89,26 @@ def check_n_jobs(name: str, value: Any) -> None:
         raise ValueError(
             f"{name}={value!r} must be an integer other than 0, or None for all cores."
         )
+
+
+def check_folds(cv: Any, pairs: Iterable[Any], is_used: NDArray[np.bool_]) -> list[Any]:
+    """Return the used rows of the folds of `cv`, whose parts may be masks, and check their number.
+
+    Rows of zero weight, for example, are not used.
+    """
+    every, folds = np.arange(len(is_used)), []
+    for pair in pairs:
+        train, test = (every[part][is_used[part]] for part in pair)
+        if len(train) == 0 or len(test) == 0:
+            raise ValueError(
+                f"Fold {len(folds)} of cv={cv!r} leaves {len(train)} rows to train and {len(test)} "
+                "to test on, not counting rows of zero weight and those left out of a sample; use "
+                "fewer folds or more rows."
+            )
+        folds.append((train, test))
+    if not folds:
+        raise ValueError(f"cv={cv!r} gives no folds; use a number of folds.")
+    return folds
 
 
 def check_folder(name: str, value: Any) -> None:

@@ -75,7 +75,7 @@ def test_a_sample_has_fewer_rows_of_every_fold():
         assert set(some) < set(train)
         assert set(few) < set(test)
         assert len(some) + len(few) == 30
-    with pytest.raises(ValueError, match="those left out by sample_rows"):
+    with pytest.raises(ValueError, match="those left out of a sample"):
         pairs_of(3, size=2)
 
 

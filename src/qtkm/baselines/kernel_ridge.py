@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from ..estimators import parts
 from ..estimators.model import filled_from
 from ..estimators.working import threads
-from ..parameters import check_number, keep_parameters
+from ..parameters import check_folds, check_number, keep_parameters
 from .baseline import Baseline, ScaledRows
 from .kernel import Eigenpairs, ProductKernel, solve, times
 
@@ -145,7 +145,14 @@ def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
     return matrix
 
 
-@filled_from(ProductKernelRidge)
+@filled_from(
+    ProductKernelRidge,
+    without=("period", "alpha", "penalty"),
+    alphas=ALPHAS,
+    periods=PERIODS,
+    cv=3,
+    n_jobs=None,
+)
 class ProductKernelRidgeCV(ProductKernelRidge):
     """`ProductKernelRidge` with `alpha` and `period` chosen by cross-validation.
 
@@ -200,21 +207,6 @@ class ProductKernelRidgeCV(ProductKernelRidge):
     {'alpha': 0.0001, 'period': 9.0}
     """
 
-    def __init__(
-        self,
-        basis="fourier",
-        *,
-        n_basis=16,
-        alphas=ALPHAS,
-        periods=PERIODS,
-        cv=3,
-        bounds=None,
-        extrapolation="clip",
-        normalize_y=True,
-        n_jobs=None,
-    ):
-        keep_parameters(self, locals())
-
     def _check(self) -> None:
         _check_list("alphas", self.alphas, 0.0)
         _check_list("periods", self.periods, 1.0)
@@ -222,7 +214,8 @@ class ProductKernelRidgeCV(ProductKernelRidge):
     def _fit(self, rows: ScaledRows) -> None:
         """Choose alpha and period by weighted errors, and fit to all rows."""
         alphas, periods = ([float(v) for v in given] for given in (self.alphas, self.periods))
-        folds = self._folds(rows)
+        pairs = check_cv(self.cv, rows.target[:, 0]).split(rows.values, rows.target)
+        folds = check_folds(self.cv, pairs, rows.weight > 0)
         tried: list[Any] = periods
         if not any(hasattr(each, "period") for each in self._make_maps(self.basis, periods[0])):
             tried = ["auto"]
@@ -238,21 +231,6 @@ class ProductKernelRidgeCV(ProductKernelRidge):
         self._store([{"alpha": a, "period": p} for p in tried for a in alphas], scores)
         maps = self._make_maps(self.basis, self.best_params_["period"])
         self._solve(rows, maps, self.best_params_["alpha"])
-
-    def _folds(self, rows: ScaledRows) -> list[Fold]:
-        """Return the rows of positive weight of every fold."""
-        splitter = check_cv(self.cv, rows.target[:, 0], classifier=False)
-        folds: list[Fold] = []
-        every = np.arange(len(rows))
-        for pair in splitter.split(rows.values, rows.target):
-            train, test = (every[part][rows.weight[part] > 0] for part in pair)
-            if len(train) == 0 or len(test) == 0:
-                raise ValueError(
-                    f"Fold {len(folds)} of cv={self.cv!r} leaves {len(train)} rows to train and "
-                    f"{len(test)} to test on, not counting rows of zero weight; use fewer folds."
-                )
-            folds.append((train, test))
-        return folds
 
     def _store(self, pairs: list[dict[str, Any]], table: NDArray) -> None:
         mean = table.mean(axis=1)

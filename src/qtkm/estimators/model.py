@@ -23,7 +23,7 @@ from ..parameters import keep_parameters
 from . import automatic, uncertainty
 from .dask import Partitions, is_collection
 from .defaults import check_parameters
-from .inputs import Reading, read_columns, refuse_path
+from .inputs import Reading, refuse_path
 from .predicting import PredictsDatasets
 from .prepare import Prepared, prepare
 from .tables import Table, open_table, read_arrays
@@ -311,14 +311,13 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         """Return predictions (n_rows, n_outputs) in units of y."""
         check_is_fitted(self)
         reading: Reading = self._reading
-        inputs = reading.inputs
-        plain = inputs.plain(read_columns(self, X, reset=False))
-        evaluator = self.network_.evaluator(self.cores_, inputs.frequencies)
-        out = np.empty((len(plain[0]), reading.n_outputs))
+        values, n_rows = self._values(X)
+        evaluator = self.network_.evaluator(self.cores_, reading.inputs.frequencies)
+        out = np.empty((n_rows, reading.n_outputs))
 
         def respond(bounds: tuple[int, int]) -> None:
             part = slice(*bounds)
-            responses = evaluator.responses(inputs.maps, inputs.values(plain, part))
+            responses = evaluator.responses(*values(part))
             out[part] = reading.scale.undo(self.loss_.prediction(responses))
 
         run_by_steps(respond, len(out), self.n_jobs)

@@ -29,13 +29,12 @@ from ..engines import Threads
 from ..engines.remote import serial
 from ..estimators.defaults import as_callbacks
 from ..limits import LIMITS
+from ..parameters import check_folds
 
 #: share of the rows that cv="hold-out" tests on, and the number of folds of cv=None
 HOLD_OUT, FOLDS = 0.2, 3
 #: of so many candidates one remains after a round, with so many times the epochs
 FEWER, LONGER = 4, 3
-#: least share of the epochs
-LEAST_EPOCHS = 1 / 27
 #: rows to train and to test on
 Pair = tuple[NDArray[np.integer], NDArray[np.integer]]
 #: parameters of the candidates, in the order of the columns of a table
@@ -67,28 +66,17 @@ def split(rows: GivenRows, cv: Any, size: int | None, rng: np.random.RandomState
     """
     is_large = size is not None and len(rows) > size
     splitter = _make_splitter(rows, cv, is_large, rng)
-    kept = np.flatnonzero(np.ones(len(rows)) if rows.weight is None else rows.weight > 0)
-    if is_large:
+    is_used = np.ones(len(rows), dtype=bool) if rows.weight is None else rows.weight > 0
+    if size is not None and is_large:
         # not rng itself: shuffled folds of the same seed have its very order, and rows of whole
         # folds would be the sample
-        kept = resample(
-            kept, replace=False, n_samples=min(size or 0, len(kept)),
-            random_state=rng.randint(2**31 - 1), stratify=rows.y[kept] if rows.by_class else None,
+        known = np.flatnonzero(is_used)
+        sample = resample(
+            known, replace=False, n_samples=min(size, len(known)),
+            random_state=rng.randint(2**31 - 1), stratify=rows.y[known] if rows.by_class else None,
         )  # fmt: skip
-    pairs: list[Pair] = []
-    for parts in splitter.split(rows.X, rows.y):
-        numbers = (np.arange(len(rows))[np.asarray(part)] for part in parts)  # may be masks
-        train, test = (part[np.isin(part, kept)] for part in numbers)
-        if len(train) == 0 or len(test) == 0:
-            raise ValueError(
-                f"Fold {len(pairs)} of cv={cv!r} leaves {len(train)} rows to train and {len(test)} "
-                "to test on, not counting rows of zero weight and those left out by sample_rows; "
-                "use fewer folds or more rows."
-            )
-        pairs.append((train, test))
-    if not pairs:
-        raise ValueError(f"cv={cv!r} gives no folds; use a number of folds, or 'hold-out'.")
-    return pairs
+        is_used = np.bincount(sample, minlength=len(rows)) > 0
+    return check_folds(cv, splitter.split(rows.X, rows.y), is_used)
 
 
 def _make_splitter(rows: GivenRows, cv: Any, is_large: bool, rng: np.random.RandomState) -> Any:
@@ -180,7 +168,7 @@ class Race:
         most = 1 if len(self.folds[0][1]) >= LIMITS.large_fold else len(self.folds)
         plan: list[tuple[int, int, float]] = []
         for number, size in enumerate(sizes, 1):
-            share = max(float(LONGER) ** (number - last), LEAST_EPOCHS)
+            share = float(LONGER) ** (number - last)
             plan.append((size, len(self.folds) if number == last else min(number, most), share))
         self.bar.total = sum(size * count * self._epochs(share) for size, count, share in plan)
         for number, (size, count, share) in enumerate(plan, 1):

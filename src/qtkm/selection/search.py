@@ -22,7 +22,7 @@ from tqdm.auto import tqdm
 
 from .. import interruption
 from ..escaping import visible
-from ..estimators import automatic, defaults, parts
+from ..estimators import automatic, defaults
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.prepare import Prepared
@@ -162,15 +162,6 @@ class Candidates:
         found = [max(least, type(start)(start * factor)) for factor in (1 / step, step)]
         return [other for other in found if other != default]
 
-    def check(self, params: dict[str, Any]) -> None:
-        """Raise a ValueError for parts that are invalid, or do not fit each other."""
-        prepared, n_outputs = self.prepared, self.prepared.objective.n_outputs
-        model = type(self.estimator)(**self.estimator.get_params(deep=False) | params)
-        radices = [m.radices for m in parts.make_maps(model, prepared.inputs, prepared.shape)]
-        network = parts.make_network(model, prepared.shape, n_outputs, None)
-        if network is not None:
-            network.structure(radices, n_outputs)
-
     def steps_from(self, params: dict[str, Any]) -> list[tuple[str, Any]]:
         steps = [(name, value) for name in self.steps for value in self._beside(name, params[name])]
         return [(name, value) for name, value in steps if value is not params[name]]
@@ -297,8 +288,6 @@ class SearchCV(Shown, BaseEstimator):
         train = race.rows.take(race.folds[0][0])
         with clone(race.estimator)._prepare(*train) as prepared:
             candidates = Candidates(self, race.estimator, prepared)
-        for params in candidates.grid:
-            candidates.check(params)
         race.add(candidates.grid)
         if candidates.is_varied:
             return self._vary(race, candidates)
