@@ -31,7 +31,7 @@ from .targets import Target
 from .uncertainty import Uncertain
 from .values import shorten
 from .wording import Shown, summarize
-from .working import ended_by_interrupts, engine_of, run_by_steps, warn_user
+from .working import ended_by_interrupts, engine_of, warn_user
 
 
 class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
@@ -311,17 +311,12 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         """Return predictions (n_rows, n_outputs) in units of y."""
         check_is_fitted(self)
         reading: Reading = self._reading
-        values, n_rows = self._values(X)
         evaluator = self.network_.evaluator(self.cores_, reading.inputs.frequencies)
-        out = np.empty((n_rows, reading.n_outputs))
 
-        def respond(bounds: tuple[int, int]) -> None:
-            part = slice(*bounds)
-            responses = evaluator.responses(*values(part))
-            out[part] = reading.scale.undo(self.loss_.prediction(responses))
+        def respond(maps: Any, values: Any) -> NDArray:
+            return reading.scale.undo(self.loss_.prediction(evaluator.responses(maps, values)))
 
-        run_by_steps(respond, len(out), self.n_jobs)
-        out = self.loss_.keep_inside(out)
+        out = self.loss_.keep_inside(self._by_steps(X, reading.n_outputs, respond))
         finite = np.isfinite(out).all(axis=1)
         if not finite.all():
             raise ValueError(

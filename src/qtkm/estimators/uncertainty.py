@@ -11,7 +11,7 @@ their standard deviations are kept; conformal intervals use their quantiles.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -318,18 +318,14 @@ def _of_classes(
     loss: Any, posterior: Posterior, responses: Array, target: Array, variances: Array
 ) -> Uncertainty:
     """Return the Uncertainty whose averaged probabilities fit held-out rows best."""
-    n_outputs = posterior.tangents.n_outputs
-    choices = np.concatenate([[0.0], 2.0 ** np.arange(-4, 5)])
     spread = 1.0
     if len(responses) >= FEWEST:
-        found = [
-            float(loss.value(flattened(responses, c * variances), target).mean()) for c in choices
-        ]
-        spread = float(choices[int(np.argmin(found))])
-    nothing = np.zeros(n_outputs)
-    return Uncertainty(
-        posterior, nothing, nothing + spread, nothing + np.inf, np.empty((0, n_outputs))
-    )
+        choices = np.concatenate([[0.0], 2.0 ** np.arange(-4, 5)])
+        values = [loss.value(flattened(responses, c * variances), target).mean() for c in choices]
+        spread = float(choices[int(np.argmin(values))])
+    nothing = np.zeros(posterior.tangents.n_outputs)
+    scores = np.empty((0, len(nothing)))
+    return Uncertainty(posterior, nothing, nothing + spread, nothing + np.inf, scores)
 
 
 def flattened(responses: Array, variances: Array) -> Array:
@@ -375,18 +371,22 @@ class Uncertain:
         plain = inputs.plain(read_columns(self, X, reset=False))
         return lambda part: (inputs.maps, inputs.values(plain, part)), len(plain[0])
 
-    def _variances(self, X: Any) -> Array:
-        """Return variances (n, n_outputs) of the responses, in units of scaled targets."""
-        known = self._known_uncertainty()
+    def _by_steps(self, X: Any, width: int, function: Callable[..., Array]) -> Array:
+        """Return function(maps, values) of all rows, (n, width), computed in steps on threads."""
         values, n_rows = self._values(X)
-        out = np.empty((n_rows, len(known.noise)))
+        out = np.empty((n_rows, width))
 
         def fill(bounds: tuple[int, int]) -> None:
             part = slice(*bounds)
-            out[part] = known.posterior.variances(*values(part))
+            out[part] = function(*values(part))
 
         run_by_steps(fill, n_rows, self.n_jobs)  # type: ignore[attr-defined]
-        return known.spread * out
+        return out
+
+    def _variances(self, X: Any) -> Array:
+        """Return variances (n, n_outputs) of the responses, in units of scaled targets."""
+        known = self._known_uncertainty()
+        return known.spread * self._by_steps(X, len(known.noise), known.posterior.variances)
 
     def _directions(self, X: Any) -> Array:
         """Return a factor (n, n_outputs, k) of the covariance of predictions, in units of y."""

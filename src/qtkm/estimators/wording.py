@@ -98,27 +98,23 @@ def _facts(model: Any) -> dict[str, str]:
         first, last = (readable(history["objective"][i]) for i in (0, -1))
         facts["objective"] = f"{first} after the first epoch, {last} at the end"
     if scores := history.get("validation_score"):
-        best = max(range(len(scores)), key=scores.__getitem__)
+        best = int(np.argmax(scores))
         facts["validation"] = f"best score {readable(scores[best])} after epoch {best + 1}"
     if hasattr(model, "effective_parameters_"):
-        facts["posterior"] = _errors(model)
+        text = f"{readable(model.effective_parameters_, 3)} effective parameters"
+        if hasattr(model, "noise_"):
+            text += f", noise {_list_few([readable(s, 3) for s in np.atleast_1d(model.noise_)], 4)}"
+        known = model._uncertainty
+        if len(known.scores):
+            text += f", calibrated on {len(known.scores):,} rows"
+        if known.posterior.n_held:
+            text += f"; {known.posterior.n_held:,} weights held fixed"
+        facts["posterior"] = text
     return facts
 
 
 def _list_few(values: Sequence[Any], most: int) -> str:
     return ", ".join(shorten(v, LONGEST) for v in values[:most]) + ", …" * (len(values) > most)
-
-
-def _errors(model: Any) -> str:
-    text = f"{readable(model.effective_parameters_, 3)} effective parameters"
-    if hasattr(model, "noise_"):
-        text += f", noise {_list_few([readable(s, 3) for s in np.atleast_1d(model.noise_)], 4)}"
-    known = model._uncertainty
-    if len(known.scores):
-        text += f", calibrated on {len(known.scores):,} rows"
-    if known.posterior.n_held:
-        text += f"; {known.posterior.n_held:,} weights held fixed"
-    return text
 
 
 def summarize(model: Any, is_whole: bool = False) -> str:
@@ -174,21 +170,10 @@ def _network_lines(model: Any, is_whole: bool) -> list[str]:
 class Shown:
     """An estimator that shows in a notebook what it has learned, below scikit-learn's diagram."""
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in bundle:
-            bundle["text/html"] += self._learned_html()
-        return bundle
-
-    @property
-    def _repr_html_(self) -> Any:
-        # raises an AttributeError where no diagram is wanted
-        diagram = super()._repr_html_  # type: ignore[misc]
-        return lambda: diagram() + self._learned_html()
-
-    def _learned_html(self) -> str:
+    def _html_repr(self) -> str:  # from scikit-learn 1.7 on
         text = self._learned()
-        return f'<pre class="qtkm-learned">{escape(text)}</pre>' if text else ""
+        below = f'<pre class="qtkm-learned">{escape(text)}</pre>' if text else ""
+        return super()._html_repr() + below  # type: ignore[misc]
 
     def _learned(self) -> str:
         """Return text on what was learned; empty before a fit."""
