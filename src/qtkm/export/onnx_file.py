@@ -6,7 +6,6 @@ which is piecewise linear, a sum of ramps; complex numbers pairs of real ones.  
 are the derivatives of a response times a thin factor.
 """
 
-import math
 import operator
 from functools import partialmethod, reduce
 from itertools import accumulate
@@ -222,33 +221,20 @@ class OnnxGraph:
         found = functions @ weights.reshape(len(weights), -1)
         return found.reshape(-1, *weights.shape[1:]) if self.plan.is_chain else found
 
-    def main(
-        self, column: ColumnPlan, weights: NDArray, read: Read, factors: list[Tensor] | None = None
-    ) -> Tensor:
-        """Return the main functions of a column times weights (n, n_outputs).
-
-        Waves are those of the factors if these are all functions of the column.
-        """
+    def main(self, column: ColumnPlan, weights: NDArray, read: Read) -> Tensor:
+        """Return the main functions of a column times weights (n, n_outputs)."""
         x, missing = read
         if column.kind == "categories":
             return self.constant(weights).apply("Gather", x)
-        facts, count = column.facts, column.facts["n_main"]
+        count, moved = column.facts["n_main"], self.move(column, x)
         total = x @ weights[:1]
         if column.kind == "power":
-            powers = self.move(column, x).apply("Pow", np.arange(2, count + 1)[None])
+            powers = moved.apply("Pow", np.arange(2, count + 1)[None])
             total = total + powers @ weights[1:count]
         else:
-            # after frequency 0 of all functions, or the only ones
-            n_waves, size = count // 2, math.prod(facts["radices"])
-            first = facts["n_basis"] // 2 + 1
-            if factors is None or len(factors) != 1:
-                first, size = 0, n_waves
-                frequencies = np.arange(1, 1 + size) / facts["period"]
-                factors = [self.waves(self.move(column, x), frequencies)]
-            both = np.zeros((size, weights.shape[1]), dtype=complex)
-            cosines, sines = weights[1:count:2], weights[2:count:2]
-            both[first : first + n_waves] = np.sqrt(2) * (cosines - 1j * sines)
-            total = total + self.real(factors[0], both)
+            waves = self.waves(moved, np.arange(1, 1 + count // 2) / column.facts["period"])
+            both = np.sqrt(2) * (weights[1:count:2] - 1j * weights[2:count:2])
+            total = total + self.real(waves, both)
         if missing is None:
             return total
         assert column.means is not None
@@ -269,14 +255,13 @@ class OnnxGraph:
         total = self.constant((plan.intercept * self.scale + self.mean)[None])
         elements = []
         for column, own in zip(plan.columns, read, strict=True):
-            sizes = [len(w) for w in column.weights if column.kind != "categories"]
-            factors = self.factors(column, own, sizes) if sizes else []
             if column.main is not None and column.main.any():
-                total = total + self.main(column, column.main * self.scale, own, factors)
-            if sizes:
-                elements.append(reduce(self.multiply, map(self.product, factors, column.weights)))
-            elif column.weights:
+                total = total + self.main(column, column.main * self.scale, own)
+            if column.weights and column.kind == "categories":
                 elements.append(self.constant(column.weights[0]).apply("Gather", own[0]))
+            elif column.weights:
+                factors = self.factors(column, own, list(map(len, column.weights)))
+                elements.append(reduce(self.multiply, map(self.product, factors, column.weights)))
         if plan.closing is not None:
             product, closing = reduce(self.multiply, elements), (plan.closing.T * self.scale).T
             if plan.is_chain:  # a trace: Σ product[a, b]·closing[b, a]
