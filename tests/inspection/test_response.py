@@ -79,7 +79,7 @@ def test_of_a_search_the_best_model_is_inspected(regressor, rows, y):
 
 
 def test_rows_where_none_belong_are_refused(cpd, X):
-    with pytest.raises(TypeError, match=r"must be an integer, got a DataFrame; .* need no X"):
+    with pytest.raises(ValueError, match=r"n_coefficients=DataFrame must be .* need no X"):
         CoefficientsDisplay.from_estimator(cpd, X)
     with pytest.raises(TypeError, match="must be the name or index of a column, got a DataFrame"):
         SpectrumDisplay.from_estimator(cpd, X)

@@ -34,13 +34,10 @@ NUMBER = 4.0
 class MainEffectDisplay(Display):
     """Effect of one column: a curve with the deciles of its numbers, or a dot per category.
 
-    A band of two standard deviations on either side shows the uncertainty of the effect, if the
-    model has a posterior.
-
-    The curve is dashed and pale in the outermost hundredth of the rows on either side, unless the
-    column has at most twelve values, and where no rows are within a twentieth of the range. The y
-    axis fits the other part of the curve, and so does the x axis if heavy tails take more than two
-    thirds of the range. Categories without rows are pale.
+    If the model has a posterior, a band shows two standard deviations on either side. The curve
+    is dashed and pale where it is not supported by rows, see `MainEffect`; the y axis fits the
+    other part of the curve, and so does the x axis if heavy tails take more than two thirds of the
+    range. Categories without rows are pale.
     """
 
     def __init__(self, main_effect: effects.MainEffect):
@@ -129,12 +126,10 @@ def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
 
 
 class InteractionDisplay(Display):
-    """Interaction of two columns as a heat map, grey where there are no rows.
+    """Interaction of two columns as a heat map, grey where no row is near in both columns.
 
-    A cell is grey if no row is near it in both columns: of its category, or within a twentieth
-    of the column's range. Colours cover the effect on all but the outermost hundredth of the
-    rows. Heavy tails that take more than two thirds of a range are cut off, as in
-    `MainEffectDisplay`.
+    Colours cover the effect on all but the outermost hundredth of the rows. Heavy tails that take
+    more than two thirds of a range are cut off, as in `MainEffectDisplay`.
     """
 
     has_frame = True
@@ -316,9 +311,8 @@ class ExplanationDisplay(Display):
 class SpectrumDisplay(Display):
     """Magnitudes of the weights over the frequencies of a column, on a logarithmic scale.
 
-    The two sides need not be symmetric, and large weights at an edge do not call for a larger M:
-    frequencies f and -f act together, and waves with a period above 1 may cancel each other where
-    there are rows. See `qtkm.inspection.spectrum`.
+    The two sides need not be symmetric, and large weights at an edge do not call for a larger M,
+    see `qtkm.inspection.spectrum`.
     """
 
     def __init__(self, spectrum: weights.Spectrum):

@@ -26,11 +26,10 @@ class HistoryDisplay(Display):
 
     Parameters
     ----------
-    objective : (n_epochs,) array
-    validation_score : (n_epochs,) array
-        Empty without validation rows.
+    objective, validation_score : (n_epochs,) arrays
+        The second is empty without validation rows.
     score_name : str, optional
-        Name of the validation score: R² of a regressor, minus the mean loss of a classifier.
+        Name of the validation score.
 
     Attributes
     ----------
@@ -207,10 +206,8 @@ class CoverageDisplay(Display):
 
     Parameters
     ----------
-    levels : (n,) array
-        Nominal coverages of the intervals.
-    covered : (n,) array
-        Share of the rows within them.
+    levels, covered : (n,) arrays
+        Nominal coverages of the intervals, and shares of the rows within them.
     n_rows : int
     """
 

@@ -88,17 +88,15 @@ def importances(
         first_order_d = Var E[f | x_d] / Var f,        total_d = E Var[f | x_{-d}] / Var f,
         second_order_de = Var(E[f | x_d, x_e] - E[f | x_d] - E[f | x_e]) / Var f.
 
+    If columns are correlated, shares describe the model rather than the data.
+
     Moments of products of independent columns are products of the columns' moments: with
     G_d = E[T_d ⊗ T_d], m_d = E[T_d] and C_d = G_d - m_d ⊗ m_d the variances are closed products
     with C in the place of d, m ⊗ m (first and second order) or G (total) in all others.
     Re f of a complex f has E(Re f)² = ½ E|f|² + ½ Re E f².  The cost is O(n_rows·R²) per column
-    for a CPD and O(n_rows·R⁴) for trains and rings.
-
-    A CPD with more than 400 terms has too many pairs of terms for this; its total and second-order
-    shares are averages over 1,000 sampled rows of independent columns, with relative errors of a
-    few percent.
-
-    If columns are correlated, shares describe the model rather than the data.
+    for a CPD and O(n_rows·R⁴) for trains and rings.  A CPD with more than 400 terms has too many
+    pairs of terms; its total and second-order shares are averages over 1,000 sampled rows of
+    independent columns, with relative errors of a few percent.
 
     References
     ----------

@@ -35,8 +35,7 @@ class Coefficients(Finding):
     bound : float
         Upper bound on the weights that were not searched.
     n_certain : int
-        Number of leading weights that are certain to be the largest, up to rounding; there may be
-        larger ones than the others.
+        Number of leading weights that are certain to be the largest, up to rounding.
     """
 
     names: list[str]
@@ -71,29 +70,22 @@ def largest_coefficients(
         As in `main_effects`.
     n_coefficients : int, default=10
     max_slices : int, default=4096
-        Number of slices searched at a time. More take longer and give more certain results; the
-        search is exhaustive for tensors with at most this many entries.
+        Number of slices searched at a time, enough for all of a tensor with as many entries. More
+        take longer and give more certain results.
 
     Returns
     -------
     Coefficients
     """
-    if not isinstance(n_coefficients, Integral):
-        raise TypeError(
-            f"n_coefficients must be an integer, got a {type(n_coefficients).__name__}; weights "
-            "need no X."
-        )
-    if n_coefficients < 1 or max_slices < n_coefficients:
+    if not isinstance(n_coefficients, Integral) or not 1 <= n_coefficients <= max_slices:
+        shown = n_coefficients if np.isscalar(n_coefficients) else type(n_coefficients).__name__
         raise ValueError(
-            f"n_coefficients={n_coefficients} must be at least 1 and at most "
-            f"max_slices={max_slices}; use a larger max_slices."
+            f"n_coefficients={shown} must be an integer from 1 to max_slices={max_slices}; weights "
+            "need no X, and for more of them use a larger max_slices."
         )
     response = Response(model, output)
     if not response.closing.size:
-        raise ValueError(
-            "The model has only main effects (rank 0), and no products of basis functions; use "
-            "main_effects."
-        )
+        raise ValueError("The model has main effects alone (rank 0); use main_effects.")
     states, indices, bound = _search(response, max_slices)
     values = response.algebra.close(states)
     order = np.argsort(-np.abs(values), kind="stable")[:n_coefficients]
@@ -226,13 +218,12 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     Notes
     -----
     The magnitude of frequency m is (Σ |w[m, …]|²)^½ over the basis functions of all other
-    columns, from the Gram matrices of their cores; their squares sum to ‖w‖², in units of the
-    response.
+    columns, from the Gram matrices of their cores; their squares sum to ‖w‖².
 
     Spectra need care.  A prediction is Re f, to which frequencies m and -m contribute together:
-    their weights need not be symmetric, and a spectrum may rise at one edge only.  With a period
-    above 1 the waves are not orthogonal on the column's range, so large weights may cancel each
-    other there.  Validation, not the edges of a spectrum, shows whether M is large enough.
+    a spectrum need not be symmetric and may rise at one edge only.  With a period above 1 the
+    waves are not orthogonal on the column's range, so large weights may cancel each other there.
+    Validation, not the edges of a spectrum, shows whether M is large enough.
     """
     response = Response(model, output)
     d = find_column(response.names, column)
@@ -290,10 +281,8 @@ class RankOneTerms(Finding):
     functions : list of (n_terms, n_grid) arrays
         Functions of each column at these values, with weights of norm 1. Complex ones are rotated
         to be as real as possible, and positive where they are largest.
-    offset : float
-        Constant added to the terms.
-    main : list of (n_grid,) arrays
-        Main effects at these values; zero for a model without them.
+    offset, main : float, list of (n_grid,) arrays
+        Constant and main effects, if any, that are added to the terms.
 
     Notes
     -----
