@@ -157,7 +157,7 @@ def is_png(path):
 
 
 WEIGHTS = {"learning-curve", "largest-weights", "spectra", "rank-one-terms"}
-ROWS = {"importances", "main-effects", "interaction-strengths", "interactions"}
+ROWS = {"importances", "main-effects", "interactions"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from qtkm import CPD, Power, QTKMRegressor
 from qtkm.inspection import (
     ImportancesDisplay,
     InteractionDisplay,
-    InteractionStrengthsDisplay,
     MainEffectDisplay,
     RankOneTermsDisplay,
     SpectrumDisplay,
@@ -120,7 +119,6 @@ def test_a_spectrum_of_one_function_is_one_dot(constant):
 def test_other_displays_draw_them(constant, rows):
     displays = [
         ImportancesDisplay.from_estimator(constant, rows),
-        InteractionStrengthsDisplay.from_estimator(constant, rows),
     ]
     if type(constant.network_).__name__ == "CPD":
         displays += [RankOneTermsDisplay.from_estimator(constant)]

@@ -12,7 +12,6 @@ from qtkm.inspection import (
     HistoryDisplay,
     ImportancesDisplay,
     InteractionDisplay,
-    InteractionStrengthsDisplay,
     MainEffectDisplay,
     PathDisplay,
     RankOneTerms,
@@ -21,6 +20,7 @@ from qtkm.inspection import (
     SpectrumDisplay,
     explain,
     importances,
+    interaction,
     main_effects,
     share_axis,
 )
@@ -38,7 +38,6 @@ DISPLAYS = {
     "interaction": lambda m, X, y, **k: InteractionDisplay.from_estimator(m, X, ("a", "b"), **k),
     "with categories": lambda m, X, y, **k: InteractionDisplay.from_estimator(m, X, (2, 0), **k),
     "importances": lambda m, X, y, **k: ImportancesDisplay.from_estimator(m, X, **k),
-    "strengths": lambda m, X, y, **k: InteractionStrengthsDisplay.from_estimator(m, X, **k),
     "spectrum": lambda m, X, y, **k: SpectrumDisplay.from_estimator(m, "b", **k),
     "coefficients": lambda m, X, y, **k: CoefficientsDisplay.from_estimator(m, 6, **k),
     "sizes": lambda m, X, y, **k: RankOneTermsDisplay.from_estimator(m, **k),
@@ -145,15 +144,9 @@ def test_an_interaction_names_both_columns(cpd, X):
     np.testing.assert_array_equal(np.ma.getmaskarray(drawn), ~supported)
 
 
-def test_numbers_of_a_map_may_come_in_any_order(cpd, X):
-    values = np.array([1.5, -0.5, 0.5])
-    maps = [
-        InteractionDisplay.from_estimator(cpd, X, ("a", "b"), grid={"a": order})
-        for order in (values, np.sort(values))
-    ]
-    drawn = [display.ax_.collections[0] for display in maps]
-    np.testing.assert_array_equal(*(mesh.get_array().filled(np.nan) for mesh in drawn))
-    np.testing.assert_array_equal(*(mesh.get_coordinates() for mesh in drawn))
+def test_given_numbers_are_sorted(cpd, X):
+    found = interaction(cpd, X, ("a", "b"), grid={"a": [1.5, -0.5, 0.5]})
+    assert found.values[0].tolist() == [-0.5, 0.5, 1.5]
 
 
 def test_importances_stand_in_order(cpd, X):
@@ -277,8 +270,6 @@ def test_a_model_without_a_history_has_no_learning_curve(cpd):
 
 def test_one_column_has_no_interactions(X, y):
     one = fit(X[["a"]], y)
-    with pytest.raises(ValueError, match="interactions need two"):
-        InteractionStrengthsDisplay.from_estimator(one, X[["a"]])
     shares = importances(one, X[["a"]])
     assert shares.first_order[0] == pytest.approx(1)
     assert shares.total[0] == pytest.approx(1)

@@ -237,8 +237,6 @@ def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:
             inspection.share_axis(displays)
             yield "main-effects", figure
     if found.pairs:
-        strengths = inspection.InteractionStrengthsDisplay(found.importances)
-        yield "interaction-strengths", draw([strengths])
         pairs = [inspection.interaction(found.model, found.rows, pair, **options)
                  for pair in found.pairs[:MOST_PAIRS]]  # fmt: skip
         yield "interactions", draw([inspection.InteractionDisplay(pair) for pair in pairs])
@@ -303,7 +301,9 @@ def draw(displays: Sequence[Any]) -> Any:
         for display, ax in zip(displays, axes, strict=False):
             display.plot(ax)
             if count > 1:
-                ax.set_xlabel(ax.get_xlabel().removesuffix("\n" + "; ".join(display.notes)))
+                for between in ("; ", "\n"):
+                    below = "\n" + between.join(display.notes)
+                    ax.set_xlabel(ax.get_xlabel().removesuffix(below))
         notes = list(dict.fromkeys(note for display in displays for note in display.notes))
         if count > 1 and notes:
             figure.supxlabel("; ".join(notes), fontsize="medium")

@@ -11,7 +11,6 @@ from .displays import (
     ExplanationDisplay,
     ImportancesDisplay,
     InteractionDisplay,
-    InteractionStrengthsDisplay,
     MainEffectDisplay,
     RankOneTermsDisplay,
     SpectrumDisplay,
@@ -32,7 +31,7 @@ from .weights import (
 __all__ = [
     "Coefficients", "CoefficientsDisplay", "CoverageDisplay", "Explanation",
     "ExplanationDisplay", "HistoryDisplay", "Importances", "ImportancesDisplay", "Interaction",
-    "InteractionDisplay", "InteractionStrengthsDisplay", "MainEffect",
+    "InteractionDisplay", "MainEffect",
     "MainEffectDisplay", "PathDisplay", "RankOneTerms", "RankOneTermsDisplay",
     "ResidualsDisplay", "Spectrum", "SpectrumDisplay", "explain", "importances", "interaction",
     "largest_coefficients", "main_effects", "rank_one_terms",

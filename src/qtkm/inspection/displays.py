@@ -27,8 +27,6 @@ FAINTEST = 1e-12
 LONGEST_PRODUCT = 72
 #: bars of importances, and of contributions
 MOST_BARS, MOST_PARTS = 20, 12
-#: sizes of the font that a number in a cell takes
-NUMBER = 4.0
 
 
 class MainEffectDisplay(Display):
@@ -123,6 +121,7 @@ def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
     limits = np.array([display.ax_.get_ylim() for display in displays])
     for display in displays:
         display.ax_.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+        plotting.separate_thousands(display.ax_)
 
 
 class InteractionDisplay(Display):
@@ -151,11 +150,8 @@ class InteractionDisplay(Display):
         effect, supported = both.effect, both.is_supported
         where: list[Any] = []
         are_scales = [is_numeric(values) and len(values) > 1 for values in both.values]
-        for number, (values, is_scale) in enumerate(zip(both.values, are_scales, strict=True)):
-            # numbers may have been given in any order
-            order = np.argsort(values) if is_scale else np.arange(len(values))
-            effect, supported = effect.take(order, number), supported.take(order, number)
-            where.append(plotting.along(values)[order] if is_scale else order)
+        for values, is_scale in zip(both.values, are_scales, strict=True):
+            where.append(plotting.along(values) if is_scale else np.arange(len(values)))
         sizes, seen = np.abs(both.effect).ravel(), np.abs(effect[supported]).max(initial=0.0)
         largest = sizes.max()  # effect of the darkest colours; 1 in the place of rounding
         if both.support.any():
@@ -169,7 +165,7 @@ class InteractionDisplay(Display):
         )  # fmt: skip
         ax.figure.colorbar(
             mesh, ax=ax, label=f"beyond the main effects{units(both.response)}",
-            format=plotting.number_formatter(), extend="both" if seen > largest else "neither",
+            extend="both" if seen > largest else "neither",
         )  # fmt: skip
         for axis, name, values, inner, is_scale in zip(
             (ax.xaxis, ax.yaxis), both.names, both.values, both.inner, are_scales, strict=True
@@ -208,55 +204,6 @@ class ImportancesDisplay(Display):
         ax.set(title="Importance of the columns", xlabel=label)
         ax.set_xlim(left=0)
         ax.legend(loc="lower right", frameon=False)
-
-
-class InteractionStrengthsDisplay(Display):
-    """Strengths of the interactions of all pairs of columns as a heat map.
-
-    Columns without interactions, such as constant ones, are not shown.
-    """
-
-    def __init__(self, importances: importance.Importances):
-        if len(importances.names) < 2:
-            raise ValueError("The model has one column, but interactions need two.")
-        self.importances = importances
-        shown = np.flatnonzero(importances.second_order.any(axis=0))
-        self._shown = shown if len(shown) else np.arange(len(importances.names))
-        size = max(0.0, 0.45 * (len(self._shown) - 7))
-        self.figure_size = (5.6 + size, 4.6 + size)
-
-    @classmethod
-    def from_estimator(
-        cls, model: Any, X: Any, *, ax: "Axes | None" = None, **options: Any
-    ) -> Self:
-        """Compute and draw the strengths of interactions; arguments are those of `importances`."""
-        return cls(importance.importances(model, X, **options)).plot(ax)
-
-    def _draw(self, ax: "Axes") -> list[str]:
-        found, shown = self.importances, self._shown
-        ax.set_title("Strength of the interactions")
-        # the first row and the last column have nothing below the diagonal
-        lower, names = (
-            found.interactions[np.ix_(shown, shown)][1:, :-1],
-            [found.names[d] for d in shown],
-        )
-        top = float(lower.max()) or 1.0
-        hidden = np.ma.array(lower, mask=np.triu(np.ones(lower.shape, dtype=bool), 1))
-        image = ax.imshow(hidden, cmap="Blues", vmin=0, vmax=top)
-        ax.figure.colorbar(
-            image, ax=ax, label=f"standard deviation{units(found.response)}", shrink=0.85,
-            format=plotting.number_formatter(),
-        )  # fmt: skip
-        plotting.name_ticks(ax.xaxis, names[:-1])
-        plotting.name_ticks(ax.yaxis, names[1:])
-        if plotting.length(ax.xaxis) > NUMBER * len(lower):
-            for e, d in np.argwhere(np.tri(len(lower))).tolist():
-                colour = "white" if lower[e, d] > 0.6 * top else "black"
-                ax.text(d, e, readable(lower[e, d], 2), color=colour, ha="center", va="center",
-                        fontsize="small")  # fmt: skip
-        left_out = len(found.names) - len(shown)
-        columns = f"{left_out} column{'s' * (left_out > 1)} without any"
-        return [f"not shown: {columns}"] if left_out else []
 
 
 class ExplanationDisplay(Display):

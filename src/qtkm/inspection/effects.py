@@ -167,9 +167,9 @@ def main_effects(
     columns : a name or index, a sequence of these, or None
         Columns to compute; None is all of them.
     grid : dict, optional
-        Values to evaluate, by column. By default all categories, all distinct numbers if there
-        are at most `n_grid`, and otherwise equal steps. If heavy tails take more than two thirds
-        of a range, half of the steps exclude them.
+        Values to evaluate, by column; numbers are sorted. By default all categories, all
+        distinct numbers if there are at most `n_grid`, and otherwise equal steps. If heavy tails
+        take more than two thirds of a range, half of the steps exclude them.
     n_grid : int, default=100
     output : int or class, optional
         Output of a regressor with several, or class of a classifier; of two classes, the second
@@ -268,7 +268,7 @@ class Look:
             known, inner = rows.known(d)[0], inner_range(*rows.known(d))
             numbers = np.unique(known).astype(np.float64)
             if given is not None:
-                numbers = response.numbers(d, given)
+                numbers = np.sort(response.numbers(d, given))
             elif len(numbers) > n_grid:
                 numbers = steps(numbers, inner, n_grid)
             self.shown, self.values = response.raw(d, numbers), response.values(d, numbers)

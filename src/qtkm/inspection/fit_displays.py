@@ -10,7 +10,6 @@ from sklearn.base import is_regressor
 from ..estimators.uncertainty import half_widths
 from ..estimators.wording import name_score
 from ..parameters import check_option
-from . import plotting
 from .plotting import FAINT, FIRST, PALE, SECOND, Display
 from .response import fitted, output_number
 
@@ -59,7 +58,7 @@ class HistoryDisplay(Display):
 
     def _draw(self, ax: "Axes") -> None:
         epochs = np.arange(1.0, len(self.objective) + 1)
-        plotting.number_ticks(ax.xaxis, epochs)
+        ax.xaxis.get_major_locator().set_params(integer=True)
         style = ".-" if len(epochs) <= 100 else "-"
         ax.plot(epochs, self.objective, style, color=FIRST)
         ax.set(title="Learning curve", xlabel="epoch", ylabel="training objective")
@@ -71,7 +70,6 @@ class HistoryDisplay(Display):
             name = "validation score" + (f": {self.score_name}" if self.score_name else "")
             self.score_ax_.set_ylabel(name, color=SECOND)
             self.score_ax_.spines["top"].set_visible(False)
-            plotting.number_ticks(self.score_ax_.yaxis)
 
 
 class PathDisplay(Display):

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..escaping import shorten
-from ..estimators.wording import LARGEST, PARTED, SMALLEST, readable
 from .results import place
 from .support import Range, shown_range
 
@@ -50,13 +49,9 @@ class Display:
             except ImportError as error:
                 raise ImportError("Displays need matplotlib: pip install qtkm[plot]") from error
             _, ax = plt.subplots(figsize=self.figure_size, layout="constrained")
-        from matplotlib.ticker import ScalarFormatter
-
         self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
         self.notes = self._draw(ax) or []
-        for axis in (ax.xaxis, ax.yaxis):
-            if type(axis.get_major_formatter()) is ScalarFormatter:
-                number_ticks(axis)
+        separate_thousands(ax)
         if not self.has_frame:
             plain(ax)
         _use_fonts(ax)
@@ -69,6 +64,19 @@ class Display:
     def _draw(self, ax: "Axes") -> Sequence[str] | None:
         """Draw on axes, and return the notes."""
         raise NotImplementedError
+
+
+def separate_thousands(ax: "Axes") -> None:
+    """Write 20,000 and not 20000 at the ticks of plain axes."""
+    from matplotlib.ticker import ScalarFormatter
+
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = axis.get_view_interval()
+        is_plain = type(axis.get_major_formatter()) is ScalarFormatter
+        if is_plain and high - low > 10 and 1e4 <= max(-low, high) < 1e7:
+            axis.set_major_formatter("{x:,.0f}")
+            if axis is ax.xaxis:
+                axis.get_major_locator().set_params(nbins=5)
 
 
 def units(response: str) -> str:
@@ -182,62 +190,13 @@ def length(axis: Any) -> float:
     return float(pixels / axis.axes.figure.dpi * 72 / rcParams["font.size"])
 
 
-def number_ticks(axis: Any, values: NDArray | None = None) -> None:
-    """Write 20,000, 0.002 or dates at the ticks, at no more than fit.
+def scale_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
+    """Label an axis of numbers or times, and cut off nearly empty heavy tails.
 
     Ticks are at integers if all values are.
     """
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-    from matplotlib.ticker import MaxNLocator
 
-    if values is not None and values.dtype.kind == "M":
-        axis.set_major_locator(locator := AutoDateLocator())
-        axis.set_major_formatter(ConciseDateFormatter(locator))
-        return
-    if values is not None and np.all(values == np.round(values)):
-        axis.get_major_locator().set_params(integer=True)
-    axis.set_major_formatter(number_formatter())
-    locator = axis.get_major_locator()
-    if axis is not axis.axes.xaxis or not isinstance(locator, MaxNLocator):
-        return
-    texts = axis.get_major_formatter().format_ticks(axis.get_majorticklocs())
-    room = length(axis) / (LETTER * max(map(len, texts), default=0) + 1.5)
-    if len(texts) > room:
-        locator.set_params(nbins=max(2, int(room)))
-
-
-def number_formatter() -> Any:
-    """Return a tick formatter: 20,000 and 0.002, with enough digits to distinguish ticks."""
-    from matplotlib.ticker import FuncFormatter
-
-    formatter = FuncFormatter(_write_tick)
-    formatter.format_ticks = write_ticks  # type: ignore[method-assign]
-    return formatter
-
-
-def _write_tick(number: float, position: int | None = None) -> str:
-    return readable(number)  # not a lambda, so that figures can be pickled
-
-
-def write_ticks(values: Any) -> list[str]:
-    """Format ascending numbers with enough digits to distinguish them."""
-    ticks = np.asarray(values, dtype=np.float64)
-    step, top = np.min(np.diff(ticks), initial=np.inf), np.abs(ticks).max(initial=0.0)
-    if not 0 < step < np.inf:
-        return [readable(tick) for tick in ticks]
-    ticks = np.where(np.abs(ticks) < 1e-9 * step, 0.0, ticks)  # what is left of zero is rounding
-    if step < SMALLEST or top >= LARGEST:
-        digits = 3 + max(0, math.ceil(math.log10(top / step)))
-        return [readable(tick, digits) for tick in ticks]
-    # as many decimals everywhere: 0.60 above 0.58
-    errors = (np.abs(ticks - ticks.round(decimals)).max() for decimals in range(7))
-    decimals = next((k for k, error in enumerate(errors) if error < 1e-6 * step), 7)
-    form = f"{',' if top >= PARTED else ''}.{decimals}f"
-    return [format(tick, form) for tick in ticks]
-
-
-def scale_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> None:
-    """Label an axis of numbers or times and its ticks, and cut off nearly empty heavy tails."""
     inner = None if inner is None else along(inner)
     low, high, name = *shown_range(along(values), inner), written(name, LONGEST_WORDS)
     if high - low < np.ptp(along(values)):
@@ -246,7 +205,11 @@ def scale_axis(axis: Any, name: str, values: NDArray, inner: Range | None) -> No
         axis.axes.set(**{f"{axis.axis_name}lim": (low - margin, high + margin)})
         name = f"{name} (all rows: {whole})"
     axis.set_label_text(name)
-    number_ticks(axis, values)
+    if values.dtype.kind == "M":
+        axis.set_major_locator(locator := AutoDateLocator())
+        axis.set_major_formatter(ConciseDateFormatter(locator))
+    elif np.all(values == np.round(values)):
+        axis.get_major_locator().set_params(integer=True)
 
 
 def bars(ax: "Axes", labels: Sequence[str]) -> NDArray:

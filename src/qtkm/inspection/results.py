@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,8 @@ class Finding:
         return need("pandas", "results become frames").DataFrame(table)
 
     def __repr__(self) -> str:
-        told = [(field.name, _brief(getattr(self, field.name))) for field in fields(self)]  # type: ignore[arg-type]
-        shapes = ", ".join(f"{name} {text}" for name, text in told if text)
+        arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         lines = textwrap.wrap(f"{type(self).__name__}({visible(self._gist())})", WIDTH)
         return textwrap.indent("\n".join([*lines, *textwrap.wrap(shapes, WIDTH)]), "  ")[2:]
 
@@ -53,15 +52,3 @@ def place(value: Any) -> str:
         return "missing" if np.isnat(value) else text
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return readable(value) if is_number else shorten(value, 28)
-
-
-def _brief(value: Any) -> str:
-    """Return the shape of arrays, or a number; empty for what the main result contains."""
-    if isinstance(value, np.ndarray):
-        return f"{value.shape}"
-    if isinstance(value, list | tuple) and value and isinstance(value[0], np.ndarray):
-        shapes = [f"{array.shape}" for array in value]
-        return " and ".join(shapes) if len(value) <= MOST else f"[{len(value)} arrays]"
-    if isinstance(value, list):
-        return f"[{len(value)}]"
-    return f"{readable(value)}" if isinstance(value, int | float) else ""
