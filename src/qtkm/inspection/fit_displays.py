@@ -58,7 +58,7 @@ class HistoryDisplay(Display):
 
     def _draw(self, ax: "Axes") -> None:
         epochs = np.arange(1.0, len(self.objective) + 1)
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
         style = ".-" if len(epochs) <= 100 else "-"
         ax.plot(epochs, self.objective, style, color=FIRST)
         ax.set(title="Learning curve", xlabel="epoch", ylabel="training objective")

@@ -76,7 +76,7 @@ def separate_thousands(ax: "Axes") -> None:
         if is_plain and high - low > 10 and 1e4 <= max(-low, high) < 1e7:
             axis.set_major_formatter("{x:,.0f}")
             if axis is ax.xaxis:
-                axis.get_major_locator().set_params(nbins=5)
+                ax.locator_params(axis="x", nbins=5)
 
 
 def units(response: str) -> str:

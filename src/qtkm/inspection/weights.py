@@ -78,7 +78,8 @@ def largest_coefficients(
     Coefficients
     """
     if not isinstance(n_coefficients, Integral) or not 1 <= n_coefficients <= max_slices:
-        shown = n_coefficients if np.isscalar(n_coefficients) else type(n_coefficients).__name__
+        given: Any = n_coefficients
+        shown = given if isinstance(given, int) else type(given).__name__
         raise ValueError(
             f"n_coefficients={shown} must be an integer from 1 to max_slices={max_slices}; weights "
             "need no X, and for more of them use a larger max_slices."
