@@ -96,7 +96,8 @@ def check_folds(cv: Any, pairs: Iterable[Any], is_used: NDArray[np.bool_]) -> li
 
     Rows of zero weight, for example, are not used.
     """
-    every, folds = np.arange(len(is_used)), []
+    every = np.arange(len(is_used))
+    folds: list[Any] = []
     for pair in pairs:
         train, test = (every[part][is_used[part]] for part in pair)
         if len(train) == 0 or len(test) == 0:

@@ -24,8 +24,45 @@ TIE = 1e-9
 Fold = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
+class KernelRidge(Baseline):
+    """Base of kernel ridge regression with and without cross-validation."""
+
+    def _solve(
+        self, rows: ScaledRows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
+    ) -> None:
+        """Solve for the coefficients of rows, ignoring those of zero weight."""
+        rows = rows.take(np.flatnonzero(rows.weight > 0))
+        variances = None
+        if penalties is not None:
+            precisions = [own.precision(each) for own, each in zip(penalties, maps, strict=True)]
+            variances = [None if precision is None else 1 / precision for precision in precisions]
+        self._kernel, root = ProductKernel(maps, variances), rows.roots()
+        matrix = make_matrix(self._kernel, rows)
+        matrix *= root
+        matrix *= root.T
+        phase = self._kernel.phase(rows.values)
+        ridge = self._kernel.relative(len(rows) * alpha)
+        self._coefficients = root * solve(matrix, ridge, root * phase * rows.target)
+        self._values = rows.values
+        self.dual_coef_ = phase.conj() * self._coefficients
+        self.alpha_ = alpha
+        names = getattr(self, "feature_names_in_", [f"x{d}" for d in range(len(maps))])
+        self.columns_ = [
+            {"name": name, "basis": feature_map, "bounds": (box.low, box.high)}
+            for name, feature_map, box in zip(names, maps, self._boxes, strict=True)
+        ]
+
+    def _width(self) -> int:
+        return len(self._values)
+
+    def _respond(self, values: NDArray) -> NDArray:
+        with np.errstate(over="ignore", invalid="ignore"):  # far outside; `predict` says so
+            response = times(self._kernel.scaled(values, self._values), self._coefficients)
+            return (self._kernel.phase(values).conj() * response).real
+
+
 @filled_from(Baseline)
-class ProductKernelRidge(Baseline):
+class ProductKernelRidge(KernelRidge):
     """Kernel ridge regression with the kernel of the features of `QTKMRegressor`.
 
     Minimizes the same objective over unconstrained weights: the limit of the network's fit as its
@@ -99,39 +136,6 @@ class ProductKernelRidge(Baseline):
         priors = parts.make_penalties(self, self._inputs().labels)
         self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
 
-    def _solve(
-        self, rows: ScaledRows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
-    ) -> None:
-        """Solve for the coefficients of rows, ignoring those of zero weight."""
-        rows = rows.take(np.flatnonzero(rows.weight > 0))
-        variances = None
-        if penalties is not None:
-            precisions = [own.precision(each) for own, each in zip(penalties, maps, strict=True)]
-            variances = [None if precision is None else 1 / precision for precision in precisions]
-        self._kernel, root = ProductKernel(maps, variances), rows.roots()
-        matrix = make_matrix(self._kernel, rows)
-        matrix *= root
-        matrix *= root.T
-        phase = self._kernel.phase(rows.values)
-        ridge = self._kernel.relative(len(rows) * alpha)
-        self._coefficients = root * solve(matrix, ridge, root * phase * rows.target)
-        self._values = rows.values
-        self.dual_coef_ = phase.conj() * self._coefficients
-        self.alpha_ = alpha
-        names = getattr(self, "feature_names_in_", [f"x{d}" for d in range(len(maps))])
-        self.columns_ = [
-            {"name": name, "basis": feature_map, "bounds": (box.low, box.high)}
-            for name, feature_map, box in zip(names, maps, self._boxes, strict=True)
-        ]
-
-    def _width(self) -> int:
-        return len(self._values)
-
-    def _respond(self, values: NDArray) -> NDArray:
-        with np.errstate(over="ignore", invalid="ignore"):  # far outside; `predict` says so
-            response = times(self._kernel.scaled(values, self._values), self._coefficients)
-            return (self._kernel.phase(values).conj() * response).real
-
 
 def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
     """Return the scaled kernel matrix of all rows: (n_rows, n_rows)."""
@@ -153,7 +157,7 @@ def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
     cv=3,
     n_jobs=None,
 )
-class ProductKernelRidgeCV(ProductKernelRidge):
+class ProductKernelRidgeCV(KernelRidge):
     """`ProductKernelRidge` with `alpha` and `period` chosen by cross-validation.
 
     Parameters
