@@ -3,36 +3,29 @@
 The file is one of `qtkm.storage` of the kind "model": safetensors for the arrays, JSON for the
 rest, a checksum over both.  The layout of format 2, where a star marks what may be missing:
 
-    class             name of the estimator, "QTKMRegressor" or "QTKMClassifier"
-    versions *        of qtkm and numpy that wrote the file
-    parameters *      those of the constructor but for LEFT_OUT, see `qtkm.estimators.encoding`
-    feature_names *   names of the columns, or null
-    columns           for each column
-        basis             its feature map, with all parameters
-        bounds            [low, high], or null for categories
-        extrapolation     rule for values outside of the bounds, or null for categories
-        reach             part of the range by which clipped values may leave it
-        categories        list of categories, null among them for missing values; or null
-        counts            training weight of each category, or null
-        grid *            what `columns_` says of the fit: n_grid, binned, bin_error, path
+    class, versions *         name of the estimator; qtkm and numpy that wrote the file
+    parameters *              of the constructor but for LEFT_OUT, see `qtkm.estimators.encoding`
+    feature_names *           names of the columns, or null
+    columns                   for each column
+        basis                 its feature map, with all parameters
+        bounds, extrapolation [low, high] and the rule for values outside; null for categories
+        reach *, center *     how far clipped values may leave the range; median in the unit box
+        holds *, cycle *      numbers, times or time spans; period of a cyclic column, or null
+        categories, counts    null among them for missing values, and their weights; or null
+        grid *                what `columns_` says of the fit: n_grid, binned, bin_error
     target
-        mean, scale       arrays (n_outputs,)
-        is_constant       array (n_outputs,) of bools
-        range *           array (2, n_outputs), the least and the greatest targets
-        names *           names of the targets, or null
-        ndim              dimensions of y that predictions have: 1 or 2 (regression)
-        classes           array of labels (classification)
-    network, loss     parts with all their parameters
-    cores             arrays, in the layout of `cores_`
-    alpha             the factor of the penalty that was used
-    penalties *       the learned penalty of every column, or null for the plain norm
-    posterior *       text that says why there is none, or
-        network, cores    whose derivatives it is made of, or null for main effects alone
-        held              columns whose cores do not move
-        main              which main functions move, the intercept last; or null
+        mean, scale, is_constant    arrays (n_outputs,)
+        range *, names *      least and greatest targets (2, n_outputs); names of the targets
+        ndim or classes       dimensions of y that predictions have, or labels in order
+    network, loss             parts with all their parameters
+    cores                     arrays, in the layout of `cores_`
+    alpha, penalties *        factor of the penalty; learned one of every column, or null
+    posterior *               text that says why there is none, or
+        network, cores, held  whose derivatives it is made of, or null; columns that do not move
+        main                  which main functions move, the intercept last; or null
         chain_factor, main_factor, freedom, n_held     see `qtkm.objective.posterior`
         noise, spread, tails, scores                   see `qtkm.estimators.uncertainty`
-    summary *         n_iter, status, message, history
+    summary *                 n_iter, status, message, history
 
 What follows from these (`n_parameters_`, `rank_`, …) is not written.  A reader ignores keys that
 it does not know, so that a minor version may add some.  Nothing in a file is trusted: only
@@ -44,6 +37,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields
 from importlib.metadata import version
+from itertools import repeat
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -143,13 +137,11 @@ def _model(tree: Any) -> Any:
             f"it contains a {tree['class']!s:.40}, which is unknown to this version of qtkm; "
             "upgrade qtkm"
         )
-    cls, parameters = CLASSES[tree["class"]], tree.get("parameters", {})
-    known = cls().get_params(deep=False)
+    cls = CLASSES[tree["class"]]
+    known = cls().get_params(deep=False).keys() - LEFT_OUT
+    given = {name: decode(value) for name, value in tree.get("parameters", {}).items()}
     # a file without a penalty is from a version that had the paper's alone
-    model = cls(**{"penalty": "ridge"} | {
-        name: decode(value) for name, value in parameters.items()
-        if name in known and name not in LEFT_OUT
-    })  # fmt: skip
+    model = cls(**{"penalty": "ridge"} | {name: given[name] for name in known & given.keys()})
     check_parameters(model)
     names, target = tree.get("feature_names"), tree["target"]
     reading = Reading(_inputs(tree["columns"], names), _scale(target))
@@ -174,8 +166,7 @@ def _model(tree: Any) -> Any:
     if penalties is not None:
         fits = isinstance(penalties, list) and len(penalties) == len(inputs)
         _need(fits, "it has no penalty for each column")
-        pairs = zip(penalties, inputs.labels, strict=True)
-        model.penalties_ = [_part(entry, "penalties", label) for entry, label in pairs]
+        model.penalties_ = [*map(_part, penalties, repeat("penalties"), inputs.labels)]
     model._place(cores, network, loss)
     model.columns_ = [
         own.describe() | {key: decode(column.get("grid", {}).get(key)) for key in GRID}
@@ -238,11 +229,12 @@ def _set_categories(own: Any, column: Any) -> None:
 def _scale(target: Any) -> TargetScale:
     shape = (len(target["mean"]),)
     _need(shape[0] > 0, "it has no outputs")
-    mean = _numbers(target["mean"], shape, "the mean of y")
-    scale = _numbers(target["scale"], shape, "the scale of y")
-    _need(scale.min() >= 0, "the scale of y is negative")
-    what = "the mark of outputs that are constant"
-    return TargetScale(mean, scale, _numbers(target["is_constant"], shape, what, "b1"))
+    types = {"mean": "f8", "scale": "f8", "is_constant": "b1"}
+    scale = TargetScale(
+        *(_numbers(target[key], shape, f"the {key} of y", types[key]) for key in types)
+    )
+    _need(scale.scale.min() >= 0, "the scale of y is negative")
+    return scale
 
 
 def _network(tree: Any, maps: Sequence[Any], n_outputs: int) -> tuple[Any, Any]:
@@ -253,9 +245,9 @@ def _network(tree: Any, maps: Sequence[Any], n_outputs: int) -> tuple[Any, Any]:
                         for entries in (cores, shapes))  # fmt: skip
     _need(layout == expected, "its cores do not have the layout of its network")
     kind = "c16" if any(feature_map.is_complex for feature_map in maps) else "f8"
-    flat = [shape for entry in shapes for shape in (entry if isinstance(entry, list) else [entry])]
+    flat = networks.flatten(cores)
     kinds = [kind] * (len(flat) - network.n_real) + ["f8"] * network.n_real
-    triples = zip(networks.flatten(cores), flat, kinds, strict=True)
+    triples = zip(flat, networks.flatten(shapes), kinds, strict=True)
     read = [_numbers(core, tuple(shape), "a core", own) for core, shape, own in triples]
     return network, networks.unflatten(cores, read)
 
@@ -270,9 +262,9 @@ def _set_task(model: Any, target: Any, loss: Any, n_outputs: int) -> None:
         model._y_ndim = int(ndim)
         return
     classes = decode(target["classes"])
-    _need(isinstance(classes, np.ndarray) and classes.ndim == 1, "its classes are not a list")
-    _need(classes.dtype.kind in "biufUSO", f"its classes are {classes.dtype}")
-    texts = classes.dtype.kind != "O" or all(isinstance(label, str) for label in classes)
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1
+    _need(is_list and classes.dtype.kind in "biufUSO", "its classes are not a list of labels")
+    texts = classes.dtype.kind != "O" or _are_texts(classes.tolist())
     _need(texts and np.array_equal(np.unique(classes), classes), "its classes are not in order")
     one = len(classes) == 2 and not isinstance(loss, Softmax)
     fits = len(classes) > 1 and n_outputs == (1 if one else len(classes))
@@ -313,20 +305,19 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
         is_main = _numbers(is_main, (count,), "the posterior's functions", "b1")
     tangents = Tangents(chain, is_main, reading.inputs.frequencies, n_outputs)
     planes, width = 1 + (chain is not None and chain.is_complex), tree["main_factor"].shape[1]
-    shapes = {"chain_factor": planes * tangents.n_chain, "main_factor": n_outputs * tangents.n_main}
-    chain_factor, main_factor = (
-        _numbers(tree[key], (count, width), "a factor of the posterior", "f4 f8")
-        for key, count in shapes.items()
-    )
-    if main_factor.dtype == np.float32:  # of a version whose rounding needs double precision
-        chain_factor, main_factor = chain_factor.astype(np.float64), main_factor.astype(np.float64)
-    noise, spread = (
-        _numbers(tree[key], (n_outputs,), f"the posterior's {key}") for key in ("noise", "spread")
+    tails, scores = decode(tree["tails"]), tree["scores"]
+    shapes = {
+        "chain_factor": (planes * tangents.n_chain, width),
+        "main_factor": (n_outputs * tangents.n_main, width),
+        "noise": (n_outputs,), "spread": (n_outputs,), "scores": (len(scores), n_outputs),
+    }  # fmt: skip
+    # single precision is of a version whose rounding needs double
+    chain_factor, main_factor, noise, spread, scores = (
+        _numbers(tree[key], shape, f"the posterior's {key}", "f4 f8").astype(np.float64, copy=False)
+        for key, shape in shapes.items()
     )
     _need(min(noise.min(), spread.min()) >= 0, "the posterior has negative variances")
-    tails, scores = decode(tree["tails"]), tree["scores"]
     _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are invalid")
-    scores = _numbers(scores, (len(scores), n_outputs), "the scores of held-out rows")
     freedom = _number(tree["freedom"], "its effective parameters are not a number")
     found = Posterior(tangents, chain_factor, main_factor, freedom, int(tree["n_held"]))
     return Uncertainty(found, noise, spread, tails, scores)
@@ -390,7 +381,10 @@ def to_tree(model: Any) -> dict[str, Any]:
     check_parameters(model)
     names, given = getattr(model, "feature_names_in_", None), model.get_params(deep=False)
     reading, labels = model._reading, getattr(model, "classes_", None)
-    task = {"ndim": model._y_ndim} if labels is None else {"classes": _encode("classes_", labels)}
+    task = {"ndim": model._y_ndim} if labels is None else {"classes": labels}
+    of_target = {"range": reading.target_range, "names": reading.target_names}
+    parts = ("network", "loss", "cores", "penalties")
+    facts = ("n_iter", "status", "message", "history")
     tree = {
         "class": name,
         "versions": {"qtkm": version("qtkm"), "numpy": np.__version__},
@@ -398,21 +392,12 @@ def to_tree(model: Any) -> dict[str, Any]:
         "feature_names": None if names is None else list(names),
         "columns": _write_columns(model),
         "target": {
-            **vars(reading.scale),
-            **task,
-            "range": reading.target_range,
-            "names": reading.target_names,
+            key: _encode(key, v) for key, v in (vars(reading.scale) | task | of_target).items()
         },
-        "network": _encode("network", model.network_),
-        "loss": _encode("loss", model.loss_),
-        "cores": _encode("cores_", model.cores_),
         "alpha": float(model.alpha_),
-        "penalties": _encode("penalties_", model.penalties_),
         "posterior": _write_posterior(model._uncertainty),
-        "summary": {
-            key: _encode(f"{key}_", getattr(model, f"{key}_"))
-            for key in ("n_iter", "status", "message", "history")
-        },
+        "summary": {key: _encode(f"{key}_", getattr(model, f"{key}_")) for key in facts},
+        **{key: _encode(f"{key}_", getattr(model, f"{key}_")) for key in parts},
     }
     try:
         from_tree(tree)
@@ -426,13 +411,13 @@ def to_tree(model: Any) -> dict[str, Any]:
 def _write_columns(model: Any) -> list[dict[str, Any]]:
     columns = []
     for own, said in zip(model._reading.inputs.columns, model.columns_, strict=True):
+        bounds, box = said["bounds"], own.box
         names = ("counts",) if own.is_categorical else ("center", "holds", "cycle")
-        bounds = said["bounds"]
         columns.append({
             "basis": _encode(own.label, own.feature_map),
             "bounds": None if bounds is None else list(bounds),
-            "extrapolation": None if bounds is None else own.box.extrapolation,
-            "reach": 0.0 if bounds is None else own.box.reach,
+            "extrapolation": getattr(box, "extrapolation", None),
+            "reach": getattr(box, "reach", 0.0),
             "categories": _encode(f"the categories of {own.label}", said["categories"]),
             "counts": None,
             **{name: getattr(own, name) for name in names},
