@@ -248,5 +248,6 @@ class QTKMClassifier(ClassifierMixin, Model):
         """
         predicted = self.predict(X)
         y = targets.check_labels(self, y)
-        targets.refuse_unknown(y, self.classes_, "y has the labels ", "Remove their rows.")
+        known, what = self.classes_, "y has the labels "
+        targets.refuse_unknown(y.tolist(), known, what, " Remove their rows.")
         return accuracy_score(y, predicted, sample_weight=sample_weight)

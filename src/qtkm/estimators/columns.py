@@ -138,11 +138,10 @@ class NumberColumn:
         try:
             values, holds = read_numbers(column, self.label)
         except (TypeError, ValueError) as error:
-            what, is_text, why = str(error).partition(", not numbers")
+            what, is_text, _ = str(error).partition(", not numbers")
             if self.feature_map is None or not is_text:
                 raise
-            end = why if isinstance(error, TypeError) else "."
-            raise type(error)(f"{what}, but the model was fitted to {self.holds}{end}") from None
+            raise type(error)(f"{what}, but the model was fitted to {self.holds}.") from None
         refuse_not_finite(values, self.label, first_row, "X", gaps=True)
         if holds != self.holds and len(present(values)):
             if self.feature_map is not None:
@@ -258,17 +257,15 @@ class NumberColumn:
 
 def check_bounds(bounds: Any, labels: Sequence[str]) -> NDArray[np.float64]:
     """Return bounds as one pair (low, high) per column."""
-    n_columns = len(labels)
-    expected = f"give (low, high), or one such pair for each of the {n_columns} columns"
-    try:
+    given = np.full(0, np.nan)
+    with suppress(TypeError, ValueError):
         given = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"bounds={bounds!r} are not numbers; {expected}.") from None
-    if given.shape not in ((2,), (n_columns, 2)):
-        raise ValueError(f"bounds={bounds!r} have shape {given.shape}; {expected}.")
-    if not np.isfinite(given).all():
-        raise ValueError(f"bounds={bounds!r} must be finite; {expected}.")
-    pairs = np.broadcast_to(given, (n_columns, 2))
+    if given.shape not in ((2,), (len(labels), 2)) or not np.isfinite(given).all():
+        raise ValueError(
+            f"bounds={bounds!r} must be finite numbers (low, high), or one such pair for each of "
+            f"the {len(labels)} columns."
+        )
+    pairs = np.broadcast_to(given, (len(labels), 2))
     for (low, high), label in zip(pairs, labels, strict=True):
         if not low < high:
             raise ValueError(f"bounds of {label} are ({low:g}, {high:g}); low must be below high.")
@@ -375,7 +372,11 @@ class CategoryColumn:
 def factorize(column: Any, label: str) -> Factorized:
     """Return the distinct values of a column, and the index of each row's value."""
     if hasattr(column, "cat") and hasattr(column, "iloc"):  # a pandas Series of categories
-        return _by_pandas_codes(column.cat)
+        # the code -1 is the missing value
+        codes, words = column.cat.codes.to_numpy() + 1, [None, *column.cat.categories.tolist()]
+        present, position = np.flatnonzero(np.bincount(codes)), np.empty(len(words), np.int64)
+        position[present] = np.arange(len(present))
+        return [words[code] for code in present], position[codes]
     values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
     if values.dtype.kind == "M":  # as text, without the zeros at its end
         times, inverse = np.unique(values.astype("M8[us]"), return_inverse=True)
@@ -394,15 +395,6 @@ def factorize(column: Any, label: str) -> Factorized:
             "use text, numbers or other hashable values."
         ) from None
     return list(positions), inverse
-
-
-def _by_pandas_codes(accessor: Any) -> Factorized:
-    codes = accessor.codes.to_numpy()
-    categories = [*accessor.categories.tolist(), None]  # the code -1 is the missing value
-    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(categories))) - 1
-    position = np.empty(len(categories), dtype=np.int64)
-    position[present] = np.arange(len(present))
-    return [categories[code] for code in present], position[codes]
 
 
 def is_missing(value: Any) -> bool:

@@ -5,7 +5,7 @@ rows: once to scan them, once to return them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number, Real
 from typing import Any
 
@@ -41,7 +41,7 @@ def refuse_none(y: Any, estimator: Any) -> None:
 
 def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray[np.float64]:
     """Return sample_weight as an array; with `every`, not all weights may be zero."""
-    weight = _one_per_row(sample_weight, "sample_weight", n_rows)
+    weight = check_offset(sample_weight, n_rows, "sample_weight")[:, 0]
     if weight.min() < 0:
         said = f"sample_weight has negative entries (minimum {weight.min():g})"
         raise ValueError(f"{said}; weights must be >= 0.")
@@ -50,17 +50,13 @@ def check_weight(sample_weight: Any, n_rows: int, every: bool = True) -> NDArray
     return weight
 
 
-def check_offset(offset: Any, n_rows: int) -> NDArray[np.float64]:
+def check_offset(offset: Any, n_rows: int, name: str = "offset") -> NDArray[np.float64]:
     """Return offset as an array (n_rows, 1)."""
-    return _one_per_row(offset, "offset", n_rows)[:, None]
-
-
-def _one_per_row(values: Any, name: str, n_rows: int) -> NDArray[np.float64]:
-    found = _as_numbers(values, name, None, "give one number per row")
+    found = _as_numbers(offset, name, None, "give one number per row")
     if found.shape != (n_rows,):
         what = f"one number for each of the {n_rows} rows"
         raise ValueError(f"{name} has shape {found.shape}; give {what}.")
-    return found
+    return found[:, None]
 
 
 def _as_numbers(values: Any, name: str, estimator: Any, hint: str) -> NDArray[np.float64]:
@@ -104,11 +100,9 @@ def check_labels(estimator: Any, y: Any) -> NDArray:
             "row, fit one model per column with sklearn.multioutput.MultiOutputClassifier."
         )
     labels = column_or_1d(labels, warn=True)
-    if labels.dtype.kind == "U" and not hasattr(y, "dtype"):
-        # text, or so it seems: NumPy makes text of numbers that stand next to it in a list
-        read_labels(np.asarray(y, dtype=object).ravel(), "y")
-        return labels
-    found, inverse = read_labels(labels, "y")
+    # NumPy makes text of numbers that stand next to it in a list
+    is_list = labels.dtype.kind == "U" and not hasattr(y, "dtype")
+    found, inverse = read_labels(np.asarray(y, dtype=object).ravel() if is_list else labels, "y")
     return found[inverse] if labels.dtype.kind == "O" else labels
 
 
@@ -147,13 +141,13 @@ def as_labels(values: list[Any]) -> NDArray:
     return labels
 
 
-def refuse_unknown(labels: NDArray, classes: NDArray, what: str, hint: str) -> None:
+def refuse_unknown(labels: Iterable[Any], classes: NDArray, what: str, hint: str = "") -> None:
     """Raise a ValueError for labels that are not in `classes`."""
     known = classes.tolist()
-    unknown = sorted(set(labels.tolist()).difference(known))
+    unknown = [label for label in dict.fromkeys(labels) if label not in known]
     if unknown:
         seen = f"the classes of the fit are {shorten(known)}"
-        raise ValueError(f"{what}{shorten(unknown)}; {seen}. {hint}")
+        raise ValueError(f"{what}{shorten(unknown)}; {seen}.{hint}")
 
 
 def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> NDArray:
@@ -161,10 +155,7 @@ def weights_of_classes(counts: NDArray, classes: NDArray, class_weight: Any) -> 
     if isinstance(class_weight, str):
         return counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1))
     named = classes.tolist()
-    unknown = [label for label in class_weight if label not in named]
-    if unknown:
-        what, of_y = shorten(unknown), shorten(named)
-        raise ValueError(f"class_weight contains {what}, but the classes of y are {of_y}.")
+    refuse_unknown(class_weight, classes, "class_weight contains ")
     for label, value in class_weight.items():
         if not isinstance(value, Real) or not 0 < float(value) < np.inf:
             raise ValueError(
@@ -293,7 +284,7 @@ class LabelTarget(Summary):
         found = seen if self.kind is None else seen.astype(self.kind)
         self.classes = found if self.known is None else self.known
         what = "warm_start=True cannot continue: y has the new labels "
-        refuse_unknown(seen, self.classes, what, "Use warm_start=False to start over.")
+        refuse_unknown(seen.tolist(), self.classes, what, " Use warm_start=False to start over.")
         self.learned, n_classes = {"classes_": self.classes}, len(self.classes)
         self.loss = self.make_loss(n_classes)
         self.n_outputs = 1 if n_classes == 2 and not isinstance(self.loss, Softmax) else n_classes
