@@ -230,11 +230,11 @@ def test_offsets(client, frame, X, y):
     model.fit(as_frame(numbers), as_frame(pandas.Series(counts)), offset=series)
     found = model.predict(as_frame(numbers), offset=series).compute()
     np.testing.assert_array_equal(found, model.predict(numbers, offset=offset))
-    with pytest.raises(ValueError, match="offset is a ndarray, but X is a Dask collection"):
+    with pytest.raises(ValueError, match="offset is a ndarray, but other arguments are Dask"):
         regress().fit(rows, as_array(y), offset=offset)
-    with pytest.raises(ValueError, match="offset is a ndarray, but X is a Dask array; pass"):
+    with pytest.raises(ValueError, match="offset is a ndarray and X is a Array; pass both"):
         there.predict(rows, offset=offset)
-    with pytest.raises(ValueError, match="offset is a Array, but X is a Dask frame; pass"):
+    with pytest.raises(ValueError, match="offset is a Array and X is a DataFrame; pass"):
         model.predict(as_frame(numbers), offset=lazy)
 
 
@@ -383,12 +383,12 @@ def test_what_does_not_go_together_is_refused(client, frame, X, y):
         ((there[0], as_array(y, (150, 150))), "X and y have different partitions: 5 and 2; make"),
         (
             (there[0], as_array(y, (20, 100, *(60,) * 3))),
-            "X and y have different rows in",
+            "partition 0 has 60 rows of X and 20 of 'y'",
         ),
         ((*there, as_array(y, (150, 150))), "X and sample_weight have different partitions"),
-        ((there[0], y), "y is a ndarray, but X is a Dask collection; pass y as"),
-        ((X, there[1]), "X is a ndarray, but y, sample_weight or offset is a Dask collection"),
-        ((*there, y), "sample_weight is a ndarray, but X is a Dask collection"),
+        ((there[0], y), "y is a ndarray, but other arguments are .*; pass y as"),
+        ((X, there[1]), "X is a ndarray, but other arguments are Dask collections"),
+        ((*there, y), "sample_weight is a ndarray, but other arguments"),
         ((there[0], None), "requires y to be passed"),
         ((as_frame(frame), as_array(y, (20, 100, *(60,) * 3))), "partition 0 has 60 rows of X a"),
     ]:

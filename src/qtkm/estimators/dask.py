@@ -41,7 +41,11 @@ class Partitions(Table):
     def __init__(self, model: Any, given: dict[str, Any], engine: Dask, known: Reading | None):
         X, y = given["X"], given["y"]
         refuse_none(y, model)
-        inputs = read_inputs(model, _example(X), known)[0]
+        parts = _to_delayed(given)
+        # artificial rows with the names and types of X
+        is_frame = hasattr(X, "_meta_nonempty")
+        example = X._meta_nonempty if is_frame else np.zeros((1, *X.shape[1:]), dtype=X.dtype)
+        inputs = read_inputs(model, example, known)[0]
         features = [f"column {d} of X" for d in range(len(inputs))]
         is_vector = getattr(y, "ndim", 1) == 1
         target = names_of(y) or (["y"] if is_vector else [f"y{k}" for k in range(y.shape[1])])
@@ -50,10 +54,6 @@ class Partitions(Table):
         reader = model._target_reader(target, *offsets, is_vector=is_vector)
         scan = Scan(inputs, model.max_bins, features, reader, weights[0] if weights else None)
         super().__init__(model, scan, names_of(y))
-        parts = {
-            name: _to_delayed(name, value) for name, value in given.items() if value is not None
-        }
-        _refuse_unequal(parts, given)
         nothing = [None] * len(parts["X"])
         each = zip(*(parts.get(name, nothing) for name in given), strict=True)
         names = [features, target, weights, offsets]
@@ -178,52 +178,34 @@ def _count(coded: tuple[Held, Held]) -> tuple[int, int]:
     return len(coded[0]), len(coded[1])
 
 
-def _example(X: Any) -> Any:
-    """Return artificial rows with the names and types of X."""
-    if hasattr(X, "_meta_nonempty"):
-        return X._meta_nonempty
-    if not is_collection(X) or not hasattr(X, "chunks"):
-        raise ValueError(
-            f"X is a {type(X).__name__}, but y, sample_weight or offset is a Dask collection; pass "
-            "all of them as Dask arrays or frames with the same partitions, or none."
-        )
-    return np.zeros((1, *X.shape[1:]), dtype=X.dtype)
-
-
-def _to_delayed(name: str, value: Any) -> list[Any]:
-    """Return the partitions of a collection."""
-    if not hasattr(value, "to_delayed") or not hasattr(value, "ndim"):
-        raise ValueError(
-            f"{name} is a {type(value).__name__}, but X is a Dask collection; pass {name} as a "
-            "Dask array or frame with the same partitions."
-        )
-    if hasattr(value, "numblocks"):
-        value = value.rechunk({1: -1}) if value.ndim == 2 else value
-        return value.to_delayed().ravel().tolist()
-    # optimized by itself, a collection of few columns may join partitions that others keep apart
-    simple = value.simplify() if hasattr(value, "simplify") else value
-    return list(simple.to_delayed(optimize_graph=False))
-
-
-def _refuse_unequal(parts: dict[str, list[Any]], given: dict[str, Any]) -> None:
-    """Raise a ValueError if partitions are known to be unequal."""
-
-    def facts(name: str) -> dict[str, Any]:
-        own = given[name]
-        lengths = getattr(own, "chunks", [np.nan])[0]
-        return {
-            "partitions": len(parts[name]),
-            "rows in their chunks": None if np.isnan(lengths).any() else lengths,
-            "divisions": own.divisions if getattr(own, "known_divisions", False) else None,
-        }
-
-    for name in parts:
-        for (what, one), other in zip(facts("X").items(), facts(name).values(), strict=True):
-            if one != other and None not in (one, other):
+def _to_delayed(given: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the partitions of all collections, if they may be the same ones."""
+    parts: dict[str, list[Any]] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        if not hasattr(value, "to_delayed") or not hasattr(value, "ndim"):
+            raise ValueError(
+                f"{name} is a {type(value).__name__}, but other arguments are Dask collections; "
+                f"pass {name} as a Dask array or frame with the same partitions."
+            )
+        if hasattr(value, "numblocks"):
+            whole = value.rechunk({1: -1}) if value.ndim == 2 else value
+            parts[name] = whole.to_delayed().ravel().tolist()
+        else:  # optimized by itself, a collection of few columns may join partitions
+            simple = value.simplify() if hasattr(value, "simplify") else value
+            parts[name] = list(simple.to_delayed(optimize_graph=False))
+        first, known = given["X"], getattr(value, "known_divisions", False)
+        facts = {"partitions": (len(parts["X"]), len(parts[name]))}
+        if known and getattr(first, "known_divisions", False):
+            facts["divisions"] = (first.divisions, value.divisions)
+        for what, (one, other) in facts.items():
+            if one != other:
                 raise ValueError(
                     f"X and {name} have different {what}: {one} and {other}; make them the same "
                     "with repartition or rechunk."
                 )
+    return parts
 
 
 def predict_lazily(
@@ -235,22 +217,16 @@ def predict_lazily(
     )
     nothing = np.empty((0,) if width is None else (0, width), dtype=kind)
     predict = partial(_predict_partition, light, function, nothing, options)
-    if not hasattr(X, "_meta"):
-        raise ValueError(f"X is a {type(X).__name__}; pass a Dask array or frame.")
-    is_frame = hasattr(X, "_meta_nonempty")
-    if offset is not None and not (
-        hasattr(offset, "_meta") and hasattr(offset, "_meta_nonempty") == is_frame
-    ):
-        kinds = ("frame", "series") if is_frame else ("array", "array")
-        raise ValueError(
-            f"offset is a {type(offset).__name__}, but X is a Dask {kinds[0]}; pass offset as a "
-            f"Dask {kinds[1]} with the same partitions."
-        )
+    is_frame, known = hasattr(X, "_meta_nonempty"), [] if offset is None else [offset]
+    for each in (X, *known):
+        if not hasattr(each, "_meta") or hasattr(each, "_meta_nonempty") != is_frame:
+            raise ValueError(
+                f"offset is a {type(offset).__name__} and X is a {type(X).__name__}; pass both as "
+                "Dask arrays, or as a Dask frame and series, with the same partitions."
+            )
     if is_frame:
-        known = () if offset is None else (offset,)
         return X.map_partitions(predict, *known, meta=predict(X._meta))
-    X = X.rechunk({1: -1})
-    known = () if offset is None else (offset[:, None],)
+    X, known = X.rechunk({1: -1}), [own[:, None] for own in known]
     change = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
     return X.map_blocks(predict, *known, dtype=kind, meta=nothing, **change)
 
