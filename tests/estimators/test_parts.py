@@ -140,19 +140,25 @@ def test_given_cores_bring_their_rank_and_are_not_changed(make, X, y):
     ("change", "message"),
     [
         (lambda cores: cores[:2], "must be a list of 3 entries.* got a list of 2"),
-        (lambda cores: [cores[0][:2], *cores[1:]], "column 0 must be a list of 3, one for each"),
-        (lambda cores: [cores[0][0], *cores[1:]], "column 0 must be a list of 3, one for each"),
+        (
+            lambda cores: [cores[0][:2], *cores[1:]],
+            "column 0 must be a list of 3 entries, one for each",
+        ),
+        (
+            lambda cores: [cores[0][0], *cores[1:]],
+            "column 0 must be a list of 3 entries, one for each",
+        ),
         (
             lambda cores: [*cores[:2], [cores[2][0][:, :2], *cores[2][1:]]],
             r"core of column 2, level 0 has shape \(2, 2\); expected \(2, 3\)",
         ),
         (
             lambda cores: [[core * np.nan for core in column] for column in cores],
-            "core of column 0, level 0 has entries that are not finite",
+            "core of column 0, level 0 must be an array of finite numbers",
         ),
         (
             lambda cores: [[["a"], ["b"], ["c"]], *cores[1:]],
-            "core of column 0, level 0 must be an array of numbers",
+            "core of column 0, level 0 must be an array of finite numbers",
         ),
     ],
 )

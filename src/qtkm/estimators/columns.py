@@ -40,22 +40,8 @@ MOST_DISTINCT = 1 << 16
 ROUNDING = 1e-12
 
 
-class Summary:
-    """Summary of some rows, into which those of other rows can be merged."""
-
-    #: attributes that a file holds
-    kept: tuple[str, ...]
-
-    def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.kept}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        for name in self.kept:
-            setattr(self, name, state[name])
-
-
 @dataclass
-class NumberSummary(Summary):
+class NumberSummary:
     """Range, distinct values and gaps of some rows of a numeric column."""
 
     #: given, or known from an earlier fit: values outside are taken to its ends if it clips
@@ -69,7 +55,6 @@ class NumberSummary(Summary):
     has_gaps: bool = False
     #: of the distinct values, once there are more than the limit
     sample: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    kept = ("low", "high", "distinct", "has_gaps", "sample")
 
     def add(self, values: NDArray) -> None:
         """Scan some rows, as returned by the column's `read`."""
@@ -288,11 +273,10 @@ def number_categories(values: Iterable[Any]) -> dict[Any, int]:
 
 
 @dataclass
-class CategorySummary(Summary):
+class CategorySummary:
     """Categories in some rows of a column, as the keys of `found`."""
 
     found: dict[Any, int] = field(default_factory=dict)
-    kept = ("found",)
 
     def add(self, found: Factorized) -> None:
         distinct, inverse = found

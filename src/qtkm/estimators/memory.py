@@ -1,8 +1,7 @@
 """Memory that a fit takes, and the folders of coded rows that do not fit in it.
 
-    cache/<source and columns>/scan.qtkm          first scan, with the state of the source
-                               shards-<key>/      second scan
-                               .making-<process>-…   while it is written
+    cache/<source and columns>/shards-<state of the source>-<key>/
+                               .making-<process>-…   while they are written
 
 Everything is written under another name and renamed when it is complete.  What belongs to another
 state of the source is removed when a new one is kept.
@@ -20,21 +19,19 @@ from dataclasses import dataclass
 from math import log2
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import joblib
 import numpy as np
 
-from .. import storage
 from ..data import Shard, ShardWriter, StoredShards
 from ..data.sources import Source
 from ..limits import LIMITS
 from ..networks import Network
 from ..protocols import Given
-from .encoding import decode, encode
 
 if TYPE_CHECKING:
-    from .tables import Coding, Scan
+    from .tables import Coding
 
 logger = logging.getLogger(__name__)
 
@@ -158,6 +155,7 @@ class Cache:
 
     def __init__(self, folder: Given, source: Source, columns: Sequence[str]):
         # rows that may change without a sign are not looked up
+        self._state = joblib.hash(source.fingerprint())[:12]
         self.is_kept = folder is not None and source.fingerprint() is not None
         self._base = None if folder is None else Path(folder)
         self._name = joblib.hash([list(map(str, source.paths)), list(columns)])[:16]
@@ -184,35 +182,16 @@ class Cache:
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
 
-    def scan(self, key: str, scan: "Scan", look: Callable[[], None]) -> None:
-        """Fill an empty scan by what is kept under a key, or by look()."""
-        if (state := self._state(key)) is not None:
-            logger.info("the first scan is taken from %s", self.folder)
-            scan.restore(state)
-            return
-        look()
-        if self.is_kept and self._state(key) is None:  # else another process was faster
-            for old in self.folder.glob("shards-*"):  # of another state of the source
-                shutil.rmtree(old, ignore_errors=True)
-            # values of types that a file cannot hold: the scan will be made again
-            with contextlib.suppress(TypeError):
-                tree = {"key": key, "scan": encode(scan.state())}
-                storage.write(self.folder / "scan.qtkm", "scan", tree)
-
-    def _state(self, key: str) -> Any:
-        """Return the state of the scan that is kept under a key, or None."""
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            tree = storage.read(self.folder / "scan.qtkm", "scan") if self.is_kept else {"key": 0}
-            return decode(tree["scan"]) if tree["key"] == key else None
-        return None
-
     def shards(self, key: str, make: Callable[[], Made], size: int) -> dict[str, StoredShards]:
         """Return the shards of a key by their kinds; make() yields missing ones, `size` bytes."""
-        final = self.folder / f"shards-{key[:24]}"
+        final = self.folder / f"shards-{self._state}-{key[:24]}"
         with contextlib.suppress(ValueError):
             found = _open(final)
-            logger.info("the second scan is taken from %s", final)
+            logger.info("coded rows are taken from %s", final)
             return found
+        for old in self.folder.glob("shards-*"):
+            if not old.name.startswith(f"shards-{self._state}-"):  # of another state
+                shutil.rmtree(old, ignore_errors=True)
         if shutil.disk_usage(self.folder).free < size:
             raise self._no_space(size)
         logger.info("coded rows go to %s, %s", final, format_bytes(size))

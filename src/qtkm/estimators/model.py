@@ -92,9 +92,8 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         offset : str, optional
             Column of offsets, as in `fit` of a regressor.
         cache : path-like, optional
-            Folder for the scan and the coded rows, which other fits reuse as long as the files are
-            unchanged. By default a temporary one, created only if the rows do not fit in memory
-            and removed after the fit.
+            Folder for coded rows that do not fit in memory, which other fits reuse as long as the
+            files are unchanged. By default a temporary one, removed after the fit.
 
         Returns
         -------

@@ -7,7 +7,7 @@ A fit solves the prepared problem and stores the result; a gradient check uses i
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -285,50 +285,44 @@ def _squares(shard: AnyShard, response: NDArray, run: Run) -> NDArray[np.float64
 
 def check_given(objective: Objective, given: Given, labels: Sequence[str]) -> Cores:
     """Copy given cores after checking their layout, shapes and type."""
-    shapes = objective.shapes
-    if objective.network.has_main_effects:
+    shapes, network = objective.shapes, objective.network
+    if network.has_main_effects:
         labels = [*[*labels, "the outputs"][: len(shapes) - 1], "the main effects"]
     labels = [*labels, "the outputs"][: len(shapes)]
     if len(labels) < len(shapes) or isinstance(shapes[0], tuple):  # one core a vertex
         radices = [column.radices for column in objective.columns]
-        labels = objective.network.structure(radices, objective.n_outputs).vertices
-    said = f"The cores must be a list of {len(shapes)} entries, one for each of {', '.join(labels)}"
-    _check_length(given, len(shapes), said)
+        labels = network.structure(radices, objective.n_outputs).vertices
+    entries = _entries(given, len(shapes), "The cores", f"one for each of {', '.join(labels)}")
     cores: Cores = []
-    for n, (entry, shape, label) in enumerate(zip(given, shapes, labels, strict=True)):
-        is_complex = objective.is_complex and n < len(shapes) - bool(objective.network.n_real)
+    for n, (entry, shape, label) in enumerate(zip(entries, shapes, labels, strict=True)):
+        is_complex = objective.is_complex and n < len(shapes) - bool(network.n_real)
         if isinstance(shape, tuple):
             cores.append(_check_core(entry, shape, is_complex, f"The core of {label}"))
             continue
-        said = f"The cores of {label} must be a list of {len(shape)}, one for each level"
-        _check_length(entry, len(shape), said)
+        levels = _entries(entry, len(shape), f"The cores of {label}", "one for each level")
         cores.append([
             _check_core(core, s, is_complex, f"The core of {label}, level {k}")
-            for k, (core, s) in enumerate(zip(entry, shape, strict=True))
+            for k, (core, s) in enumerate(zip(levels, shape, strict=True))
         ])  # fmt: skip
     return cores
 
 
-def _check_core(core: Given, shape: tuple[int, ...], is_complex: bool, what: str) -> NDArray:
-    try:
-        core = np.array(core, dtype=np.complex128)
-    except (TypeError, ValueError):
-        raise ValueError(f"{what} must be an array of numbers, got {core!r}.") from None
+def _check_core(given: Given, shape: tuple[int, ...], is_complex: bool, what: str) -> NDArray:
+    core = np.array(np.nan)
+    with suppress(TypeError, ValueError):
+        core = np.array(given, dtype=np.complex128)
+    if not np.isfinite(core).all():
+        raise ValueError(f"{what} must be an array of finite numbers, got {given!r:.200}.")
     if core.shape != shape:
         raise ValueError(f"{what} has shape {core.shape}; expected {shape}.")
-    if not np.isfinite(core).all():
-        raise ValueError(f"{what} has entries that are not finite.")
-    if is_complex:
-        return core
-    if core.imag.any():
+    if core.imag.any() and not is_complex:
         raise ValueError(f"{what} is complex, but all features are real; give its real part.")
-    return np.ascontiguousarray(core.real)
+    return core if is_complex else np.ascontiguousarray(core.real)
 
 
-def _check_length(value: Given, length: int, said: str) -> None:
-    if isinstance(value, list | tuple | np.ndarray) and len(value) == length:
-        return
-    given = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
-    if isinstance(value, list | tuple):
-        given = f"a {type(value).__name__} of {len(value)}"
-    raise ValueError(f"{said}; got {given}.")
+def _entries(value: Given, length: int, what: str, expected: str) -> Sequence[Given]:
+    is_list = isinstance(value, list | tuple | np.ndarray)
+    if is_list and len(value) == length:
+        return value
+    given = f"a {type(value).__name__} of {len(value)}" if is_list else repr(value)
+    raise ValueError(f"{what} must be a list of {length} entries, {expected}; got {given}.")

@@ -8,13 +8,10 @@ grids of their columns.  Partitions of a Dask cluster are another kind of table,
 `qtkm.estimators.dask`.
 """
 
-import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from importlib.metadata import version
 from itertools import chain, repeat, zip_longest
 from typing import Any
 
@@ -32,7 +29,6 @@ from ..engines.remote import serial
 from ..limits import LIMITS
 from ..networks import Network
 from ..protocols import Given, Run, Shards
-from .columns import Summary
 from .inputs import Inputs, Reading, read_inputs
 from .memory import Cache, Need, parse_limit
 from .rows import Arranged, Split, Splitter, count_distinct, joined
@@ -63,7 +59,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 @dataclass
-class Scan(Summary):
+class Scan:
     """Summaries of the target and of all columns, from one pass over the rows."""
 
     inputs: Inputs
@@ -76,7 +72,6 @@ class Scan(Summary):
     found: list[Any] | None = None
     n_rows: int = 0
     largest_weight: float = 0.0
-    kept = ("n_rows", "largest_weight")
 
     def __post_init__(self) -> None:
         self.columns = [column.summary(self.max_bins) for column in self.inputs.columns]
@@ -97,7 +92,8 @@ class Scan(Summary):
     def merge(self, other: "Scan") -> None:
         self.n_rows += other.n_rows
         self.largest_weight = max(self.largest_weight, other.largest_weight)
-        for mine, theirs in zip(self.summaries, other.summaries, strict=True):
+        self.target.merge(other.target)
+        for mine, theirs in zip(self.columns, other.columns, strict=True):
             mine.merge(theirs)
 
     def settle(self) -> None:
@@ -107,18 +103,6 @@ class Scan(Summary):
         self.target.settle()
         for column, summary in zip(self.inputs.columns, self.columns, strict=True):
             column.learn(summary)
-
-    @property
-    def summaries(self) -> list[Any]:
-        return [self.target, *self.columns]
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"inner": [summary.state() for summary in self.summaries]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        for summary, kept in zip(self.summaries, state["inner"], strict=True):
-            summary.restore(kept)
-        super().restore(state)
 
     def read_weight(self, block: Block) -> tuple[NDArray | None, NDArray | None]:
         """Return the positive weights of a block, and which rows have them; None for all."""
@@ -209,7 +193,8 @@ class Pieces:
 
     def key(self) -> str:
         coding, splitter, target = self.coding, self.splitter, self.coding.scan.target
-        how = [coding.coders, str(coding.code_type), target.key(), target.exponent, target.by_class]
+        how = [coding.coders, str(coding.code_type), repr(target.loss), target.learned,
+               target.exponent, target.by_class]  # fmt: skip
         return joblib.hash([how, self.pieces, splitter.state, splitter.wanted, splitter.fraction])
 
 
@@ -334,11 +319,6 @@ class FileTable(Table):
             rows = "1 row has" if n_missing == 1 else f"{n_missing:,} rows have"
             left = "is" if n_missing == 1 else "are"
             warn_user(f"{rows} {told} and {left} skipped.", UserWarning)
-
-    def look(self, engine: Engine) -> None:
-        kinds = [self.scan.target.key(), *map(repr, self.scan.columns)]
-        key = json.dumps([version("qtkm"), self.source.fingerprint(), self._columns, kinds])
-        self._cache.scan(key, self.scan, partial(super().look, engine))
 
     def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         need = Need.of_fit(coding, network)

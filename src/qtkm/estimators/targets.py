@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..data.sources import Block
 from ..losses import Softmax
-from .columns import Summary, factorize, is_missing
+from .columns import factorize, is_missing
 from .values import read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
@@ -172,14 +172,13 @@ def to_codes(signs: NDArray) -> NDArray[np.int64]:
     return signs.argmax(axis=1)
 
 
-class NumberTarget(Summary):
+class NumberTarget:
     """Columns of numbers, with or without a column of offsets, which the loss takes into account.
 
     `exponent`, a power of two, is taken out of the targets; `target_range` (2, n_outputs) is in
     units of y.  `learned` are fitted attributes that depend on y alone.
     """
 
-    kept = ("target_range",)
     #: from targets to the classes of rows, each of which gives its share for validation
     classes_of: Callable[[NDArray], NDArray] | None = None
     #: weights of the classes
@@ -195,10 +194,6 @@ class NumberTarget(Summary):
         if offset is not None:
             probe = loss.take_offset(np.ones((1, len(names))), None, np.zeros((1, 1)))
             self.is_weighted = probe[1] is not None
-
-    def key(self) -> str:
-        taken = "" if self.offset is None else f" with offset of {self.loss!r}"
-        return f"{type(self).__name__}{taken}"
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
         """Scan a block; `weight` is that of the rows to keep."""
@@ -241,14 +236,13 @@ class NumberTarget(Summary):
         return self.loss.take_offset(target, weight, found[:, -1:])
 
 
-class LabelTarget(Summary):
+class LabelTarget:
     """A column of labels; the methods are those of `NumberTarget`.
 
     `make_loss(n_classes)` returns the loss; `known` are the classes of the fit that this one
     continues; `kind` is the type of the labels, by default the one they are read with.
     """
 
-    kept = ("counts", "has_weightless")
     classes_of = staticmethod(to_codes)
 
     def __init__(
@@ -261,9 +255,6 @@ class LabelTarget(Summary):
         self.counts: Any = Counter()
         self.has_weightless = False
         self.by_class: NDArray | None = None
-
-    def key(self) -> str:
-        return type(self).__name__
 
     def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
         found, inverse = self._read(block, keep)
