@@ -68,8 +68,6 @@ class Scan:
     features: Sequence[str]
     target: Target
     weight: str | None
-    #: columns of the only block as returned by `Inputs.read`, if they are known
-    found: list[Any] | None = None
     n_rows: int = 0
     largest_weight: float = 0.0
 
@@ -86,7 +84,7 @@ class Scan:
             if n_rows == 0:
                 return
             self.n_rows += n_rows
-            found = self._find(block, keep)
+            found = self.read_columns(block, keep)
             for_columns(run, n_rows)(lambda d: self.columns[d].add(found[d]), range(len(found)))
 
     def merge(self, other: "Scan") -> None:
@@ -117,13 +115,11 @@ class Scan:
         weight, keep = self.read_weight(block)
         if weight is not None and exponent:
             weight = np.ldexp(weight, -exponent)
-        found = self._find(block, keep)
+        found = self.read_columns(block, keep)
         plain = [own.plain(each) for own, each in zip(self.inputs.columns, found, strict=True)]
         return [plain, *self.target.targets(block, weight, keep)]
 
-    def _find(self, block: Block, keep: NDArray | None) -> list[Any]:
-        if self.found is not None:
-            return self.found
+    def read_columns(self, block: Block, keep: NDArray | None) -> list[Any]:
         columns = [block.columns[name] for name in self.features]
         return self.inputs.read(columns, keep, block.first_row)
 
@@ -354,13 +350,11 @@ def read_arrays(
     if by_blocks:
         scan = Scan(inputs, model.max_bins, features, reader, weighted)
         return FileTable(model, scan, names_of(y), source=ArraySource(X, given, weight))
-    keep = None if weight is None or weight.all() else weight > 0
-    found = inputs.read(columns, keep)
     # all values are kept with max_bins=None, however many
     max_bins = n_rows if model.max_bins is None else model.max_bins
-    scan = Scan(inputs, max_bins, features, reader, weighted, found)
-    rest = dict(zip([*names, *offsets, "weight"], [*given.T, weight], strict=True))
-    return ArrayTable(model, scan, names_of(y), Block(rest, n_rows, 0, ""))
+    scan = Scan(inputs, max_bins, features, reader, weighted)
+    whole = zip([*features, *names, *offsets, "weight"], [*columns, *given.T, weight], strict=True)
+    return ArrayTable(model, scan, names_of(y), Block(dict(whole), n_rows, 0, ""))
 
 
 def names_of(y: Given) -> list[str] | None:
