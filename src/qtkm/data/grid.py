@@ -90,11 +90,9 @@ class Grid:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether values are missing."""
         return bool(np.isnan(self.values[-1]))
 
     def with_gaps(self) -> "Grid":
-        """Return the same grid with one more entry, for missing values."""
         return Grid(np.append(self.values, np.nan), self.is_binned, self.edges)
 
 
@@ -210,7 +208,6 @@ class Coder:
         return codes
 
     def _places(self, column: Floats) -> Floats:
-        """Return places between `low` and `high`, from 0 to 1."""
         low, high, largest = self.low, self.high, max(-self.low, self.high)
         if not 1e-280 < largest < 1e280:  # by a power of two away from over- and underflow
             exponent = -int(np.frexp(largest)[1])

@@ -57,7 +57,6 @@ class Groups:
 
     @property
     def n_codes(self) -> int:
-        """Number of grid values."""
         return len(self.starts) - 1
 
     def sum(self, values: NDArray) -> NDArray:
@@ -125,16 +124,13 @@ class Shard:
         return list(blocks(len(self), max(TASK_ROWS, -(-len(self) // count))))
 
     def reweighted(self, weight: Numbers | None, target: Numbers) -> "Shard":
-        """Return the same rows with other weights and targets."""
         return Shard(self.codes, target, weight, self.n_codes, self.find_order, self._groups)
 
     def take(self, rows: NDArray | slice) -> "Shard":
-        """Return the selected rows."""
         weight = None if self.weight is None else self.weight[rows]
         return Shard(self.codes[rows], self.target[rows], weight, self.n_codes)
 
     def sorted(self) -> "Shard":
-        """Return the rows sorted by their codes."""
         return self.take(np.lexsort(self.codes.T[np.argsort(self.n_codes, kind="stable")]))
 
     def groups(self, column: int | None) -> Groups:
@@ -238,7 +234,6 @@ class ShardWriter:
         self.index: dict[str, Any] = {"n_codes": [], "train": [], "validation": []}
 
     def add(self, kind: str, shard: Shard) -> None:
-        """Write a shard of training or validation rows."""
         self.index["n_codes"] = list(shard.n_codes)
         places: dict[str, Any] = {}
         with open(_path(self.folder, kind, len(self.index[kind])), "xb", buffering=0) as file:
@@ -257,7 +252,6 @@ class ShardWriter:
 
 
 def _arrays(shard: Shard) -> Iterator[tuple[str, NDArray]]:
-    """Yield the arrays of a file with their names."""
     yield "codes", shard.codes
     yield "target", shard.target
     if shard.weight is not None:

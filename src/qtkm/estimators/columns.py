@@ -89,7 +89,6 @@ class NumberSummary:
         self.distinct = joined
 
     def draw(self) -> NDArray[np.float64]:
-        """Return a sample of the distinct values."""
         if self.distinct is None:
             return self.sample
         return data.draw_values(self.sample, self.distinct)
@@ -210,7 +209,6 @@ class NumberColumn:
         return Column(self.label, self.feature_map, box, grid), coder
 
     def _refuse_overflow(self, low: float, high: float) -> None:
-        """Raise a ValueError for values so far outside the box that the basis overflows."""
         box, feature_map = self.box, self.feature_map
         with np.errstate(all="ignore"):
             entries = np.abs(feature_map.factors(box.to_unit(np.array([low, high]))))

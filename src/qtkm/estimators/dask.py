@@ -77,6 +77,8 @@ class Partitions(Table):
         return (block for block in self._each(what, self._delayed) if block.n_rows)
 
     def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
+        if self.is_few:
+            return super().arrange(coding, split, network, engine)
         sizes = {number: n for number, n in enumerate(self._sizes) if n}
         pieces = {number: list(data.blocks(n, LIMITS.shard_rows)) for number, n in sizes.items()}
         splitter = split(coding.scan.n_rows, sum(map(len, pieces.values())))
@@ -106,7 +108,6 @@ class Partitions(Table):
         return self._arranged(splitter, train, validation)
 
     def _each(self, what: str, delayed: list[Any]) -> Iterator[Any]:
-        """Yield what is delayed for each partition, in order."""
         with self.engine.tasks() as tasks:
             yield from self._fetch(what, range(len(delayed)), tasks.compute(delayed))
 

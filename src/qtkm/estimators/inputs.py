@@ -139,7 +139,6 @@ class Reading:
         return None if self.scale.is_constant.any() else self.scale
 
     def check_same(self, inputs: Inputs, n_outputs: int) -> None:
-        """Raise a ValueError if another fit has different categorical columns or outputs."""
         if inputs.is_categorical != self.inputs.is_categorical:
             raise cannot_continue("categorical_features differs from the first fit")
         if n_outputs != self.n_outputs:

@@ -20,7 +20,6 @@ from sklearn.base import is_classifier
 
 from .. import solvers
 from ..engines import Engine
-from ..limits import LIMITS
 from ..losses import Squared
 from ..networks import CPD, Additive, flatten
 from ..objective import Column, Objective
@@ -138,9 +137,8 @@ def prepare(
         table.look(engine)
         scan = table.scan
         scan.settle()
-        few = table.gather() if scan.n_rows <= LIMITS.merge_rows else None
         inputs, n_outputs, loss = scan.inputs, scan.target.n_outputs, scan.target.loss
-        shape = (few.count() if few else scan.n_rows), len(inputs)
+        shape = table.count(), len(inputs)
         if known is not None:
             known.check_same(inputs, n_outputs)
         _warn_unless_savable(inputs)
@@ -160,7 +158,7 @@ def prepare(
             Splitter, early_stopping=model.early_stopping, fraction=model.validation_fraction,
             rng=rng, by_class=scan.target.classes_of,
         )  # fmt: skip
-        rows = (few or table).arrange(coding, split, network, engine)
+        rows = table.arrange(coding, split, network, engine)
         loss.check_range(*scan.target.target_range)
         is_scaled = getattr(model, "normalize_y", False) and loss.normalizes_target
         known_scale = None if known is None else known.known_scale

@@ -241,7 +241,6 @@ class Splitter:
         return {"validation": rows.take(is_aside), "train": rows.take(~is_aside)}
 
     def shards(self, rows: data.Shard, number: int) -> dict[str, data.Shard]:
-        """Split a piece and sort the rows of each part."""
         return {kind: part.sorted() for kind, part in self.parts(rows, number).items()}
 
 

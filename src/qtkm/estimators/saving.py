@@ -345,7 +345,6 @@ def _numbers(tree: Any, shape: tuple[int, ...], what: str, types: str = "f8") ->
 
 
 def _number(value: Any, problem: str, least: float = -np.inf, most: float = np.inf) -> float:
-    """Return a finite number in a range."""
     is_finite = is_number(value, Real) and math.isfinite(float(value))
     _need(is_finite and least <= value <= most, problem)
     return float(value)
@@ -427,7 +426,6 @@ def _write_columns(model: Any) -> list[dict[str, Any]]:
 
 
 def _write_posterior(known: Any) -> Any:
-    """Tree of what a model knows of its errors."""
     if not isinstance(known, Uncertainty):
         return known
     found, chain = known.posterior, known.posterior.tangents.chain

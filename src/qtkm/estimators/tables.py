@@ -11,7 +11,7 @@ grids of their columns.  Partitions of a Dask cluster are another kind of table,
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, repeat, zip_longest
 from typing import Any
 
@@ -145,7 +145,6 @@ class Coding:
         self.weight_exponent = tame_exponent(scan.largest_weight) if scan.weight else 0
 
     def codes(self, plain: Sequence[NDArray], run: Run) -> NDArray[np.unsignedinteger]:
-        """Return the codes (n_rows, n_columns) of plain columns."""
         codes = np.empty((len(plain[0]), len(plain)), dtype=self.code_type)
 
         def code(d: int) -> None:
@@ -212,66 +211,44 @@ class Table(AbstractContextManager["Table"]):
         raise NotImplementedError
 
     def look(self, engine: Engine) -> None:
-        """Scan all rows."""
         for block in self.blocks("scan"):
             self.scan.add(block, engine.run)
 
-    def gather(self) -> "FewRows":
-        """Read all rows, which are few and have been scanned, into memory."""
-        read = map(self.scan.read, self.blocks("read"))
-        parts: Any = [[*plain, target, weight] for plain, target, weight in read]
-        columns: Any = [
-            None if column[0] is None else np.concatenate(column)
-            for column in zip(*parts, strict=True)
-        ]
-        weight = columns[-1]
-        if weight is not None:
-            if not weight.all():
-                columns = [column[weight > 0] for column in columns]
-            exponent = tame_exponent(columns[-1].max())
-            columns[-1] = np.ldexp(columns[-1], -exponent)
-        *plain, target, weight = columns
-        return FewRows(plain, target, weight, self.scan.target)
+    @property
+    def is_few(self) -> bool:
+        """Whether there are so few rows that equal ones are merged."""
+        return self.scan.n_rows <= LIMITS.merge_rows
+
+    def count(self) -> int:
+        """Count the distinct rows, if few, without those that the loss learns nothing from."""
+        if not self.is_few:
+            return self.scan.n_rows
+        read = []
+        for block in self.blocks("count"):
+            plain, target, _ = self.scan.read(block)
+            told = self.scan.target.loss.informative(target)
+            read.append(plain if told is None else [column[told] for column in plain])
+        columns = [np.concatenate(column) for column in zip(*read, strict=True)]
+        return max(1, count_distinct(columns))
 
     def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         """Code all rows into shards; `split(n_rows, n_pieces)` sets validation rows aside."""
-        pieces = Pieces(coding, split, LIMITS.shard_rows)
+        pieces = Pieces(coding, split, self.scan.n_rows if self.is_few else LIMITS.shard_rows)
         found = {"train": data.ShardList(), "validation": data.ShardList()}
         for kind, shard in pieces.encode(self.blocks("encode"), engine.run):
             found[kind].append(shard)
-        return self._arranged(pieces.splitter, **found)
+        rows = self._arranged(pieces.splitter, **found)
+        if self.is_few:
+            (own,), average = found["train"], self.scan.target.loss.is_quadratic
+            codes, y, weight, scatter = data.merge(own.codes, own.target, own.weight, average)
+            merged = data.Shard(codes, y, weight, coding.n_codes).sorted()
+            rows = replace(rows, train=data.ShardList([merged]), scatter=scatter)
+        return rows
 
     def _arranged(self, splitter: Splitter, train: Shards, validation: Shards) -> Arranged:
         target = self.scan.target
         aside = validation if splitter.wanted else None
         return Arranged(train, aside, target, np.zeros(target.n_outputs))
-
-
-@dataclass
-class FewRows:
-    """Rows of positive weight in memory, so few that equal ones are merged."""
-
-    plain: list[NDArray]
-    target: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
-    reader: Target
-
-    def count(self) -> int:
-        """Count the distinct rows, without those that the loss learns nothing from."""
-        told = self.reader.loss.informative(self.target)
-        counted = self.plain if told is None else [column[told] for column in self.plain]
-        return max(1, count_distinct(counted))
-
-    def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
-        """Code the rows into one shard, and one for validation."""
-        codes = coding.codes(self.plain, engine.run)
-        rows = data.Shard(codes, self.target, self.weight, coding.n_codes)
-        parts = split(len(rows), 1).parts(rows)
-        own, average = parts["train"], self.reader.loss.is_quadratic
-        codes, y, weight, scatter = data.merge(own.codes, own.target, own.weight, average)
-        parts["train"] = data.Shard(codes, y, weight, coding.n_codes)
-        shards = {kind: data.ShardList([part.sorted()]) for kind, part in parts.items()}
-        return Arranged(shards["train"], shards.get("validation"), self.reader, scatter)
 
 
 @dataclass
@@ -317,6 +294,8 @@ class FileTable(Table):
             warn_user(f"{rows} {told} and {left} skipped.", UserWarning)
 
     def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
+        if self.is_few:
+            return super().arrange(coding, split, network, engine)
         need = Need.of_fit(coding, network)
         in_memory, shard_rows = need.place(parse_limit(self.model.memory_limit))
         if in_memory:

@@ -216,7 +216,6 @@ class NumberTarget:
         self.exponent = np.where(safe, 0, exponent).astype(np.int64)
 
     def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
-        """Return the targets and weights of the rows to keep."""
         target, weight = self._read(block, weight, keep)
         return np.ldexp(target, -self.exponent) if self.exponent.any() else target, weight
 

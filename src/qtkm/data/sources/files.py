@@ -300,7 +300,6 @@ class CsvPart:
                 self.types[name] = arrow().duration("us")
 
     def _guess_marks(self) -> tuple[str, str]:
-        """Return the separator and the decimal point of the first lines."""
         with self._explained(""), arrow().input_stream(str(self.path)) as file:
             text = file.read(FIRST_BYTES).decode("utf-8", "replace")
         lines = text.splitlines()[:FIRST_LINES] or [""]

@@ -97,7 +97,6 @@ class Source:
         return self.n_rows
 
     def _check(self, wanted: Sequence[str]) -> None:
-        """Raise an error for columns that cannot be read."""
         refuse_missing("the source", wanted, self.names)
 
     def _chunks(self, wanted: Sequence[str], coded: set[str], rows: int) -> Iterator[Chunk]:
@@ -158,7 +157,6 @@ class Stamp:
         return cls(path.absolute(), status.st_size, status.st_mtime_ns, tail)
 
     def refuse_changes(self) -> None:
-        """Raise a DataFileError if the file is not what it was."""
         now = Stamp.of(self.path)
         if now != self:
             is_same = now.size == self.size
