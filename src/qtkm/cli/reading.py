@@ -97,7 +97,7 @@ class ModelTable:
         own = self.model._reading.inputs
         try:
             columns = [block.columns[name] for name in self.names]
-            found = own.read(columns, None, block.first_row)
+            found = own.read(columns, block.number)
         except (TypeError, ValueError) as error:
             first, *others = str(error).splitlines()
             raise TableError(block.where, [line.strip() for line in others or [first]]) from None

@@ -22,6 +22,7 @@ from ..limits import LIMITS
 from ..objective import Column
 from .values import (
     NUMBERS,
+    Number,
     as_period,
     cannot_continue,
     present,
@@ -117,8 +118,8 @@ class NumberColumn:
     #: shares of the categories, which numbers do not have
     frequencies = None
 
-    def read(self, column: Any, first_row: int, keep: Any = None) -> NDArray:
-        """Return the numbers of a raw column; messages count rows from `first_row`."""
+    def read(self, column: Any, number: Number = int) -> NDArray:
+        """Return the numbers of a raw column; messages have the numbers of rows."""
         try:
             values, holds = read_numbers(column, self.label)
         except (TypeError, ValueError) as error:
@@ -126,7 +127,7 @@ class NumberColumn:
             if self.feature_map is None or not is_text:
                 raise
             raise type(error)(f"{what}, but the model was fitted to {self.holds}.") from None
-        refuse_not_finite(values, self.label, first_row, "X", gaps=True)
+        refuse_not_finite(values, self.label, number, "X", gaps=True)
         if holds != self.holds and len(present(values)):
             if self.feature_map is not None:
                 told = f"{holds}, but the model was fitted to {self.holds}"
@@ -134,7 +135,7 @@ class NumberColumn:
             self.holds = holds
         if self.cycle is not None:
             values = np.mod(values, self.cycle, dtype=np.float64)
-        return values if keep is None else values[keep]
+        return values
 
     def look(self, column: Any, period: Any) -> None:
         """Determine the kind of a training column from its first rows, and its period if cyclic."""
@@ -302,9 +303,8 @@ class CategoryColumn:
     def frequencies(self) -> NDArray[np.float64]:
         return self.counts / self.counts.sum()
 
-    def read(self, column: Any, first_row: int, keep: Any = None) -> Factorized:
-        distinct, inverse = factorize(column, self.label)
-        return distinct, inverse if keep is None else inverse[keep]
+    def read(self, column: Any, number: Number = int) -> Factorized:
+        return factorize(column, self.label)
 
     def codes_of(self, values: Iterable[Any]) -> NDArray[np.int64]:
         """Return the codes of values; UNKNOWN for unknown categories."""

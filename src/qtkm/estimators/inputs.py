@@ -14,7 +14,7 @@ from .. import data
 from ..parameters import is_number
 from .columns import CategoryColumn, NumberColumn, check_bounds
 from .rows import TargetScale
-from .values import cannot_continue, present, refuse_complex, shorten
+from .values import Number, cannot_continue, present, refuse_complex, shorten
 from .working import warn_user
 
 #: columns that one message lists
@@ -74,12 +74,12 @@ class Inputs:
             column.feature_map = feature_map
         return other
 
-    def read(self, columns: Sequence[Any], keep: Any = None, first_row: int = 0) -> list[Any]:
-        """Return each column's `read` of the rows to keep; one error lists all unusable columns."""
+    def read(self, columns: Sequence[Any], number: Number = int) -> list[Any]:
+        """Return each column's `read`; one error lists all unusable columns."""
         found, problems = [], []
         for own, column in zip(self.columns, columns, strict=True):
             try:
-                found.append(own.read(column, first_row, keep))
+                found.append(own.read(column, number))
             except (TypeError, ValueError) as error:
                 problems.append(error)
         if not problems:

@@ -76,22 +76,21 @@ class Scan:
 
     def add(self, block: Block, run: Run) -> None:
         with naming(block.where):
-            weight, keep = self.read_weight(block)
+            block, weight = self.read_weight(block)
             if weight is not None:
                 self.largest_weight = max(self.largest_weight, float(weight.max(initial=0)))
-            self.target.look(block, weight, keep)
-            n_rows = block.n_rows if keep is None else int(keep.sum())
-            if n_rows == 0:
-                return
-            self.n_rows += n_rows
-            found = self.read_columns(block, keep)
-            for_columns(run, n_rows)(lambda d: self.columns[d].add(found[d]), range(len(found)))
+            self.target.look(block, weight)
+            if block.n_rows:
+                self.n_rows += block.n_rows
+                found = self.read_columns(block)
+                each = for_columns(run, block.n_rows)
+                each(lambda d: self.columns[d].add(found[d]), range(len(found)))
 
     def merge(self, other: "Scan") -> None:
         self.n_rows += other.n_rows
         self.largest_weight = max(self.largest_weight, other.largest_weight)
-        self.target.merge(other.target)
-        for mine, theirs in zip(self.columns, other.columns, strict=True):
+        pairs: Any = zip([self.target, *self.columns], [other.target, *other.columns], strict=True)
+        for mine, theirs in pairs:
             mine.merge(theirs)
 
     def settle(self) -> None:
@@ -102,26 +101,23 @@ class Scan:
         for column, summary in zip(self.inputs.columns, self.columns, strict=True):
             column.learn(summary)
 
-    def read_weight(self, block: Block) -> tuple[NDArray | None, NDArray | None]:
-        """Return the positive weights of a block, and which rows have them; None for all."""
+    def read_weight(self, block: Block) -> tuple[Block, NDArray | None]:
+        """Return the rows of positive weight, and their weights."""
         if self.weight is None:
-            return None, None
+            return block, None
         weight = check_weight(block.columns[self.weight], block.n_rows, every=False)
-        keep = None if weight.all() else weight > 0
-        return weight if keep is None else weight[keep], keep
+        return take_rows(block, weight > 0), weight[weight > 0]
 
     def read(self, block: Block, exponent: int = 0) -> list[Any]:
         """Return plain columns, targets and weights / 2**exponent of rows of positive weight."""
-        weight, keep = self.read_weight(block)
+        block, weight = self.read_weight(block)
         if weight is not None and exponent:
             weight = np.ldexp(weight, -exponent)
-        found = self.read_columns(block, keep)
-        plain = [own.plain(each) for own, each in zip(self.inputs.columns, found, strict=True)]
-        return [plain, *self.target.targets(block, weight, keep)]
+        pairs = zip(self.inputs.columns, self.read_columns(block), strict=True)
+        return [[own.plain(found) for own, found in pairs], *self.target.targets(block, weight)]
 
-    def read_columns(self, block: Block, keep: NDArray | None) -> list[Any]:
-        columns = [block.columns[name] for name in self.features]
-        return self.inputs.read(columns, keep, block.first_row)
+    def read_columns(self, block: Block) -> list[Any]:
+        return self.inputs.read([block.columns[name] for name in self.features], block.number)
 
 
 class Coding:

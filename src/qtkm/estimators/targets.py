@@ -6,7 +6,7 @@ rows: once to scan them, once to return them.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Number, Real
+from numbers import Complex, Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..data.sources import Block
 from ..losses import Softmax
 from .columns import factorize, is_missing
-from .values import read_numbers, refuse_not_finite, shorten
+from .values import Number, read_numbers, refuse_not_finite, shorten
 
 #: numbers up to this, and down to its inverse, can be squared and summed without a thought
 SAFE = 1e100
@@ -106,27 +106,22 @@ def check_labels(estimator: Any, y: Any) -> NDArray:
     return found[inverse] if labels.dtype.kind == "O" else labels
 
 
-def read_labels(
-    column: Any, name: str, keep: NDArray | None = None, first_row: int = 0
-) -> tuple[NDArray, NDArray[np.int64]]:
-    """Return the distinct labels of the rows to keep, and the index of each row's label."""
-    distinct, inverse = factorize(column, name)
-    rows = np.arange(len(inverse)) if keep is None else np.flatnonzero(keep)
-    present, inverse = np.unique(inverse[rows], return_inverse=True)
-    values = [distinct[i] for i in present]
-    without = rows[np.array([is_missing(value) for value in values], dtype=bool)[inverse]]
+def read_labels(column: Any, name: str, number: Number = int) -> tuple[NDArray, NDArray[np.int64]]:
+    """Return the distinct labels of a column, and the index of each row's label."""
+    values, inverse = factorize(column, name)
+    without = np.flatnonzero(np.array([*map(is_missing, values)], dtype=bool)[inverse])
     if len(without):
         raise ValueError(
-            f"Input y contains NaN: {len(without):,} of {len(rows):,} labels are missing, the "
-            f"first in row {first_row + without[0]:,} (from 0); remove these rows, or give them a "
+            f"Input y contains NaN: {len(without):,} of {len(inverse):,} labels are missing, the "
+            f"first in row {number(without[0]):,} (from 0); remove these rows, or give them a "
             "label of their own."
         )
-    return as_labels(values), inverse
+    return as_labels(list(values)), inverse
 
 
 def as_labels(values: list[Any]) -> NDArray:
     """Return distinct labels as an array of numbers, or of objects for text, as in frames."""
-    if all(isinstance(value, Number) for value in values):
+    if all(isinstance(value, Complex) for value in values):
         labels = np.array(values)
         if labels.dtype.kind == "f" and np.isinf(labels).any():
             raise ValueError("Input y contains infinity, which is not a label; drop these rows.")
@@ -195,9 +190,9 @@ class NumberTarget:
             probe = loss.take_offset(np.ones((1, len(names))), None, np.zeros((1, 1)))
             self.is_weighted = probe[1] is not None
 
-    def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
-        """Scan a block; `weight` is that of the rows to keep."""
-        target, _ = self._read(block, weight, keep)
+    def look(self, block: Block, weight: NDArray | None) -> None:
+        """Scan a block of rows with their weights."""
+        target, _ = self._read(block, weight)
         if len(target):
             self._widen(target.min(axis=0), target.max(axis=0))
 
@@ -215,18 +210,17 @@ class NumberTarget:
         exponent = np.maximum(np.frexp(largest)[1], -900)
         self.exponent = np.where(safe, 0, exponent).astype(np.int64)
 
-    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
-        target, weight = self._read(block, weight, keep)
+    def targets(self, block: Block, weight: NDArray | None) -> Targets:
+        target, weight = self._read(block, weight)
         return np.ldexp(target, -self.exponent) if self.exponent.any() else target, weight
 
-    def _read(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
+    def _read(self, block: Block, weight: NDArray | None) -> Targets:
         columns = []
         for k, name in enumerate(self.names):
             role, argument = ("target", "y") if k < self.n_outputs else ("offset", "offset")
             label = f"{role} {name!r}"
-            values = read_numbers(block.columns[name], label)[0]
-            refuse_not_finite(values, label, block.first_row, argument)
-            columns.append(values if keep is None else values[keep])
+            columns.append(read_numbers(block.columns[name], label)[0])
+            refuse_not_finite(columns[-1], label, block.number, argument)
         found = np.column_stack(columns).astype(np.float64, copy=False)
         target = found[:, : self.n_outputs]
         if self.offset is None or len(found) == 0:
@@ -250,27 +244,26 @@ class LabelTarget:
         self.names, self.who, self.class_weight = [name], who, class_weight
         self.known, self.make_loss, self.kind = known, make_loss, kind
         self.is_weighted = class_weight is not None
-        #: weight of the rows of each label, and whether there are rows without any weight
+        #: weight of the rows of each label
         self.counts: Any = Counter()
-        self.has_weightless = False
         self.by_class: NDArray | None = None
 
-    def look(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> None:
-        found, inverse = self._read(block, keep)
-        self.has_weightless |= keep is not None
+    def look(self, block: Block, weight: NDArray | None) -> None:
+        found, inverse = self._read(block)
         counts = np.bincount(inverse, weight, minlength=len(found))
         self.counts.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
     def merge(self, other: "LabelTarget") -> None:
         self.counts.update(other.counts)
-        self.has_weightless |= other.has_weightless
 
     def settle(self) -> None:
         seen = np.unique(as_labels(list(self.counts)))  # of one kind in all blocks
         if len(seen) < 2:
-            what = "sample_weight leaves y" if self.has_weightless else "y has"
             count = f"one class, {shorten(seen.tolist())}" if len(seen) else "no class"
-            raise ValueError(f"{what} {count}, but {self.who} needs at least two classes.")
+            raise ValueError(
+                f"y has {count}, but {self.who} needs at least two classes in rows of positive "
+                "weight."
+            )
         found = seen if self.kind is None else seen.astype(self.kind)
         self.classes = found if self.known is None else self.known
         what = "warm_start=True cannot continue: y has the new labels "
@@ -284,8 +277,8 @@ class LabelTarget:
             counts = np.array([self.counts.get(label, 0.0) for label in self.classes.tolist()])
             self.by_class = weights_of_classes(counts, self.classes, self.class_weight)
 
-    def targets(self, block: Block, weight: NDArray | None, keep: NDArray | None) -> Targets:
-        found, inverse = self._read(block, keep)
+    def targets(self, block: Block, weight: NDArray | None) -> Targets:
+        found, inverse = self._read(block)
         positions = {label: code for code, label in enumerate(self.classes.tolist())}
         places = [positions.get(label, -1) for label in found.tolist()]
         if -1 in places:
@@ -298,9 +291,9 @@ class LabelTarget:
         own_column = np.arange(self.n_outputs) if self.n_outputs > 1 else 1
         return np.where(codes[:, None] == own_column, 1.0, -1.0), weight
 
-    def _read(self, block: Block, keep: NDArray | None) -> tuple[NDArray, NDArray]:
+    def _read(self, block: Block) -> tuple[NDArray, NDArray]:
         name = self.names[0]
-        return read_labels(block.columns[name], f"target {name!r}", keep, block.first_row)
+        return read_labels(block.columns[name], f"target {name!r}", block.number)
 
 
 Target = NumberTarget | LabelTarget

@@ -1,7 +1,7 @@
 """Conversion of columns to numbers, and errors about values that are not numbers."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,8 @@ _DECLARE = (
     "declare it with categorical_features (a mask, indices or names; 'from_dtype' takes columns of "
     "category or string type, see DataFrame.astype), or encode it as numbers"
 )
+#: from the place of a row to its number in messages
+Number = Callable[[Any], int]
 #: cycles that have a name, in seconds
 CYCLES = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 
@@ -114,7 +116,7 @@ def _are_finite(values: NDArray) -> bool:
 
 
 def refuse_not_finite(
-    values: NDArray, label: str, first_row: int = 0, name: str = "y", gaps: bool = False
+    values: NDArray, label: str, number: Number = int, name: str = "y", gaps: bool = False
 ) -> None:
     """Raise a ValueError for infinite values of `name`, and for missing ones unless `gaps`."""
     if _are_finite(values):
@@ -124,7 +126,7 @@ def refuse_not_finite(
     found = missing if is_missing else np.isinf(values)
     if not found.any():
         return
-    row = first_row + int(np.argmax(found.reshape(len(found), -1).any(axis=1)))
+    row = number(np.argmax(found.reshape(len(found), -1).any(axis=1)))
     raise ValueError(
         f"Input {name} contains {'NaN' if is_missing else 'infinity'}: {found.sum():,} of the "
         f"{values.size:,} values of {label}, the first in row {row:,} (from 0). "

@@ -50,6 +50,12 @@ class Block:
     where: str
     #: columns to carry along as pyarrow arrays, of the type they have in the source
     carried: dict[str, Any] = field(default_factory=dict)
+    #: which rows these are, counted from the first one, where some were left out
+    rows: NDArray[np.int64] | None = None
+
+    def number(self, row: int) -> int:
+        """Return the number of a row in the whole source."""
+        return self.first_row + int(row if self.rows is None else self.rows[row])
 
 
 class Source:
@@ -369,12 +375,17 @@ def take_rows(block: Block, keep: NDArray[np.bool_]) -> Block:
     """Return the rows of a block selected by a mask."""
     if keep.all():
         return block
-    columns = {name: values[keep] for name, values in block.columns.items()}
-    for name, values in columns.items():
-        if not isinstance(values, np.ndarray):
-            columns[name] = values.reset_index(drop=True)
+    columns = {}
+    for name, values in block.columns.items():
+        if isinstance(values, np.ndarray):
+            columns[name] = values[keep]
+        elif hasattr(values, "iloc"):
+            columns[name] = values[keep].reset_index(drop=True)
+        else:  # polars
+            columns[name] = values.filter(keep)
     carried = {name: array.filter(keep) for name, array in block.carried.items()}
-    return Block(columns, int(keep.sum()), block.first_row, block.where, carried)
+    rows = np.flatnonzero(keep) if block.rows is None else block.rows[keep]
+    return Block(columns, len(rows), block.first_row, block.where, carried, rows)
 
 
 def is_there(values: Any) -> NDArray[np.bool_]:
