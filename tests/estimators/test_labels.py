@@ -82,7 +82,7 @@ def test_sparse_labels_are_refused(classify):
 
 def test_weights_that_leave_one_class_are_refused(classify, X, two):
     with pytest.raises(
-        ValueError, match="y has one class, 1, but QTKMClassifier .* in rows of positive weight"
+        ValueError, match=r"y has one class, 1, but QTKMClassifier .* in rows of positive weight"
     ):
         classify().fit(X, two, two)
 

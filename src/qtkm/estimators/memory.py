@@ -143,10 +143,12 @@ class Need:
                 return False, count
         # more shards have more sums that wait, so that smaller ones may take more
         least = format_bytes(min(map(self.on_disk, rows)))
-        given = "memory_limit" if limit is not None else "half of the free memory"
+        given = f"memory_limit={format_bytes(bound)}"
+        if limit is None:
+            given = f"half of the free memory, {format_bytes(bound)},"
         raise MemoryError(
-            f"{given}={format_bytes(bound)} is too small for this fit; the smallest that works is "
-            f"{least!r}. A smaller rank or fewer bins (max_bins) need less."
+            f"{given} is too small for this fit; the smallest that works is {least!r}. A smaller "
+            "rank or fewer bins (max_bins) need less."
         )
 
 
