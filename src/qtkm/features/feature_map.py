@@ -97,19 +97,15 @@ class FeatureMap(BaseEstimator):
         return reduce(_product, self.group_features(values))
 
     def kind(self, conjugate: bool) -> str:
-        """Return what the products of two functions m and m' depend on.
+        """Return what the products of two functions m and m' depend on, m conjugated or not.
 
         "lags" if on m' - m alone, "sums" if on m' + m alone, "pairs" if they all may differ.
-        With `conjugate` the first of the two is conjugated.
         """
         return "pairs"
 
     @property
     def frequencies(self) -> Array | None:
-        """Angular frequency of every function, which orders them from smooth to rough.
-
-        None if the functions have none; penalties then treat all of them alike.
-        """
+        """Angular frequency of every function; None if penalties treat all of them alike."""
         return None
 
     @property
@@ -187,9 +183,8 @@ def _product(low: Array, high: Array) -> Array:
     return product.reshape(len(low), product.shape[1] * product.shape[2])
 
 
-# -- warps: where values of the unit box are moved to before a basis is evaluated --------------
-# A box that is scaled by its least and greatest value is wasted on a column with a long tail. A
-# warp is piecewise linear and increasing, so that it can be undone, and keeps the ends of the box.
+# -- warps: where values of the box are moved before a basis reads them, which a long tail would
+# -- waste; piecewise linear and increasing, so that they can be undone, and equal at the ends
 
 
 def moved(values: Any, warp: Any) -> NDArray[np.float64]:
@@ -203,15 +198,9 @@ def make_warp(
 ) -> NDArray[np.float64] | None:
     """Return the warp of a column, (2, n): places in the box, and where they are moved to.
 
-    Parameters
-    ----------
-    values : (n_grid,) array
-        Distinct values in the box, ascending.
-    counts : (n_grid,) array
-        Weight of the rows of each.
-    scaling : {"range", "rank", "half", "auto"}
-        "rank" moves a value to the share of rows below it, half of its own counted; "half" halfway
-        there, and so does "auto".
+    `values` are distinct and ascending, `counts` the weights of their rows.  The scaling "rank"
+    moves a value to the share of rows below it, half of its own counted; "half" and "auto" move it
+    halfway there.
     """
     there = counts > 0
     values, counts = values[there], counts[there]

@@ -136,18 +136,12 @@ class Power(NumberMap):
     quantization : int, "prime", sequence of int, None or "auto"
         How M splits into levels, see `qtkm.features.radices.split`.
     warp : (2, n) array or None
-        Places in the box, and where values there are moved to before all else; a fit with
-        another `scaling` than "range" fills it in.
+        As for `Fourier`.
 
     Notes
     -----
     Entry q of level k is x^(q·B_k) with B_k = Q_1⋯Q_{k-1}: the Vandermonde vector
-    of x is the Kronecker product of the levels' [1]_.
-
-    References
-    ----------
-    .. [1] Wesel, Batselier, "Quantized Fourier and Polynomial Features for more Expressive
-       Tensor Network Models", AISTATS 2024, Theorem 3.4.
+    of x is the Kronecker product of the levels' (Theorem 3.4 of the paper named at `Fourier`).
     """
 
     def __init__(self, n_basis="auto", quantization="auto", warp=None):
@@ -260,9 +254,9 @@ class WithGaps(FeatureMap):
     """A feature map whose column has missing values, given as NaN: one more level tells of them.
 
     The level has two functions, (1, 1) where the value is present and (1, -1) where it is missing,
-    and a missing value is read at `place` by all other levels.  So the column's table has one more
-    entry, with weights of its own.  The prior k = (1 - a) + a·δ of two categories is diagonal in
-    these functions: the entry is shrunk towards that of a typical value.
+    and all other levels read a missing value at `place`.  The prior k = (1 - a) + a·δ of two
+    categories is diagonal in these functions: the table's entry for missing values is shrunk
+    towards that of a typical one.
 
     Parameters
     ----------
@@ -285,7 +279,6 @@ class WithGaps(FeatureMap):
             raise AttributeError(name)
         return getattr(self.inner, name)
 
-    # what the inner map has
     is_complex: ClassVar[Any] = property(attrgetter("inner.is_complex"))
     kind: Any = property(attrgetter("inner.kind"))
     bin_error: Any = property(attrgetter("inner.bin_error"))

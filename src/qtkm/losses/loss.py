@@ -199,22 +199,15 @@ class ResidualLoss(WithResidual):
     A subclass implements ℓ for real responses by `_value`, `_gradient` and `_product`, which are
     like the methods of these names, and κ by `_pull`.
 
-    The weights of a complex model have two real numbers per entry, and a loss of Re f alone leaves
-    half of that freedom to fit noise: on spambase (2,760 rows, 57 columns) the logistic loss of
-    unseen rows was 2.4 without the penalty on Im f and 0.19 with it; on magic (11,412 rows, 10
-    columns) 0.336 and 0.316.
+    With the penalty, κ is the curvature of a row: the parabola ½κ|f - z|² that touches the loss
+    at f₀ then has a real z = Re f₀ - ℓ'(Re f₀)/κ, so that it is the squared loss of a complex
+    residual with real targets.  See docs/decisions/0007-losses-of-complex-responses.md.
 
     Parameters
     ----------
     residual : {"complex", "real"} or "auto"
         With the penalty on Im f, or without; "auto" means "real" for classes, but "complex" in a
         classifier.
-
-    Notes
-    -----
-    With the penalty, κ is the curvature of a row: the parabola ½κ|f - z|² that touches the loss
-    at f₀ then has a real z = Re f₀ - ℓ'(Re f₀)/κ, so that it is the squared loss of a complex
-    residual with real targets.
     """
 
     _value: Callable[[Array, Array], Array]
@@ -256,7 +249,7 @@ class ResidualLoss(WithResidual):
 
 
 def add_outputs(values: Array) -> Array:
-    """Sum over outputs, (n, k) -> (n,); for few outputs four times as fast as `sum`."""
+    """Sum over outputs, (n, k) -> (n,); for few of them four times as fast as `sum`."""
     return np.einsum("...k->...", values)
 
 

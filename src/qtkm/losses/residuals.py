@@ -1,9 +1,4 @@
-"""Losses of the residual f - y, or of its real part: squared, Huber, quantile, hinge.
-
-A loss of Re f alone leaves the imaginary part of a complex model free, which doubles the freedom to
-fit noise: on 600 rows of Friedman's function of ten columns, R² of unseen rows was 0.76 with the
-squared loss of Re f and 0.80 with that of f.
-"""
+"""Losses of the residual f - y, or of its real part: squared, Huber, quantile, hinge."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -50,18 +45,11 @@ class Squared(WithResidual):
 
 
 class RadialLoss(WithResidual):
-    """g(|f - y|) or g(|Re f - y|); a subclass defines s and h as `_corner`.
+    """g(|f - y|) or g(|Re f - y|); g(ρ) = s·ρ²/(2h) up to ρ = h, and s·(ρ - h/2) beyond it.
 
-    Notes
-    -----
-    g(ρ) = s·ρ²/(2h) up to ρ = h, and s·(ρ - h/2) beyond it.  g is concave as a function of ρ², so
-    the parabola of curvature g'(ρ)/ρ = s/max(ρ, h) that touches it lies above it [1]_.  That
-    parabola has its minimum at y.
-
-    References
-    ----------
-    .. [1] De Leeuw, Lange, "Sharp quadratic majorization in one dimension", Computational
-       Statistics & Data Analysis 53, 2009.
+    g is concave as a function of ρ², so the parabola of curvature g'(ρ)/ρ = s/max(ρ, h) that
+    touches it lies above it, and has its minimum at y (De Leeuw and Lange, "Sharp quadratic
+    majorization in one dimension", Computational Statistics & Data Analysis 53, 2009).
     """
 
     #: slope s of the straight line, and the distance h at which it begins
@@ -103,8 +91,8 @@ class Huber(RadialLoss):
     ----------
     delta : float, default=0.5
         Residual δ > 0 beyond which all rows have the same influence; in units of the spread of
-        y (1.4826 times the median distance from the median) unless ``normalize_y=False``.
-        Residuals are usually a fraction of that spread. Smaller is more robust, and slower.
+        y (1.4826 times the median distance from the median) unless ``normalize_y=False``. Smaller
+        is more robust, and slower.
     residual : {"complex", "real"} or "auto"
         Whether the residual is f - y or Re f - y; "auto" means "complex".
     """
@@ -168,8 +156,7 @@ class Quantile(TiltedLoss):
 
     def check(self) -> None:
         super().check()
-        hint = "; try 0.5 for the median"
-        check_number("level", self.level, Real, above=0, below=1, hint=hint)
+        check_number("level", self.level, Real, above=0, below=1, hint="; try 0.5 for the median")
         check_number("smoothing", self.smoothing, Real, above=0, hint="; try 0.01")
 
     def _tilt(self, target: Array) -> float:
@@ -186,8 +173,8 @@ class Hinge(TiltedLoss):
     Parameters
     ----------
     smoothing : float, default=0.01
-        Half-width ε of the rounded corner: the loss is (1 - m + ε)²/(4ε) where |1 - m| < ε.
-        At 0 (or below 1e-8) ε is 1e-8, so that slope and curvature stay finite.
+        Half-width ε of the rounded corner, at least 1e-8: the loss is (1 - m + ε)²/(4ε) where
+        |1 - m| < ε.
     residual : {"complex", "real"} or "auto"
         Whether Im f is pushed to 0; "auto" means "real" here, and "complex" in a classifier of
         two classes.
@@ -195,12 +182,9 @@ class Hinge(TiltedLoss):
     Notes
     -----
     For a sign y the hinge is ½|y - Re f| - ½y·(Re f - y).  With ``residual="complex"`` the distance
-    is |y - f|, which adds about (Im f)²/(4|1 - m|): the pull on Im f falls with the distance
-    from the margin, and the parabola that lies above the loss has a real minimum.  With several
-    outputs, which share one curvature per row, only Re f is used.
-
-    Without Im f, rows beyond their margin have no slope, and `curvature` is 0 there: in a trial (a
-    linear model of 30 columns, 2000 random rows) ten such steps were as good as forty by `bound`.
+    is |y - f|, which adds about (Im f)²/(4|1 - m|).  Without Im f, rows beyond their margin have no
+    slope, and `curvature` is 0 there: in a trial (a linear model of 30 columns, 2000 random rows)
+    ten such steps were as good as forty by `bound`.
     """
 
     is_margin = True
@@ -212,8 +196,9 @@ class Hinge(TiltedLoss):
 
     def check(self) -> None:
         super().check()
-        hint = "; try 0.01, or 0 for the exact hinge"
-        check_number("smoothing", self.smoothing, Real, 0, hint=hint)
+        check_number(
+            "smoothing", self.smoothing, Real, 0, hint="; try 0.01, or 0 for the exact hinge"
+        )
 
     def gradient(self, response: Array, target: Array) -> Array:
         return super().gradient(response, target) * self._is_sloping(response, target)

@@ -20,30 +20,20 @@ EXPONENT_SHARE = 0.45
 
 
 class LogLinkLoss(ResidualLoss):
-    """Deviance of a distribution of mean μ = exp(Re f) and variance proportional to μ^p.
+    """Deviance of a distribution of mean μ = exp(Re f) and variance proportional to μ^power.
 
-    A subclass has the attribute `power`, a number p from 1 to 2.
-
-    Notes
-    -----
-    With a = Re f and b = Im f the loss is [1]_
+    With a = Re f and b = Im f and a power p from 1 to 2, of which both are limits, the loss is
+    (Jørgensen, "The Theory of Dispersion Models", Chapman & Hall, 1997)
 
         2·(μ^(2-p)/(2-p) - y·μ^(1-p)/(1-p) + y^(2-p)/((1-p)(2-p))) + ½κb²,      μ = exp(a),
 
-    of which p = 1 and p = 2 are limits, and κ = 2·μ^(1-p)·max(μ, y); the last term is left out for
-    ``residual="real"``.  The minimum is 0, at f = log y.  For 1 <= p <= 2 the deviance is convex
-    in a, with the slope 2·μ^(1-p)·(μ - y).
+    with κ = 2·μ^(1-p)·max(μ, y); the last term is left out for ``residual="real"``.  The minimum is
+    0, at f = log y, and the slope 2·μ^(1-p)·(μ - y).
 
     No parabola lies above it everywhere, so there is no `bound`.  `curvature` is κ: the parabola
     at f lies above the deviance from f to its own minimum, which is at most 1 away and never
-    beyond log y.
-
-    Exponentials above about 1e138 (1e17 in single precision) are continued by their tangent, so
-    that no response overflows.
-
-    References
-    ----------
-    .. [1] Jørgensen, "The Theory of Dispersion Models", Chapman & Hall, 1997.
+    beyond log y.  Exponentials above about 1e138 (1e17 in single precision) are continued by their
+    tangent, so that no response overflows.
     """
 
     power: float
@@ -116,33 +106,25 @@ class LogLinkLoss(ResidualLoss):
         return float(d2_tweedie_score(target, prediction, sample_weight=weight, power=power))
 
     def check_range(self, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-        name, least = type(self).__name__, low.min()
-        if self.power == 2 and least <= 0:
+        least, sign = low.min(), ">" if self.power == 2 else ">="
+        if least < 0 or (self.power == 2 and least == 0):
+            zeros = "Tweedie(power=1.5), which allows zeros, or " if self.power == 2 else ""
             raise ValueError(
-                f"{name} needs y > 0, but the smallest y is {least:g}; remove these rows, or use "
-                "Tweedie(power=1.5), which allows zeros, or another loss such as 'squared'."
-            )
-        if least < 0:
-            raise ValueError(
-                f"{name} needs y >= 0, but the smallest y is {least:g}; remove these rows, or use "
-                "another loss such as 'squared' or 'huber'."
+                f"{type(self).__name__} needs y {sign} 0, but the smallest y is {least:g}; remove "
+                f"these rows, or use {zeros}another loss such as 'squared' or 'huber'."
             )
         if high.min() == 0:
             raise ValueError(
-                f"{name} fits the logarithm of a mean, which is -inf if y is 0 in all rows; add "
-                "rows with y > 0."
+                f"{type(self).__name__} fits the logarithm of a mean, which is -inf if y is 0 in "
+                "all rows; add rows with y > 0."
             )
 
 
 class Poisson(LogLinkLoss):
     """Deviance of counts y >= 0 of mean μ = exp(Re f): 2(μ - y + y·log(y/μ)).
 
-    Rates, with exposures as weights, work as well: y need not be integer.
-
-    Parameters
-    ----------
-    residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" means "complex".
+    Rates, with exposures as weights, work as well: y need not be integer. The parameter `residual`
+    is that of `Tweedie`.
     """
 
     power: float = 1.0
@@ -151,12 +133,8 @@ class Poisson(LogLinkLoss):
 class Gamma(LogLinkLoss):
     """Deviance of amounts y > 0 of mean μ = exp(Re f): 2(y/μ - 1 - log(y/μ)).
 
-    For a standard deviation proportional to the mean: sizes of claims, durations, prices.
-
-    Parameters
-    ----------
-    residual : {"complex", "real"} or "auto"
-        Whether Im f is pushed to 0; "auto" means "complex".
+    For a standard deviation proportional to the mean: sizes of claims, durations, prices. The
+    parameter `residual` is that of `Tweedie`.
     """
 
     power: float = 2.0
@@ -186,8 +164,7 @@ class Tweedie(LogLinkLoss):
 
 
 def _refuse_large(offset: Array) -> None:
-    largest = float(np.abs(offset).max())
-    if largest > MOST_OFFSET:
+    if (largest := float(np.abs(offset).max())) > MOST_OFFSET:
         raise ValueError(
             f"offset has entries of size {largest:g}, above the limit {MOST_OFFSET:g} of its "
             "exponential; use the logarithm of the exposure, not the exposure."

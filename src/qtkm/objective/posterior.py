@@ -5,8 +5,7 @@ Around the fitted cores the model is linear in them, and the objective's Gauss-N
     H = Σ ω·c·zzᵀ / Σω + 2α·G + (penalty of main effects)
 
 with z the derivatives of a response, c the curvature of the loss and G the Gram matrix of the
-penalty between all cores (`qtkm.networks.tangents`).  Responses then have the covariance z H⁺ zᴴ
-times the noise: that of a Gaussian process whose kernel is the prior's, seen along the tangents.
+penalty (`qtkm.networks.tangents`).  Responses then have the covariance z H⁺ zᴴ times the noise.
 Gauges are null in z and G alike, and a small ridge keeps them there.
 
     rows, tangents ──► features whitened by G ──► information of all rows
@@ -223,9 +222,8 @@ class Laplace:
         (n, n_outputs), and models of held-out groups have seen `part` of the rows of the fit.
 
         Where weights are about as many as rows, the linear model overstates what the last rows
-        bring.  So the variance of rows that the posterior has not seen is at least that of
-        held-out groups in the geometric mean times `part` to a power, by which errors were found
-        to fall with the number of rows.
+        bring.  So the variance of unseen rows is at least that of held-out groups in the geometric
+        mean times `part` to a power, by which errors were found to fall with the number of rows.
         """
         self._whiten(rows)
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features

@@ -1,16 +1,15 @@
 """What a model leaves unexplained: new terms of a CPD, and bands that columns need.
 
-Terms.  Beside main effects a start near a constant function is a saddle: what is left depends on no
-column alone.  So every pair of columns is asked how well a product of their smoothest functions
-follows the residuals,
+Terms.  Beside main effects a start near a constant function is a saddle.  So every pair of columns
+is asked how well a product of their smoothest functions follows the residuals,
 
     C_de = Σ_n ω_n r_n ψ_d(x_nd) ψ_e(x_ne)ᵀ
 
 whose leading singular vectors are a function of each.  The best pair is a term, constant in all
 other columns; it is taken off the residuals, and the next is found.
 
-Bands: how many frequencies of a column the rows ask for.  What is left is compared with waves
-beyond the band of each column, alone and times the waves of other columns:
+Bands.  Residuals are compared with waves beyond the band of each column, alone and times the waves
+of other columns:
 
     C[k, l] = Σ_n ω_n r_n exp(2πi·k·x_nd/L_d) exp(2πi·l·x_ne/L_e)
 
@@ -256,14 +255,12 @@ def wanted(objective: Given, iterate: Iterate, shards: Given = None) -> list[int
     if not any(reach):
         return found
     shards = some_rows(objective, shards)
-    run, respond = objective.engine.run, iterate.response_pass()
-    rest = np.concatenate([
-        residuals_of(shard, run, respond, objective.loss, ()) for shard in shards
-    ])  # fmt: skip
+    given = objective.engine.run, iterate.response_pass(), objective.loss, ()
+    rest = np.concatenate([residuals_of(shard, *given) for shard in shards])
     codes = np.concatenate([shard.codes for shard in shards])
-    weight = np.concatenate([_weighed(np.ones((len(shard), 1)), shard) for shard in shards])[:, 0]
-    weighted = weight[:, None] * rest
-    squares, size = (weighted**2).sum(axis=0), weight.sum() * (weight @ rest**2)
+    weight = np.concatenate([_weighed(np.ones((len(shard), 1)), shard) for shard in shards])
+    weighted = weight * rest
+    squares, size = (weighted**2).sum(axis=0), weight.sum() * (weighted * rest).sum(axis=0)
     if not (squares > 0).all():
         return found
     n_partners = next((n for most, n in PARTNERS.items() if len(columns) <= most), 0)
@@ -285,13 +282,11 @@ def wanted(objective: Given, iterate: Iterate, shards: Given = None) -> list[int
             slow = LEAST_RATIO * powers[: first - 1].max()
             noise = squares[k] * (np.log(n_tests) + EXCESS)
             least = max(noise, size[k] * LEAST_PART / 2, slow)
-            highest = int(np.flatnonzero(powers >= least)[-1]) + 1 if powers.max() >= least else 0
+            highest = np.flatnonzero(powers >= least).max(initial=-1) + 1
             # a rough function of the column alone: no wave stands out, but all of them do
-            count = ROUGHEST if len(codes) >= ROUGH_ROWS else 0
+            count, noise = ROUGHEST if len(codes) >= ROUGH_ROWS else 0, 2 * squares[k] / size[k]
             each = 2 * np.abs(rows[:count].sum(axis=1)) ** 2 / size[k]
-            while found[d] // 2 < highest or _is_rough(
-                each[found[d] // 2 :], 2 * squares[k] / size[k]
-            ):
+            while found[d] // 2 < highest or _is_rough(each[found[d] // 2 :], noise):
                 found[d] *= 3
     return found
 
@@ -309,15 +304,11 @@ def has_waves(column: Column) -> bool:
 
 def _reach(column: Column) -> int:
     """Return the highest wave that a column of exponentials may have; 0 for other columns."""
-    feature_map = column.feature_map
-    if not has_waves(column):
+    count, size = len(column), column.feature_map.n_features
+    if not has_waves(column) or count <= size or size < 3:
         return 0
-    count, size = len(column), feature_map.n_features
-    if count <= size or size < 3:
-        return 0
-    while 3 * size <= min(MOST_FUNCTIONS, 3 * count) and (
-        column.bin_error * 3 * size / feature_map.n_features <= MOST_BIN_ERROR
-    ):
+    most = min(MOST_FUNCTIONS, 3 * count, size * MOST_BIN_ERROR / (column.bin_error or 1e-300))
+    while 3 * size <= most:
         size *= 3
     return min(size // 2, count - 1)
 

@@ -41,16 +41,9 @@ class Penalty(BaseEstimator):
     choices: ClassVar[Choices] = {}
 
     def variances(self, frequencies: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the prior variance of the weight of each function; they sum to 1.
+        """Return the prior variances (M,) of the weights, which sum to 1; None for all alike.
 
-        Parameters
-        ----------
-        frequencies : (M,) array
-            Angular frequency of each function, see `FeatureMap.frequencies`.
-
-        Returns
-        -------
-        (M,) array, or None to treat all functions alike.
+        `frequencies` (M,) are the angular ones of the functions, see `FeatureMap.frequencies`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no variances.")
 
@@ -102,13 +95,10 @@ class Penalty(BaseEstimator):
 
 
 class Ridge(Penalty):
-    """Squared norm of the weights.
+    """Squared norm of the weights, the penalty of the paper.
 
-    Notes
-    -----
-    α‖w‖² is the penalty of the paper.  It is the prior of a kernel machine whose kernel is a
-    product of Dirichlet kernels: all frequencies are alike, so smoothness depends only on the
-    number of functions.
+    It is the prior of a kernel machine whose kernel is a product of Dirichlet kernels: all
+    frequencies are alike, so smoothness depends only on the number of functions.
     """
 
     def variances(self, frequencies: NDArray[np.float64]) -> None:
@@ -163,12 +153,8 @@ class Matern(SpectralPenalty):
 
     Notes
     -----
-    s(ω) ∝ (2ν/ℓ² + ω²)^-(ν + 1/2) [1]_.
-
-    References
-    ----------
-    .. [1] Rasmussen, Williams, "Gaussian Processes for Machine Learning", MIT Press, 2006,
-       Section 4.2.
+    s(ω) ∝ (2ν/ℓ² + ω²)^-(ν + 1/2); Rasmussen, Williams, "Gaussian Processes for Machine Learning",
+    MIT Press, 2006, Section 4.2.
     """
 
     choices = SpectralPenalty.choices | {

@@ -17,22 +17,15 @@ TOLERANCE = 1e-5
 
 @dataclass(repr=False)
 class GradientCheck:
-    """Relative errors of derivatives against central differences, one per direction.
+    """Relative errors of derivatives against central differences, one per direction."""
 
-    Attributes
-    ----------
-    gradient : (n_directions,) array
-        Errors of the gradient: change of the objective along random directions of all cores.
-    tangent : (n_directions,) array
-        Errors of the tangent: change of the responses along the same directions.
-    curvature : (n_directions,) array or None
-        Errors of the Gauss-Newton product: change of the gradient of one core along a random
-        direction of that core, in which responses are linear, so that the product is exact.
-        None if the loss has no `curvature_product`.
-    """
-
+    #: errors of the gradient: change of the objective along random directions of all cores
     gradient: Vector
+    #: errors of the tangent: change of the responses along the same directions
     tangent: Vector
+    #: errors of the Gauss-Newton product: change of the gradient of one core along a random
+    #: direction of that core, in which responses are linear, so that the product is exact; None if
+    #: the loss has no `curvature_product`
     curvature: Vector | None
 
     @property
@@ -70,17 +63,10 @@ def check_gradient(
         its fit would start. Tables are always computed in double precision.
     *cores_or_rows : X and y (and weights), or cores
         Where to check; random cores are better than a minimum, where gradients vanish.
-    n_directions : int
-        Number of random directions.
+    n_directions, random_state : int
+        Number of random directions, and the seed for them.
     step : float
         Step of the differences, relative to the norm of the cores it changes.
-    random_state : int or Generator
-        Seed for the directions.
-
-    Returns
-    -------
-    GradientCheck
-        With `ok` and the errors.
 
     Notes
     -----

@@ -47,39 +47,25 @@ class Stopping:
 
 @dataclass
 class Progress:
-    """Argument of callbacks.
+    """Argument of callbacks."""
 
-    Attributes
-    ----------
-    event : {"block", "epoch"}
-        Whether an update (of a column's cores or the output core, an iteration, a step) or an
-        epoch has ended.
-    epoch : int
-        Number of the current epoch, from 1.
-    cores : list
-        Copies of the current cores.
-    history : History
-        History so far.
-    """
-
+    #: "block" after an update (of a column's cores or the output core, an iteration, a step),
+    #: "epoch" after an epoch
     event: str
+    #: number of the current epoch, from 1
     epoch: int
+    #: copies of the current cores
     cores: Cores
+    #: history so far
     history: History
 
 
 class Checkpoint:
     """Checkpoints of one fit in a folder: state of loop and solver after an epoch.
 
-    Each is one file, written atomically. The last two are kept, in case the newest is damaged.
-
-    Parameters
-    ----------
-    folder : path-like
-    fingerprint : dict
-        Facts that a resumed fit must share with the interrupted one.
-    seconds : float
-        Minimum time between checkpoints; 0 writes one after every epoch.
+    Each is one file, written atomically at least `seconds` after the one before. The last two are
+    kept, in case the newest is damaged. `fingerprint` has facts that a resumed fit must share with
+    the interrupted one.
     """
 
     def __init__(self, folder: str | os.PathLike[str], fingerprint: Kept, seconds: float = 0.0):
@@ -254,16 +240,19 @@ class _Run:
         if self.n_iter > window and tol > 0:
             before, after = min(values[:-window]), min(values[-window:])
             if before - after <= window * tol * abs(before):
-                lowered = f"lowered the objective by less than tol={tol:g} of it"
-                if window == 1:
-                    return Stop("converged", f"The last epoch {lowered}.")
-                return Stop("converged", f"Each of the last {window} epochs {lowered} on average.")
+                which = (
+                    "The last epoch"
+                    if window == 1
+                    else f"On average each of the last {window} epochs"
+                )
+                lowered = f"lowered the objective by less than tol={tol:g} of it."
+                return Stop("converged", f"{which} {lowered}")
         if self.n_iter >= self.stopping.max_iter:
-            message = (
+            return Stop(
+                "max_iter",
                 f"Stopped after max_iter={self.stopping.max_iter} epochs; a larger max_iter, or "
-                "warm_start=True, may lower the objective further."
+                "warm_start=True, may lower the objective further.",
             )
-            return Stop("max_iter", message)
         return None
 
     def epochs(self, objective: Objective, kept: Kept | None) -> None:
@@ -299,15 +288,10 @@ def solve(
     verbose: int = 0,
     checkpoint: Checkpoint | None = None,
 ) -> Result:
-    """Run a solver until it stops or is interrupted.
+    """Run a solver from `cores` until it stops or is interrupted, and keep the best cores.
 
     Parameters
     ----------
-    solver : Solver
-    objective : Objective
-    cores : list
-        Where to start.
-    stopping : Stopping
     score : callable or None
         score(state): validation score, higher is better.
     callbacks : sequence of callables
@@ -316,12 +300,6 @@ def solve(
         0 is silent, 1 shows a progress bar.
     checkpoint : Checkpoint, optional
         Where to write checkpoints, and from which to resume if there is one.
-
-    Returns
-    -------
-    Result
-        With status "interrupted" after a KeyboardInterrupt, and "failed" if the objective became
-        infinite or NaN; the best cores so far are kept.
     """
     for d, penalty in enumerate(() if solver.takes_priors else objective.penalties or ()):
         if objective.precisions[d] is not None:
