@@ -42,7 +42,7 @@ CASES = [
     ("quantization", 1, "quantization=1 must be >= 2; use None for no quantization"),
     ("quantization", "binary", "quantization='binary' is unknown; use an integer such as 2"),
     ("quantization", [2, 3], "product is n_basis=8, and theirs is 6"),
-    ("quantization", 2.5, "quantization=2.5 is not understood"),
+    ("quantization", 2.5, "quantization=2.5 is unknown"),
     ("network", "mps", r"network='mps' is unknown; use a name \('cpd', 'train'"),
     ("network", CPD(rank=0), "rank=0 must be an integer >= 1"),
     ("rank", 0, "rank=0 must be an integer >= 1"),

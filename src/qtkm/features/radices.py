@@ -4,16 +4,14 @@ import math
 from collections.abc import Sequence
 from numbers import Integral
 
-from ..parameters import check_number
+from ..parameters import check_number, is_number
 from ..protocols import Given
 
 #: most basis functions of a column
 MOST_FEATURES = 2**40
 
-Quantization = int | str | Sequence[int] | None
 
-
-def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
+def split(n_basis: int, quantization: int | str | Sequence[int] | None) -> tuple[int, ...]:
     """Return the radices of the levels, lowest digit first; their product is `n_basis`.
 
     Parameters
@@ -26,11 +24,6 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
         it is; None keeps one level of radix M (the non-quantized model). "auto" splits
         powers of 3 into nines, and a 3 if one is left, and all else like 2: with odd
         radices low frequencies are low digits.
-
-    Returns
-    -------
-    tuple of int
-        One radix per level; `(1,)` for a single basis function.
     """
     check_number("n_basis", n_basis, Integral, 1)
     n_basis = int(n_basis)
@@ -41,16 +34,10 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
         )
     if quantization is None:
         return (n_basis,)
-    if isinstance(quantization, str):
-        if quantization not in ("auto", "prime"):
-            raise ValueError(
-                f"quantization={quantization!r} is unknown; use an integer such as 2, "
-                '"prime", a sequence of radices, or None for no quantization.'
-            )
-        if quantization == "auto" and 3**30 % n_basis == 0:
-            return _powers(n_basis, 9)
-        return _powers(n_basis, 2)  # primes in ascending order
-    if isinstance(quantization, Integral) and not isinstance(quantization, bool):
+    if isinstance(quantization, str) and quantization in ("auto", "prime"):
+        is_cubed = quantization == "auto" and 3**30 % n_basis == 0
+        return _powers(n_basis, 9 if is_cubed else 2)  # primes in ascending order
+    if is_number(quantization, Integral):
         if quantization < 2:
             raise ValueError(
                 f"quantization={quantization} must be >= 2; use None for no quantization."
@@ -61,34 +48,27 @@ def split(n_basis: int, quantization: Quantization) -> tuple[int, ...]:
 
 def _powers(rest: int, base: int) -> tuple[int, ...]:
     """Divide by a base as often as possible, and then by primes."""
-    levels = []
-    while rest % base == 0:
-        levels.append(base)
-        rest //= base
-    prime = 2
+    levels, divisor, after = [], base, 2
     while rest > 1:
-        if prime * prime > rest:
-            prime = rest
-        while rest % prime == 0:
-            levels.append(prime)
-            rest //= prime
-        prime += 1
+        if rest % divisor == 0:
+            levels.append(divisor)
+            rest //= divisor
+        else:
+            divisor = after if after * after <= rest else rest
+            after += 1
     return tuple(levels) or (1,)
 
 
 def _given(n_basis: int, radices: Given) -> tuple[int, ...]:
     try:
-        given = tuple(int(radix) for radix in radices)
-        is_whole = all(a == b for a, b in zip(given, radices, strict=True))
+        given = () if isinstance(radices, str) else tuple(int(radix) for radix in radices)
+        is_whole = len(given) > 0 and all(a == b for a, b in zip(given, radices, strict=True))
     except (TypeError, ValueError):
-        raise ValueError(
-            f"quantization={radices!r} is not understood; use an integer such as 2, "
-            '"prime", a sequence of radices, or None.'
-        ) from None
+        given, is_whole = (), False
     product = math.prod(given)
-    if not is_whole or not given or min(given) < 1 or product != n_basis:
+    if not is_whole or min(given) < 1 or product != n_basis:
         raise ValueError(
-            f"quantization={radices!r}: the radices must be integers >= 1 whose product "
-            f"is n_basis={n_basis}, and theirs is {product}."
+            f'quantization={radices!r} is unknown; use an integer such as 2, "prime", None for no '
+            f"quantization, or radices >= 1 whose product is n_basis={n_basis}."
         )
     return given
